@@ -1,0 +1,56 @@
+//! What the model is shown: a pure function of the log.
+//!
+//! The conversation is kept up to date by [`crate::state`]; here it becomes the parts of a request.
+//! Nothing is looked up and nothing depends on when it is asked, so the request of any moment can
+//! be built again from the log alone.
+
+pub mod words;
+
+use kith_vocab::conversation::{Message, ModelRequest};
+use kith_vocab::json::Json;
+use kith_vocab::snapshot::ToolSpec;
+
+use crate::state::State;
+
+/// What the next request carries besides its parameters.
+#[derive(Clone, Debug)]
+pub struct Context<'a> {
+    pub system: String,
+    pub tools: &'a [ToolSpec],
+    finished: &'a [Message],
+    tail: Message,
+}
+
+pub fn context(state: &State) -> Context<'_> {
+    Context {
+        system: state.snapshot.as_ref().map(|it| it.system_prompt()).unwrap_or_default(),
+        tools: state.toolset.as_ref().map_or(&[], |it| it.tools.as_slice()),
+        finished: state.conversation.finished(),
+        tail: state.conversation.tail_message(),
+    }
+}
+
+impl Context<'_> {
+    pub fn messages(&self) -> impl Iterator<Item = &Message> {
+        self.finished.iter().chain([&self.tail])
+    }
+
+    pub fn request<'a>(
+        &'a self,
+        provider: &'a str,
+        model: &'a str,
+        parameters: &'a Json,
+    ) -> ModelRequest<'a> {
+        ModelRequest {
+            provider,
+            model,
+            parameters,
+            system: &self.system,
+            tools: self.tools,
+            messages: self.messages().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,308 @@
+//! One turn at a time per thread, each message once.
+//!
+//! A message is a row on the desk before anyone is told that it was received, and stays one until
+//! its turn has ended. Whoever holds the lane of a thread works off its rows in order. After a
+//! crash the log tells which of them it already holds, so none is lost and none is said twice.
+
+mod report;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kith_sessions::desk::{Accepted, Desk, DeskError, InboxRow, Target};
+use kith_sessions::line::Head;
+use kith_sessions::log::LogError;
+use kith_sessions::store::SessionStore;
+use kith_vocab::block::Block;
+use kith_vocab::clock::Clock;
+use kith_vocab::event::Body;
+use kith_vocab::event::control::{Level, Limits, Notice, TurnStarted};
+use kith_vocab::event::messages::{MessageContent, UserMessage};
+use kith_vocab::header::{HeaderMeta, HeaderType, LOG_FORMAT_VERSION, SessionHeader};
+use kith_vocab::ids::{EventId, SessionId, ThreadId};
+use kith_vocab::ingress::{IngressContent, IngressEvent};
+use kith_vocab::policy::Policy;
+use kith_vocab::provider::Provider;
+use kith_vocab::tool::Tool;
+use tokio_util::sync::CancellationToken;
+
+use crate::session::{Session, SessionError, Watcher};
+use crate::state::State;
+use crate::turn::{Hands, Pause, TurnError, drive};
+
+pub use report::Report;
+
+/// What a new session starts from, and what its turns work with.
+pub trait Opening: Send + Sync {
+    /// The snapshot and the tool list of a session that begins now.
+    fn first_events(&self, header: &SessionHeader) -> Result<Vec<Body>, OpeningError>;
+
+    fn tools(&self, header: &SessionHeader) -> Result<Vec<Arc<dyn Tool>>, OpeningError>;
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot begin a session")]
+pub struct OpeningError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
+
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error(transparent)]
+    Desk(#[from] DeskError),
+    #[error(transparent)]
+    Opening(#[from] OpeningError),
+    #[error(transparent)]
+    Turn(#[from] TurnError),
+    #[error("the next step of session `{session_id}` is {step}, which is not built yet")]
+    NotBuilt { session_id: SessionId, step: &'static str },
+}
+
+impl From<SessionError> for EngineError {
+    fn from(error: SessionError) -> EngineError {
+        EngineError::Turn(TurnError::Session(error))
+    }
+}
+
+pub struct Engine {
+    store: SessionStore,
+    desk: Desk,
+    clock: Arc<dyn Clock>,
+    policy: Arc<dyn Policy>,
+    opening: Arc<dyn Opening>,
+    lanes: Mutex<HashMap<(String, ThreadId), Lane>>,
+}
+
+/// The session of a thread that is open, if one is. Holding the lock is holding the lane.
+type Lane = Arc<tokio::sync::Mutex<Option<Session>>>;
+
+/// Who runs a turn: the model it asks, the screen that watches, the hand on the brake.
+#[derive(Clone, Copy)]
+pub struct Run<'a> {
+    pub provider: &'a dyn Provider,
+    pub watcher: &'a dyn Watcher,
+    pub cancel: &'a CancellationToken,
+}
+
+impl Engine {
+    pub fn new(
+        store: SessionStore,
+        desk: Desk,
+        clock: Arc<dyn Clock>,
+        policy: Arc<dyn Policy>,
+        opening: Arc<dyn Opening>,
+    ) -> Engine {
+        Engine { store, desk, clock, policy, opening, lanes: Mutex::default() }
+    }
+
+    /// Accepts an event once, durably. A repeated key gets the first answer again.
+    pub async fn accept(
+        &self,
+        event: &IngressEvent,
+        target: Target,
+    ) -> Result<Accepted, EngineError> {
+        let fresh = SessionId::from_uuid(self.clock.new_id());
+        Ok(self.desk.accept(event, target, fresh, self.clock.now()).await?)
+    }
+
+    /// Works off the rows of the accepted event's session and reports on its turn.
+    pub async fn run(&self, accepted: &Accepted, run: Run<'_>) -> Result<Report, EngineError> {
+        let event = &accepted.event;
+        if accepted.closed {
+            return self.report_again(accepted);
+        }
+        let lane = self.lane(event);
+        let mut place = lane.lock().await;
+        let mut session = match place.take() {
+            Some(session) if session.id() == accepted.session_id => session,
+            _ => self.open(event, accepted.session_id, run).await?,
+        };
+        // The session goes back into its place only if nothing failed: an error may have left a
+        // state that is ahead of the disk, and only opening the file again tells.
+        self.work_off(&mut session, run).await?;
+        let report = Report::of(&session, &event.key);
+        *place = Some(session);
+        Ok(report)
+    }
+
+    /// What came of a message whose turn has ended, however the session is now.
+    fn report_again(&self, accepted: &Accepted) -> Result<Report, EngineError> {
+        let (id, event) = (accepted.session_id, &accepted.event);
+        let mut state = State::default();
+        let read = self.store.read(id, None, &mut |event| state.fold(&event));
+        read.map_err(SessionError::from)?;
+        Ok(Report::from_state(&state, id, &event.thread_id, &event.key))
+    }
+
+    fn lane(&self, event: &IngressEvent) -> Lane {
+        let key = (event.agent_id.clone(), event.thread_id.clone());
+        // The map is never left half-changed, so a panic elsewhere does not spoil it.
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(lanes.entry(key).or_default())
+    }
+
+    /// Opens the session, or begins it, and brings a turn that was cut short to its end.
+    async fn open(
+        &self,
+        event: &IngressEvent,
+        id: SessionId,
+        run: Run<'_>,
+    ) -> Result<Session, EngineError> {
+        let head = self.desk.head(id).await?;
+        let mut session =
+            match Session::open(&self.store, Arc::clone(&self.clock), id, head.as_ref()) {
+                Ok(session) => session,
+                // Accepted, and then the program ended before the session was begun.
+                Err(SessionError::Log(LogError::NotFound { .. })) if head.is_none() => {
+                    return self.begin(event, id, Vec::new());
+                }
+                Err(SessionError::Log(error @ LogError::Damaged { .. })) => {
+                    return self.begin_instead(event, id, &error).await;
+                }
+                Err(error) => return Err(error.into()),
+            };
+        self.rest(&mut session, run).await?;
+        let rows = self.desk.unclosed(id).await?;
+        let unclosed: HashSet<&str> = rows.iter().map(|row| row.key.as_str()).collect();
+        let in_the_log: Vec<String> = session
+            .state()
+            .tree
+            .events()
+            .filter_map(|event| event.ingress_key.clone())
+            .filter(|key| unclosed.contains(key.as_str()))
+            .collect();
+        self.close(session.id(), session.head(), in_the_log).await?;
+        Ok(session)
+    }
+
+    fn begin(
+        &self,
+        event: &IngressEvent,
+        id: SessionId,
+        more: Vec<Body>,
+    ) -> Result<Session, EngineError> {
+        let header = SessionHeader {
+            v: LOG_FORMAT_VERSION,
+            line_type: HeaderType::SessionHeader,
+            session_id: id,
+            agent_id: event.agent_id.clone(),
+            device_id: self.desk.device_id().to_owned(),
+            created_at: self.clock.now(),
+            thread_id: event.thread_id.clone(),
+            audience: event.audience,
+            cwd: event.cwd.clone(),
+            cloned_from: None,
+            parent: None,
+            meta: HeaderMeta::default(),
+        };
+        let mut bodies = self.opening.first_events(&header)?;
+        bodies.extend(more);
+        Ok(Session::begin(&self.store, Arc::clone(&self.clock), header, bodies)?)
+    }
+
+    /// The thread goes on in a new session; the damaged one stays as it is, to be read.
+    async fn begin_instead(
+        &self,
+        event: &IngressEvent,
+        damaged: SessionId,
+        error: &LogError,
+    ) -> Result<Session, EngineError> {
+        let id = SessionId::from_uuid(self.clock.new_id());
+        let text = format!(
+            "The earlier session of this thread can only be read: {error}. The thread goes on here."
+        );
+        let notice = Notice { text, level: Level::Warn, about: Some(damaged.to_string()) };
+        let session = self.begin(event, id, vec![Body::Notice(notice)])?;
+        let held = self.held_by(damaged);
+        let now = self.clock.now();
+        let (agent_id, thread_id) = (&event.agent_id, &event.thread_id);
+        self.desk.replace_session(agent_id, thread_id, (damaged, id), held, now).await?;
+        Ok(session)
+    }
+
+    /// The inbox rows that a damaged session holds, as far as it can be read.
+    fn held_by(&self, damaged: SessionId) -> Vec<String> {
+        let mut held = Vec::new();
+        // Without a good header there is nothing to read, and nothing that it holds.
+        self.store.read(damaged, None, &mut |event| held.extend(event.ingress_key)).ok();
+        held
+    }
+
+    async fn work_off(&self, session: &mut Session, run: Run<'_>) -> Result<(), EngineError> {
+        for row in self.desk.unclosed(session.id()).await? {
+            self.say(session, &row, run)?;
+            self.rest(session, run).await?;
+            self.close(session.id(), session.head(), vec![row.key]).await?;
+        }
+        Ok(())
+    }
+
+    /// Puts the row's message into the log, in one batch with the start of its turn.
+    fn say(&self, session: &mut Session, row: &InboxRow, run: Run<'_>) -> Result<(), EngineError> {
+        // A session that was repaired or imported has no snapshot; no request goes without one.
+        if session.state().snapshot.is_none() {
+            for body in self.opening.first_events(session.header())? {
+                session.stage(body);
+            }
+        }
+        let event = &row.event;
+        let IngressContent::Text { text } = &event.content;
+        session.act_for(&event.client_id);
+        let message = UserMessage {
+            message: MessageContent { content: vec![Block::text(text)], meta: None },
+            author: event.author.clone(),
+            trust: event.trust,
+            ingress: Some(event.ingress.clone()),
+            queue_item_id: None,
+        };
+        let id = EventId::from_uuid(self.clock.new_id());
+        session.stage_as(id, Some(event.key.clone()), Body::UserMessage(message));
+        session.act_for(crate::session::CLIENT_ID);
+        let choice = run.provider.choice();
+        session.stage(Body::TurnStarted(TurnStarted {
+            limits: Limits::default(),
+            context_window: choice.context_window,
+            model: choice.model.clone(),
+            language: "en".to_owned(),
+            attended: true,
+        }));
+        Ok(())
+    }
+
+    async fn rest(&self, session: &mut Session, run: Run<'_>) -> Result<(), EngineError> {
+        let tools = self.opening.tools(session.header())?;
+        let hands = Hands {
+            provider: run.provider,
+            tools: &tools,
+            policy: &*self.policy,
+            clock: &*self.clock,
+            watcher: run.watcher,
+            cancel: run.cancel,
+        };
+        match drive(session, &hands).await? {
+            Pause::Rest => Ok(()),
+            Pause::NotBuilt(step) => Err(EngineError::NotBuilt { session_id: session.id(), step }),
+            Pause::Approval(_) => Err(EngineError::NotBuilt {
+                session_id: session.id(),
+                step: "waiting for a person's approval",
+            }),
+            Pause::Running => Err(EngineError::NotBuilt {
+                session_id: session.id(),
+                step: "waiting for another driver",
+            }),
+        }
+    }
+
+    async fn close(
+        &self,
+        session_id: SessionId,
+        head: Option<Head>,
+        keys: Vec<String>,
+    ) -> Result<(), EngineError> {
+        if let (false, Some(head)) = (keys.is_empty(), head) {
+            self.desk.close(keys, session_id, head, self.clock.now()).await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,445 @@
+//! Messages through desk, lane, log and model, with the plug pulled at every write.
+
+#![allow(clippy::print_stdout, reason = "the counts are what these tests are run for")]
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use kith_providers::demo::demo;
+use kith_testkit::clock::FakeClock;
+use kith_testkit::files::{CrashModel, Fault, MemoryFiles, Written};
+use kith_testkit::policies::AllowAll;
+use kith_testkit::scripted::ScriptedModel;
+use kith_testkit::tools::CountingTool;
+use kith_testkit::validators::{Outline, assert_stable, validate_openai_chat};
+use kith_vocab::event::Event;
+use kith_vocab::event::messages::{Author, IngressRef, Outcome, Trust};
+use kith_vocab::header::Audience;
+use kith_vocab::provider::{Delta, Tap};
+use tempfile::TempDir;
+
+use super::*;
+use crate::fixture::{Unwatched, first_events};
+use crate::verify::Verifier;
+
+/// A house on a disk in memory, with a real desk. Restarting keeps disk and desk.
+struct House {
+    dir: TempDir,
+    files: MemoryFiles,
+    clock: Arc<FakeClock>,
+    tool: CountingTool,
+    /// What the next session's snapshot will say.
+    prompt: Arc<Mutex<String>>,
+}
+
+struct TestOpening {
+    prompt: Arc<Mutex<String>>,
+    tool: CountingTool,
+}
+
+impl Opening for TestOpening {
+    fn first_events(&self, header: &SessionHeader) -> Result<Vec<Body>, OpeningError> {
+        Ok(first_events(&self.prompt.lock().unwrap(), &self.tools(header)?))
+    }
+
+    fn tools(&self, _: &SessionHeader) -> Result<Vec<Arc<dyn Tool>>, OpeningError> {
+        Ok(vec![Arc::new(self.tool.clone())])
+    }
+}
+
+impl House {
+    fn new() -> House {
+        House {
+            dir: tempfile::tempdir().unwrap(),
+            files: MemoryFiles::new(),
+            clock: Arc::new(FakeClock::new()),
+            tool: CountingTool::new("write_file"),
+            prompt: Arc::new(Mutex::new("Be kind.".to_owned())),
+        }
+    }
+
+    fn store(&self) -> SessionStore {
+        SessionStore::new(Arc::new(self.files.clone()), &PathBuf::from("/house/.kith"))
+    }
+
+    async fn engine(&self) -> Engine {
+        let path = self.dir.path().join("state.db");
+        let desk = Desk::open(&path, "device".to_owned()).await.unwrap();
+        let opening = TestOpening { prompt: Arc::clone(&self.prompt), tool: self.tool.clone() };
+        let clock: Arc<dyn Clock> = self.clock.clone();
+        Engine::new(self.store(), desk, clock, Arc::new(AllowAll), Arc::new(opening))
+    }
+
+    /// Every event of a session, in order.
+    fn events(&self, id: SessionId) -> Vec<Event> {
+        let mut events = Vec::new();
+        let reading = self.store().read(id, None, &mut |event| events.push(event)).unwrap();
+        assert_eq!(reading.tail, kith_sessions::read::Tail::Clean);
+        events
+    }
+}
+
+fn message(key: &str, thread: &str, text: &str) -> IngressEvent {
+    IngressEvent {
+        key: format!("cli:local:{key}"),
+        agent_id: "main".to_owned(),
+        thread_id: thread.parse().unwrap(),
+        audience: Audience::Owner,
+        client_id: "cli".to_owned(),
+        author: Author { user_id: "owner".to_owned(), display_name: "owner".to_owned() },
+        trust: Trust::Owner,
+        ingress: IngressRef {
+            platform: "cli".to_owned(),
+            account: "local".to_owned(),
+            message_id: key.to_owned(),
+            correlation_id: key.to_owned(),
+        },
+        ts: 1,
+        cwd: "/work".to_owned(),
+        content: IngressContent::Text { text: text.to_owned() },
+    }
+}
+
+async fn ask(
+    engine: &Engine,
+    event: &IngressEvent,
+    provider: &dyn Provider,
+) -> Result<Report, EngineError> {
+    ask_watched(engine, event, provider, &Unwatched).await
+}
+
+async fn ask_watched(
+    engine: &Engine,
+    event: &IngressEvent,
+    provider: &dyn Provider,
+    watcher: &dyn Watcher,
+) -> Result<Report, EngineError> {
+    let accepted = engine.accept(event, Target::Current).await?;
+    let cancel = CancellationToken::new();
+    engine.run(&accepted, Run { provider, watcher, cancel: &cancel }).await
+}
+
+/// Remembers which events were said to be on disk.
+#[derive(Default)]
+struct Acknowledged(Mutex<Vec<EventId>>);
+
+impl Tap for Acknowledged {
+    fn delta(&self, _: Delta<'_>) {}
+}
+
+impl Watcher for Acknowledged {
+    fn written(&self, events: &[Event]) {
+        self.0.lock().unwrap().extend(events.iter().map(|event| event.id));
+    }
+}
+
+#[tokio::test]
+async fn a_message_is_answered_and_a_repeated_key_gets_the_first_answer_again() {
+    let house = House::new();
+    let model = ScriptedModel::new([]).says("One.").says("Two.");
+    let engine = house.engine().await;
+    let event = message("m1", "cli:room:a", "hello");
+    let first = ask(&engine, &event, &model).await.unwrap();
+    assert_eq!(first.text, "One.");
+    drop(engine);
+
+    let engine = house.engine().await;
+    let again = ask(&engine, &event, &model).await.unwrap();
+    assert_eq!((again.text.as_str(), again.leaf), ("One.", first.leaf));
+    let second = ask(&engine, &message("m2", "cli:room:a", "more"), &model).await.unwrap();
+    assert_eq!((second.text.as_str(), second.session_id), ("Two.", first.session_id));
+    let again = ask(&engine, &event, &model).await.unwrap();
+    assert_eq!((again.text.as_str(), again.leaf), ("One.", first.leaf));
+    assert_eq!(model.bodies().len(), 2);
+}
+
+#[tokio::test]
+async fn kill_at_every_write_and_sync_of_a_turn_loses_and_doubles_nothing() {
+    let event = message("m1", "cli:room:a", "write hello to note.txt");
+    let house = House::new();
+    let report = ask(&house.engine().await, &event, &demo()).await.unwrap();
+    assert_eq!(house.tool.runs(), 1);
+    let n_operations = house.files.count();
+    assert!(n_operations > 10, "{:#?}", house.files.operations());
+    assert_eq!(report.end, Some(kith_vocab::event::control::EndReason::Done));
+
+    let (mut lost, mut doubled, mut n_kills) = (0, 0, 0);
+    for crash in CrashModel::EACH {
+        for written in Written::EACH {
+            for at in 1..=n_operations {
+                n_kills += 1;
+                let (l, d) = kill_at(&event, at, written, crash).await;
+                lost += l;
+                doubled += d;
+            }
+        }
+    }
+    println!("M = {n_operations}, kills = {n_kills}, lost = {lost}, doubled = {doubled}");
+    assert_eq!((lost, doubled), (0, 0));
+}
+
+/// Kills a turn at one operation, restarts, delivers the message again; what was lost or doubled?
+async fn kill_at(
+    event: &IngressEvent,
+    at: usize,
+    written: Written,
+    crash: CrashModel,
+) -> (usize, usize) {
+    let mut house = House::new();
+    house.files.plan(at, Fault::Kill { written });
+    let seen = Acknowledged::default();
+    let engine = house.engine().await;
+    ask_watched(&engine, event, &demo(), &seen).await.unwrap_err();
+    drop(engine);
+
+    house.files = house.files.reboot(crash);
+    let engine = house.engine().await;
+    let report = ask_watched(&engine, event, &demo(), &seen).await;
+    let report = report.unwrap_or_else(|error| panic!("{at} {written:?} {crash:?}: {error}"));
+    assert!(!report.text.is_empty(), "{at} {written:?} {crash:?}");
+    assert!(engine.desk.unclosed(report.session_id).await.unwrap().is_empty());
+
+    let events = house.events(report.session_id);
+    let is_there = |id: &EventId| events.iter().any(|event| event.id == *id);
+    let seen = seen.0.into_inner().unwrap();
+    let mut lost = seen.iter().filter(|id| !is_there(id)).count();
+    let mut doubled = house.tool.runs().saturating_sub(1);
+    let count = |fits: &dyn Fn(&Event) -> bool| events.iter().filter(|event| fits(event)).count();
+    let n_said = count(&|it| it.ingress_key.as_deref() == Some(event.key.as_str()));
+    lost += usize::from(n_said == 0);
+    doubled += n_said.saturating_sub(1);
+    let n_done = count(
+        &|it| matches!(&it.body, Body::ToolResult(result) if result.outcome == Outcome::Done),
+    );
+    // What ran and came back is in the log; what ran and did not is reported as unknown.
+    let n_unknown = count(
+        &|it| matches!(&it.body, Body::ToolResult(result) if result.outcome == Outcome::Interrupted),
+    );
+    lost += house.tool.runs().saturating_sub(n_done + n_unknown);
+    doubled += n_done.saturating_sub(1);
+    (lost, doubled)
+}
+
+#[tokio::test]
+async fn a_full_disk_at_every_write_loses_nothing_and_the_thread_goes_on() {
+    let event = message("m1", "cli:room:a", "write hello to note.txt");
+    let house = House::new();
+    ask(&house.engine().await, &event, &demo()).await.unwrap();
+    for at in 1..=house.files.count() {
+        for fault in [Fault::Full, Fault::FailSync, Fault::ShortWrite] {
+            let house = House::new();
+            house.files.plan(at, fault);
+            let engine = house.engine().await;
+            // A fault that waits for a fitting operation may find none; then nothing failed.
+            if ask(&engine, &event, &demo()).await.is_err() {
+                house.files.lift();
+                let report = ask(&engine, &event, &demo()).await.unwrap();
+                assert!(!report.text.is_empty());
+            }
+            assert!(house.tool.runs() <= 1, "{at} {fault:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_turn_at_a_time_per_thread_and_every_message_once() {
+    let house = House::new();
+    let engine = house.engine().await;
+    let running = AtomicUsize::new(0);
+    let model = (0..20).fold(ScriptedModel::new([]), |model, n| model.says(&format!("{n}")));
+    let watched = Overlap { running: &running };
+    let events: Vec<_> =
+        (0..20).map(|n| message(&format!("m{n}"), "cli:room:a", &format!("say {n}"))).collect();
+    let reports = futures_util::future::join_all(
+        events
+            .iter()
+            .map(|event| async { ask_watched(&engine, event, &model, &watched).await.unwrap() }),
+    )
+    .await;
+    assert_eq!(model.bodies().len(), 20);
+    let log = house.events(reports[0].session_id);
+    let order: Vec<&str> = log
+        .iter()
+        .map(|event| event.body.type_name())
+        .filter(|kind| matches!(*kind, "user_message" | "turn_ended"))
+        .collect();
+    assert_eq!(order, ["user_message", "turn_ended"].repeat(20));
+    let mut texts: Vec<usize> = reports.iter().map(|it| it.text.parse().unwrap()).collect();
+    texts.sort_unstable();
+    assert_eq!(texts, (0..20).collect::<Vec<_>>());
+}
+
+struct Overlap<'a> {
+    running: &'a AtomicUsize,
+}
+
+impl Tap for Overlap<'_> {
+    fn delta(&self, _: Delta<'_>) {}
+}
+
+impl Watcher for Overlap<'_> {
+    fn written(&self, events: &[Event]) {
+        for event in events {
+            match event.body {
+                Body::UserMessage(_) => {
+                    assert_eq!(self.running.fetch_add(1, Ordering::SeqCst), 0);
+                }
+                Body::TurnEnded(_) => {
+                    assert_eq!(self.running.fetch_sub(1, Ordering::SeqCst), 1);
+                }
+                _ => (),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn over_200_turns_with_edits_and_restarts_every_request_begins_with_the_one_before() {
+    let house = House::new();
+    let mut engine = house.engine().await;
+    let mut model = ScriptedModel::new([]);
+    for n in 0..200 {
+        if n % 3 == 0 {
+            let input = serde_json::json!({ "n": n });
+            model = model.calls("Doing.", &[("write_file", input)]);
+        }
+        model = model.says(&format!("Answer {n}."));
+    }
+    let mut session_id = None;
+    for n in 0..200 {
+        *house.prompt.lock().unwrap() = format!("Edited {n} times.");
+        if n % 10 == 9 {
+            drop(engine);
+            engine = house.engine().await;
+        }
+        let event = message(&format!("m{n}"), "cli:room:a", &format!("question {n}"));
+        let report = ask(&engine, &event, &model).await.unwrap();
+        assert_eq!(*session_id.get_or_insert(report.session_id), report.session_id);
+    }
+    let bodies = model.bodies();
+    let outlines: Vec<Outline> =
+        bodies.iter().map(|body| validate_openai_chat(&body.bytes).unwrap()).collect();
+    for pair in outlines.windows(2) {
+        assert_stable(&pair[0], &pair[1]);
+    }
+    println!("{} requests, {} stable", bodies.len(), outlines.len());
+    assert_eq!(bodies.len(), 267);
+    prove(&house, session_id.unwrap(), &model);
+}
+
+/// The model's own hashes, the log's, and those of the bodies built again are the same.
+fn prove(house: &House, session_id: SessionId, model: &ScriptedModel) {
+    let mut verifier = Verifier::default();
+    let mut logged = Vec::new();
+    for event in house.events(session_id) {
+        if let Body::ModelRequested(requested) = &event.body {
+            logged.push(requested.body_sha256.clone());
+        }
+        verifier.read(&event);
+    }
+    let received: Vec<String> = model.bodies().into_iter().map(|body| body.sha256).collect();
+    assert_eq!(logged, received);
+    assert_eq!(verifier.mismatches, []);
+    assert_eq!(verifier.n_requests, received.len() as u64);
+}
+
+#[tokio::test]
+async fn a_changed_byte_in_a_logged_message_shows_in_the_proof() {
+    let house = House::new();
+    let model = ScriptedModel::new([]).says("One.").says("Two.");
+    let engine = house.engine().await;
+    ask(&engine, &message("m1", "cli:room:a", "hello"), &model).await.unwrap();
+    let report = ask(&engine, &message("m2", "cli:room:a", "more"), &model).await.unwrap();
+    let mut verifier = Verifier::default();
+    for mut event in house.events(report.session_id) {
+        if let Body::UserMessage(said) = &mut event.body
+            && said.message.content[0].as_text() == Some("hello")
+        {
+            said.message.content[0] = Block::text("hallo");
+        }
+        verifier.read(&event);
+    }
+    assert_eq!((verifier.n_requests, verifier.mismatches.len()), (2, 2));
+}
+
+#[tokio::test]
+async fn each_session_has_one_snapshot_on_disk_before_its_first_message() {
+    let house = House::new();
+    let engine = house.engine().await;
+    let model = ScriptedModel::new([]).says("One.").says("Two.").says("Three.");
+    let first = ask(&engine, &message("m1", "cli:room:a", "hello"), &model).await.unwrap();
+    *house.prompt.lock().unwrap() = "Be stern.".to_owned();
+    ask(&engine, &message("m2", "cli:room:a", "more"), &model).await.unwrap();
+    let accepted = engine.accept(&message("m3", "cli:room:a", "anew"), Target::New).await.unwrap();
+    let cancel = CancellationToken::new();
+    let run = Run { provider: &model, watcher: &Unwatched, cancel: &cancel };
+    let anew = engine.run(&accepted, run).await.unwrap();
+    assert_ne!(anew.session_id, first.session_id);
+    for (id, prompt) in [(first.session_id, "Be kind."), (anew.session_id, "Be stern.")] {
+        let events = house.events(id);
+        let place = |kind: &str| events.iter().position(|it| it.body.type_name() == kind).unwrap();
+        assert_eq!(place("instruction_snapshot"), 0);
+        assert!(place("toolset_snapshot") < place("user_message"));
+        let snapshots = events.iter().filter(|it| matches!(it.body, Body::InstructionSnapshot(_)));
+        assert_eq!(snapshots.count(), 1);
+        let state = State::of(&events);
+        assert_eq!(state.snapshot.unwrap().system_prompt(), prompt);
+    }
+}
+
+#[tokio::test]
+async fn a_session_without_a_snapshot_gets_one_before_its_next_request() {
+    let house = House::new();
+    let store = house.store();
+    let id = SessionId::from_uuid(house.clock.new_id());
+    let mut header = crate::fixture::header(id);
+    header.thread_id = "cli:room:a".parse().unwrap();
+    let clock: Arc<dyn Clock> = house.clock.clone();
+    let notice = Notice { text: "imported".to_owned(), level: Level::Info, about: None };
+    drop(Session::begin(&store, clock, header, vec![Body::Notice(notice)]).unwrap());
+
+    let engine = house.engine().await;
+    let model = ScriptedModel::new([]).says("Here.");
+    let event = message("m1", "cli:room:a", "hello");
+    let accepted = engine.accept(&event, Target::Session(id)).await.unwrap();
+    let cancel = CancellationToken::new();
+    let run = Run { provider: &model, watcher: &Unwatched, cancel: &cancel };
+    assert_eq!(engine.run(&accepted, run).await.unwrap().text, "Here.");
+    let kinds: Vec<_> = house.events(id).iter().map(|it| it.body.type_name()).collect();
+    let place = |kind: &str| kinds.iter().position(|it| *it == kind).unwrap();
+    assert!(place("instruction_snapshot") < place("user_message"));
+    assert!(String::from_utf8_lossy(&model.bodies()[0].bytes).contains("Be kind."));
+}
+
+#[tokio::test]
+async fn a_damaged_session_stays_as_it_is_and_its_thread_goes_on_in_a_new_one() {
+    let house = House::new();
+    let model = ScriptedModel::new([]).says("One.").says("Two.");
+    let engine = house.engine().await;
+    let first = ask(&engine, &message("m1", "cli:room:a", "hello"), &model).await.unwrap();
+    drop(engine);
+    let path = house.store().path(first.session_id);
+    let mut bytes = house.files.contents(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    house.files.write_raw(&path, &bytes);
+
+    let engine = house.engine().await;
+    let second = ask(&engine, &message("m2", "cli:room:a", "more"), &model).await.unwrap();
+    assert_eq!(second.text, "Two.");
+    assert_ne!(second.session_id, first.session_id);
+    assert_eq!(house.files.contents(&path).unwrap(), bytes);
+    let events = house.events(second.session_id);
+    let notice = events.iter().find_map(|event| match &event.body {
+        Body::Notice(notice) => Some(notice.text.as_str()),
+        _ => None,
+    });
+    assert!(notice.unwrap().contains("is damaged at line"), "{notice:?}");
+    // What the damaged session holds is not said again.
+    let again = ask(&engine, &message("m1", "cli:room:a", "hello"), &model).await.unwrap();
+    assert_eq!((again.session_id, again.failure.is_some()), (first.session_id, true));
+    // From now on the thread is there.
+    let model = ScriptedModel::new([]).says("Three.");
+    let third = ask(&engine, &message("m3", "cli:room:a", "on"), &model).await.unwrap();
+    assert_eq!(third.session_id, second.session_id);
+}

@@ -1,0 +1,22 @@
+//! The engine: from a message in the inbox to a turn that rests, by way of the log.
+//!
+//! Read in this order:
+//!
+//! - [`state`]: what the events so far amount to (pure).
+//! - [`step`]: what a session does next (pure).
+//! - [`context`]: what the model is shown (pure).
+//! - [`session`]: a log and its state, kept in step.
+//! - [`turn`]: the loop that performs the steps.
+//! - [`lane`]: one turn at a time per thread, each message once.
+//! - [`verify`]: every request of a log, built again and compared.
+
+pub mod context;
+pub mod lane;
+pub mod session;
+pub mod state;
+pub mod step;
+pub mod turn;
+pub mod verify;
+
+#[cfg(test)]
+mod fixture;

@@ -1,0 +1,178 @@
+//! A log and its state, kept in step.
+//!
+//! Events are *staged* first: folded into the state and remembered. [`Session::commit`] writes what
+//! was staged as one batch and syncs it. Whoever is about to do something that cannot be taken
+//! back (ask a model, run a tool, show, acknowledge, wait) commits first. A failed write leaves a state that
+//! is ahead of the disk, so the session is unusable from then on and must be opened again.
+
+use std::sync::Arc;
+
+use kith_sessions::line::Head;
+use kith_sessions::log::{LogError, SessionLog};
+use kith_sessions::store::SessionStore;
+use kith_vocab::clock::Clock;
+use kith_vocab::event::control::Resumed;
+use kith_vocab::event::{Body, Event};
+use kith_vocab::header::SessionHeader;
+use kith_vocab::ids::{EventId, SessionId};
+use kith_vocab::provider::Tap;
+
+use crate::state::State;
+use crate::state::calls::Stage;
+
+/// Sees what a session does: answers as they grow, and events once they are on disk.
+pub trait Watcher: Tap {
+    fn written(&self, events: &[Event]);
+}
+
+/// Invariant: `state` is folded from the log and then from `staged`, unless `log` is gone.
+pub struct Session {
+    header: SessionHeader,
+    /// Away while it writes; gone for good after a failure.
+    log: Option<SessionLog>,
+    state: State,
+    staged: Vec<Event>,
+    next_seq: u64,
+    client_id: String,
+    clock: Arc<dyn Clock>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error("session `{session_id}` must be opened again after a failed write")]
+    Unusable { session_id: SessionId },
+    #[error("the thread that writes session `{session_id}` broke off")]
+    WriterLost { session_id: SessionId },
+}
+
+impl Session {
+    /// Begins a session whose first events are these; it exists whole or not at all.
+    pub fn begin(
+        store: &SessionStore,
+        clock: Arc<dyn Clock>,
+        header: SessionHeader,
+        bodies: Vec<Body>,
+    ) -> Result<Session, SessionError> {
+        let client_id = CLIENT_ID.to_owned();
+        let mut session = Session {
+            header,
+            log: None,
+            state: State::default(),
+            staged: Vec::new(),
+            next_seq: 1,
+            client_id,
+            clock,
+        };
+        for body in bodies {
+            session.stage(body);
+        }
+        let events = std::mem::take(&mut session.staged);
+        session.log = Some(store.create(&session.header, &events)?);
+        Ok(session)
+    }
+
+    /// Opens a session to go on with it. If something was open when it was left, that was cut
+    /// short, and the log says so before anything else happens.
+    pub fn open(
+        store: &SessionStore,
+        clock: Arc<dyn Clock>,
+        id: SessionId,
+        head: Option<&Head>,
+    ) -> Result<Session, SessionError> {
+        let mut state = State::default();
+        let log = store.open(id, head, &*clock, &mut |event| state.fold(event))?;
+        let mut session = Session {
+            header: log.header().clone(),
+            next_seq: log.next_seq(),
+            log: Some(log),
+            state,
+            staged: Vec::new(),
+            client_id: CLIENT_ID.to_owned(),
+            clock,
+        };
+        if let Some(resumed) = session.left_open() {
+            session.stage(Body::Resumed(resumed));
+        }
+        Ok(session)
+    }
+
+    pub fn id(&self) -> SessionId {
+        self.header.session_id
+    }
+
+    pub fn header(&self) -> &SessionHeader {
+        &self.header
+    }
+
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Where the log on disk ends.
+    pub fn head(&self) -> Option<Head> {
+        self.log.as_ref().and_then(SessionLog::head)
+    }
+
+    /// Who causes the events that follow.
+    pub fn act_for(&mut self, client_id: &str) {
+        client_id.clone_into(&mut self.client_id);
+    }
+
+    pub fn stage(&mut self, body: Body) -> EventId {
+        let id = EventId::from_uuid(self.clock.new_id());
+        self.stage_as(id, None, body);
+        id
+    }
+
+    /// Stages an event whose id was fixed before, or which an inbox row caused.
+    pub fn stage_as(&mut self, id: EventId, ingress_key: Option<String>, body: Body) {
+        let event = Event {
+            seq: self.next_seq,
+            id,
+            ts: self.clock.now(),
+            client_id: self.client_id.clone(),
+            ingress_key,
+            parent_id: if body.is_tree() { self.state.leaf() } else { None },
+            source_tag: None,
+            body,
+        };
+        self.next_seq += 1;
+        self.state.fold(&event);
+        self.staged.push(event);
+    }
+
+    /// Writes what was staged as one batch. When this returns `Ok`, it is on the disk.
+    pub async fn commit(&mut self, watcher: &dyn Watcher) -> Result<(), SessionError> {
+        let session_id = self.id();
+        if self.staged.is_empty() && self.log.is_some() {
+            return Ok(());
+        }
+        let mut log = self.log.take().ok_or(SessionError::Unusable { session_id })?;
+        let events = std::mem::take(&mut self.staged);
+        // The disk may take its time; other threads' turns go on meanwhile.
+        let written = tokio::task::spawn_blocking(move || {
+            let result = log.append(&events);
+            (log, events, result)
+        });
+        let (log, events, result) =
+            written.await.map_err(|_| SessionError::WriterLost { session_id })?;
+        result?;
+        self.log = Some(log);
+        watcher.written(&events);
+        Ok(())
+    }
+
+    fn left_open(&self) -> Option<Resumed> {
+        let turn = self.state.turn.as_ref()?;
+        let started = turn.calls.iter().filter(|it| it.stage == Stage::Started);
+        let open_calls: Vec<_> = started.map(|it| it.call.call_id).collect();
+        let open_request = turn.open_request;
+        let is_open = open_request.is_some() || !open_calls.is_empty();
+        is_open.then_some(Resumed { open_request, open_calls })
+    }
+}
+
+/// The client id of what the runtime does by itself.
+pub const CLIENT_ID: &str = "kith";

@@ -1,0 +1,147 @@
+//! What the events so far amount to.
+//!
+//! [`State::fold`] takes one event at a time and keeps what the next decision and the next request
+//! need. It never fails: an event that makes no sense here changes nothing. What was primed or
+//! cloned joins the conversation and obliges to nothing.
+
+pub mod calls;
+pub mod conversation;
+mod elements;
+mod tail;
+pub mod tree;
+pub mod turn;
+
+use std::sync::Arc;
+
+use kith_vocab::event::control::{EndReason, Queue, QueueItem, TitleSource};
+use kith_vocab::event::models::Purpose;
+use kith_vocab::event::{Body, Event};
+use kith_vocab::ids::EventId;
+use kith_vocab::snapshot::{InstructionSnapshot, ToolsetSnapshot};
+
+use conversation::Conversation;
+use tree::Tree;
+use turn::Turn;
+
+/// Changes with every change of what `fold` makes of a log: stored states of another version are
+/// not used.
+pub const FOLD_VERSION: u32 = 1;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    pub snapshot: Option<Arc<InstructionSnapshot>>,
+    pub toolset: Option<Arc<ToolsetSnapshot>>,
+    pub tree: Tree,
+    pub conversation: Conversation,
+    pub turn: Option<Turn>,
+    /// How the last turn ended; after anything but `Done` a person must act first.
+    pub last_end: Option<EndReason>,
+    /// What the model's last failure was, in words, until it answers again.
+    pub last_failure: Option<String>,
+    pub follow_ups: Vec<QueueItem>,
+    pub steers: Vec<QueueItem>,
+    pub compact_requested: bool,
+    pub title: Option<(String, TitleSource)>,
+    pub n_events: u64,
+    pub last_ts: u64,
+}
+
+impl State {
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> State {
+        let mut state = State::default();
+        for event in events {
+            state.fold(event);
+        }
+        state
+    }
+
+    pub fn leaf(&self) -> Option<EventId> {
+        self.tree.leaf()
+    }
+
+    /// The tool result that a reminder written now would join.
+    pub fn merge_target(&self) -> Option<EventId> {
+        self.conversation.merge_target()
+    }
+
+    pub fn fold(&mut self, event: &Event) {
+        self.n_events += 1;
+        self.last_ts = event.ts;
+        if event.is_tree() && !self.grow(event) {
+            return;
+        }
+        match &event.body {
+            Body::InstructionSnapshot(it) => {
+                self.snapshot.get_or_insert_with(|| Arc::new(it.snapshot.clone()));
+            }
+            Body::ToolsetSnapshot(it) => {
+                self.toolset.get_or_insert_with(|| Arc::new(it.clone()));
+            }
+            _ if !event.is_lived() => (),
+            Body::UserMessage(_) => {
+                let turn = self.turn.get_or_insert_with(|| Turn::begun_by(event));
+                turn.owes_reply = true;
+            }
+            Body::QueueUpdate(it) => match it.queue {
+                Queue::FollowUp => self.follow_ups.clone_from(&it.items),
+                Queue::Steer => self.steers.clone_from(&it.items),
+            },
+            Body::LeafMoved(it) => self.move_leaf(it.to),
+            Body::SessionTitleUpdated(it) => self.retitle(&it.title, it.source),
+            Body::CompactRequested(_) => self.compact_requested = true,
+            Body::TurnEnded(it) => {
+                if self.turn.take().is_some() {
+                    self.last_end = Some(it.reason);
+                }
+            }
+            _ => self.fold_turn(event),
+        }
+    }
+
+    /// What concerns the turn, if one is open.
+    fn fold_turn(&mut self, event: &Event) {
+        match &event.body {
+            Body::ModelRequested(it) if it.purpose == Purpose::Turn => self.conversation.seal(),
+            Body::AssistantMessage(_) => self.last_failure = None,
+            Body::ModelFailed(it) => self.last_failure = Some(it.message.clone()),
+            Body::Compact(_) => self.compact_requested = false,
+            _ => (),
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.fold(event);
+        }
+    }
+
+    /// Adds the event to the tree and the conversation. False if it cannot be part of it.
+    fn grow(&mut self, event: &Event) -> bool {
+        let extends_the_leaf = event.parent_id == self.tree.leaf();
+        if !self.tree.add(event) {
+            return false;
+        }
+        if extends_the_leaf && !matches!(event.body, Body::Compact(_)) {
+            let admission = self.conversation.admit(event);
+            self.tree.settle_leaf(admission);
+        } else {
+            self.conversation = Conversation::along(&self.tree);
+        }
+        true
+    }
+
+    fn move_leaf(&mut self, to: Option<EventId>) {
+        if self.tree.move_leaf(to) {
+            self.conversation = Conversation::along(&self.tree);
+            // What was owed was owed on the other path.
+            self.turn = None;
+        }
+    }
+
+    fn retitle(&mut self, title: &str, source: TitleSource) {
+        let given_by_hand = matches!(self.title, Some((_, TitleSource::User)));
+        if source == TitleSource::User || !given_by_hand {
+            self.title = Some((title.to_owned(), source));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

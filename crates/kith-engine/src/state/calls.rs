@@ -1,0 +1,142 @@
+//! The calls of an answer, and how far each has come.
+
+use kith_vocab::block::ToolCall;
+use kith_vocab::event::calls::{Decision, Effect, Verdict};
+use kith_vocab::event::messages::Outcome;
+use kith_vocab::event::{Body, Event};
+use kith_vocab::ids::CallId;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallProgress {
+    pub call: ToolCall,
+    pub stage: Stage,
+    /// As it was last judged.
+    pub effect: Option<Effect>,
+    pub digest: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Not judged, or judged before an earlier call changed the world.
+    New,
+    MustAsk,
+    Asked {
+        approval_id: String,
+        expires_at: u64,
+    },
+    /// Allowed by the policy.
+    MayRun,
+    /// Allowed by a person, for exactly what was shown.
+    Approved,
+    Refused {
+        reason: String,
+    },
+    Started,
+    /// Started when the process ended. It may have done its work, so it is not run again.
+    Interrupted,
+    Finished,
+}
+
+/// Invariant: one entry per call of the last answer, in the model's order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Calls(Vec<CallProgress>);
+
+impl Calls {
+    pub(super) fn of(calls: impl Iterator<Item = ToolCall>) -> Calls {
+        let new = |call| CallProgress { call, stage: Stage::New, effect: None, digest: None };
+        Calls(calls.map(new).collect())
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &CallProgress> {
+        self.0.iter()
+    }
+
+    pub fn get(&self, call_id: CallId) -> Option<&CallProgress> {
+        self.0.iter().find(|it| it.call.call_id == call_id)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn open(&self) -> impl Iterator<Item = &CallProgress> {
+        self.0.iter().filter(|it| it.stage != Stage::Finished)
+    }
+
+    pub fn any_running(&self) -> bool {
+        self.0.iter().any(|it| it.stage == Stage::Started)
+    }
+
+    pub fn any_asked(&self) -> bool {
+        self.0.iter().any(|it| matches!(it.stage, Stage::Asked { .. }))
+    }
+
+    /// What was running was cut short.
+    pub(super) fn interrupt(&mut self) {
+        for it in &mut self.0 {
+            if it.stage == Stage::Started {
+                it.stage = Stage::Interrupted;
+            }
+        }
+    }
+
+    pub(super) fn fold(&mut self, event: &Event) {
+        let Some(place) = self.0.iter().position(|it| it.is_meant_by(&event.body)) else { return };
+        let progress = &mut self.0[place];
+        progress.advance(&event.body);
+        let changed_the_world = matches!(
+            &event.body,
+            Body::ToolResult(it) if matches!(it.outcome, Outcome::Done | Outcome::Failed)
+        ) && progress.effect != Some(Effect::Read);
+        if changed_the_world {
+            for later in &mut self.0[place + 1..] {
+                if later.stage == Stage::MayRun {
+                    later.stage = Stage::New;
+                }
+            }
+        }
+    }
+}
+
+impl CallProgress {
+    fn is_meant_by(&self, body: &Body) -> bool {
+        let call_id = match body {
+            Body::CallJudged(it) => it.call_id,
+            Body::ApprovalRequested(it) => it.call_id,
+            Body::ToolStarted(it) => it.call_id,
+            Body::ToolResult(it) => it.call_id,
+            Body::ApprovalDecided(it) => {
+                return matches!(&self.stage, Stage::Asked { approval_id, .. } if *approval_id == it.approval_id);
+            }
+            _ => return false,
+        };
+        self.call.call_id == call_id
+    }
+
+    // A call only moves forward: people press buttons twice and platforms deliver twice, and a
+    // second "allow" must not run the tool again.
+    fn advance(&mut self, body: &Body) {
+        let next = match (&self.stage, body) {
+            (Stage::New, Body::CallJudged(it)) => {
+                self.effect = Some(it.effect);
+                self.digest = Some(it.digest.clone());
+                match it.verdict {
+                    Verdict::Allow => Stage::MayRun,
+                    Verdict::Ask => Stage::MustAsk,
+                    Verdict::Deny => Stage::Refused { reason: it.reason.clone() },
+                }
+            }
+            (Stage::MustAsk, Body::ApprovalRequested(it)) => {
+                Stage::Asked { approval_id: it.approval_id.clone(), expires_at: it.expires_at }
+            }
+            (Stage::Asked { .. }, Body::ApprovalDecided(it)) => match it.decision {
+                Decision::Allow => Stage::Approved,
+                Decision::Deny => Stage::Refused { reason: it.reason.clone().unwrap_or_default() },
+            },
+            (Stage::MayRun | Stage::Approved, Body::ToolStarted(_)) => Stage::Started,
+            (_, Body::ToolResult(_)) => Stage::Finished,
+            _ => return,
+        };
+        self.stage = next;
+    }
+}

@@ -1,0 +1,83 @@
+//! From the blocks of an event to the elements of a request.
+
+use kith_vocab::block::{Block, Thinking};
+use kith_vocab::conversation::{CallResult, Element, ElementKind, ResultPart, ResultPartKind};
+use kith_vocab::event::messages::{AssistantMessage, Outcome, ToolResult, Trust, UserMessage};
+use kith_vocab::ids::EventId;
+
+use crate::context::words;
+
+pub(super) fn of_user(id: EventId, message: &UserMessage) -> Vec<Element> {
+    let is_meta = message.message.meta == Some(true);
+    let element = |block: &Block| {
+        let kind = match block {
+            Block::Text(it) if is_blank(&it.text) => return None,
+            Block::Text(it) if is_meta => ElementKind::Meta(as_trusted(&it.text, message.trust)),
+            Block::Text(it) => ElementKind::Text(as_trusted(&it.text, message.trust)),
+            Block::Image(it) | Block::Audio(it) | Block::File(it) => ElementKind::Media(it.clone()),
+            Block::Thinking(_) | Block::ToolCall(_) => return None,
+        };
+        Some(Element { from: Some(id), kind })
+    };
+    message.message.content.iter().filter_map(element).collect()
+}
+
+pub(super) fn of_answer(id: EventId, answer: &AssistantMessage) -> Vec<Element> {
+    let element = |block: &Block| {
+        let kind = match block {
+            Block::Text(it) if is_blank(&it.text) => return None,
+            Block::Text(it) => ElementKind::Text(it.text.clone()),
+            Block::Thinking(it) if !is_proven(it) => return None,
+            Block::Thinking(it) => ElementKind::Thinking {
+                thinking: it.clone(),
+                provider: answer.provider.clone().unwrap_or_default(),
+                model: answer.model.clone().unwrap_or_default(),
+            },
+            Block::Image(it) | Block::Audio(it) | Block::File(it) => ElementKind::Media(it.clone()),
+            Block::ToolCall(it) => ElementKind::Call(it.clone()),
+        };
+        Some(Element { from: Some(id), kind })
+    };
+    let mut elements: Vec<Element> = answer.message.content.iter().filter_map(element).collect();
+    // Thinking that led to nothing is refused by the vendor that wrote it.
+    while elements.last().is_some_and(|it| matches!(it.kind, ElementKind::Thinking { .. })) {
+        elements.pop();
+    }
+    elements
+}
+
+pub(super) fn of_result(id: EventId, tool: &str, result: &ToolResult) -> CallResult {
+    let part = |block: &Block| {
+        let kind = match block {
+            Block::Text(it) if is_blank(&it.text) => return None,
+            Block::Text(it) => ResultPartKind::Text(as_trusted(&it.text, result.trust)),
+            Block::Image(it) | Block::Audio(it) | Block::File(it) => {
+                ResultPartKind::Media(it.clone())
+            }
+            Block::Thinking(_) | Block::ToolCall(_) => return None,
+        };
+        Some(ResultPart { from: Some(id), kind })
+    };
+    let mut parts: Vec<ResultPart> = result.content.iter().filter_map(part).collect();
+    if parts.is_empty() {
+        let kind = ResultPartKind::Text(words::NO_OUTPUT.to_owned());
+        parts.push(ResultPart { from: Some(id), kind });
+    }
+    let failed = result.outcome != Outcome::Done;
+    CallResult { call_id: result.call_id, tool: tool.to_owned(), failed, parts }
+}
+
+/// A vendor takes back only thinking that carries its own mark.
+fn is_proven(thinking: &Thinking) -> bool {
+    let mark = thinking.redacted.as_ref().or(thinking.signature.as_ref());
+    mark.is_some_and(|mark| !mark.is_empty())
+}
+
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+/// The owner's words enter as they are; no one else's can look like a reminder.
+fn as_trusted(text: &str, trust: Trust) -> String {
+    if trust == Trust::Owner { text.to_owned() } else { words::escape(text) }
+}

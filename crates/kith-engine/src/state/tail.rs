@@ -1,0 +1,115 @@
+//! The user message being made: the results of the last answer's calls, then what was said.
+//!
+//! Once a request has carried it, it is *sealed*: more may be said, but no result or reminder that
+//! comes later changes what the model has seen.
+
+use kith_vocab::conversation::{
+    CallResult, Element, ElementKind, Message, ResultPart, ResultPartKind, Role,
+};
+use kith_vocab::event::messages::ToolResult;
+use kith_vocab::ids::{CallId, EventId};
+
+use super::elements;
+use crate::context::words;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tail {
+    slots: Vec<Slot>,
+    said: Vec<Element>,
+    sealed: bool,
+}
+
+/// One per call of the last answer, in the order of the calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Slot {
+    call_id: CallId,
+    tool: String,
+    /// With the event it came from; `None` when we state that there is none.
+    result: Option<(Option<EventId>, CallResult)>,
+}
+
+impl Tail {
+    pub(super) fn after(calls: impl Iterator<Item = (CallId, String)>) -> Tail {
+        let slots = calls.map(|(call_id, tool)| Slot { call_id, tool, result: None }).collect();
+        Tail { slots, ..Tail::default() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.is_empty() && self.said.is_empty()
+    }
+
+    pub(super) fn say(&mut self, elements: impl IntoIterator<Item = Element>) {
+        self.said.extend(elements);
+    }
+
+    /// False if the call is not one of the last answer's, has a result, or was reported without.
+    pub(super) fn settle(&mut self, id: EventId, result: &ToolResult) -> bool {
+        let open = |slot: &&mut Slot| slot.call_id == result.call_id && slot.result.is_none();
+        match self.slots.iter_mut().find(open) {
+            Some(slot) if !self.sealed => {
+                slot.result = Some((Some(id), elements::of_result(id, &slot.tool, result)));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Adds a reminder to a result. False if that result cannot take it any more.
+    pub(super) fn join(&mut self, target: EventId, from: EventId, reminder: &str) -> bool {
+        let results = self.slots.iter_mut().filter_map(|slot| slot.result.as_mut());
+        let found = results.filter(|(id, _)| *id == Some(target)).map(|(_, result)| result).next();
+        match found {
+            Some(result) if !self.sealed && takes_text(result) => {
+                let kind = ResultPartKind::Text(format!("\n\n{reminder}"));
+                result.parts.push(ResultPart { from: Some(from), kind });
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The result a reminder written now would join: the last one, if nothing follows it yet.
+    pub(super) fn merge_target(&self) -> Option<EventId> {
+        let all_settled = self.slots.iter().all(|slot| slot.result.is_some());
+        if self.sealed || !self.said.is_empty() || !all_settled {
+            return None;
+        }
+        let (id, result) = self.slots.last()?.result.as_ref()?;
+        if takes_text(result) { *id } else { None }
+    }
+
+    pub(super) fn seal(&mut self, is_first: bool) {
+        if !self.sealed {
+            self.complete(is_first);
+            self.sealed = true;
+        }
+    }
+
+    /// Never empty, every call answered.
+    pub(super) fn into_message(mut self, is_first: bool) -> Message {
+        self.complete(is_first);
+        let results = self.slots.into_iter().filter_map(|slot| slot.result);
+        let results =
+            results.map(|(from, result)| Element { from, kind: ElementKind::Result(result) });
+        Message { role: Role::User, elements: results.chain(self.said).collect() }
+    }
+
+    fn complete(&mut self, is_first: bool) {
+        for slot in &mut self.slots {
+            if slot.result.is_none() {
+                let kind = ResultPartKind::Text(words::NO_RESULT.to_owned());
+                let parts = vec![ResultPart { from: None, kind }];
+                let (call_id, tool) = (slot.call_id, slot.tool.clone());
+                slot.result = Some((None, CallResult { call_id, tool, failed: true, parts }));
+            }
+        }
+        if self.is_empty() {
+            let text = if is_first { words::BEGINNING } else { words::CONTINUE };
+            self.say([Element { from: None, kind: ElementKind::Meta(text.to_owned()) }]);
+        }
+    }
+}
+
+fn takes_text(result: &CallResult) -> bool {
+    result.parts.iter().any(|part| matches!(part.kind, ResultPartKind::Text(_)))
+}

@@ -1,0 +1,106 @@
+//! Whatever a log holds, it folds, yields a step, and gives a request that vendors accept.
+
+use kith_providers::render::render;
+use kith_testkit::events::{any_event_log, fixed_cases};
+use kith_testkit::transcript::transcript;
+use kith_testkit::validators::{Outline, assert_stable, validate_anthropic, validate_openai_chat};
+use kith_vocab::event::Event;
+use kith_vocab::event::models::Wire;
+use kith_vocab::json::Json;
+use proptest::proptest;
+
+use super::*;
+use crate::context::context;
+use crate::step::decide;
+
+proptest! {
+    #![proptest_config(fixed_cases(400))]
+
+    #[test]
+    fn any_log_folds_yields_a_step_and_a_context_both_wires_accept(log in any_event_log(60)) {
+        let mut state = State::default();
+        for event in &log {
+            state.fold(event);
+            // Purity: asked twice, the same answer.
+            assert_eq!(decide(&state, event.ts), decide(&state, event.ts));
+            decide(&state, u64::MAX);
+        }
+        outline(Wire::OpenaiChat, &state);
+        outline(Wire::Anthropic, &state);
+    }
+
+    #[test]
+    fn folding_is_the_same_in_one_go_and_event_by_event(log in any_event_log(60)) {
+        let whole = State::of(&log);
+        let mut parts = State::of(&log[..log.len() / 2]);
+        for event in &log[log.len() / 2..] {
+            parts.fold(event);
+        }
+        assert!(whole == parts, "the two readings of one log differ");
+    }
+
+    #[test]
+    fn what_a_request_carried_stands_in_the_next_one(log in any_event_log(80)) {
+        let mut state = State::default();
+        let mut earlier: Option<[Outline; 2]> = None;
+        for event in &log {
+            match &event.body {
+                Body::ModelRequested(it) if it.purpose == Purpose::Turn => {
+                    let now = [outline(Wire::OpenaiChat, &state), outline(Wire::Anthropic, &state)];
+                    for (earlier, now) in earlier.iter().flatten().zip(&now) {
+                        assert_stable(earlier, now);
+                    }
+                    earlier = Some(now);
+                }
+                Body::Compact(_) | Body::LeafMoved(_) => earlier = None,
+                _ if goes_elsewhere(&state, event) => earlier = None,
+                // A snapshot that comes after a request is refused by the log, not by the fold.
+                Body::InstructionSnapshot(_) | Body::ToolsetSnapshot(_) => earlier = None,
+                _ => (),
+            }
+            state.fold(event);
+        }
+    }
+}
+
+fn goes_elsewhere(state: &State, event: &Event) -> bool {
+    event.is_tree() && event.parent_id != state.leaf()
+}
+
+#[track_caller]
+fn outline(wire: Wire, state: &State) -> Outline {
+    let mut context = context(state);
+    if context.system.trim().is_empty() {
+        "(the log has no snapshot)".clone_into(&mut context.system);
+    }
+    let parameters = Json::empty_object();
+    let body = render(wire, &context.request("scripted", "scripted", &parameters)).unwrap();
+    let outline = match wire {
+        Wire::Anthropic => validate_anthropic(&body),
+        _ => validate_openai_chat(&body),
+    };
+    outline.unwrap_or_else(|error| panic!("{error}\n{}", String::from_utf8_lossy(&body)))
+}
+
+#[test]
+fn a_title_given_by_hand_is_not_replaced_by_a_generated_one() {
+    use kith_vocab::event::control::SessionTitleUpdated;
+    let mut state = State::default();
+    let log = transcript("user: hi | title first");
+    let titled = |source, title: &str| {
+        let mut event = log.events[1].clone();
+        let title = title.to_owned();
+        event.body = Body::SessionTitleUpdated(SessionTitleUpdated { title, source });
+        event
+    };
+    state.fold(&titled(TitleSource::Generated, "a"));
+    state.fold(&titled(TitleSource::User, "mine"));
+    state.fold(&titled(TitleSource::Generated, "b"));
+    assert_eq!(state.title.unwrap().0, "mine");
+}
+
+#[test]
+fn only_the_first_snapshot_counts() {
+    let log = transcript("snapshot first | snapshot second | user: hi");
+    assert!(State::of(&log.events).snapshot.unwrap().system_prompt().contains("first"));
+}

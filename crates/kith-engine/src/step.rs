@@ -1,0 +1,172 @@
+//! What a session does next.
+//!
+//! [`decide`] is pure: same events, same time, same step. The driver performs the step, appends
+//! what came of it and asks again; no other code holds the state of a turn. That is why an approval
+//! may wait a week and outlive a restart: there is no task to keep alive, only a line in a file.
+
+use kith_vocab::block::ToolCall;
+use kith_vocab::event::calls::Effect;
+use kith_vocab::event::control::{Bound, EndReason};
+use kith_vocab::ids::CallId;
+
+use crate::state::State;
+use crate::state::calls::{CallProgress, Stage};
+use crate::state::turn::Turn;
+
+/// A turn that was cut short this often is not taken up again: something in it kills us.
+pub const TURN_RESUMES_MAX: u32 = 3;
+/// How often a call may be cut off by the limit on tokens before the turn fails.
+pub const CUT_CALLS_MAX: u32 = 2;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    AskModel,
+    /// Ask the policy about each, and write down what it says.
+    Judge(Vec<ToolCall>),
+    AskApproval(Vec<ToolCall>),
+    /// Nobody answered in time, which is a no.
+    ExpireApproval(CallId),
+    Wait(Wait),
+    /// Neighbouring calls that only read, side by side.
+    RunReads(Vec<ToolCall>),
+    /// A call with side effects, alone.
+    Run(ToolCall),
+    /// Tell the model that the call was not allowed.
+    Refuse {
+        call: ToolCall,
+        reason: String,
+    },
+    /// The process died while the tool ran. It may have done its work, so it is not run again.
+    ReportInterrupted(ToolCall),
+    DrainSteers,
+    TakeFollowUp,
+    Compact,
+    EndTurn(Ending),
+    /// Nothing to do until someone speaks.
+    Rest,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// A request or a call is under way.
+    Running,
+    /// A person has been asked and has not answered.
+    Approval(CallId),
+    /// The model is asked again at this time.
+    Until(u64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending {
+    pub reason: EndReason,
+    pub bound: Option<Bound>,
+}
+
+/// Returns the step that brings the session forward.
+pub fn decide(state: &State, now: u64) -> Step {
+    let Some(turn) = &state.turn else { return between_turns(state) };
+    if turn.cancelled {
+        return ended(EndReason::Cancelled);
+    }
+    if turn.open_request.is_some() || turn.calls.any_running() {
+        return Step::Wait(Wait::Running);
+    }
+    if turn.n_resumed >= TURN_RESUMES_MAX || turn.n_cut_calls >= CUT_CALLS_MAX {
+        return ended(EndReason::Failed);
+    }
+    if let Some(step) = settle_calls(turn, now) {
+        return step;
+    }
+    if let Some(failure) = turn.failure {
+        match failure.retry_at {
+            None => return ended(EndReason::Failed),
+            Some(time) if now < time => return Step::Wait(Wait::Until(time)),
+            Some(_) => (),
+        }
+    }
+    if !state.steers.is_empty() {
+        return Step::DrainSteers;
+    }
+    if !turn.owes_reply {
+        return ended(EndReason::Done);
+    }
+    if let Some(bound) = reached(turn, now) {
+        return Step::EndTurn(Ending { reason: EndReason::Bound, bound: Some(bound) });
+    }
+    if state.compact_requested { Step::Compact } else { Step::AskModel }
+}
+
+fn between_turns(state: &State) -> Step {
+    let has_queued = !state.follow_ups.is_empty() || !state.steers.is_empty();
+    // After a turn that did not end well, a person looks before the queue goes on.
+    let may_go_on = matches!(state.last_end, None | Some(EndReason::Done));
+    match (has_queued && may_go_on, state.compact_requested) {
+        (true, _) => Step::TakeFollowUp,
+        (false, true) => Step::Compact,
+        (false, false) => Step::Rest,
+    }
+}
+
+fn settle_calls(turn: &Turn, now: u64) -> Option<Step> {
+    // Everything is judged and asked before anything runs: a person sees all questions at once.
+    let at = |wanted: Stage| -> Vec<ToolCall> {
+        turn.calls.iter().filter(|it| it.stage == wanted).map(|it| it.call.clone()).collect()
+    };
+    let new = at(Stage::New);
+    if !new.is_empty() {
+        return Some(Step::Judge(new));
+    }
+    let must_ask = at(Stage::MustAsk);
+    if !must_ask.is_empty() {
+        return Some(Step::AskApproval(must_ask));
+    }
+    // Calls are settled in the order the model made them, so a log has one reading only.
+    let first = turn.calls.open().next()?;
+    let call = first.call.clone();
+    Some(match &first.stage {
+        Stage::Asked { expires_at, .. } if now >= *expires_at => Step::ExpireApproval(call.call_id),
+        Stage::Asked { .. } => Step::Wait(Wait::Approval(call.call_id)),
+        Stage::Refused { reason } => Step::Refuse { call, reason: reason.clone() },
+        Stage::Interrupted => Step::ReportInterrupted(call),
+        Stage::MayRun | Stage::Approved => match reached(turn, now) {
+            Some(bound) => Step::EndTurn(Ending { reason: EndReason::Bound, bound: Some(bound) }),
+            None if first.effect == Some(Effect::Read) => Step::RunReads(neighbouring_reads(turn)),
+            None => Step::Run(call),
+        },
+        Stage::New | Stage::MustAsk | Stage::Started | Stage::Finished => return None,
+    })
+}
+
+fn neighbouring_reads(turn: &Turn) -> Vec<ToolCall> {
+    let may_read = |it: &&CallProgress| {
+        it.effect == Some(Effect::Read) && matches!(it.stage, Stage::MayRun | Stage::Approved)
+    };
+    turn.calls.open().take_while(may_read).map(|it| it.call.clone()).collect()
+}
+
+/// The limit that keeps the turn from going on, if there is one.
+fn reached(turn: &Turn, now: u64) -> Option<Bound> {
+    let limits = &turn.limits;
+    let is_over = |used: u64, limit: Option<u64>| limit.is_some_and(|limit| used >= limit);
+    // The answer is there when its calls run, so only the next request counts as a further step.
+    if turn.n_steps >= limits.steps && turn.calls.open().next().is_none() {
+        return Some(Bound::Steps);
+    }
+    if turn.n_repeats() > limits.repeats {
+        return Some(Bound::Repeats);
+    }
+    if now.saturating_sub(turn.clock_start) >= limits.wall_ms {
+        return Some(Bound::Wall);
+    }
+    if is_over(turn.tokens, limits.tokens) {
+        return Some(Bound::Tokens);
+    }
+    is_over(turn.cost_micros, limits.cost_micros).then_some(Bound::Cost)
+}
+
+fn ended(reason: EndReason) -> Step {
+    Step::EndTurn(Ending { reason, bound: None })
+}
+
+#[cfg(test)]
+mod tests;

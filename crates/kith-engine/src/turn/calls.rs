@@ -1,0 +1,162 @@
+//! The calls of an answer: judged, run, refused, reported.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use kith_vocab::block::{Block, ToolCall};
+use kith_vocab::event::Body;
+use kith_vocab::event::calls::{CallJudged, ToolStarted};
+use kith_vocab::event::messages::{Outcome, ToolResult, Trust};
+use kith_vocab::policy::CallToJudge;
+use kith_vocab::tool::{Prepared, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput};
+
+use super::{Hands, TurnError};
+use crate::session::Session;
+
+/// Looks at each call and asks the policy. A call that cannot even be prepared has failed; there
+/// is nothing to judge.
+pub(super) async fn judge(session: &mut Session, hands: &Hands<'_>, calls: Vec<ToolCall>) {
+    for call in calls {
+        let prepared = match prepare(hands, &call).await {
+            Ok((_, prepared)) => prepared,
+            Err(reason) => {
+                settle(session, &call, Outcome::Failed, reason, Trust::Owner);
+                continue;
+            }
+        };
+        let judgement = hands.policy.judge(&CallToJudge {
+            call_id: call.call_id,
+            tool: &call.tool,
+            effect: prepared.effect,
+            summary: &prepared.summary,
+            facts: &prepared.facts,
+        });
+        session.stage(Body::CallJudged(CallJudged {
+            call_id: call.call_id,
+            tool: call.tool,
+            effect: prepared.effect,
+            verdict: judgement.verdict,
+            reason: judgement.reason,
+            rule: judgement.rule,
+            grant_id: judgement.grant_id,
+            sandbox: judgement.sandbox,
+            digest: prepared.digest,
+            facts: prepared.facts,
+        }));
+    }
+}
+
+/// Reading changes nothing, so a crash costs nothing but time: no start is recorded, and the
+/// calls simply run again.
+pub(super) async fn run_reads(
+    session: &mut Session,
+    hands: &Hands<'_>,
+    calls: Vec<ToolCall>,
+) -> Result<(), TurnError> {
+    session.commit(hands.watcher).await?;
+    let outputs = join_all(calls.iter().map(|call| async {
+        match prepare(hands, call).await {
+            Ok((tool, prepared)) => tool.run(prepared, hands.cancel).await,
+            Err(text) => ToolOutput { text, succeeded: false, trust: Trust::Owner },
+        }
+    }))
+    .await;
+    for (call, output) in calls.iter().zip(outputs) {
+        finish(session, hands, call, output);
+    }
+    Ok(())
+}
+
+pub(super) async fn run(
+    session: &mut Session,
+    hands: &Hands<'_>,
+    call: ToolCall,
+) -> Result<(), TurnError> {
+    let (tool, prepared) = match prepare(hands, &call).await {
+        Ok(ready) => ready,
+        Err(reason) => {
+            settle(session, &call, Outcome::Failed, reason, Trust::Owner);
+            return Ok(());
+        }
+    };
+    // What was judged is what runs. Between the two, a file may have changed.
+    if judged_digest(session, &call).as_deref() != Some(&prepared.digest) {
+        refuse(session, &call, "what it would act on has changed since it was allowed");
+        return Ok(());
+    }
+    let started = ToolStarted { call_id: call.call_id, digest: prepared.digest.clone() };
+    session.stage(Body::ToolStarted(started));
+    session.commit(hands.watcher).await?;
+    let output = tool.run(prepared, hands.cancel).await;
+    finish(session, hands, &call, output);
+    Ok(())
+}
+
+pub(super) fn refuse(session: &mut Session, call: &ToolCall, reason: &str) {
+    let reason = if reason.trim().is_empty() { "it was not allowed" } else { reason };
+    settle(session, call, Outcome::Refused, format!("Refused: {reason}."), Trust::Owner);
+}
+
+pub(super) fn report_interrupted(session: &mut Session, call: &ToolCall) {
+    let text = "Interrupted: the program ended while this ran. It may or may not have taken \
+                effect; look before you try again.";
+    settle(session, call, Outcome::Interrupted, text.to_owned(), Trust::Owner);
+}
+
+pub(super) fn settle(
+    session: &mut Session,
+    call: &ToolCall,
+    outcome: Outcome,
+    text: String,
+    trust: Trust,
+) {
+    session.stage(Body::ToolResult(ToolResult {
+        call_id: call.call_id,
+        tool: call.tool.clone(),
+        content: vec![Block::text(text)],
+        outcome,
+        trust,
+        full_output: None,
+        primed: None,
+    }));
+}
+
+fn finish(session: &mut Session, hands: &Hands<'_>, call: &ToolCall, output: ToolOutput) {
+    let outcome = match (output.succeeded, hands.cancel.is_cancelled()) {
+        (true, _) => Outcome::Done,
+        (false, true) => Outcome::Cancelled,
+        (false, false) => Outcome::Failed,
+    };
+    settle(session, call, outcome, shorten(output.text), output.trust);
+}
+
+async fn prepare(hands: &Hands<'_>, call: &ToolCall) -> Result<(Arc<dyn Tool>, Prepared), String> {
+    if let Some(raw) = &call.raw_input {
+        return Err(format!(
+            "The arguments of this call are not one whole JSON object ({} bytes came), so it did \
+             not run. Send the call again, complete, and shorter if it was cut off.",
+            raw.len()
+        ));
+    }
+    let Some(tool) = hands.tools.iter().find(|tool| tool.spec().name == call.tool) else {
+        let names: Vec<&str> = hands.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+        return Err(format!("There is no tool `{}`. There are: {}.", call.tool, names.join(", ")));
+    };
+    let prepared = tool.prepare(&call.input).await?;
+    Ok((Arc::clone(tool), prepared))
+}
+
+fn judged_digest(session: &Session, call: &ToolCall) -> Option<String> {
+    session.state().turn.as_ref()?.calls.get(call.call_id)?.digest.clone()
+}
+
+/// Keeps head and tail of a long output: errors stand at either end.
+fn shorten(text: String) -> String {
+    if text.len() <= TOOL_OUTPUT_BYTES_MAX {
+        return text;
+    }
+    let head_end = text.floor_char_boundary(TOOL_OUTPUT_BYTES_MAX * 7 / 10);
+    let tail_begin = text.ceil_char_boundary(text.len() - TOOL_OUTPUT_BYTES_MAX / 5);
+    let n_missing = tail_begin - head_end;
+    format!("{}\n… {n_missing} bytes left out …\n{}", &text[..head_end], &text[tail_begin..])
+}

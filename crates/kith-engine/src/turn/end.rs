@@ -1,0 +1,55 @@
+//! The end of a turn: nothing stays open, and the person is told if it did not end well.
+
+use kith_vocab::block::ToolCall;
+use kith_vocab::event::Body;
+use kith_vocab::event::control::{Bound, EndReason, Level, Limits, Notice, TurnEnded};
+use kith_vocab::event::messages::{Outcome, Trust};
+
+use super::calls;
+use crate::session::Session;
+use crate::state::calls::Stage;
+use crate::step::Ending;
+
+pub(super) fn turn(session: &mut Session, ending: Ending) {
+    let Some(turn) = session.state().turn.clone() else { return };
+    for open in turn.calls.open() {
+        settle_open(session, &open.call, &open.stage, ending.reason);
+    }
+    let told = match (ending.reason, ending.bound) {
+        (EndReason::Bound, Some(bound)) => Some(bound_in_words(bound, &turn.limits)),
+        (EndReason::Failed, _) => Some(match &session.state().last_failure {
+            Some(failure) => format!("The turn failed: {failure}."),
+            None => "The turn failed: it was cut short too often to go on.".to_owned(),
+        }),
+        _ => None,
+    };
+    if let Some(text) = told {
+        let about = Some(turn.began_with.to_string());
+        session.stage(Body::Notice(Notice { text, level: Level::Warn, about }));
+    }
+    let (reason, bound) = (ending.reason, ending.bound);
+    session.stage(Body::TurnEnded(TurnEnded { reason, bound, steps: turn.n_steps }));
+}
+
+fn settle_open(session: &mut Session, call: &ToolCall, stage: &Stage, reason: EndReason) {
+    if matches!(stage, Stage::Started | Stage::Interrupted) {
+        calls::report_interrupted(session, call);
+        return;
+    }
+    let text = match reason {
+        EndReason::Cancelled => "Cancelled by the user before it ran.",
+        _ => "Cancelled: the turn ended before it ran.",
+    };
+    calls::settle(session, call, Outcome::Cancelled, text.to_owned(), Trust::Owner);
+}
+
+fn bound_in_words(bound: Bound, limits: &Limits) -> String {
+    let reached = match bound {
+        Bound::Steps => format!("{} requests to the model", limits.steps),
+        Bound::Repeats => format!("{} identical calls in a row", limits.repeats),
+        Bound::Wall => format!("{} seconds", limits.wall_ms / 1000),
+        Bound::Tokens => format!("{} tokens", limits.tokens.unwrap_or_default()),
+        Bound::Cost => format!("{} micro-USD", limits.cost_micros.unwrap_or_default()),
+    };
+    format!("The turn was stopped at its limit of {reached}. Say \"go on\" to continue.")
+}

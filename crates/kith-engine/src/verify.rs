@@ -1,0 +1,67 @@
+//! Every request of a log, built again and compared.
+//!
+//! The log holds the hash of each body before it was sent. Because what a model is shown is a pure
+//! function of the log, folding it again up to that line must give the same bytes, whatever has
+//! become of the files since.
+
+use kith_providers::render;
+use kith_vocab::digest::sha256_hex;
+use kith_vocab::event::models::ModelRequested;
+use kith_vocab::event::{Body, Event};
+use kith_vocab::ids::EventId;
+
+use crate::context::context;
+use crate::state::State;
+
+#[derive(Debug, Default)]
+pub struct Verifier {
+    state: State,
+    pub n_requests: u64,
+    pub mismatches: Vec<Mismatch>,
+    /// Requests whose bytes another version of the renderer made: not proven, not disproven.
+    pub other_renderer: Vec<EventId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    pub request_id: EventId,
+    pub expected: String,
+    pub rebuilt: String,
+}
+
+impl Verifier {
+    pub fn read(&mut self, event: &Event) {
+        if let Body::ModelRequested(requested) = &event.body {
+            self.n_requests += 1;
+            self.compare(requested);
+        }
+        self.state.fold(event);
+    }
+
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn compare(&mut self, requested: &ModelRequested) {
+        if requested.renderer_version != render::RENDERER_VERSION {
+            self.other_renderer.push(requested.request_id);
+            return;
+        }
+        let rebuilt = match rebuild(&self.state, requested) {
+            Ok(body) => sha256_hex(&body),
+            Err(error) => error.to_string(),
+        };
+        if rebuilt != requested.body_sha256 {
+            let expected = requested.body_sha256.clone();
+            let request_id = requested.request_id;
+            self.mismatches.push(Mismatch { request_id, expected, rebuilt });
+        }
+    }
+}
+
+/// The body of a request, from the state before it was made.
+pub fn rebuild(state: &State, requested: &ModelRequested) -> Result<Vec<u8>, render::RenderError> {
+    let context = context(state);
+    let request = context.request(&requested.provider, &requested.model, &requested.parameters);
+    render::render(requested.wire, &request)
+}

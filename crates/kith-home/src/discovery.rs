@@ -1,0 +1,77 @@
+//! Where project instructions are looked for.
+//!
+//! From `cwd` upward, but never further than one's own: to the root of the repository, else to the
+//! last folder below the user's home, else not at all. A file that someone planted in a folder
+//! above must not load.
+
+use std::path::{Path, PathBuf};
+
+/// More folders than any path worth working in has.
+pub(crate) const WALK_FOLDERS_MAX: usize = 128;
+
+/// The nearest folder from here upward that holds `.git`, a folder or a file.
+pub fn repository_root(cwd: &Path) -> Option<PathBuf> {
+    let root = cwd.ancestors().take(WALK_FOLDERS_MAX).find(|folder| {
+        let git = folder.join(".git");
+        git.is_dir() || git.is_file()
+    })?;
+    Some(root.to_owned())
+}
+
+/// The folders whose `AGENTS.md` is project scope, far to near. All paths are canonical.
+pub(crate) fn project_folders(
+    cwd: &Path,
+    repository: Option<&Path>,
+    user_home: Option<&Path>,
+) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = match (repository, user_home) {
+        (Some(root), _) => upward(cwd).take_while(|it| it.starts_with(root)).collect(),
+        (None, Some(user_home)) if cwd.starts_with(user_home) => {
+            upward(cwd).take_while(|it| it != user_home).collect()
+        }
+        (None, _) => vec![cwd.to_owned()],
+    };
+    folders.reverse();
+    folders
+}
+
+fn upward(cwd: &Path) -> impl Iterator<Item = PathBuf> {
+    cwd.ancestors().take(WALK_FOLDERS_MAX).map(Path::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_repository_the_walk_ends_at_its_root() {
+        check(
+            "/u/x/repo/a/b",
+            Some("/u/x/repo"),
+            "/u/x",
+            &["/u/x/repo", "/u/x/repo/a", "/u/x/repo/a/b"],
+        );
+        check("/srv/repo", Some("/srv/repo"), "/u/x", &["/srv/repo"]);
+        check("/u/x/a", Some("/u/x"), "/u/x", &["/u/x", "/u/x/a"]);
+    }
+
+    #[test]
+    fn without_a_repository_it_ends_before_the_users_home() {
+        check("/u/x/a/b", None, "/u/x", &["/u/x/a", "/u/x/a/b"]);
+        check("/u/x", None, "/u/x", &[]);
+    }
+
+    #[test]
+    fn elsewhere_only_the_folder_itself_counts() {
+        check("/tmp/a/b", None, "/u/x", &["/tmp/a/b"]);
+        check("/u/xy/a", None, "/u/x", &["/u/xy/a"]);
+    }
+
+    #[track_caller]
+    fn check(cwd: &str, repository: Option<&str>, user_home: &str, expected: &[&str]) {
+        let folders =
+            project_folders(Path::new(cwd), repository.map(Path::new), Some(Path::new(user_home)));
+        let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
+        assert_eq!(folders, expected);
+    }
+}

@@ -1,0 +1,55 @@
+//! Which folder one host works in.
+//!
+//! Found by walking up, like a repository: but a `kith.toml` decides what may run, so the walk
+//! stays among folders that nobody else could have put one into.
+
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+
+use crate::discovery::WALK_FOLDERS_MAX;
+use crate::standing::same_owner;
+
+/// Either file of the constitution makes a folder a home.
+pub(crate) const CONSTITUTIONS: [&str; 2] = ["Agent.md", "AGENTS.md"];
+
+/// Returns the nearest folder from `cwd` upward that holds `kith.toml` or `.kith/state.db`, else
+/// `cwd` itself if it holds a constitution.
+///
+/// Beneath the user's home the walk ends before it: `~/.kith` belongs to every house. Elsewhere it
+/// goes on only while the folders have the owner of `cwd` and are not writable by every user.
+/// What may not be looked at counts as absent.
+pub fn find_house(cwd: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
+    // An unresolved path would be walked by its names, past links that lead elsewhere.
+    let cwd = fs::canonicalize(cwd).ok()?;
+    let user_home = user_home.and_then(|it| fs::canonicalize(it).ok());
+    let start = fs::metadata(&cwd).ok()?;
+    let marked = cwd
+        .ancestors()
+        .take(WALK_FOLDERS_MAX)
+        .take_while(|folder| may_be_searched(folder, &cwd, &start, user_home.as_deref()))
+        .find(|folder| is_house(folder));
+    if let Some(house) = marked {
+        return Some(house.to_owned());
+    }
+    is_home(&cwd).then_some(cwd)
+}
+
+/// Whether an agent lives in this folder.
+pub fn is_home(folder: &Path) -> bool {
+    CONSTITUTIONS.iter().any(|name| folder.join(name).is_file())
+}
+
+fn is_house(folder: &Path) -> bool {
+    folder.join("kith.toml").is_file() || folder.join(".kith/state.db").is_file()
+}
+
+fn may_be_searched(folder: &Path, cwd: &Path, start: &Metadata, user_home: Option<&Path>) -> bool {
+    match user_home {
+        Some(user_home) if cwd.starts_with(user_home) => folder != user_home,
+        // Where one stands was chosen; what lies above was not.
+        _ => folder == cwd || fs::metadata(folder).is_ok_and(|it| same_owner(start, &it)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

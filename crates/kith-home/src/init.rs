@@ -1,0 +1,62 @@
+//! A home that is good on the first day.
+//!
+//! The constitution is complete; the other files are examples inside comments, which count as
+//! empty until someone edits them. Nothing that exists is ever overwritten, so running it again
+//! completes a home. There is no SOUL.md and no MEMORY.md: both are the agent's own to begin.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::HomeError;
+
+pub const AGENT_ID_CHARS_MAX: usize = 64;
+
+const TEMPLATES: [(&str, &str); 7] = [
+    ("Agent.md", include_str!("../templates/Agent.md")),
+    ("USER.md", include_str!("../templates/USER.md")),
+    ("IDENTITY.md", include_str!("../templates/IDENTITY.md")),
+    ("TOOLS.md", include_str!("../templates/TOOLS.md")),
+    ("HEARTBEAT.md", include_str!("../templates/HEARTBEAT.md")),
+    ("kith.toml", include_str!("../templates/kith.toml")),
+    (".gitignore", include_str!("../templates/gitignore")),
+];
+
+/// Makes the folder, if need be, and the files it lacks. Returns those it wrote.
+pub fn init(dir: &Path, agent_id: &str) -> Result<Vec<PathBuf>, HomeError> {
+    if !is_agent_id(agent_id) {
+        let agent_id = agent_id.chars().take(AGENT_ID_CHARS_MAX).collect();
+        return Err(HomeError::AgentId { agent_id });
+    }
+    fs::create_dir_all(dir)
+        .map_err(|source| HomeError::MakeFolder { path: dir.to_owned(), source })?;
+    let mut written = Vec::new();
+    for (name, template) in TEMPLATES {
+        let path = dir.join(name);
+        let text = template.replace("{{agent_id}}", agent_id);
+        match write_new(&path, &text) {
+            Ok(()) => written.push(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
+            Err(source) => return Err(HomeError::WriteFile { path, source }),
+        }
+    }
+    Ok(written)
+}
+
+fn is_agent_id(text: &str) -> bool {
+    let is_allowed =
+        |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-' || it == b'_';
+    (1..=AGENT_ID_CHARS_MAX).contains(&text.len()) && text.bytes().all(is_allowed)
+}
+
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).inspect_err(|_| {
+        // Half a file would pass for an existing one the next time. If it cannot be removed
+        // either, the first error is still the one to tell.
+        fs::remove_file(path).ok();
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+use kith_vocab::header::Audience;
+
+use crate::markdown::is_effectively_empty;
+use crate::test_home::TestHome;
+
+use super::*;
+
+const ALL: [&str; 7] =
+    ["Agent.md", "USER.md", "IDENTITY.md", "TOOLS.md", "HEARTBEAT.md", "kith.toml", ".gitignore"];
+
+#[test]
+fn a_new_home_has_every_file_and_a_second_run_writes_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("deep/luna");
+    let expected: Vec<PathBuf> = ALL.iter().map(|name| dir.join(name)).collect();
+    assert_eq!(init(&dir, "luna").unwrap(), expected);
+    assert_eq!(init(&dir, "luna").unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(fs::read_to_string(dir.join(".gitignore")).unwrap(), ".kith/\n");
+}
+
+#[test]
+fn an_existing_home_is_completed_and_never_overwritten() {
+    let files = TestHome::new("//- Agent.md\nmine\n//- .gitignore\ntarget\n");
+    let written = init(&files.home, "luna").unwrap();
+    assert_eq!(written.len(), ALL.len() - 2);
+    assert_eq!(fs::read_to_string(files.home.join("Agent.md")).unwrap(), "mine\n");
+    assert_eq!(fs::read_to_string(files.home.join(".gitignore")).unwrap(), "target\n");
+}
+
+#[test]
+fn unedited_examples_add_nothing_to_the_prompt() {
+    let mut files = TestHome::new("");
+    init(&files.home, "luna").unwrap();
+    for audience in [Audience::Owner, Audience::Shared, Audience::Peer] {
+        files.audience = audience;
+        let assembled = files.snapshot();
+        let agents = assembled.snapshot.sections[1].sources.as_ref().unwrap();
+        assert_eq!(agents.len(), 1, "only Agent.md speaks");
+        assert!(assembled.snapshot.system_prompt().starts_with("You are Assistant, "));
+        assert_eq!(assembled.snapshot.sections[4].sources, None);
+    }
+    let heartbeat = fs::read_to_string(files.home.join("HEARTBEAT.md")).unwrap();
+    assert!(is_effectively_empty(&heartbeat));
+    let settings = fs::read_to_string(files.home.join("kith.toml")).unwrap();
+    assert!(settings.lines().all(|line| line.is_empty() || line.starts_with('#')));
+    assert!(settings.contains("# id = \"luna\""));
+}
+
+#[test]
+fn the_constitution_says_what_was_promised() {
+    let text = TEMPLATES[0].1.split_whitespace().collect::<Vec<&str>>().join(" ");
+    for promise in [
+        "ask one to three key questions first",
+        "`ls`, `rg` and `cat`",
+        "Give the conclusion, the evidence in a few lines, and the options",
+        "say so, explain why, and offer another way",
+        "You wake up fresh each session. These files are your continuity:",
+        "If in MAIN SESSION (direct chat with your human):",
+        "Don't ask permission. Just do it.",
+        "ONLY load MEMORY.md in main session (direct chats).",
+        "DO NOT load in shared contexts (Discord, group chats).",
+        "About every 30 turns",
+        "Keep facts and preferences only",
+        "Don't exfiltrate private data. Ever.",
+        "Don't run destructive commands without asking.",
+        "When in doubt, ask.",
+        "every part must be allowed alone, or the whole is asked about",
+        "Discord: no Markdown tables",
+        "WhatsApp: no headers",
+        "load it with the `skill` tool",
+    ] {
+        assert!(text.contains(promise), "{promise}");
+    }
+}
+
+#[test]
+fn what_stands_in_the_way_is_named() {
+    let files = TestHome::new("//- file\nx");
+    check_error(&files, "file", "luna", "folder `/user/luna/file` could not be made");
+    check_error(&files, "file/deeper", "luna", "folder `/user/luna/file/deeper` could not be made");
+    for agent_id in ["", "Luna", "a b", "a\"\nx = 1", "../x"] {
+        let message = format!(
+            "`{agent_id}` is not an agent id (1 to 64 of `a` to `z`, `0` to `9`, `-` and `_`)"
+        );
+        check_error(&files, "new", agent_id, &message);
+    }
+    assert!(!files.home.join("new").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_not_written_through() {
+    let files = TestHome::new("");
+    std::os::unix::fs::symlink("elsewhere.md", files.home.join("USER.md")).unwrap();
+    init(&files.home, "luna").unwrap();
+    assert!(!files.home.join("elsewhere.md").exists());
+}
+
+#[track_caller]
+fn check_error(files: &TestHome, dir: &str, agent_id: &str, message: &str) {
+    let error = init(&files.home.join(dir), agent_id).unwrap_err();
+    assert_eq!(files.portable(&error.to_string()), message);
+}

@@ -1,0 +1,34 @@
+//! An agent's home: Markdown in, the frozen instructions of a session out.
+//!
+//! A home is read by strangers' rules: any file may be missing, huge, no text or no file at all.
+//! What cannot be used is left out and said; what would change who the agent is stops the session.
+//! Read in this order:
+//!
+//! - [`error`]: why a home cannot be used.
+//! - [`house`]: which folder one host works in.
+//! - [`discovery`]: the repository around a folder, and the folders whose instructions count.
+//! - [`identity`]: what IDENTITY.md says.
+//! - [`user`]: what USER.md says that programs need.
+//! - [`prompt_file`]: one prompt file, read with a limit on everything.
+//! - [`platform`]: the machine as the model is told of it.
+//! - [`snapshot`]: the six sections of a session's instructions.
+//! - [`init`]: a home that is good on the first day.
+
+pub mod discovery;
+pub mod error;
+pub mod house;
+pub mod identity;
+pub mod init;
+pub mod platform;
+pub mod prompt_file;
+pub mod snapshot;
+pub mod user;
+
+mod fields;
+mod git;
+mod markdown;
+mod rendering;
+mod standing;
+
+#[cfg(test)]
+mod test_home;

@@ -1,0 +1,292 @@
+//! The six sections of a session's instructions, read from the disk once.
+//!
+//! What comes out is a value that holds every text it was made of, so the session never looks at
+//! the files again. Who can read the thread decides what of the agent's self goes in: here, and
+//! not in the model's manners.
+
+mod agents;
+mod baseline;
+mod environment;
+mod memory;
+mod time;
+mod workspace;
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use kith_vocab::header::Audience;
+use kith_vocab::snapshot::{
+    InstructionSnapshot, SNAPSHOT_VERSION, Scope, Section, SectionKind, Source, SourceType,
+};
+
+use crate::discovery;
+use crate::error::{HomeError, Problem};
+use crate::house::CONSTITUTIONS;
+use crate::markdown::is_effectively_empty;
+use crate::platform::Platform;
+use crate::prompt_file::{Opened, PromptFile, open};
+use crate::rendering::{NAME_CHARS_MAX, file_block, one_line};
+use crate::standing::{self, FileKey};
+
+#[derive(Clone, Copy, Debug)]
+pub struct SnapshotRequest<'a> {
+    pub home: &'a Path,
+    pub house: &'a Path,
+    pub cwd: &'a Path,
+    /// `~`; without one no global instructions are read and no walk ends at it.
+    pub user_home: Option<&'a Path>,
+    pub audience: Audience,
+    pub now_ms: u64,
+    /// An IANA name. One that is not known is told in the answer and UTC is used.
+    pub time_zone: &'a str,
+    pub agent_id: &'a str,
+    pub platform: &'a Platform,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assembled {
+    pub snapshot: InstructionSnapshot,
+    /// One for each file that was found, in the order in which they were looked for.
+    pub reports: Vec<FileReport>,
+    /// The requested zone, if it is not known.
+    pub unknown_time_zone: Option<String>,
+}
+
+/// What became of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileReport {
+    pub path: PathBuf,
+    /// `None` when the file was not read, or is too large to be counted.
+    pub chars: Option<u64>,
+    /// Zero for a file that is left out or says nothing.
+    pub injected_chars: u64,
+    pub problems: Vec<Problem>,
+}
+
+/// Reads the prompt files and freezes them.
+///
+/// Fails if the home has no constitution, or if a file of the home is there and cannot be read.
+/// Project files that cannot be used are left out and reported.
+pub fn snapshot(request: &SnapshotRequest<'_>) -> Result<Assembled, HomeError> {
+    let moment = time::moment(request.now_ms, request.time_zone)?;
+    let mut assembly = Assembly::of(request)?;
+    let agents = agents::gather(&mut assembly)?;
+    let memories = memory::gather(&mut assembly, &moment)?;
+    let workspace = workspace::block(&mut assembly);
+    let (tools, environment) = environment::gather(&mut assembly)?;
+
+    let builtin = Source {
+        source_type: SourceType::Builtin,
+        path: None,
+        scope: None,
+        priority: None,
+        content: None,
+        sha256: None,
+        chars: None,
+        injected_chars: None,
+    };
+    let baseline = baseline::block(request.agent_id, &agents.identity, agents.has_soul);
+    let agents_block = agents::block(&assembly, &agents.sources);
+    let memory_block = memory::block(&assembly, &memories);
+    let section = |kind, sources: Vec<Source>, rendered_block| Section {
+        kind,
+        frozen_at: request.now_ms,
+        sources: (!sources.is_empty()).then_some(sources),
+        rendered_block,
+        data: None,
+    };
+    let sections = vec![
+        section(SectionKind::Baseline, vec![builtin], baseline),
+        section(SectionKind::Agents, agents.sources, agents_block),
+        section(SectionKind::Memory, memories, memory_block),
+        section(SectionKind::Workspace, Vec::new(), workspace),
+        section(SectionKind::Environment, tools, environment),
+        section(SectionKind::Time, Vec::new(), time::block(&moment)),
+    ];
+    let cwd = assembly.cwd.to_string_lossy().into_owned();
+    Ok(Assembled {
+        snapshot: InstructionSnapshot { version: SNAPSHOT_VERSION, cwd, sections },
+        reports: assembly.reports,
+        unknown_time_zone: moment.unknown_zone,
+    })
+}
+
+/// How much a file is believed before it is read.
+#[derive(Clone, Copy)]
+enum Guard<'a> {
+    /// A file of the home. It is the agent; if it cannot be read there is no session. Loose
+    /// permissions are reported, but leaving the file out would change who the agent is.
+    Own,
+    /// The user's own file for all agents: left out if others could have written it.
+    Global,
+    /// A file of the project: left out for any doubt, and never read from outside this folder,
+    /// because a link could show the model any file of the user.
+    Project { within: &'a Path },
+}
+
+/// The state of one reading. All paths are canonical.
+struct Assembly<'a> {
+    request: &'a SnapshotRequest<'a>,
+    home: PathBuf,
+    house: PathBuf,
+    cwd: PathBuf,
+    user_home: Option<PathBuf>,
+    /// The root of the repository that holds `cwd`.
+    repository: Option<PathBuf>,
+    reports: Vec<FileReport>,
+    seen: HashSet<FileKey>,
+}
+
+impl<'a> Assembly<'a> {
+    fn of(request: &'a SnapshotRequest<'a>) -> Result<Assembly<'a>, HomeError> {
+        require_home(request.home)?;
+        let canonical = |path: &Path| {
+            fs::canonicalize(path)
+                .map_err(|source| HomeError::OpenFolder { path: path.to_owned(), source })
+        };
+        let cwd = canonical(request.cwd)?;
+        Ok(Assembly {
+            request,
+            home: canonical(request.home)?,
+            house: canonical(request.house)?,
+            // A home that does not exist holds nothing, neither files nor `cwd`.
+            user_home: request.user_home.and_then(|it| fs::canonicalize(it).ok()),
+            repository: discovery::repository_root(&cwd),
+            cwd,
+            reports: Vec::new(),
+            seen: HashSet::new(),
+        })
+    }
+
+    fn audience(&self) -> Audience {
+        self.request.audience
+    }
+
+    /// The file, unless it is absent, unfit or was loaded before.
+    fn load(&mut self, path: &Path, guard: Guard<'_>) -> Result<Option<PromptFile>, HomeError> {
+        match (self.try_load(path, guard), guard) {
+            (Ok(file), _) => Ok(file),
+            (Err(error), Guard::Project { .. }) => {
+                self.leave_out(path, Problem::Unreadable { reason: error.to_string() });
+                Ok(None)
+            }
+            (Err(source), Guard::Own | Guard::Global) => {
+                Err(HomeError::ReadFile { path: path.to_owned(), source })
+            }
+        }
+    }
+
+    fn try_load(&mut self, path: &Path, guard: Guard<'_>) -> io::Result<Option<PromptFile>> {
+        let (file, metadata) = match open(path)? {
+            Opened::Absent => return Ok(None),
+            Opened::NotAFile => return Ok(self.leave_out(path, Problem::NotAFile)),
+            Opened::File(file, metadata) => (file, metadata),
+        };
+        let doubt = standing::doubt(&metadata);
+        match (guard, &doubt) {
+            (Guard::Global | Guard::Project { .. }, Some(problem)) => {
+                return Ok(self.leave_out(path, problem.clone()));
+            }
+            (Guard::Project { within }, None) if !fs::canonicalize(path)?.starts_with(within) => {
+                let within = within.to_owned();
+                return Ok(self.leave_out(path, Problem::LeadsOutside { within }));
+            }
+            _ => (),
+        }
+        if !self.seen.insert(FileKey::of(path, &metadata)) {
+            return Ok(None);
+        }
+        let mut found = PromptFile::read(path, file, &metadata)?;
+        found.problems.extend(doubt);
+        Ok(Some(found))
+    }
+
+    fn leave_out(&mut self, path: &Path, problem: Problem) -> Option<PromptFile> {
+        let path = path.to_owned();
+        let problems = vec![problem];
+        self.replace_report(FileReport { path, chars: None, injected_chars: 0, problems });
+        None
+    }
+
+    /// The source a file makes, and its report. A file that says nothing makes none.
+    fn source(
+        &mut self,
+        mut file: PromptFile,
+        source_type: SourceType,
+        scope: Scope,
+        priority: Option<u32>,
+    ) -> Option<Source> {
+        if is_effectively_empty(file.text()) {
+            self.report(&file, 0);
+            return None;
+        }
+        let injected = file.inject(&self.shown(&file.path));
+        self.report(&file, injected.injected_chars);
+        Some(Source {
+            source_type,
+            path: Some(file.path.to_string_lossy().into_owned()),
+            scope: Some(scope),
+            priority,
+            content: Some(injected.content),
+            sha256: file.sha256,
+            chars: injected.chars,
+            injected_chars: Some(injected.injected_chars),
+        })
+    }
+
+    fn report(&mut self, file: &PromptFile, injected_chars: u64) {
+        self.replace_report(FileReport {
+            path: file.path.clone(),
+            chars: file.chars(),
+            injected_chars,
+            problems: file.problems.clone(),
+        });
+    }
+
+    // A file may be refused as the project's and then be taken as the home's; what became of it
+    // in the end is what counts.
+    fn replace_report(&mut self, report: FileReport) {
+        self.reports.retain(|it| it.path != report.path);
+        self.reports.push(report);
+    }
+
+    /// The path as the model is told it. A peer is not told where on whose disk it is.
+    fn shown(&self, path: &Path) -> String {
+        let path = match (self.audience(), path.file_name()) {
+            (Audience::Peer, Some(name)) => name.to_string_lossy(),
+            _ => path.to_string_lossy(),
+        };
+        one_line(&path, NAME_CHARS_MAX)
+    }
+
+    fn file_blocks(&self, sources: &[Source]) -> String {
+        let block = |source: &Source| {
+            let path = source.path.as_deref().unwrap_or_default();
+            let content = source.content.as_deref().unwrap_or_default();
+            file_block(&self.shown(Path::new(path)), content)
+        };
+        sources.iter().map(block).collect::<Vec<String>>().join("\n\n")
+    }
+}
+
+fn require_home(home: &Path) -> Result<(), HomeError> {
+    for name in CONSTITUTIONS {
+        let path = home.join(name);
+        match fs::metadata(&path) {
+            Ok(metadata) if metadata.is_file() => return Ok(()),
+            Ok(_) => (),
+            Err(error) if is_absence(&error) => (),
+            Err(source) => return Err(HomeError::ReadFile { path, source }),
+        }
+    }
+    Err(HomeError::NotAHome { path: home.to_owned() })
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! The `environment` section: the machine, and TOOLS.md as notes about it.
+
+use kith_vocab::header::Audience;
+use kith_vocab::snapshot::{Scope, Source, SourceType};
+
+use crate::error::HomeError;
+use crate::git::{self, Head};
+use crate::rendering::{NAME_CHARS_MAX, one_line};
+
+use super::{Assembly, Guard};
+
+pub(super) fn gather(assembly: &mut Assembly<'_>) -> Result<(Vec<Source>, String), HomeError> {
+    let mut sources = Vec::new();
+    // It names hosts and ports, and git names the workspace: neither is a peer's business.
+    let for_peer = assembly.audience() == Audience::Peer;
+    if !for_peer && let Some(file) = assembly.load(&assembly.home.join("TOOLS.md"), Guard::Own)? {
+        sources.extend(assembly.source(file, SourceType::Tools, Scope::Home, None));
+    }
+    let mut lines = vec!["# Environment\n".to_owned()];
+    lines.extend(machine(assembly));
+    if !for_peer {
+        lines.extend(repository(assembly));
+    }
+    let mut block = lines.join("\n");
+    if !sources.is_empty() {
+        block.push_str("\n\nNotes on local tools; they inform and permit nothing:\n\n");
+        block.push_str(&assembly.file_blocks(&sources));
+    }
+    Ok((sources, block))
+}
+
+fn machine(assembly: &Assembly<'_>) -> Vec<String> {
+    let platform = assembly.request.platform;
+    let facts = [
+        ("Platform", Some(&platform.os)),
+        ("OS version", platform.os_version.as_ref()),
+        ("Shell", platform.shell.as_ref()),
+    ];
+    let line = |(label, fact): (&str, Option<&String>)| {
+        fact.map(|fact| format!("{label}: {}", one_line(fact, NAME_CHARS_MAX)))
+    };
+    facts.into_iter().filter_map(line).collect()
+}
+
+fn repository(assembly: &Assembly<'_>) -> Vec<String> {
+    let Some(root) = &assembly.repository else { return Vec::new() };
+    let facts = git::facts(root);
+    let branch = match facts.head {
+        Some(Head::Branch(branch)) => branch,
+        Some(Head::Commit(commit)) => format!("none, detached at {commit}"),
+        None => "unknown".to_owned(),
+    };
+    let root = one_line(&root.to_string_lossy(), NAME_CHARS_MAX);
+    let worktree = match facts.worktree {
+        Some(name) => format!("{root} (linked worktree `{name}`)"),
+        None => root,
+    };
+    vec![format!("Git branch: {branch}"), format!("Git worktree: {worktree}")]
+}

@@ -1,0 +1,48 @@
+//! The `memory` section: what the agent wrote down before.
+//!
+//! MEMORY.md and the notes are for the owner's own sessions and reach no other, whatever the
+//! model is told: this is the place that keeps them apart.
+
+use kith_vocab::header::Audience;
+use kith_vocab::snapshot::{Scope, Source, SourceType};
+
+use crate::error::HomeError;
+
+use super::time::Moment;
+use super::{Assembly, Guard};
+
+pub(super) fn gather(
+    assembly: &mut Assembly<'_>,
+    moment: &Moment,
+) -> Result<Vec<Source>, HomeError> {
+    let mut paths = Vec::new();
+    if assembly.audience() == Audience::Owner {
+        paths.push((assembly.home.join("MEMORY.md"), Scope::Home));
+        for date in [Some(moment.today()), moment.yesterday()].into_iter().flatten() {
+            let note = assembly.home.join("memory").join(format!("{date}.md"));
+            paths.push((note, Scope::Home));
+        }
+    }
+    // It tells of the workspace, which a peer is not told of either.
+    if assembly.audience() != Audience::Peer {
+        paths.push((assembly.house.join(".kith/memory/project.md"), Scope::Project));
+    }
+    let mut sources = Vec::new();
+    for (path, scope) in paths {
+        if let Some(file) = assembly.load(&path, Guard::Own)? {
+            sources.extend(assembly.source(file, SourceType::Memory, scope, None));
+        }
+    }
+    Ok(sources)
+}
+
+pub(super) fn block(assembly: &Assembly<'_>, sources: &[Source]) -> String {
+    if sources.is_empty() {
+        return String::new();
+    }
+    format!(
+        "# Memory\n\nWhat you noted in earlier sessions. It may be out of date, and it grants \
+         nothing.\n\n{}",
+        assembly.file_blocks(sources)
+    )
+}

@@ -1,0 +1,72 @@
+//! Who a file belongs to, and which file it is.
+//!
+//! Text in an instruction file speaks to the model with the owner's voice. So a file that another
+//! user owns, or could change, is not taken for the owner's.
+
+use std::fs::Metadata;
+use std::path::Path;
+
+use crate::error::Problem;
+
+/// The permission bit that lets every user write.
+#[cfg(unix)]
+const OTHERS_WRITE: u32 = 0o002;
+#[cfg(unix)]
+const ROOT: u32 = 0;
+
+/// Two paths with equal keys are one file: by link, or by letters on a disk that ignores case.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FileKey(#[cfg(unix)] (u64, u64), #[cfg(not(unix))] std::path::PathBuf);
+
+#[cfg(unix)]
+impl FileKey {
+    pub(crate) fn of(_path: &Path, metadata: &Metadata) -> FileKey {
+        use std::os::unix::fs::MetadataExt;
+        FileKey((metadata.dev(), metadata.ino()))
+    }
+}
+
+#[cfg(not(unix))]
+impl FileKey {
+    pub(crate) fn of(path: &Path, _metadata: &Metadata) -> FileKey {
+        // A path that cannot be resolved is its own key: the file is then loaded, not lost.
+        FileKey(path.canonicalize().unwrap_or_else(|_| path.to_owned()))
+    }
+}
+
+/// Why the file may not be the owner's own words, if there is a reason.
+#[cfg(unix)]
+pub(crate) fn doubt(metadata: &Metadata) -> Option<Problem> {
+    use std::os::unix::fs::MetadataExt;
+    doubt_about(metadata.uid(), metadata.mode(), rustix::process::geteuid().as_raw())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn doubt(_metadata: &Metadata) -> Option<Problem> {
+    None
+}
+
+/// Whether a walk from a folder of `start` may go on into this folder: it has the same owner, and
+/// not everybody can plant files in it.
+#[cfg(unix)]
+pub(crate) fn same_owner(start: &Metadata, folder: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    start.uid() == folder.uid() && folder.mode() & OTHERS_WRITE == 0
+}
+
+#[cfg(not(unix))]
+pub(crate) fn same_owner(_start: &Metadata, _folder: &Metadata) -> bool {
+    false
+}
+
+#[cfg(unix)]
+fn doubt_about(uid: u32, mode: u32, our_uid: u32) -> Option<Problem> {
+    if uid != our_uid && uid != ROOT {
+        return Some(Problem::ForeignOwner { uid });
+    }
+    // Writable by a group is usual where every user has a group of their own.
+    (mode & OTHERS_WRITE != 0).then_some(Problem::WritableByOthers)
+}
+
+#[cfg(all(test, unix))]
+mod tests;

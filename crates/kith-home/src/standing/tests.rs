@@ -1,0 +1,21 @@
+use super::*;
+
+#[test]
+fn own_files_and_those_of_root_are_taken() {
+    check(1000, 0o644, None);
+    check(ROOT, 0o644, None);
+    check(1000, 0o664, None);
+}
+
+#[test]
+fn what_another_user_wrote_or_could_write_is_doubted() {
+    check(1001, 0o644, Some(&Problem::ForeignOwner { uid: 1001 }));
+    check(1001, 0o666, Some(&Problem::ForeignOwner { uid: 1001 }));
+    check(1000, 0o646, Some(&Problem::WritableByOthers));
+    check(ROOT, 0o777, Some(&Problem::WritableByOthers));
+}
+
+#[track_caller]
+fn check(uid: u32, mode: u32, expected: Option<&Problem>) {
+    assert_eq!(doubt_about(uid, mode, 1000).as_ref(), expected);
+}

@@ -1,0 +1,97 @@
+//! What USER.md says that programs need: the owner's time zone and language.
+//!
+//! They set windows, dates and the language of notices. They are also all of USER.md that anyone
+//! but the owner may cause the agent to be told.
+
+use std::path::Path;
+
+use jiff::tz::TimeZone;
+
+use crate::error::HomeError;
+use crate::fields::{Field, fields, last_of};
+use crate::prompt_file;
+
+/// The longest IANA name has 32 characters.
+const ZONE_NAME_CHARS_MAX: usize = 64;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserFacts {
+    /// An IANA name.
+    pub time_zone: Option<String>,
+    /// As the user put it: `Chinese with English technical terms`.
+    pub language: Option<String>,
+}
+
+impl UserFacts {
+    pub fn of(text: &str) -> UserFacts {
+        let fields = fields(text);
+        let zone = last_of(&fields, &["timezone", "time zone", "时区"]);
+        UserFacts { time_zone: zone.and_then(|it| zone_in(&it)), language: language(&fields) }
+    }
+
+    /// The facts about the owner of the agent that lives here.
+    pub fn read(home: &Path) -> Result<UserFacts, HomeError> {
+        Ok(UserFacts::of(&prompt_file::read_text(&home.join("USER.md"))?))
+    }
+
+    /// `zh` or `en`, whichever the language names first.
+    pub fn language_code(&self) -> Option<&'static str> {
+        const NAMES: [(&str, &str); 10] = [
+            ("chinese", "zh"),
+            ("mandarin", "zh"),
+            ("中文", "zh"),
+            ("汉语", "zh"),
+            ("普通话", "zh"),
+            ("zh", "zh"),
+            ("english", "en"),
+            ("英文", "en"),
+            ("英语", "en"),
+            ("en", "en"),
+        ];
+        let language = self.language.as_ref()?.to_lowercase();
+        let words = language.split(|ch: char| !ch.is_alphanumeric());
+        // Chinese has no spaces between words, so its names are looked for inside one.
+        let names = |word: &str, name: &str| {
+            if name.is_ascii() { word == name } else { word.contains(name) }
+        };
+        words
+            .filter_map(|word| NAMES.iter().find(|(name, _)| names(word, name)))
+            .map(|&(_, code)| code)
+            .next()
+    }
+}
+
+/// The name of a time zone as the database spells it, if it knows it.
+pub fn known_zone(name: &str) -> Option<String> {
+    if name.is_empty() || name.len() > ZONE_NAME_CHARS_MAX {
+        return None;
+    }
+    // Not known is all a caller can use; the database has no other failure worth telling.
+    let zone = TimeZone::get(name).ok()?;
+    zone.iana_name().map(str::to_owned)
+}
+
+/// Finds the name in `Europe/Berlin (CET/CEST)`. A place goes before an abbreviation, which names
+/// an offset and so would miss daylight saving.
+fn zone_in(value: &str) -> Option<String> {
+    let is_name = |ch: char| ch.is_ascii_alphanumeric() || matches!(ch, '/' | '_' | '-' | '+');
+    let words: Vec<&str> = value.split(|ch| !is_name(ch)).filter(|it| !it.is_empty()).collect();
+    let (places, others): (Vec<&str>, Vec<&str>) = words.iter().partition(|it| it.contains('/'));
+    places.into_iter().chain(others).find_map(known_zone)
+}
+
+/// `Languages: …` lists what the user can read and is no preference.
+fn language(fields: &[Field]) -> Option<String> {
+    const PREFERRED: [&str; 6] = [
+        "preferred response language",
+        "preferred language",
+        "response language",
+        "首选语言",
+        "偏好语言",
+        "回复语言",
+    ];
+    last_of(fields, &PREFERRED).or_else(|| last_of(fields, &["language", "语言"]))
+}
+
+#[cfg(test)]
+mod tests;

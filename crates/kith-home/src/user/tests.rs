@@ -1,0 +1,50 @@
+use super::*;
+
+#[test]
+fn a_zone_is_found_among_other_words() {
+    check_zone("Timezone: Europe/Berlin (CET/CEST)", Some("Europe/Berlin"));
+    check_zone("- **时区**：Asia/Shanghai", Some("Asia/Shanghai"));
+    check_zone("time zone: asia/tokyo", Some("Asia/Tokyo"));
+    check_zone("TIMEZONE: CET, that is Europe/Paris", Some("Europe/Paris"));
+    check_zone("Timezone: UTC", Some("UTC"));
+}
+
+#[test]
+fn what_is_no_zone_is_none() {
+    check_zone("Timezone: here", None);
+    check_zone("Timezone: Middle/Earth", None);
+    check_zone("Timezone: ../../etc/passwd /etc/localtime", None);
+    check_zone("Timezone: _(your zone)_", None);
+    check_zone("<!-- Timezone: Europe/Berlin -->", None);
+    check_zone(&format!("Timezone: {}", "A/".repeat(50_000)), None);
+}
+
+#[test]
+fn the_preferred_language_wins_over_the_known_ones() {
+    let text = "- Languages: German\n- Language: French\n- Preferred response language: Chinese \
+                with English technical terms\n";
+    let language = UserFacts::of(text).language;
+    assert_eq!(language.as_deref(), Some("Chinese with English technical terms"));
+}
+
+#[test]
+fn the_first_language_named_gives_the_code() {
+    check_code("Chinese with English technical terms", Some("zh"));
+    check_code("English, sometimes 中文", Some("en"));
+    check_code("简体中文", Some("zh"));
+    check_code("zh-CN", Some("zh"));
+    check_code("en_GB", Some("en"));
+    check_code("Bengali and French", None);
+    check_code("open, broken", None);
+}
+
+#[track_caller]
+fn check_zone(text: &str, zone: Option<&str>) {
+    assert_eq!(UserFacts::of(text).time_zone.as_deref(), zone);
+}
+
+#[track_caller]
+fn check_code(language: &str, code: Option<&str>) {
+    let facts = UserFacts { time_zone: None, language: Some(language.to_owned()) };
+    assert_eq!(facts.language_code(), code, "{language}");
+}

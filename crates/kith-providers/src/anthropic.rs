@@ -1,0 +1,16 @@
+//! The form of Anthropic Messages.
+//!
+//! Only requests are made here so far. The cache markers it sets are no part of what is compared
+//! between two requests: they move with the conversation, its content does not.
+
+mod wire;
+
+use kith_vocab::conversation::ModelRequest;
+
+use crate::parameters::Parameters;
+use crate::render::RenderError;
+
+pub(crate) fn render(request: &ModelRequest<'_>) -> Result<Vec<u8>, RenderError> {
+    let parameters = Parameters::of(request, &wire::RESERVED_KEYS)?;
+    wire::render(request, &parameters)
+}

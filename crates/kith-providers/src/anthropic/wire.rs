@@ -1,0 +1,233 @@
+//! The JSON of Anthropic Messages.
+//!
+//! It is written straight into the body from borrowed parts; only the blocks of one message exist
+//! at a time.
+
+use std::borrow::Cow;
+
+use kith_vocab::block::Thinking;
+use kith_vocab::conversation::{
+    CallResult, Element, ElementKind, Message, ModelRequest, ResultPartKind, Role,
+};
+use kith_vocab::ids::CallId;
+use kith_vocab::json::Json;
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+
+use crate::parameters::Parameters;
+use crate::render::{MediaNote, NO_OUTPUT, NO_TEXT, RenderError};
+use crate::tool_name;
+
+pub(super) const RESERVED_KEYS: [&str; 5] = ["model", "system", "tools", "messages", "stream"];
+
+const MAX_TOKENS: &str = "max_tokens";
+
+/// The vendor wants a limit in every request; this one is for those who named none.
+const MAX_TOKENS_DEFAULT: u32 = 8192;
+
+pub(super) fn render(
+    request: &ModelRequest<'_>,
+    parameters: &Parameters<'_>,
+) -> Result<Vec<u8>, RenderError> {
+    let tools = request.tools.iter().map(|tool| {
+        let name = tool_name::escape(&tool.name)
+            .ok_or_else(|| RenderError::ToolName { name: tool.name.chars().take(80).collect() })?;
+        Ok(Tool { name, description: &tool.description, input_schema: &tool.input_schema })
+    });
+    let tools = tools.collect::<Result<Vec<_>, _>>()?;
+    serde_json::to_vec(&Body { request, parameters, tools }).map_err(RenderError::Write)
+}
+
+struct Body<'a> {
+    request: &'a ModelRequest<'a>,
+    parameters: &'a Parameters<'a>,
+    tools: Vec<Tool<'a>>,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Body { request, parameters, tools } = self;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("model", request.model)?;
+        match parameters.get(MAX_TOKENS) {
+            Some(limit) => map.serialize_entry(MAX_TOKENS, limit)?,
+            None => map.serialize_entry(MAX_TOKENS, &MAX_TOKENS_DEFAULT)?,
+        }
+        if !request.system.trim().is_empty() {
+            let block = SystemBlock { kind: "text", text: request.system, cache_control: MARKER };
+            map.serialize_entry("system", &[block])?;
+        }
+        if !tools.is_empty() {
+            map.serialize_entry("tools", tools)?;
+        }
+        map.serialize_entry("messages", &Messages(request))?;
+        map.serialize_entry("stream", &true)?;
+        for (key, value) in parameters.iter().filter(|(key, _)| *key != MAX_TOKENS) {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct SystemBlock<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+    cache_control: CacheControl,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: Cow<'a, str>,
+    description: &'a str,
+    input_schema: &'a Json,
+}
+
+/// Asks the vendor to keep everything up to here.
+#[derive(Clone, Copy, Serialize)]
+struct CacheControl {
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+const MARKER: CacheControl = CacheControl { kind: "ephemeral" };
+
+struct Messages<'a>(&'a ModelRequest<'a>);
+
+impl Serialize for Messages<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let messages = &self.0.messages;
+        let last_of_user = messages.iter().rposition(|message| message.role == Role::User);
+        let mut seq = serializer.serialize_seq(Some(messages.len()))?;
+        for (index, message) in messages.iter().enumerate() {
+            let mut content = blocks(self.0, message);
+            if content.is_empty() {
+                content.push(Block::Text { text: NO_TEXT.into(), cache_control: None });
+            }
+            if Some(index) == last_of_user {
+                content.last_mut().map(Block::mark);
+            }
+            let role = match message.role {
+                Role::User => "user",
+                Role::Assistant => "assistant",
+            };
+            seq.serialize_element(&WireMessage { role, content })?;
+        }
+        seq.end()
+    }
+}
+
+#[derive(Serialize)]
+struct WireMessage<'a> {
+    role: &'static str,
+    content: Vec<Block<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a> {
+    Text {
+        text: Cow<'a, str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    RedactedThinking {
+        data: &'a str,
+    },
+    ToolUse {
+        id: CallId,
+        name: Cow<'a, str>,
+        input: &'a Json,
+    },
+    ToolResult {
+        tool_use_id: CallId,
+        content: Vec<ResultText<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        is_error: Option<bool>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+}
+
+impl Block<'_> {
+    fn mark(&mut self) {
+        match self {
+            Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. } => {
+                *cache_control = Some(MARKER);
+            }
+            // They stand in answers only, and the marker is the user's.
+            Block::Thinking { .. } | Block::RedactedThinking { .. } | Block::ToolUse { .. } => (),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ResultText<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: Cow<'a, str>,
+}
+
+fn blocks<'a>(request: &ModelRequest<'_>, message: &'a Message) -> Vec<Block<'a>> {
+    let is_result = |element: &&Element| matches!(element.kind, ElementKind::Result(_));
+    let results = message.elements.iter().filter(is_result);
+    let others = message.elements.iter().filter(|element| !is_result(element));
+    results.chain(others).filter_map(|element| block(request, &element.kind)).collect()
+}
+
+/// `None` for what may not or cannot be shown.
+fn block<'a>(request: &ModelRequest<'_>, element: &'a ElementKind) -> Option<Block<'a>> {
+    match element {
+        // The vendor refuses a text of nothing but spaces.
+        ElementKind::Text(text) | ElementKind::Meta(text) => (!text.trim().is_empty())
+            .then_some(Block::Text { text: text.into(), cache_control: None }),
+        ElementKind::Media(media) => {
+            Some(Block::Text { text: MediaNote(media).to_string().into(), cache_control: None })
+        }
+        ElementKind::Thinking { thinking, provider, model } => {
+            let is_its_own = provider == request.provider && model == request.model;
+            if is_its_own { thought(thinking) } else { None }
+        }
+        ElementKind::Call(call) => Some(Block::ToolUse {
+            id: call.call_id,
+            name: tool_name::escape_called(&call.tool),
+            input: &call.input,
+        }),
+        ElementKind::Result(result) => Some(Block::ToolResult {
+            tool_use_id: result.call_id,
+            content: result_texts(result),
+            is_error: result.failed.then_some(true),
+            cache_control: None,
+        }),
+    }
+}
+
+/// Thinking without the vendor's proof is refused by it, so it is left out.
+fn thought(thinking: &Thinking) -> Option<Block<'_>> {
+    if let Some(data) = &thinking.redacted {
+        return Some(Block::RedactedThinking { data });
+    }
+    let signature = thinking.signature.as_ref()?;
+    Some(Block::Thinking { thinking: &thinking.text, signature })
+}
+
+fn result_texts(result: &CallResult) -> Vec<ResultText<'_>> {
+    let text = |text| ResultText { kind: "text", text };
+    let mut texts: Vec<ResultText<'_>> = result
+        .parts
+        .iter()
+        .filter_map(|part| match &part.kind {
+            ResultPartKind::Text(it) => (!it.trim().is_empty()).then(|| text(it.into())),
+            ResultPartKind::Media(media) => Some(text(MediaNote(media).to_string().into())),
+        })
+        .collect();
+    if texts.is_empty() {
+        texts.push(text(NO_OUTPUT.into()));
+    }
+    texts
+}

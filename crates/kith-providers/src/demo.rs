@@ -1,0 +1,115 @@
+//! The built-in model that needs no key and no network.
+//!
+//! It is a set of rules and says so. It exists so that every part of Kith (tools, approvals,
+//! memory, the log and its proof) can be tried before anyone has chosen a model; so it gets the
+//! same bytes as a real one and answers through the same port.
+
+mod conversation;
+mod rules;
+mod wire;
+mod wish;
+
+use kith_vocab::clock::BoxFuture;
+use kith_vocab::event::messages::{StopReason, Usage};
+use kith_vocab::event::models::{FailureKind, Wire};
+use kith_vocab::json::Json;
+use kith_vocab::provider::{
+    Answer, AnswerBlock, Cause, Delta, ModelChoice, Provider, Tap, Unfinished,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::fault::Fault;
+use conversation::is_ideograph;
+use rules::Reply;
+
+/// Of the demo itself nothing depends on it; a small one lets compaction be tried.
+const CONTEXT_WINDOW: u64 = 32_768;
+
+/// As rough as it is common.
+const BYTES_PER_TOKEN: usize = 4;
+
+pub struct Demo {
+    choice: ModelChoice,
+}
+
+pub fn demo() -> Demo {
+    Demo {
+        choice: ModelChoice {
+            provider: "demo".to_owned(),
+            wire: Wire::OpenaiChat,
+            model: "demo".to_owned(),
+            parameters: Json::empty_object(),
+            context_window: CONTEXT_WINDOW,
+        },
+    }
+}
+
+impl Provider for Demo {
+    fn choice(&self) -> &ModelChoice {
+        &self.choice
+    }
+
+    fn ask<'a>(
+        &'a self,
+        body: Vec<u8>,
+        tap: &'a dyn Tap,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Answer, Unfinished>> {
+        Box::pin(async move {
+            let asked = wire::read(&body).map_err(|error| {
+                let what = format!("could not read the request: {error}");
+                let fault = Fault::new(FailureKind::Malformed, what);
+                fault.into_unfinished(&self.choice.provider, None, String::new())
+            })?;
+            let reply = rules::reply(&asked);
+            speak(&reply.text, tap, cancel).await?;
+            Ok(answer(reply, body.len(), asked.n_calls, tap))
+        })
+    }
+}
+
+/// Word by word, as a model would; a stop is heard between any two.
+async fn speak(text: &str, tap: &dyn Tap, cancel: &CancellationToken) -> Result<(), Unfinished> {
+    let mut said = 0;
+    for word in words(text) {
+        if cancel.is_cancelled() {
+            let partial_text = text[..said].to_owned();
+            return Err(Unfinished { cause: Cause::Cancelled, partial_text });
+        }
+        tap.delta(Delta::Text(word));
+        said += word.len();
+        tokio::task::yield_now().await;
+    }
+    Ok(())
+}
+
+fn answer(reply: Reply, body_bytes: usize, n_calls_before: usize, tap: &dyn Tap) -> Answer {
+    let tokens = |bytes: usize| bytes.div_ceil(BYTES_PER_TOKEN) as u64;
+    let mut answer_bytes = reply.text.len();
+    let mut content = Vec::new();
+    if !reply.text.is_empty() {
+        content.push(AnswerBlock::Text(reply.text));
+    }
+    let mut stop_reason = StopReason::EndTurn;
+    if let Some(call) = reply.call {
+        tap.delta(Delta::CallBegun { tool: call.tool });
+        answer_bytes += call.arguments.len();
+        content.push(AnswerBlock::Call {
+            provider_call_id: format!("demo_{}", n_calls_before + 1),
+            tool: call.tool.to_owned(),
+            arguments: call.arguments,
+        });
+        stop_reason = StopReason::ToolCall;
+    }
+    let usage =
+        Usage { input: tokens(body_bytes), output: tokens(answer_bytes), ..Usage::default() };
+    Answer { content, usage: Some(usage), stop_reason }
+}
+
+/// Pieces that end with a space or an ideograph; together they are the text.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive(|ch: char| ch.is_whitespace() || is_ideograph(ch))
+}
+
+#[cfg(test)]
+mod tests;

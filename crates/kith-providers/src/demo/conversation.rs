@@ -1,0 +1,88 @@
+//! The conversation as the rules see it: who said what, without what nobody said.
+
+const REMINDER_BEGIN: &str = "<system-reminder>";
+const REMINDER_END: &str = "</system-reminder>";
+
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    pub(super) system: String,
+    pub(super) tools: Vec<Tool>,
+    pub(super) said: Vec<Said>,
+    /// How many calls were made so far.
+    pub(super) n_calls: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Tool {
+    pub(super) name: String,
+    /// The inputs it cannot do without.
+    pub(super) required: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(super) enum Said {
+    User(String),
+    Model,
+    Tool { tool: String, text: String },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
+    English,
+    Chinese,
+}
+
+impl Asked {
+    /// What people said, first to last.
+    pub(super) fn user_words(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.said.iter().filter_map(|said| match said {
+            Said::User(words) => Some(words.as_str()),
+            Said::Model | Said::Tool { .. } => None,
+        })
+    }
+
+    pub(super) fn language(&self) -> Language {
+        Language::of(self.user_words().next_back().unwrap_or_default())
+    }
+}
+
+impl Said {
+    /// `None` when the text holds reminders only.
+    pub(super) fn by_user(text: &str) -> Option<Said> {
+        let words = without_reminders(text).trim().to_owned();
+        (!words.is_empty()).then_some(Said::User(words))
+    }
+
+    pub(super) fn by_tool(tool: String, text: &str) -> Said {
+        Said::Tool { tool, text: without_reminders(text).trim().to_owned() }
+    }
+}
+
+impl Language {
+    pub(super) fn of(words: &str) -> Language {
+        if words.chars().any(is_ideograph) { Language::Chinese } else { Language::English }
+    }
+}
+
+pub(super) fn is_ideograph(ch: char) -> bool {
+    matches!(ch, '\u{3000}'..='\u{303f}' | '\u{3400}'..='\u{9fff}' | '\u{ff00}'..='\u{ffef}')
+}
+
+/// At most so many characters, with a mark where something is missing.
+pub(super) fn shortened(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn without_reminders(text: &str) -> String {
+    let mut words = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(REMINDER_BEGIN) {
+        words.push_str(before);
+        rest = after.split_once(REMINDER_END).map_or("", |(_, after)| after);
+    }
+    words.push_str(rest);
+    words
+}

@@ -1,0 +1,252 @@
+//! What the demo model answers.
+//!
+//! Every answer is a function of the request, so a session with it can be replayed. Tools are
+//! called only if the request lists them.
+
+use serde_json::{Map, Value};
+
+use super::conversation::{Asked, Language, Said, shortened};
+use super::wish::{Recall, Wish};
+
+const QUOTE_LINES_MAX: usize = 20;
+const QUOTE_LINE_CHARS_MAX: usize = 200;
+const ECHO_CHARS_MAX: usize = 80;
+const SUMMARY_SAYINGS_MAX: usize = 10;
+
+pub(super) struct Reply {
+    pub(super) text: String,
+    pub(super) call: Option<Call>,
+}
+
+pub(super) struct Call {
+    pub(super) tool: &'static str,
+    /// A JSON object.
+    pub(super) arguments: String,
+}
+
+pub(super) fn reply(asked: &Asked) -> Reply {
+    let language = asked.language();
+    let words = match asked.said.last() {
+        Some(Said::User(words)) => words.as_str(),
+        Some(Said::Tool { .. }) => return text(report(asked, language)),
+        // Only a reminder came since. Reading the last wish again would do the deed twice.
+        Some(Said::Model) => return text(nothing_to_do(language).to_owned()),
+        None => "",
+    };
+    match Wish::of(words) {
+        Wish::Say(echo) => text(echo.to_owned()),
+        Wish::Run(command) => call(asked, "exec_shell", &[("command", command)]),
+        Wish::Write { text, path } => {
+            call(asked, "write_file", &[("path", path), ("content", text)])
+        }
+        Wish::Remember(fact) => call(asked, "memory_append", &[("text", fact)]),
+        Wish::Read(path) => call(asked, "read_file", &[("path", path)]),
+        Wish::List => call(asked, "list_files", &[]),
+        Wish::Search(pattern) => call(asked, "search_files", &[("pattern", pattern)]),
+        Wish::Recall(what) => text(recall(asked, what, language)),
+        Wish::TellTime => text(tell_time(asked, language)),
+        Wish::Summarise => text(summary(asked)),
+        Wish::Introduce => text(introduction(language).to_owned()),
+        Wish::Chat => text(chat(words, language)),
+    }
+}
+
+fn text(text: String) -> Reply {
+    Reply { text, call: None }
+}
+
+fn call(asked: &Asked, tool: &'static str, inputs: &[(&str, &str)]) -> Reply {
+    let language = asked.language();
+    let Some(listed) = asked.tools.iter().find(|listed| listed.name == tool) else {
+        return text(match language {
+            Language::English => {
+                format!("The tool `{tool}` is not in this session's list, so I cannot do that.")
+            }
+            Language::Chinese => format!("这个会话的工具列表里没有 `{tool}`，所以我做不了。"),
+        });
+    };
+    let mut arguments: Map<String, Value> =
+        inputs.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
+    for name in &listed.required {
+        if let Some(everything) = default_input(name).filter(|_| !arguments.contains_key(name)) {
+            arguments.insert(name.clone(), Value::from(everything));
+        }
+    }
+    let text = match language {
+        Language::English => format!("I will use `{tool}` for that."),
+        Language::Chinese => format!("我来用 `{tool}` 处理。"),
+    };
+    Reply { text, call: Some(Call { tool, arguments: Value::Object(arguments).to_string() }) }
+}
+
+/// Nobody named this input and the tool cannot do without it: the widest sensible one.
+fn default_input(name: &str) -> Option<&'static str> {
+    match name {
+        "pattern" | "glob" => Some("*"),
+        "path" | "folder" | "directory" => Some("."),
+        _ => None,
+    }
+}
+
+/// What the tools of the last round gave.
+fn report(asked: &Asked, language: Language) -> String {
+    let mut reports: Vec<String> = Vec::new();
+    for said in asked.said.iter().rev() {
+        let Said::Tool { tool, text } = said else { break };
+        reports.push(report_one(tool, text, language));
+    }
+    reports.reverse();
+    reports.join("\n\n")
+}
+
+fn report_one(tool: &str, text: &str, language: Language) -> String {
+    let shown = quote(text, language);
+    match (language, is_failure(text)) {
+        (Language::English, true) => format!("`{tool}` did not work: {shown}"),
+        (Language::Chinese, true) => format!("`{tool}` 没有成功：{shown}"),
+        (Language::English, false) => format!("Here is what `{tool}` gave:\n\n{shown}"),
+        (Language::Chinese, false) => format!("`{tool}` 的结果：\n\n{shown}"),
+    }
+}
+
+/// This wire does not say whether a tool failed, so its words must.
+fn is_failure(text: &str) -> bool {
+    const BEGINNINGS: [&str; 17] = [
+        "error",
+        "failed",
+        "refused",
+        "denied",
+        "not allowed",
+        "cancelled",
+        "interrupted",
+        "cannot",
+        "could not",
+        "permission denied",
+        "unknown tool",
+        "no such",
+        "not approved",
+        "拒绝",
+        "失败",
+        "已取消",
+        "未获批准",
+    ];
+    let text = text.to_lowercase();
+    BEGINNINGS.iter().any(|beginning| text.starts_with(beginning))
+}
+
+fn quote(text: &str, language: Language) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let shown = lines.iter().take(QUOTE_LINES_MAX);
+    let mut shown: Vec<String> = shown.map(|line| shortened(line, QUOTE_LINE_CHARS_MAX)).collect();
+    let n_more = lines.len().saturating_sub(QUOTE_LINES_MAX);
+    if n_more > 0 {
+        shown.push(match language {
+            Language::English => format!("… and {n_more} more lines"),
+            Language::Chinese => format!("……还有 {n_more} 行"),
+        });
+    }
+    shown.join("\n")
+}
+
+fn recall(asked: &Asked, what: Recall, language: Language) -> String {
+    // The last one is the question itself.
+    let mut earlier: Vec<&str> = asked.user_words().collect();
+    earlier.pop();
+    let found = match what {
+        Recall::First => earlier.first().map(|words| shortened(words, QUOTE_LINE_CHARS_MAX)),
+        Recall::Latest => earlier.last().map(|words| shortened(words, QUOTE_LINE_CHARS_MAX)),
+        Recall::Name => earlier.iter().rev().find_map(|words| name_in(words)).map(str::to_owned),
+    };
+    match (language, what, found) {
+        (Language::English, Recall::First, Some(words)) => {
+            format!("The first thing you said was: “{words}”")
+        }
+        (Language::English, Recall::Latest, Some(words)) => {
+            format!("Before this you said: “{words}”")
+        }
+        (Language::English, Recall::Name, Some(name)) => format!("You told me: {name}."),
+        (Language::Chinese, Recall::First, Some(words)) => format!("你最先说的是：“{words}”"),
+        (Language::Chinese, Recall::Latest, Some(words)) => format!("你刚才说的是：“{words}”"),
+        (Language::Chinese, Recall::Name, Some(name)) => format!("你说过：{name}。"),
+        (Language::English, _, None) => "You have not told me yet in this conversation.".to_owned(),
+        (Language::Chinese, _, None) => "在这次对话里你还没有说过。".to_owned(),
+    }
+}
+
+fn name_in(words: &str) -> Option<&str> {
+    // Only ASCII changes its case here, so positions stay the same.
+    let lower = words.to_ascii_lowercase();
+    let beginnings = ["my name is ", "call me ", "我的名字是", "我叫"];
+    let start = beginnings.iter().find_map(|it| lower.find(it).map(|start| start + it.len()))?;
+    let name =
+        words[start..].split(['.', ',', '!', '?', '\n', '。', '，', '！', '？']).next()?.trim();
+    (!name.is_empty() && name.len() <= ECHO_CHARS_MAX).then_some(name)
+}
+
+/// The section on time is the last one of the system prompt.
+fn tell_time(asked: &Asked, language: Language) -> String {
+    let section = asked.system.trim().rsplit("\n\n").next().unwrap_or_default();
+    let shown = quote(section, language);
+    match (language, shown.is_empty()) {
+        (Language::English, false) => format!("My instructions say:\n\n{shown}"),
+        (Language::Chinese, false) => format!("我的说明里写着：\n\n{shown}"),
+        (Language::English, true) => "Nobody told me the time.".to_owned(),
+        (Language::Chinese, true) => "没有人告诉我时间。".to_owned(),
+    }
+}
+
+/// Under the headings that a compaction asks for, which are the same in every language.
+fn summary(asked: &Asked) -> String {
+    let mut sayings: Vec<&str> = asked.user_words().collect();
+    sayings.pop();
+    let recent = sayings.len().saturating_sub(SUMMARY_SAYINGS_MAX);
+    let facts: Vec<String> = sayings[recent..]
+        .iter()
+        .map(|words| format!("- The user said: {}", shortened(&one_line(words), ECHO_CHARS_MAX)))
+        .collect();
+    let facts = if facts.is_empty() { "- none".to_owned() } else { facts.join("\n") };
+    let rest =
+        ["Decisions", "Open tasks", "Preferences", "Done"].map(|it| format!("## {it}\n- none"));
+    format!("## Facts\n{facts}\n\n{}", rest.join("\n\n"))
+}
+
+fn nothing_to_do(language: Language) -> &'static str {
+    match language {
+        Language::English => "Noted; there is nothing for me to do.",
+        Language::Chinese => "知道了，没有需要我做的事。",
+    }
+}
+
+fn introduction(language: Language) -> &'static str {
+    match language {
+        Language::English => {
+            "I am Kith's built-in demo model: a set of rules, not a language model. I need no key \
+             and no network, and I am here so that you can try everything else. Type for example: \
+             list the files; read README.md; run `date`; write hello to note.txt; remember that I \
+             like tea; search for TODO; what did I say first. For real answers set \
+             ANTHROPIC_API_KEY or OPENAI_API_KEY."
+        }
+        Language::Chinese => {
+            "我是 Kith 内置的演示模型：一组规则，不是语言模型。我不需要密钥和网络，只是让你可以先试用其他部分。\
+             你可以输入：列出文件；读 README.md；运行 date；把 hello 写到 note.txt；记住 我喜欢茶；搜索 TODO；我最先说了什么。\
+             想要真正的回答，请设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY。"
+        }
+    }
+}
+
+fn chat(words: &str, language: Language) -> String {
+    let echo = shortened(&one_line(words), ECHO_CHARS_MAX);
+    match language {
+        Language::English => format!(
+            "You said: “{echo}”. I am only the demo model and know a few rules. Try: list the \
+             files, read README.md, or run `date`."
+        ),
+        Language::Chinese => format!(
+            "你说的是：“{echo}”。我只是演示模型，只懂几条规则。可以试试：列出文件、读 README.md、运行 date。"
+        ),
+    }
+}
+
+fn one_line(words: &str) -> String {
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}

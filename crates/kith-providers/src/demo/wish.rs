@@ -1,0 +1,299 @@
+//! What someone wants, read from their words by rules, in English and Chinese.
+//!
+//! The order of the rules matters: what names its deed first (`say …`, `run …`) is tried before
+//! what is only about a subject, so that `say what time it is` is echoed and not answered.
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Wish<'a> {
+    Say(&'a str),
+    Run(&'a str),
+    Write {
+        text: &'a str,
+        path: &'a str,
+    },
+    Recall(Recall),
+    Remember(&'a str),
+    Read(&'a str),
+    List,
+    Search(&'a str),
+    TellTime,
+    Summarise,
+    Introduce,
+    /// Anything else.
+    Chat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Recall {
+    First,
+    Latest,
+    Name,
+}
+
+const QUOTES: [(char, char); 7] =
+    [('`', '`'), ('"', '"'), ('\'', '\''), ('“', '”'), ('‘', '’'), ('「', '」'), ('『', '』')];
+
+/// Words of politeness before the deed, at most.
+const POLITE_WORDS_MAX: usize = 4;
+
+impl<'a> Wish<'a> {
+    pub(super) fn of(words: &'a str) -> Wish<'a> {
+        let wanted = without_politeness(words.trim());
+        if wanted.is_empty() {
+            return Wish::Introduce;
+        }
+        let lower = wanted.to_lowercase();
+        deed(wanted)
+            .or_else(|| recall(&lower).map(Wish::Recall))
+            .or_else(|| remember(wanted))
+            .or_else(|| read(wanted))
+            .or_else(|| list(&lower))
+            .or_else(|| search(wanted))
+            .or_else(|| subject(&lower))
+            .unwrap_or(Wish::Chat)
+    }
+}
+
+fn deed(wanted: &str) -> Option<Wish<'_>> {
+    let say =
+        ["say ", "repeat after me", "repeat ", "echo ", "重复", "跟我说", "说一句", "说：", "说 "];
+    if let Some(rest) = after_any(wanted, &say) {
+        return filled(unquoted(rest)).map(Wish::Say);
+    }
+    let run = ["run ", "execute ", "运行", "执行", "跑一下"];
+    if let Some(rest) = after_any(wanted, &run) {
+        let rest = after_any(rest, &["the command ", "命令"]).unwrap_or(rest);
+        return filled(quoted(rest).unwrap_or(rest.trim_end_matches('。'))).map(Wish::Run);
+    }
+    write(wanted)
+}
+
+fn write(wanted: &str) -> Option<Wish<'_>> {
+    let parts = if let Some(rest) = after_any(wanted, &["write ", "save "]) {
+        rest.rsplit_once(" to ").or_else(|| rest.rsplit_once(" into "))
+    } else {
+        let rest = after_any(wanted, &["把", "将", "写"])?;
+        ["写到", "写入", "写进", "保存到", "到"].iter().find_map(|word| rest.rsplit_once(word))
+    };
+    let (text, path) = parts?;
+    Some(Wish::Write { text: filled(unquoted(text))?, path: path_in(path, AnyWord::IsAPath)? })
+}
+
+fn recall(lower: &str) -> Option<Recall> {
+    let name = ["what is my name", "what's my name", "know my name", "who am i"];
+    let name_zh = ["我叫什么", "我的名字是什么", "我的名字叫什么", "我是谁"];
+    if contains_any(lower, &name) || contains_any(lower, &name_zh) {
+        return Some(Recall::Name);
+    }
+    let said =
+        ["did i say", "what i said", "did i tell", "did i ask", "did i just", "my first message"];
+    let said_zh = [
+        "我说了什么",
+        "我说过什么",
+        "我刚才说",
+        "我刚刚说",
+        "我之前说",
+        "我第一句",
+        "我最先",
+        "我一开始",
+    ];
+    if !contains_any(lower, &said) && !contains_any(lower, &said_zh) {
+        return None;
+    }
+    let is_first = contains_any(lower, &["first", "第一", "最先", "一开始"]);
+    Some(if is_first { Recall::First } else { Recall::Latest })
+}
+
+fn remember(wanted: &str) -> Option<Wish<'_>> {
+    let words =
+        ["remember that ", "remember:", "remember ", "note that ", "记住", "记一下", "记得"];
+    after_any(wanted, &words).and_then(filled).map(Wish::Remember)
+}
+
+fn read(wanted: &str) -> Option<Wish<'_>> {
+    if let Some(rest) = after_any(wanted, &["read ", "cat ", "读取", "读一下", "读"]) {
+        return path_in(rest, AnyWord::IsAPath).map(Wish::Read);
+    }
+    // People are shown, and open, many things that are no files.
+    let rest =
+        after_any(wanted, &["show me ", "show ", "open ", "打开", "看一下", "看看", "显示"])?;
+    path_in(rest, AnyWord::IsNoPath).map(Wish::Read)
+}
+
+fn list<'a>(lower: &str) -> Option<Wish<'a>> {
+    let files = ["what files", "which files", "list of files", "show me the files", "show files"];
+    let files_zh = ["有哪些文件", "有什么文件", "看看文件", "文件列表"];
+    let begins = after_any(lower, &["list ", "列出", "列一下"]);
+    let is_list = begins
+        .is_some_and(|rest| contains_any(rest, &["file", "folder", "director", "文件", "目录"]))
+        || contains_any(lower, &files)
+        || contains_any(lower, &files_zh)
+        || matches!(lower, "ls" | "dir");
+    is_list.then_some(Wish::List)
+}
+
+fn search(wanted: &str) -> Option<Wish<'_>> {
+    let words = [
+        "search the files for ",
+        "search for ",
+        "search ",
+        "look for ",
+        "find ",
+        "grep ",
+        "搜索",
+        "查找",
+        "搜一下",
+    ];
+    let rest = after_any(wanted, &words)?;
+    filled(quoted(rest).unwrap_or_else(|| without_end_mark(rest))).map(Wish::Search)
+}
+
+fn subject<'a>(lower: &str) -> Option<Wish<'a>> {
+    let time = [
+        "what time",
+        "what date",
+        "what day",
+        "which day",
+        "the date",
+        "the time is",
+        "is the time",
+        "'s the time",
+        "today's date",
+        "current time",
+        "current date",
+    ];
+    let time_zh = ["几点", "几号", "日期", "星期几", "周几", "什么时间", "现在时间"];
+    if contains_any(lower, &time) || contains_any(lower, &time_zh) {
+        return Some(Wish::TellTime);
+    }
+    if contains_any(lower, &["summary", "summari", "总结", "摘要"]) {
+        return Some(Wish::Summarise);
+    }
+    let who = [
+        "who are you",
+        "what are you",
+        "what can you",
+        "are you a",
+        "your name",
+        "which model",
+        "what model",
+    ];
+    let who_zh = ["你是谁", "你是什么", "你能做什么", "你会什么", "什么模型", "帮助"];
+    let is_greeting = matches!(
+        without_end_mark(lower),
+        "help" | "there" | "hi" | "hello" | "hey" | "你好" | "您好" | "嗨"
+    );
+    let introduces = is_greeting || contains_any(lower, &who) || contains_any(lower, &who_zh);
+    introduces.then_some(Wish::Introduce)
+}
+
+fn without_politeness(words: &str) -> &str {
+    let polite = [
+        "hello,",
+        "hello ",
+        "hi,",
+        "hi ",
+        "hey,",
+        "hey ",
+        "please ",
+        "please, ",
+        "can you ",
+        "could you ",
+        "would you ",
+        "kindly ",
+        "你好，",
+        "你好,",
+        "您好，",
+        "请你",
+        "请",
+        "帮我",
+        "麻烦",
+        "能不能",
+        "可以",
+    ];
+    let mut wanted = words;
+    for _ in 0..POLITE_WORDS_MAX {
+        match after_any(wanted, &polite) {
+            Some(rest) => wanted = rest,
+            None => break,
+        }
+    }
+    let end = [", please", "please", " please."];
+    end.iter().find_map(|suffix| wanted.strip_suffix(suffix)).unwrap_or(wanted).trim_end()
+}
+
+/// What follows the first of these that the words begin with; ASCII case does not matter.
+fn after_any<'a>(words: &'a str, beginnings: &[&str]) -> Option<&'a str> {
+    let rest = beginnings.iter().find_map(|beginning| {
+        let (head, rest) = words.split_at_checked(beginning.len())?;
+        head.eq_ignore_ascii_case(beginning).then_some(rest)
+    })?;
+    Some(
+        rest.trim_start_matches(|ch: char| {
+            ch.is_whitespace() || matches!(ch, ':' | '：' | ',' | '，')
+        }),
+    )
+}
+
+fn contains_any(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.contains(word))
+}
+
+fn filled(text: &str) -> Option<&str> {
+    let text = text.trim();
+    (!text.is_empty()).then_some(text)
+}
+
+/// What stands between the first pair of backticks, or between quotes around the whole.
+fn quoted(text: &str) -> Option<&str> {
+    let text = without_end_mark(text);
+    if let Some((_, rest)) = text.split_once('`')
+        && let Some((inner, _)) = rest.split_once('`')
+    {
+        return filled(inner);
+    }
+    QUOTES.iter().find_map(|(open, close)| filled(text.strip_prefix(*open)?.strip_suffix(*close)?))
+}
+
+fn unquoted(text: &str) -> &str {
+    let text = text.trim();
+    QUOTES
+        .iter()
+        .find_map(|(open, close)| text.strip_prefix(*open)?.strip_suffix(*close))
+        .unwrap_or(text)
+}
+
+fn without_end_mark(text: &str) -> &str {
+    text.trim().trim_end_matches(['.', '?', '!', '。', '？', '！']).trim_end()
+}
+
+/// Whether a single word without a dot or slash is taken for a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AnyWord {
+    IsAPath,
+    IsNoPath,
+}
+
+fn path_in(text: &str, any_word: AnyWord) -> Option<&str> {
+    if let Some(path) = quoted(text) {
+        return Some(path);
+    }
+    let text = after_any(text, &["the file ", "file ", "the ", "文件"]).unwrap_or(text);
+    let words: Vec<&str> = text.split_whitespace().map(bare_path).collect();
+    let looks_like_path = |word: &&&str| word.contains(['.', '/']) && word.len() > 1;
+    if let Some(path) = words.iter().find(looks_like_path) {
+        return Some(path);
+    }
+    match (words.as_slice(), any_word) {
+        ([word], AnyWord::IsAPath) => filled(word),
+        _ => None,
+    }
+}
+
+/// `notes.md文件的内容。` is about `notes.md`.
+fn bare_path(word: &str) -> &str {
+    let word = without_end_mark(word).trim_end_matches([',', ';', ':']);
+    let begins_in_ascii = word.starts_with(|ch: char| ch.is_ascii());
+    let end = word.find(super::is_ideograph).filter(|_| begins_in_ascii);
+    &word[..end.unwrap_or(word.len())]
+}

@@ -1,0 +1,109 @@
+//! Why there is no answer, in one sentence.
+//!
+//! The sentence goes into the log and before people, so what a server said is quoted short,
+//! without control characters and never with the key.
+
+use kith_vocab::event::models::FailureKind;
+use kith_vocab::provider::{Cause, Unfinished};
+
+use crate::secret::Secret;
+
+/// Of what a server said.
+pub(crate) const QUOTE_CHARS_MAX: usize = 500;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    kind: FailureKind,
+    /// The rest of a sentence that begins with the provider's name.
+    what: String,
+    said: String,
+    retryable: bool,
+    retry_after_ms: Option<u64>,
+}
+
+impl Fault {
+    pub(crate) fn new(kind: FailureKind, what: impl Into<String>) -> Fault {
+        let (said, retryable, retry_after_ms) = (String::new(), false, None);
+        Fault { kind, what: what.into(), said, retryable, retry_after_ms }
+    }
+
+    /// The same request may succeed later.
+    pub(crate) fn retryable(mut self) -> Fault {
+        self.retryable = true;
+        self
+    }
+
+    pub(crate) fn retry_after_ms(mut self, retry_after_ms: Option<u64>) -> Fault {
+        self.retry_after_ms = retry_after_ms;
+        self
+    }
+
+    /// Adds the server's own words.
+    pub(crate) fn said(mut self, words: &str) -> Fault {
+        words.clone_into(&mut self.said);
+        self
+    }
+
+    pub(crate) fn into_unfinished(
+        self,
+        provider: &str,
+        key: Option<&Secret>,
+        partial_text: String,
+    ) -> Unfinished {
+        let mut message = format!("`{provider}` {}", self.what);
+        let said = quote(&self.said, key);
+        if !said.is_empty() {
+            message.push_str("; it said: ");
+            message.push_str(&said);
+        }
+        let cause = Cause::Failed {
+            kind: self.kind,
+            message,
+            retryable: self.retryable,
+            retry_after_ms: self.retry_after_ms,
+        };
+        Unfinished { cause, partial_text }
+    }
+}
+
+/// Whether a vendor's words are about a conversation that is too long for the model.
+pub(crate) fn is_about_length(words: &str) -> bool {
+    const PHRASES: [&str; 11] = [
+        "context length",
+        "context_length",
+        "context window",
+        "context size",
+        "context_size",
+        "maximum context",
+        "available context",
+        "too many tokens",
+        "prompt is too long",
+        "input is too long",
+        "reduce the length",
+    ];
+    let words = words.to_lowercase();
+    PHRASES.iter().any(|phrase| words.contains(phrase))
+}
+
+fn quote(words: &str, key: Option<&Secret>) -> String {
+    let visible: String = words
+        .chars()
+        .map(|ch| if ch.is_whitespace() { ' ' } else { ch })
+        .filter(|ch| !ch.is_control() && !is_direction_mark(*ch))
+        .collect();
+    // Before cutting: a cut could leave half of the key, which no search would find.
+    let visible = match key.map(Secret::reveal) {
+        Some(key) if !key.is_empty() => visible.replace(key, "[key]"),
+        _ => visible,
+    };
+    let visible = visible.trim();
+    match visible.char_indices().nth(QUOTE_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &visible[..end]),
+        None => visible.to_owned(),
+    }
+}
+
+/// They would let a server's words change how the rest of the line is read.
+fn is_direction_mark(ch: char) -> bool {
+    matches!(ch, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}

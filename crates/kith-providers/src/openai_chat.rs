@@ -1,0 +1,353 @@
+//! OpenAI Chat Completions, and every server that speaks it.
+//!
+//! The provider posts exactly the bytes it is given and reads the stream to its end. What becomes
+//! of a failure (waiting, another model, telling the person) is the engine's affair; here each is
+//! only named well.
+
+mod status;
+mod stream;
+mod wire;
+
+use std::error::Error;
+use std::iter;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use kith_vocab::clock::BoxFuture;
+use kith_vocab::conversation::ModelRequest;
+use kith_vocab::event::models::{FailureKind, Wire};
+use kith_vocab::provider::{Answer, Cause, ModelChoice, Provider, Tap, Unfinished};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::{Client, Response, Url};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::client;
+use crate::fault::Fault;
+use crate::parameters::Parameters;
+use crate::render::RenderError;
+use crate::secret::Secret;
+use crate::sse::{SseDecoder, SseEvent};
+use stream::Accumulator;
+
+/// How long a server may send nothing. Local servers read long prompts before the first word.
+pub const STREAM_IDLE_MS_MAX: u64 = 120_000;
+
+/// Of a whole answer as it comes over the wire.
+pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Of the body of an error status; the rest is not read.
+const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;
+
+/// Invariant: `choice.wire` is OpenAI Chat.
+pub struct OpenAiChat {
+    choice: ModelChoice,
+    endpoint: Url,
+    api_key: Option<Secret>,
+    authorization: Option<HeaderValue>,
+    idle_max: Duration,
+    client: OnceLock<Client>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    #[error("model `{model}` does not speak the form `openai_chat`")]
+    OtherWire { model: String },
+    #[error("base URL `{text}` is not an address such as `https://api.openai.com/v1`")]
+    NotAnAddress { text: String },
+    /// The address itself is not quoted: it holds a password.
+    #[error("the base URL of `{provider}` holds a user name or password; give the key by itself")]
+    Credentials { provider: String },
+    /// The key is not quoted.
+    #[error("the key of `{provider}` has characters that no key has; copy it again")]
+    Key { provider: String },
+}
+
+pub(crate) fn render(request: &ModelRequest<'_>) -> Result<Vec<u8>, RenderError> {
+    let parameters = Parameters::of(request, &wire::RESERVED_KEYS)?;
+    wire::render(request, &parameters)
+}
+
+impl OpenAiChat {
+    /// `base_url` is what stands before `/chat/completions`. Nothing is connected yet.
+    pub fn new(
+        choice: ModelChoice,
+        base_url: &str,
+        api_key: Option<Secret>,
+    ) -> Result<OpenAiChat, EndpointError> {
+        if choice.wire != Wire::OpenaiChat {
+            return Err(EndpointError::OtherWire { model: choice.model });
+        }
+        let endpoint = endpoint(base_url, &choice.provider)?;
+        let api_key = api_key.filter(|key| !key.reveal().is_empty());
+        let authorization = match &api_key {
+            Some(key) => Some(authorization(key, &choice.provider)?),
+            None => None,
+        };
+        let idle_max = Duration::from_millis(STREAM_IDLE_MS_MAX);
+        let client = OnceLock::new();
+        Ok(OpenAiChat { choice, endpoint, api_key, authorization, idle_max, client })
+    }
+
+    /// Gives up after another time without a byte than [`STREAM_IDLE_MS_MAX`].
+    #[must_use]
+    pub fn with_stream_idle_ms_max(mut self, ms: u64) -> OpenAiChat {
+        self.idle_max = Duration::from_millis(ms);
+        self
+    }
+
+    /// Fills `answer` until it is whole or there is a reason why it will not be.
+    async fn converse(
+        &self,
+        body: Vec<u8>,
+        tap: &dyn Tap,
+        answer: &mut Accumulator,
+    ) -> Result<(), Fault> {
+        let response = self.within_idle(self.post(body)?.send()).await?;
+        let response = response.map_err(|error| self.unreachable(error))?;
+        if !response.status().is_success() {
+            return Err(self.status_fault(response).await);
+        }
+        match media_type(&response).as_str() {
+            "application/json" => self.read_whole(response, tap, answer).await,
+            "text/html" => Err(web_page()),
+            _ => self.read_stream(response, tap, answer).await,
+        }
+    }
+
+    fn post(&self, body: Vec<u8>) -> Result<reqwest::RequestBuilder, Fault> {
+        let mut request = self
+            .client()?
+            .post(self.endpoint.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "text/event-stream");
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization.clone());
+        }
+        Ok(request.body(body))
+    }
+
+    fn client(&self) -> Result<&Client, Fault> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let client = client::build(&self.endpoint).map_err(|error| {
+            let what = format!("cannot be asked: no secure connection: {}", root_cause(&error));
+            Fault::new(FailureKind::Network, what)
+        })?;
+        Ok(self.client.get_or_init(|| client))
+    }
+
+    async fn read_stream(
+        &self,
+        mut response: Response,
+        tap: &dyn Tap,
+        answer: &mut Accumulator,
+    ) -> Result<(), Fault> {
+        let mut decoder = SseDecoder::default();
+        let mut events: Vec<SseEvent> = Vec::new();
+        let mut n_bytes: usize = 0;
+        while !answer.is_done() {
+            let piece = match self.within_idle(response.chunk()).await {
+                Ok(Ok(Some(piece))) => piece,
+                // What is whole stays whole, whatever becomes of the connection after it.
+                _ if answer.is_whole() => return Ok(()),
+                Ok(Ok(None) | Err(_)) => return Ok(()),
+                Err(silence) => return Err(silence),
+            };
+            if n_bytes == 0 && piece.trim_ascii_start().starts_with(b"<") {
+                return Err(web_page());
+            }
+            n_bytes += piece.len();
+            if n_bytes > ANSWER_BYTES_MAX {
+                return Err(too_long());
+            }
+            let feeding = decoder.feed(&piece, &mut events);
+            for event in events.drain(..) {
+                answer.feed(&event.data, tap)?;
+                if answer.is_done() {
+                    return Ok(());
+                }
+            }
+            feeding.map_err(|error| {
+                Fault::new(FailureKind::Malformed, error.to_string()).retryable()
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Some servers do not stream, whatever they are asked.
+    async fn read_whole(
+        &self,
+        response: Response,
+        tap: &dyn Tap,
+        answer: &mut Accumulator,
+    ) -> Result<(), Fault> {
+        let (body, end) = self.read_body(response, ANSWER_BYTES_MAX).await?;
+        match end {
+            BodyEnd::Reached => (),
+            BodyEnd::TooLong => return Err(too_long()),
+            // The accumulator says that it broke off.
+            BodyEnd::Cut => return Ok(()),
+        }
+        let Ok(text) = str::from_utf8(&body) else {
+            return Err(Fault::new(FailureKind::Malformed, "sent bytes that are not UTF-8"));
+        };
+        if answer.feed_whole(text, tap)? {
+            return Ok(());
+        }
+        let what = "answered with JSON that is no chat completion: check the base URL";
+        Err(Fault::new(FailureKind::Malformed, what).said(text))
+    }
+
+    async fn read_body(
+        &self,
+        mut response: Response,
+        bytes_max: usize,
+    ) -> Result<(Vec<u8>, BodyEnd), Fault> {
+        let mut body = Vec::new();
+        loop {
+            match self.within_idle(response.chunk()).await? {
+                Ok(Some(piece)) if body.len() + piece.len() > bytes_max => {
+                    body.extend_from_slice(&piece[..bytes_max - body.len()]);
+                    return Ok((body, BodyEnd::TooLong));
+                }
+                Ok(Some(piece)) => body.extend_from_slice(&piece),
+                Ok(None) => return Ok((body, BodyEnd::Reached)),
+                Err(_) => return Ok((body, BodyEnd::Cut)),
+            }
+        }
+    }
+
+    async fn status_fault(&self, response: Response) -> Fault {
+        let status = response.status().as_u16();
+        let retry_after = response.headers().get("retry-after").and_then(|it| it.to_str().ok());
+        let retry_after_ms = retry_after.and_then(status::retry_after_ms);
+        let is_page = media_type(&response) == "text/html";
+        // A server that fails to say why has still failed.
+        let body = self.read_body(response, ERROR_BODY_BYTES_MAX).await;
+        let body = body.map(|(body, _)| body).unwrap_or_default();
+        let body = if is_page { "".into() } else { String::from_utf8_lossy(&body) };
+        let error = wire::error_of(&body);
+        let (words, code) = match &error {
+            Some(error) => (error.message.as_str(), error.code.as_str()),
+            None => (&*body, ""),
+        };
+        let asked = status::Asked { model: &self.choice.model, with_key: self.api_key.is_some() };
+        status::fault(status, &asked, words, code).retry_after_ms(retry_after_ms)
+    }
+
+    /// The inner result of the future, or that nothing came for too long.
+    async fn within_idle<T>(&self, future: impl Future<Output = T>) -> Result<T, Fault> {
+        timeout(self.idle_max, future).await.map_err(|_| {
+            let seconds = self.idle_max.as_secs_f64();
+            let what = format!("sent nothing for {seconds} seconds; try again or another model");
+            Fault::new(FailureKind::Timeout, what).retryable()
+        })
+    }
+
+    fn unreachable(&self, error: reqwest::Error) -> Fault {
+        let cause = root_cause(&error.without_url());
+        // Only scheme, host and port: the rest of an address may hold what nobody should read.
+        let origin = self.endpoint.origin().ascii_serialization();
+        let what = format!(
+            "could not be reached at {origin} ({cause}): check the base URL and that the server \
+             runs"
+        );
+        Fault::new(FailureKind::Network, what).retryable()
+    }
+}
+
+impl Provider for OpenAiChat {
+    fn choice(&self) -> &ModelChoice {
+        &self.choice
+    }
+
+    fn ask<'a>(
+        &'a self,
+        body: Vec<u8>,
+        tap: &'a dyn Tap,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Answer, Unfinished>> {
+        Box::pin(async move {
+            let mut answer = Accumulator::default();
+            let outcome = tokio::select! {
+                biased;
+                () = cancel.cancelled() => None,
+                outcome = self.converse(body, tap, &mut answer) => Some(outcome),
+            };
+            let named = |fault: Fault, partial_text| {
+                fault.into_unfinished(&self.choice.provider, self.api_key.as_ref(), partial_text)
+            };
+            match outcome {
+                None => Err(Unfinished {
+                    cause: Cause::Cancelled,
+                    partial_text: answer.into_partial_text(),
+                }),
+                Some(Err(fault)) => Err(named(fault, answer.into_partial_text())),
+                Some(Ok(())) => answer.finish().map_err(|(fault, text)| named(fault, text)),
+            }
+        })
+    }
+}
+
+enum BodyEnd {
+    Reached,
+    TooLong,
+    Cut,
+}
+
+fn endpoint(base_url: &str, provider: &str) -> Result<Url, EndpointError> {
+    let not_an_address =
+        || EndpointError::NotAnAddress { text: base_url.chars().take(200).collect() };
+    let mut url = Url::parse(base_url.trim()).map_err(|_| not_an_address())?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(EndpointError::Credentials { provider: provider.to_owned() });
+    }
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(not_an_address());
+    }
+    url.set_fragment(None);
+    match url.path_segments_mut() {
+        Ok(mut path) => {
+            path.pop_if_empty().extend(["chat", "completions"]);
+        }
+        Err(()) => return Err(not_an_address()),
+    }
+    Ok(url)
+}
+
+fn authorization(key: &Secret, provider: &str) -> Result<HeaderValue, EndpointError> {
+    let error = |_| EndpointError::Key { provider: provider.to_owned() };
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", key.reveal())).map_err(error)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// Without its parameters, in lower case; empty when the server does not say.
+fn media_type(response: &Response) -> String {
+    let value = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let media_type = value.and_then(|value| value.split(';').next()).unwrap_or_default();
+    media_type.trim().to_ascii_lowercase()
+}
+
+fn web_page() -> Fault {
+    let what = "answered with a web page, not a model's stream: check the base URL";
+    Fault::new(FailureKind::Malformed, what)
+}
+
+fn too_long() -> Fault {
+    let what = format!("sent more than {ANSWER_BYTES_MAX} bytes in one answer");
+    Fault::new(FailureKind::Malformed, what)
+}
+
+/// The innermost error: it says "connection refused" where the outer ones say "error".
+fn root_cause(error: &dyn Error) -> String {
+    // A chain of errors is short; the limit only guards against one that has no end.
+    const CAUSES_MAX: usize = 16;
+    let chain = iter::successors(Some(error), |&error| error.source());
+    chain.take(CAUSES_MAX).last().map(ToString::to_string).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

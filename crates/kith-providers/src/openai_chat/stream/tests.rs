@@ -1,0 +1,261 @@
+//! A test is the data of a stream's events and the answer in words.
+
+use std::fmt::Write as _;
+use std::sync::Mutex;
+
+use super::*;
+
+const STOP: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+
+#[test]
+fn text_and_thinking_grow() {
+    check(
+        &[
+            &delta(r#"{"role":"assistant","content":""}"#),
+            &delta(r#"{"content":"你"}"#),
+            &delta(r#"{"content":"好"}"#),
+            STOP,
+            "[DONE]",
+        ],
+        "text: 你好 | EndTurn",
+    );
+    check(
+        &[
+            &delta(r#"{"reasoning_content":"hm","content":null}"#),
+            &delta(r#"{"content":"a"}"#),
+            STOP,
+        ],
+        "thinking: hm | text: a | EndTurn",
+    );
+    check(&[&delta(r#"{"reasoning":"hm"}"#), STOP], "thinking: hm | EndTurn");
+    check(
+        &[&delta(r#"{"reasoning":"hm","reasoning_content":"hm"}"#), STOP],
+        "thinking: hm | EndTurn",
+    );
+    check(
+        &[&delta(r#"{"content":[{"type":"text","text":"a"},{"type":"image"}]}"#), STOP],
+        "text: a | EndTurn",
+    );
+}
+
+#[test]
+fn calls_are_gathered_by_index() {
+    check(
+        &[
+            &call(r#""index":0,"id":"x","function":{"name":"read_file","arguments":""}"#),
+            &call(r#""index":1,"id":"y","function":{"name":"esc-a-2eb","arguments":"{"}"#),
+            &call(r#""index":0,"function":{"arguments":"{\"path\":"}"#),
+            &call(r#""index":1,"function":{"arguments":"}"}"#),
+            &call(r#""index":0,"function":{"arguments":"\"a\"}"}"#),
+            &finish("tool_calls"),
+        ],
+        r#"call x: read_file {"path":"a"} | call y: a.b {} | ToolCall"#,
+    );
+}
+
+#[test]
+fn whole_calls_without_an_index_are_several() {
+    let one = call(r#""id":"x","function":{"name":"a","arguments":"{}"}"#);
+    let two = call(r#""id":"y","function":{"name":"a","arguments":"{}"}"#);
+    check(&[&one, &two, STOP], "call x: a {} | call y: a {} | ToolCall");
+    let one = call(r#""function":{"name":"a","arguments":{"k": 1}}"#);
+    let two = call(r#""function":{"name":"b","arguments":null}"#);
+    check(&[&one, &two, STOP], r#"call : a {"k": 1} | call : b  | ToolCall"#);
+    let same_index = call(r#""index":0,"id":"z","function":{"name":"a","arguments":"{}"}"#);
+    let one = call(r#""index":0,"id":"x","function":{"name":"a","arguments":"{}"}"#);
+    check(&[&one, &same_index, STOP], "call x: a {} | call z: a {} | ToolCall");
+}
+
+#[test]
+fn repeated_ids_and_names_are_one_call() {
+    let begin = call(r#""index":0,"id":"x","function":{"name":"a","arguments":"{"}"#);
+    let end = call(r#""index":0,"id":"x","function":{"name":"a","arguments":"}"}"#);
+    check(&[&begin, &end, STOP], "call x: a {} | ToolCall");
+    let rest = call(r#""id":"","function":{"name":null,"arguments":"}"}"#);
+    check(&[&begin, &rest, STOP], "call x: a {} | ToolCall");
+    // Ids of ours are given later, so vendors may repeat theirs.
+    let twin = call(r#""index":1,"id":"x","function":{"name":"b","arguments":"{}"}"#);
+    check(&[&begin, &end, &twin, STOP], "call x: a {} | call x: b {} | ToolCall");
+}
+
+#[test]
+fn the_old_form_of_a_call_is_read() {
+    let begin = delta(r#"{"function_call":{"name":"a","arguments":"{"}}"#);
+    let end = delta(r#"{"function_call":{"arguments":"}"}}"#);
+    check(&[&begin, &end, &finish("function_call")], "call : a {} | ToolCall");
+}
+
+#[test]
+fn a_call_cut_off_by_the_limit_is_marked() {
+    let half = call(r#""index":0,"id":"x","function":{"name":"a","arguments":"{\"p"}"#);
+    check(&[&half, &finish("length")], r#"call x: a {"p | MaxTokens"#);
+    check(&[&delta(r#"{"content":"a"}"#), &finish("length")], "text: a | MaxTokens");
+}
+
+#[test]
+fn a_refusal_has_no_calls() {
+    let half = call(r#""index":0,"id":"x","function":{"name":"a","arguments":"{\"p"}"#);
+    check(&[&half, &finish("content_filter")], "Refusal");
+    check(&[&delta(r#"{"refusal":"I will not."}"#), STOP], "text: I will not. | Refusal");
+}
+
+#[test]
+fn usage_counts_cached_tokens_apart() {
+    let usage = r#"{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":60}}}"#;
+    check(&[STOP, usage, "[DONE]"], "EndTurn | 40+60 in, 7 out");
+    let usage =
+        r#"{"usage":{"prompt_tokens":5,"completion_tokens":null,"prompt_tokens_details":null}}"#;
+    check(&[STOP, usage], "EndTurn | 5+0 in, 0 out");
+    check(&[STOP, r#"{"usage":{"prompt_tokens":-1.5}}"#], "EndTurn");
+    let usage = r#"{"usage":{"prompt_tokens":5,"prompt_cache_hit_tokens":9}}"#;
+    check(&[STOP, usage], "EndTurn | 0+9 in, 0 out");
+}
+
+#[test]
+fn nulls_unknown_keys_and_other_choices_are_passed_over() {
+    check(
+        &[
+            r#"{"id":null,"choices":null,"usage":null,"error":null}"#,
+            r#"{"ping":1}"#,
+            "",
+            r#"{"choices":[{"delta":null,"finish_reason":null}]}"#,
+            r#"{"choices":[{"delta":{"content":null,"refusal":null,"tool_calls":null,"function_call":null,"x":[1]}}]}"#,
+            r#"{"choices":[{"index":1,"delta":{"content":"other"},"finish_reason":"stop"}]}"#,
+            STOP,
+        ],
+        "EndTurn",
+    );
+}
+
+#[test]
+fn without_an_end_the_answer_was_cut() {
+    check(&[], "Cut after ``, retryable: broke off before the answer was complete");
+    let whole = call(r#""index":0,"id":"x","function":{"name":"a","arguments":"{}"}"#);
+    check(
+        &[&delta(r#"{"content":"a"}"#), &whole],
+        "Cut after `a`, retryable: broke off before the answer was complete",
+    );
+    check(&[&delta(r#"{"content":"a"}"#), "[DONE]"], "text: a | EndTurn");
+}
+
+#[test]
+fn what_is_not_the_protocol_is_a_fault() {
+    let text = &delta(r#"{"content":"a"}"#);
+    for wrong in
+        ["{", "<html>", "[]", r#"{"choices":[{"delta":{"content":7}}]}"#, r#"{"choices":7}"#]
+    {
+        check(
+            &[text, wrong],
+            "Malformed after `a`, retryable: sent an event that is not its protocol's JSON",
+        );
+    }
+    check(
+        &[&call(r#""index":0,"id":"x""#), STOP],
+        "Malformed after ``, retryable: called a tool without naming it",
+    );
+}
+
+#[test]
+fn an_error_in_the_stream_is_told() {
+    let text = &delta(r#"{"content":"a"}"#);
+    check(
+        &[text, r#"{"error":{"message":"busy","code":503}}"#],
+        "Status after `a`, retryable: reported an error instead of an answer; it said: busy",
+    );
+    check(
+        &[r#"{"error":"no"}"#],
+        "Status after ``: reported an error instead of an answer; it said: no",
+    );
+    check(
+        &[r#"{"error":{"message":"x","type":"context_length_exceeded"}}"#],
+        "ContextLength after ``: cannot read a conversation this long; it said: x",
+    );
+}
+
+#[test]
+fn calls_have_a_limit() {
+    let calls: Vec<String> = (0..=CALLS_MAX)
+        .map(|n| call(&format!(r#""index":{n},"id":"x","function":{{"name":"a","arguments":""}}"#)))
+        .collect();
+    let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
+    check(&calls, "Malformed after ``: made more than 128 calls in one answer");
+}
+
+#[test]
+fn the_tap_sees_the_answer_grow() {
+    #[derive(Default)]
+    struct Seen(Mutex<Vec<String>>);
+    impl Tap for Seen {
+        fn delta(&self, delta: Delta<'_>) {
+            self.0.lock().unwrap().push(format!("{delta:?}"));
+        }
+    }
+    let seen = Seen::default();
+    let mut answer = Accumulator::default();
+    answer.feed(&delta(r#"{"reasoning":"hm","content":"a"}"#), &seen).unwrap();
+    let begin = call(r#""index":0,"id":"x","function":{"name":"esc-a-2eb","arguments":"{"}"#);
+    answer.feed(&begin, &seen).unwrap();
+    answer.feed(&call(r#""index":0,"function":{"arguments":"}"}"#), &seen).unwrap();
+    let seen = seen.0.into_inner().unwrap();
+    assert_eq!(seen, [r#"Thinking("hm")"#, r#"Text("a")"#, r#"CallBegun { tool: "a.b" }"#]);
+}
+
+fn delta(delta: &str) -> String {
+    format!(r#"{{"choices":[{{"index":0,"delta":{delta},"finish_reason":null}}]}}"#)
+}
+
+fn call(fields: &str) -> String {
+    delta(&format!(r#"{{"tool_calls":[{{{fields}}}]}}"#))
+}
+
+fn finish(reason: &str) -> String {
+    format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"{reason}"}}]}}"#)
+}
+
+#[track_caller]
+fn check(events: &[&str], expected: &str) {
+    assert_eq!(in_words(events), expected, "{events:#?}");
+}
+
+fn in_words(events: &[&str]) -> String {
+    struct Nobody;
+    impl Tap for Nobody {
+        fn delta(&self, _: Delta<'_>) {}
+    }
+    let mut answer = Accumulator::default();
+    for event in events {
+        if let Err(fault) = answer.feed(event, &Nobody) {
+            return fault_in_words(fault, answer.into_partial_text());
+        }
+    }
+    let answer = match answer.finish() {
+        Ok(answer) => answer,
+        Err((fault, text)) => return fault_in_words(fault, text),
+    };
+    let mut words = String::new();
+    for block in &answer.content {
+        match block {
+            AnswerBlock::Text(text) => write!(words, "text: {text} | "),
+            AnswerBlock::Thinking(thinking) => write!(words, "thinking: {} | ", thinking.text),
+            AnswerBlock::Call { provider_call_id, tool, arguments } => {
+                write!(words, "call {provider_call_id}: {tool} {arguments} | ")
+            }
+        }
+        .unwrap();
+    }
+    write!(words, "{:?}", answer.stop_reason).unwrap();
+    if let Some(usage) = answer.usage {
+        let Usage { input, output, cache_read, .. } = usage;
+        write!(words, " | {input}+{cache_read} in, {output} out").unwrap();
+    }
+    words
+}
+
+fn fault_in_words(fault: Fault, partial_text: String) -> String {
+    use kith_vocab::provider::Cause;
+    let unfinished = fault.into_unfinished("p", None, partial_text);
+    let Cause::Failed { kind, message, retryable, .. } = unfinished.cause else { panic!() };
+    let retryable = if retryable { ", retryable" } else { "" };
+    let message = message.strip_prefix("`p` ").unwrap();
+    format!("{kind:?} after `{}`{retryable}: {message}", unfinished.partial_text)
+}

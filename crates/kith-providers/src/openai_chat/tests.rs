@@ -1,0 +1,498 @@
+//! The provider against a server of a few lines that says exactly what a test tells it to.
+
+use std::sync::Mutex;
+
+use kith_vocab::json::Json;
+use kith_vocab::provider::{AnswerBlock, Delta};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+
+use super::*;
+
+const STREAM: &str = concat!(
+    ": hello\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"你好\"},\"finish_reason\":null}]}\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\" there\"}}]}\r\n\r\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"function\":{\"name\":\"read_file\",\"arguments\":\"{\\\"path\\\":\"}}]}}]}\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"\\\"a\\\"}\"}}]}}]}\n\n",
+    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n",
+    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":3}}\n\n",
+    "data: [DONE]\n\n",
+);
+
+const KEY: &str = "sk-very-secret";
+
+#[tokio::test]
+async fn exactly_the_given_bytes_are_posted() {
+    let mut server = Server::start(vec![vec![stream_until_close(STREAM)]]).await;
+    let body = "{\"model\":\"m\",  \"odd\" : \"字节\"}";
+    let answer = server.provider().ask(body.into(), &Nobody, &CancellationToken::new()).await;
+    assert_eq!(in_words(&answer), "你好 there -> read_file {\"path\":\"a\"}");
+    let usage = answer.unwrap().usage.unwrap();
+    assert_eq!((usage.input, usage.output), (9, 3));
+
+    let request = server.requests.recv().await.unwrap();
+    let (head, sent) = request.split_once("\r\n\r\n").unwrap();
+    assert_eq!(sent, body);
+    let head = head.to_lowercase();
+    assert!(head.starts_with("post /v1/chat/completions http/1.1\r\n"), "{head}");
+    for line in [
+        "content-type: application/json",
+        "accept: text/event-stream",
+        "authorization: bearer sk-very-secret",
+        concat!("user-agent: kith/", env!("CARGO_PKG_VERSION")),
+    ] {
+        assert!(head.contains(line), "{line} in {head}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_cut_at_any_byte_is_whole_or_cut() {
+    let whole = stream_until_close(STREAM);
+    let head_len = find(&whole, "\r\n\r\n") + 4;
+    let end_of_answer = find(&whole, "tool_calls\"}]}\n\n") + "tool_calls\"}]}\n\n".len();
+    let cuts: Vec<usize> = (head_len..=whole.len()).collect();
+    let replies = cuts.iter().map(|cut| vec![whole[..*cut].to_vec()]).collect();
+    let server = Server::start(replies).await;
+    let provider = server.provider();
+    for cut in cuts {
+        let answer = ask(&provider).await;
+        if cut >= end_of_answer {
+            assert_eq!(
+                in_words(&answer),
+                "你好 there -> read_file {\"path\":\"a\"}",
+                "cut at {cut}"
+            );
+        } else {
+            check_cut(answer.unwrap_err(), cut);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_chunked_stream_cut_at_any_byte_is_whole_or_cut() {
+    let pieces: Vec<&[u8]> = STREAM.as_bytes().chunks(90).collect();
+    let whole = chunked(&pieces);
+    let head_len = find(&whole, "\r\n\r\n") + 4;
+    let cuts: Vec<usize> = (head_len..=whole.len()).collect();
+    let server = Server::start(cuts.iter().map(|cut| vec![whole[..*cut].to_vec()]).collect()).await;
+    let provider = server.provider();
+    let mut n_whole = 0;
+    for cut in cuts {
+        match ask(&provider).await {
+            Ok(answer) => {
+                n_whole += 1;
+                assert_eq!(in_words(&Ok(answer)), "你好 there -> read_file {\"path\":\"a\"}");
+            }
+            Err(unfinished) => {
+                assert_eq!(n_whole, 0, "whole before, cut at {cut}");
+                check_cut(unfinished, cut);
+            }
+        }
+    }
+    assert!(n_whole > 0);
+}
+
+#[tokio::test]
+async fn a_cut_in_the_head_is_a_network_fault() {
+    let whole = stream_until_close(STREAM);
+    let head_len = find(&whole, "\r\n\r\n") + 4;
+    let server =
+        Server::start((0..head_len).map(|cut| vec![whole[..cut].to_vec()]).collect()).await;
+    let provider = server.provider();
+    for cut in 0..head_len {
+        let (kind, _, retryable) = fault(ask(&provider).await);
+        assert_eq!((kind, retryable), (FailureKind::Network, true), "cut at {cut}");
+    }
+}
+
+#[tokio::test]
+async fn pieces_of_any_size_give_the_same_answer() {
+    let whole = stream_until_close(STREAM);
+    let sizes = [1, 7, 64];
+    let replies = sizes.map(|size| whole.chunks(size).map(<[u8]>::to_vec).collect()).to_vec();
+    let server = Server::start(replies).await;
+    let provider = server.provider();
+    for _ in sizes {
+        assert_eq!(in_words(&ask(&provider).await), "你好 there -> read_file {\"path\":\"a\"}");
+    }
+}
+
+/// Status, headers, body, and what is made of them.
+const STATUSES: [(u16, &str, &str, &str); 11] = [
+    (
+        401,
+        "content-type: application/json\r\n",
+        r#"{"error":{"message":"bad sk-very-secret key"}}"#,
+        "Auth: `openai` refused the key (status 401): check OPENAI_API_KEY or `apiKey`; it said: bad [key] key",
+    ),
+    (403, "", "", "Auth: `openai` refused the key (status 403): check OPENAI_API_KEY or `apiKey`"),
+    (
+        404,
+        "content-type: application/json\r\n",
+        r#"{"error":{"message":"no\nmodel\u0007"}}"#,
+        "Status: `openai` does not know this address or model `m` (status 404): check the base URL and model name; it said: no model",
+    ),
+    (
+        400,
+        "content-type: application/json\r\n",
+        r#"{"error":{"message":"maximum context length is 8192"}}"#,
+        "ContextLength: `openai` cannot read a conversation this long (status 400); it said: maximum context length is 8192",
+    ),
+    (
+        400,
+        "content-type: application/json\r\n",
+        r#"{"error":{"message":"odd"}}"#,
+        "Status: `openai` refused the request (status 400); it said: odd",
+    ),
+    (
+        422,
+        "",
+        "plain words",
+        "Status: `openai` refused the request (status 422); it said: plain words",
+    ),
+    (
+        429,
+        "retry-after: 7\r\n",
+        "",
+        "Status: `openai` has had too many requests for now (status 429), retry after 7000 ms",
+    ),
+    (
+        429,
+        "retry-after: Fri, 31 Dec 1999 23:59:59 GMT\r\n",
+        "",
+        "Status: `openai` has had too many requests for now (status 429), retry",
+    ),
+    (
+        503,
+        "retry-after: 99999999999999999999\r\n",
+        "",
+        "Status: `openai` failed on its side (status 503), retry",
+    ),
+    (
+        502,
+        "content-type: text/html\r\n",
+        "<html>",
+        "Status: `openai` failed on its side (status 502), retry",
+    ),
+    (
+        302,
+        "location: http://other.invalid/\r\n",
+        "",
+        "Status: `openai` sends on to another address (status 302): check the base URL",
+    ),
+];
+
+#[tokio::test]
+async fn statuses_are_named_and_say_what_to_do() {
+    let replies =
+        STATUSES.iter().map(|(status, headers, body, _)| vec![reply(*status, headers, body)]);
+    let server = Server::start(replies.collect()).await;
+    let provider = server.provider();
+    for (_, _, _, expected) in STATUSES {
+        let Cause::Failed { kind, message, retryable, retry_after_ms } =
+            ask(&provider).await.unwrap_err().cause
+        else {
+            panic!("nobody stopped it");
+        };
+        let again = match (retryable, retry_after_ms) {
+            (true, Some(ms)) => format!(", retry after {ms} ms"),
+            (true, None) => ", retry".to_owned(),
+            (false, _) => String::new(),
+        };
+        assert_eq!(format!("{kind:?}: {message}{again}"), expected);
+    }
+}
+
+#[tokio::test]
+async fn long_words_of_a_server_are_cut() {
+    let key_at_the_cut = format!("{}{KEY}{}", "x".repeat(495), "y".repeat(10_000));
+    let server = Server::start(vec![vec![reply(400, "", &key_at_the_cut)]]).await;
+    let (_, message, _) = fault(ask(&server.provider()).await);
+    assert!(message.ends_with("x[key]…") && message.chars().count() < 600, "{message}");
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_stream_is_understood() {
+    let json = "content-type: application/json; charset=utf-8\r\n";
+    let answer = r#"{"choices":[{"message":{"content":"hi","tool_calls":[{"id":"c","function":{"name":"a","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
+    let server = Server::start(vec![
+        vec![reply(200, json, answer)],
+        vec![reply(200, json, "{\"object\":\"list\"}")],
+        vec![reply(200, json, r#"{"error":{"message":"no","code":500}}"#)],
+        vec![reply(200, "content-type: text/html\r\n", "<html>")],
+        vec![reply(200, "", "\n<!doctype html>")],
+    ])
+    .await;
+    let provider = server.provider();
+    assert_eq!(in_words(&ask(&provider).await), "hi -> a {}");
+    for expected in [
+        (
+            FailureKind::Malformed,
+            "`openai` answered with JSON that is no chat completion: check the base URL; it said: {\"object\":\"list\"}",
+            false,
+        ),
+        (FailureKind::Status, "`openai` reported an error instead of an answer; it said: no", true),
+        (
+            FailureKind::Malformed,
+            "`openai` answered with a web page, not a model's stream: check the base URL",
+            false,
+        ),
+        (
+            FailureKind::Malformed,
+            "`openai` answered with a web page, not a model's stream: check the base URL",
+            false,
+        ),
+    ] {
+        let (kind, message, retryable) = fault(ask(&provider).await);
+        assert_eq!((kind, message.as_str(), retryable), expected);
+    }
+}
+
+#[tokio::test]
+async fn garbage_in_the_stream_is_malformed() {
+    let good = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
+    let with = |bad: &[u8]| vec![[stream_until_close(good).as_slice(), bad].concat()];
+    let server = Server::start(vec![with(b"data: {oops\n\n"), with(b"data: \xff\xfe\n\n")]).await;
+    let provider = server.provider();
+    for _ in 0..2 {
+        let unfinished = ask(&provider).await.unwrap_err();
+        assert_eq!(unfinished.partial_text, "a");
+        assert_eq!(fault(Err(unfinished)).0, FailureKind::Malformed);
+    }
+}
+
+#[tokio::test]
+async fn an_endless_answer_is_stopped() {
+    let piece = format!(
+        "data: {{\"choices\":[{{\"delta\":{{\"content\":\"{}\"}}}}]}}\n\n",
+        "x".repeat(1 << 20)
+    );
+    let mut pieces = vec![stream_until_close("")];
+    pieces.extend(vec![piece.into_bytes(); 17]);
+    let server = Server::start(vec![pieces]).await;
+    let (kind, message, retryable) = fault(ask(&server.provider()).await);
+    assert_eq!((kind, retryable), (FailureKind::Malformed, false));
+    assert_eq!(message, "`openai` sent more than 16777216 bytes in one answer");
+}
+
+// The only test that waits: long enough for a busy machine to deliver what is not held back.
+#[tokio::test]
+async fn silence_ends_in_a_timeout() {
+    let event = |end: &str| {
+        stream_until_close(&format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"content\":\"a\"}}{end}}}]}}\n\n"
+        ))
+    };
+    let whole = event(",\"finish_reason\":\"stop\"");
+    let (silent, half, whole) =
+        tokio::join!(ask_and_hold(Vec::new()), ask_and_hold(event("")), ask_and_hold(whole),);
+    for (outcome, partial_text) in [(silent, ""), (half, "a")] {
+        let unfinished = outcome.unwrap_err();
+        assert_eq!(unfinished.partial_text, partial_text);
+        let (kind, message, retryable) = fault(Err(unfinished));
+        assert_eq!((kind, retryable), (FailureKind::Timeout, true));
+        assert_eq!(message, "`openai` sent nothing for 0.3 seconds; try again or another model");
+    }
+    // The answer was complete; only the connection was not closed.
+    assert_eq!(in_words(&whole), "a");
+}
+
+async fn ask_and_hold(reply: Vec<u8>) -> Result<Answer, Unfinished> {
+    let server = Server::start(vec![vec![reply, b"hold".to_vec()]]).await;
+    ask(&server.provider().with_stream_idle_ms_max(300)).await
+}
+
+#[tokio::test]
+async fn a_stop_is_heard_at_once() {
+    struct StopAtFirst(CancellationToken);
+    impl Tap for StopAtFirst {
+        fn delta(&self, _: Delta<'_>) {
+            self.0.cancel();
+        }
+    }
+    let half = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
+    let server = Server::start(vec![vec![stream_until_close(half), b"hold".to_vec()]]).await;
+    let cancel = CancellationToken::new();
+    let tap = StopAtFirst(cancel.clone());
+    let unfinished = server.provider().ask(Vec::new(), &tap, &cancel).await.unwrap_err();
+    assert_eq!(unfinished, Unfinished { cause: Cause::Cancelled, partial_text: "a".to_owned() });
+}
+
+#[tokio::test]
+async fn nobody_at_the_address_is_a_network_fault() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let provider = OpenAiChat::new(choice(), &format!("http://{address}/v1"), None).unwrap();
+    let (kind, message, retryable) = fault(ask(&provider).await);
+    assert_eq!((kind, retryable), (FailureKind::Network, true));
+    let expected = format!("`openai` could not be reached at http://{address} (Connection refused");
+    assert!(message.starts_with(&expected), "{message}");
+}
+
+#[test]
+fn addresses_are_checked() {
+    for (text, path) in [
+        ("https://api.openai.com/v1", "https://api.openai.com/v1/chat/completions"),
+        (" http://localhost:11434/v1/ ", "http://localhost:11434/v1/chat/completions"),
+        ("http://h?api-version=1#x", "http://h/chat/completions?api-version=1"),
+    ] {
+        assert_eq!(endpoint(text, "openai").unwrap().as_str(), path);
+    }
+    for text in ["", "api.openai.com/v1", "file:///etc/passwd", "localhost:11434", "http://"] {
+        let error = endpoint(text, "openai").unwrap_err().to_string();
+        assert!(error.starts_with(&format!("base URL `{text}` is not an address")), "{error}");
+    }
+    let error = endpoint("http://me:pass@h/", "openai").unwrap_err().to_string();
+    assert!(!error.contains("pass@"), "{error}");
+    let wrong_key = OpenAiChat::new(choice(), "http://h", Some(Secret::new("a\nb")));
+    let error = wrong_key.err().unwrap().to_string();
+    assert_eq!(error, "the key of `openai` has characters that no key has; copy it again");
+}
+
+/// Answers connections one after another, each with the pieces of one reply, and then closes. The
+/// piece `hold` keeps the connection open instead.
+struct Server {
+    address: std::net::SocketAddr,
+    requests: mpsc::UnboundedReceiver<String>,
+}
+
+impl Server {
+    async fn start(replies: Vec<Vec<Vec<u8>>>) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (sender, requests) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            let mut held = Vec::new();
+            for pieces in replies {
+                let (mut socket, _) = listener.accept().await.unwrap();
+                let request = read_request(&mut socket).await;
+                let is_wanted = sender.send(request).is_ok();
+                assert!(is_wanted || sender.is_closed());
+                for piece in &pieces {
+                    // The client may have hung up: then the rest of the reply is not needed.
+                    if piece == b"hold" || socket.write_all(piece).await.is_err() {
+                        break;
+                    }
+                }
+                if pieces.last().is_some_and(|piece| piece == b"hold") {
+                    held.push(socket);
+                }
+            }
+            // Held until the test ends and the runtime drops this task.
+            std::future::pending::<()>().await;
+            drop(held);
+        });
+        Server { address, requests }
+    }
+
+    fn provider(&self) -> OpenAiChat {
+        let url = format!("http://{}/v1", self.address);
+        OpenAiChat::new(choice(), &url, Some(Secret::new(KEY))).unwrap()
+    }
+}
+
+async fn read_request(socket: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes);
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head
+                .lines()
+                .filter_map(|line| line.split_once(':'))
+                .find(|(name, _)| name.eq_ignore_ascii_case("content-length"))
+                .map_or(0, |(_, value)| value.trim().parse().unwrap());
+            if body.len() >= length {
+                return text.into_owned();
+            }
+        }
+        let n_read = socket.read_buf(&mut bytes).await.unwrap();
+        assert!(n_read > 0, "the request broke off: {}", String::from_utf8_lossy(&bytes));
+    }
+}
+
+struct Nobody;
+
+impl Tap for Nobody {
+    fn delta(&self, _: Delta<'_>) {}
+}
+
+#[derive(Default)]
+struct Heard(Mutex<String>);
+
+impl Tap for Heard {
+    fn delta(&self, delta: Delta<'_>) {
+        if let Delta::Text(text) = delta {
+            self.0.lock().unwrap().push_str(text);
+        }
+    }
+}
+
+async fn ask(provider: &OpenAiChat) -> Result<Answer, Unfinished> {
+    let heard = Heard::default();
+    let outcome = provider.ask(b"{}".to_vec(), &heard, &CancellationToken::new()).await;
+    if let Err(unfinished) = &outcome {
+        assert_eq!(unfinished.partial_text, *heard.0.lock().unwrap());
+    }
+    outcome
+}
+
+fn check_cut(unfinished: Unfinished, cut: usize) {
+    assert!("你好 there".starts_with(&unfinished.partial_text), "cut at {cut}");
+    let (kind, message, retryable) = fault(Err(unfinished));
+    assert_eq!((kind, retryable), (FailureKind::Cut, true), "cut at {cut}: {message}");
+}
+
+fn fault(outcome: Result<Answer, Unfinished>) -> (FailureKind, String, bool) {
+    match outcome.unwrap_err().cause {
+        Cause::Failed { kind, message, retryable, .. } => (kind, message, retryable),
+        Cause::Cancelled => panic!("nobody stopped it"),
+    }
+}
+
+fn in_words(outcome: &Result<Answer, Unfinished>) -> String {
+    let blocks = outcome.as_ref().unwrap().content.iter().map(|block| match block {
+        AnswerBlock::Text(text) => text.clone(),
+        AnswerBlock::Thinking(thinking) => format!("({})", thinking.text),
+        AnswerBlock::Call { tool, arguments, .. } => format!(" -> {tool} {arguments}"),
+    });
+    blocks.collect()
+}
+
+fn choice() -> ModelChoice {
+    ModelChoice {
+        provider: "openai".to_owned(),
+        wire: Wire::OpenaiChat,
+        model: "m".to_owned(),
+        parameters: Json::empty_object(),
+        context_window: 8192,
+    }
+}
+
+fn stream_until_close(body: &str) -> Vec<u8> {
+    format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{body}")
+        .into_bytes()
+}
+
+fn chunked(pieces: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n".to_vec();
+    for piece in pieces {
+        bytes.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+        bytes.extend_from_slice(piece);
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes.extend_from_slice(b"0\r\n\r\n");
+    bytes
+}
+
+fn reply(status: u16, headers: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!("HTTP/1.1 {status} X\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}")
+        .into_bytes()
+}
+
+fn find(bytes: &[u8], text: &str) -> usize {
+    bytes.windows(text.len()).position(|window| window == text.as_bytes()).unwrap()
+}

@@ -1,0 +1,106 @@
+//! A request as the bytes of a vendor's wire.
+//!
+//! [`render`] is pure: the same request gives the same bytes, today and when a log is verified. So
+//! nothing here looks at the time, the environment or a random number, and every map is written in
+//! a fixed order.
+
+use std::fmt;
+
+use kith_vocab::block::Media;
+use kith_vocab::conversation::{ElementKind, ModelRequest, Role};
+use kith_vocab::event::models::Wire;
+
+use crate::parameters::PARAMETERS_MAX;
+use crate::{anthropic, openai_chat};
+
+/// Changes with *any* change of the bytes that [`render`] makes of some request, however small: a
+/// body made by another version is then reported as such and not as a forgery.
+pub const RENDERER_VERSION: u32 = 1;
+
+/// What a tool that said nothing is shown to have said: several vendors refuse an empty text.
+pub(crate) const NO_OUTPUT: &str = "(no output)";
+
+/// What stands in a message of which nothing may be shown, because vendors refuse an empty one.
+pub(crate) const NO_TEXT: &str = "(no text)";
+
+#[derive(Debug, thiserror::Error)]
+pub enum RenderError {
+    #[error("requests in the form `{}` cannot be made yet", wire_name(*.wire))]
+    NotBuilt { wire: Wire },
+    #[error("the parameters of model `{model}` are not a JSON object")]
+    Parameters { model: String, source: serde_json::Error },
+    /// Overriding such a key would make the body say something else than the log does.
+    #[error("parameter `{key}` of model `{model}` is set by Kith itself; remove it")]
+    ReservedParameter { model: String, key: String },
+    #[error("parameter `{key}` of model `{model}` is given twice; remove one")]
+    RepeatedParameter { model: String, key: String },
+    #[error("model `{model}` has more than {PARAMETERS_MAX} parameters")]
+    TooManyParameters { model: String },
+    #[error("tool name `{name}` is too long to be sent; a model reads at most 64 letters")]
+    ToolName { name: String },
+    #[error("a {element} cannot stand in a message of the {role}")]
+    Misplaced { element: &'static str, role: &'static str },
+    #[error("the request could not be written as JSON")]
+    Write(#[source] serde_json::Error),
+}
+
+/// The body of the request, byte for byte as it must be sent.
+pub fn render(wire: Wire, request: &ModelRequest<'_>) -> Result<Vec<u8>, RenderError> {
+    check_places(request)?;
+    match wire {
+        Wire::OpenaiChat => openai_chat::render(request),
+        Wire::Anthropic => anthropic::render(request),
+        Wire::OpenaiResponses => Err(RenderError::NotBuilt { wire }),
+    }
+}
+
+/// The version of the code that makes the bytes of this wire. One number for all wires is enough
+/// as long as they change together.
+pub fn renderer_version(_wire: Wire) -> u32 {
+    RENDERER_VERSION
+}
+
+/// An image, a sound or a file in words, for a wire that does not carry it.
+pub(crate) struct MediaNote<'a>(pub(crate) &'a Media);
+
+impl fmt::Display for MediaNote<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Media { media_type, bytes, .. } = self.0;
+        let sort = match media_type.split('/').next() {
+            Some("image") => "image",
+            Some("audio") => "audio",
+            _ => "file",
+        };
+        write!(f, "[{sort} {media_type}, {bytes} bytes, not shown on this wire]")
+    }
+}
+
+// The engine promises this. If it is ever wrong, a refusal is better than a request in which a
+// person appears to have called a tool.
+fn check_places(request: &ModelRequest<'_>) -> Result<(), RenderError> {
+    for message in &request.messages {
+        for element in &message.elements {
+            let misplaced = |element, role| Err(RenderError::Misplaced { element, role });
+            match (message.role, &element.kind) {
+                (Role::User, ElementKind::Call(_)) => return misplaced("call", "user"),
+                (Role::User, ElementKind::Thinking { .. }) => return misplaced("thought", "user"),
+                (Role::Assistant, ElementKind::Result(_)) => {
+                    return misplaced("tool result", "assistant");
+                }
+                _ => (),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn wire_name(wire: Wire) -> &'static str {
+    match wire {
+        Wire::OpenaiChat => "openai_chat",
+        Wire::Anthropic => "anthropic",
+        Wire::OpenaiResponses => "openai_responses",
+    }
+}
+
+#[cfg(test)]
+mod tests;

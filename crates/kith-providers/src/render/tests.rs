@@ -1,0 +1,340 @@
+//! What the vendors are sent, as whole bodies.
+
+use kith_vocab::block::{Thinking, ToolCall};
+use kith_vocab::conversation::{CallResult, Element, Message, ResultPart, ResultPartKind};
+use kith_vocab::ids::{CallId, EventId};
+use kith_vocab::json::Json;
+use kith_vocab::snapshot::ToolSpec;
+
+use super::*;
+
+const ANSWER: &str = "0198a0b1-c2d3-7e4f-8a5b-6c7d8e9fa0b1";
+
+/// One of each kind of element, as a conversation could hold them.
+fn scenario() -> Vec<Message> {
+    vec![
+        user(vec![
+            ElementKind::Meta(reminder("skills: none")),
+            ElementKind::Text("看看 \"notes\"\n".to_owned()),
+        ]),
+        assistant(vec![
+            thinking("secret", Some("sig"), None, "claude"),
+            thinking("", None, Some("b64"), "claude"),
+            thinking("of another", Some("sig"), None, "gpt"),
+            ElementKind::Text("好，".to_owned()),
+            ElementKind::Text("reading.".to_owned()),
+            call(0, "read_file", r#"{"path":"notes.md","n":1.0}"#),
+            call(1, "mcp.files/look", "{}"),
+        ]),
+        user(vec![
+            result(
+                0,
+                true,
+                vec![
+                    ResultPartKind::Text("no such file".to_owned()),
+                    ResultPartKind::Text(format!("\n\n{}", reminder("it is Wednesday"))),
+                ],
+            ),
+            result(1, false, vec![ResultPartKind::Text(String::new())]),
+            ElementKind::Text("hurry".to_owned()),
+        ]),
+        assistant(vec![thinking("unsigned", None, None, "claude")]),
+        user(vec![ElementKind::Text("thanks".to_owned())]),
+    ]
+}
+
+#[test]
+fn openai_chat_body() {
+    insta::assert_snapshot!(in_lines(Wire::OpenaiChat, &scenario()), @r#"
+    {"model":"claude","messages":[
+    {"role":"system","content":"Be kind.\n\nBe brief."},
+    {"role":"user","content":[{"type":"text","text":"<system-reminder>\nskills: none\n</system-reminder>"},{"type":"text","text":"看看 \"notes\"\n"}]},
+    {"role":"assistant","content":"好，reading.","tool_calls":[{"id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_0","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"notes.md\",\"n\":1.0}"}},{"id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_1","type":"function","function":{"name":"esc-mcp-2efiles-2flook","arguments":"{}"}}]},
+    {"role":"tool","tool_call_id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_0","content":"no such file\n\n<system-reminder>\nit is Wednesday\n</system-reminder>"},
+    {"role":"tool","tool_call_id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_1","content":"(no output)"},
+    {"role":"user","content":"hurry"},
+    {"role":"assistant","content":"(no text)"},
+    {"role":"user","content":"thanks"}],
+    "tools":[{"type":"function","function":{"name":"read_file","description":"Reads 文件.","parameters":{"type":"object","properties":{"path":{"type":"string"}}}}},{"type":"function","function":{"name":"esc-mcp-2efiles-2flook","description":"Looks.","parameters":{"type":"object"}}}],
+    "stream":true,"stream_options":{"include_usage":true}}
+    "#);
+}
+
+#[test]
+fn anthropic_body() {
+    insta::assert_snapshot!(in_lines(Wire::Anthropic, &scenario()), @r#"
+    {"model":"claude","max_tokens":8192,
+    "system":[{"type":"text","text":"Be kind.\n\nBe brief.","cache_control":{"type":"ephemeral"}}],
+    "tools":[{"name":"read_file","description":"Reads 文件.","input_schema":{"type":"object","properties":{"path":{"type":"string"}}}},{"name":"esc-mcp-2efiles-2flook","description":"Looks.","input_schema":{"type":"object"}}],"messages":[
+    {"role":"user","content":[{"type":"text","text":"<system-reminder>\nskills: none\n</system-reminder>"},{"type":"text","text":"看看 \"notes\"\n"}]},
+    {"role":"assistant","content":[{"type":"thinking","thinking":"secret","signature":"sig"},{"type":"redacted_thinking","data":"b64"},{"type":"text","text":"好，"},{"type":"text","text":"reading."},{"type":"tool_use","id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_0","name":"read_file","input":{"path":"notes.md","n":1.0}},{"type":"tool_use","id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_1","name":"esc-mcp-2efiles-2flook","input":{}}]},
+    {"role":"user","content":[{"type":"tool_result","tool_use_id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_0","content":[{"type":"text","text":"no such file"},{"type":"text","text":"\n\n<system-reminder>\nit is Wednesday\n</system-reminder>"}],"is_error":true},{"type":"tool_result","tool_use_id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_1","content":[{"type":"text","text":"(no output)"}]},{"type":"text","text":"hurry"}]},
+    {"role":"assistant","content":[{"type":"text","text":"(no text)"}]},
+    {"role":"user","content":[{"type":"text","text":"thanks","cache_control":{"type":"ephemeral"}}]}],
+    "stream":true}
+    "#);
+}
+
+#[test]
+fn keys_stand_in_their_order_and_parameters_keep_their_text() {
+    let parameters = r#"{"temperature":0.10,"max_tokens":5,"extra":{"b":1,"a":2}}"#;
+    let talk = [user(vec![ElementKind::Text("hi".to_owned())])];
+    insta::assert_snapshot!(
+        body(Wire::OpenaiChat, &talk, parameters).unwrap(),
+        @r#"{"model":"claude","messages":[{"role":"system","content":"Be kind.\n\nBe brief."},{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"read_file","description":"Reads 文件.","parameters":{"type":"object","properties":{"path":{"type":"string"}}}}},{"type":"function","function":{"name":"esc-mcp-2efiles-2flook","description":"Looks.","parameters":{"type":"object"}}}],"stream":true,"stream_options":{"include_usage":true},"temperature":0.10,"max_tokens":5,"extra":{"b":1,"a":2}}"#
+    );
+    insta::assert_snapshot!(
+        body(Wire::Anthropic, &talk, parameters).unwrap(),
+        @r#"{"model":"claude","max_tokens":5,"system":[{"type":"text","text":"Be kind.\n\nBe brief.","cache_control":{"type":"ephemeral"}}],"tools":[{"name":"read_file","description":"Reads 文件.","input_schema":{"type":"object","properties":{"path":{"type":"string"}}}},{"name":"esc-mcp-2efiles-2flook","description":"Looks.","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}],"stream":true,"temperature":0.10,"extra":{"b":1,"a":2}}"#
+    );
+}
+
+#[test]
+fn empty_parts_of_a_request_are_left_out() {
+    let talk = user(vec![ElementKind::Text("hi".to_owned())]);
+    let parameters = Json::empty_object();
+    let request = ModelRequest {
+        provider: "p",
+        model: "m",
+        parameters: &parameters,
+        system: "",
+        tools: &[],
+        messages: vec![&talk],
+    };
+    let text = |wire| String::from_utf8(render(wire, &request).unwrap()).unwrap();
+    assert_eq!(
+        text(Wire::OpenaiChat),
+        r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true,"stream_options":{"include_usage":true}}"#
+    );
+    assert_eq!(
+        text(Wire::Anthropic),
+        r#"{"model":"m","max_tokens":8192,"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}],"stream":true}"#
+    );
+}
+
+#[test]
+fn media_is_told_in_words() {
+    let media = |media_type: &str| Media {
+        media_type: media_type.to_owned(),
+        blob: "0".repeat(64),
+        bytes: 1234,
+        name: None,
+    };
+    let talk = [
+        user(vec![ElementKind::Media(media("image/png")), ElementKind::Media(media("text/csv"))]),
+        assistant(vec![call(0, "draw", "{}")]),
+        user(vec![result(0, false, vec![ResultPartKind::Media(media("audio/ogg"))])]),
+    ];
+    for wire in [Wire::OpenaiChat, Wire::Anthropic] {
+        let body = body(wire, &talk, "{}").unwrap();
+        for note in ["[image image/png, 1234", "[file text/csv, 1234", "[audio audio/ogg, 1234"] {
+            assert!(body.contains(&format!("\"{note} bytes, not shown on this wire]\"")), "{body}");
+        }
+    }
+}
+
+#[test]
+fn arguments_that_were_no_json_go_back_as_an_empty_object() {
+    let mut broken = call(0, "read_file", "{}");
+    if let ElementKind::Call(call) = &mut broken {
+        call.raw_input = Some("{\"path\": oops".to_owned());
+    }
+    let talk = [user(vec![]), assistant(vec![broken]), user(vec![result(0, true, vec![])])];
+    let openai = body(Wire::OpenaiChat, &talk, "{}").unwrap();
+    assert!(openai.contains(r#""function":{"name":"read_file","arguments":"{}"}"#), "{openai}");
+    assert!(openai.contains(r#""content":null,"tool_calls""#), "{openai}");
+    assert!(body(Wire::Anthropic, &talk, "{}").unwrap().contains(r#""input":{}"#));
+}
+
+// A vendor keeps what it has read by its bytes: one changed byte early on is paid for again.
+#[test]
+fn what_was_sent_once_never_changes() {
+    let messages = scenario();
+    for wire in [Wire::OpenaiChat, Wire::Anthropic] {
+        let bodies: Vec<String> =
+            [1, 3, 5].map(|n| elements(&body(wire, &messages[..n], "{}").unwrap())).to_vec();
+        for pair in bodies.windows(2) {
+            assert!(pair[1].starts_with(&pair[0]), "{}\n{}", pair[0], pair[1]);
+        }
+    }
+}
+
+/// The body up to the end of its last message, without cache markers.
+fn elements(body: &str) -> String {
+    let markerless = body.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
+    let end = markerless
+        .find(r#"],"tools":[{"type":"function""#)
+        .or_else(|| markerless.find(r#"],"stream""#));
+    markerless[..end.unwrap()].to_owned()
+}
+
+#[test]
+fn wrong_requests_are_refused() {
+    let talk = [user(vec![ElementKind::Text("hi".to_owned())])];
+    check_error(
+        Wire::OpenaiResponses,
+        &talk,
+        "{}",
+        "requests in the form `openai_responses` cannot be made yet",
+    );
+    check_error(
+        Wire::OpenaiChat,
+        &talk,
+        "[]",
+        "the parameters of model `claude` are not a JSON object",
+    );
+    check_error(
+        Wire::OpenaiChat,
+        &talk,
+        r#"{"stream":false}"#,
+        "parameter `stream` of model `claude` is set by Kith itself; remove it",
+    );
+    check_error(
+        Wire::Anthropic,
+        &talk,
+        r#"{"system":""}"#,
+        "parameter `system` of model `claude` is set by Kith itself; remove it",
+    );
+    check_error(
+        Wire::Anthropic,
+        &talk,
+        r#"{"a":1,"a":2}"#,
+        "parameter `a` of model `claude` is given twice; remove one",
+    );
+    check_error(
+        Wire::OpenaiChat,
+        &[user(vec![call(0, "x", "{}")])],
+        "{}",
+        "a call cannot stand in a message of the user",
+    );
+    check_error(
+        Wire::OpenaiChat,
+        &[assistant(vec![result(0, true, vec![])])],
+        "{}",
+        "a tool result cannot stand in a message of the assistant",
+    );
+}
+
+#[test]
+fn a_made_up_call_name_never_stops_a_conversation() {
+    let talk = [
+        user(vec![]),
+        assistant(vec![call(0, &"长".repeat(100), "{}")]),
+        user(vec![result(0, true, vec![])]),
+    ];
+    for wire in [Wire::OpenaiChat, Wire::Anthropic] {
+        assert!(body(wire, &talk, "{}").is_ok());
+    }
+}
+
+#[test]
+fn a_listed_tool_with_a_long_name_is_refused() {
+    let (talk, parameters) = (user(vec![]), Json::empty_object());
+    let tool = ToolSpec {
+        name: "长".repeat(30),
+        description: String::new(),
+        input_schema: Json::empty_object(),
+    };
+    let request = ModelRequest {
+        provider: "p",
+        model: "m",
+        parameters: &parameters,
+        system: "",
+        tools: &[tool],
+        messages: vec![&talk],
+    };
+    for wire in [Wire::OpenaiChat, Wire::Anthropic] {
+        assert!(matches!(render(wire, &request), Err(RenderError::ToolName { .. })));
+    }
+}
+
+#[track_caller]
+fn check_error(wire: Wire, messages: &[Message], parameters: &str, expected: &str) {
+    assert_eq!(body(wire, messages, parameters).unwrap_err().to_string(), expected);
+}
+
+/// The body's own bytes, with a line break before each message and each key after them.
+fn in_lines(wire: Wire, messages: &[Message]) -> String {
+    let mut body = body(wire, messages, "{}").unwrap();
+    for begin in ["{\"role\":", "\"tools\":", "\"system\":", "\"stream\":"] {
+        body = body.replace(begin, &format!("\n{begin}"));
+    }
+    body
+}
+
+fn body(wire: Wire, messages: &[Message], parameters: &str) -> Result<String, RenderError> {
+    let parameters = Json::parse(parameters).unwrap();
+    let tool = |name: &str, description: &str, schema| ToolSpec {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        input_schema: Json::parse(schema).unwrap(),
+    };
+    let tools = [
+        tool(
+            "read_file",
+            "Reads 文件.",
+            r#"{"type":"object","properties":{"path":{"type":"string"}}}"#,
+        ),
+        tool("mcp.files/look", "Looks.", r#"{"type":"object"}"#),
+    ];
+    let request = ModelRequest {
+        provider: "anthropic",
+        model: "claude",
+        parameters: &parameters,
+        system: "Be kind.\n\nBe brief.",
+        tools: &tools,
+        messages: messages.iter().collect(),
+    };
+    render(wire, &request).map(|bytes| String::from_utf8(bytes).unwrap())
+}
+
+fn user(kinds: Vec<ElementKind>) -> Message {
+    message(Role::User, kinds)
+}
+
+fn assistant(kinds: Vec<ElementKind>) -> Message {
+    message(Role::Assistant, kinds)
+}
+
+fn message(role: Role, kinds: Vec<ElementKind>) -> Message {
+    let elements = kinds.into_iter().map(|kind| Element { from: None, kind }).collect();
+    Message { role, elements }
+}
+
+fn reminder(text: &str) -> String {
+    format!("<system-reminder>\n{text}\n</system-reminder>")
+}
+
+fn thinking(
+    text: &str,
+    signature: Option<&str>,
+    redacted: Option<&str>,
+    model: &str,
+) -> ElementKind {
+    let (text, signature, redacted) =
+        (text.to_owned(), signature.map(str::to_owned), redacted.map(str::to_owned));
+    ElementKind::Thinking {
+        thinking: Thinking { text, signature, redacted },
+        provider: "anthropic".to_owned(),
+        model: model.to_owned(),
+    }
+}
+
+fn call_id(index: u32) -> CallId {
+    ANSWER.parse::<EventId>().unwrap().call(index)
+}
+
+fn call(index: u32, tool: &str, input: &str) -> ElementKind {
+    ElementKind::Call(ToolCall {
+        call_id: call_id(index),
+        provider_call_id: "call_x".to_owned(),
+        tool: tool.to_owned(),
+        input: Json::parse(input).unwrap(),
+        raw_input: None,
+    })
+}
+
+fn result(index: u32, failed: bool, kinds: Vec<ResultPartKind>) -> ElementKind {
+    let parts = kinds.into_iter().map(|kind| ResultPart { from: None, kind }).collect();
+    ElementKind::Result(CallResult { call_id: call_id(index), tool: "t".to_owned(), failed, parts })
+}

@@ -1,0 +1,259 @@
+//! What is promised to the outside: the inbox, the current session of each thread, session heads.
+//!
+//! A message is acknowledged when its row is committed here, and the key of the row makes every
+//! later delivery of it the same message. One thread owns the database; a handle sends it work and
+//! waits, so no caller ever holds a connection across an `await`.
+
+mod error;
+mod inbox;
+mod schema;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use kith_vocab::header::Audience;
+use kith_vocab::ids::{SessionId, ThreadId};
+use kith_vocab::ingress::IngressEvent;
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::line::Head;
+
+pub use error::DeskError;
+pub use schema::DESK_VERSION;
+
+/// Requests that wait for the desk's thread; whoever comes after them waits for a place.
+const DESK_QUEUE_MAX: usize = 1024;
+
+/// A handle on the desk. When the last one is gone, the file is closed.
+#[derive(Clone, Debug)]
+pub struct Desk(Arc<Writer>);
+
+/// Which session a message goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The thread's current one, or a fresh one if it has none.
+    Current,
+    /// A fresh one.
+    New,
+    Session(SessionId),
+}
+
+/// What became of a delivery.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// Whether this key was seen for the first time.
+    pub first: bool,
+    pub session_id: SessionId,
+    /// Whether this delivery chose the fresh session; it still has to be made.
+    pub begins: bool,
+    /// Whether the turn it caused has ended.
+    pub closed: bool,
+    /// The event as it was accepted, which a later delivery does not change.
+    pub event: IngressEvent,
+}
+
+/// A message that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InboxRow {
+    pub key: String,
+    pub session_id: SessionId,
+    pub event: IngressEvent,
+    pub accepted_at: u64,
+    pub closed_at: Option<u64>,
+}
+
+/// A conversation on a platform and the session it is in now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadRow {
+    pub agent_id: String,
+    pub thread_id: ThreadId,
+    pub session_id: SessionId,
+    pub audience: Audience,
+    pub updated_at: u64,
+}
+
+impl Desk {
+    /// Opens the desk for writing, and makes it if there is none. A new one gets the device id.
+    pub async fn open(path: &Path, new_device_id: String) -> Result<Desk, DeskError> {
+        let connect = move |path: &Path| schema::open(path, &new_device_id).map(Some);
+        match Desk::start(path, connect).await? {
+            Some(desk) => Ok(desk),
+            None => Err(DeskError::Gone { path: path.to_owned() }),
+        }
+    }
+
+    /// Opens the desk for reading; `None` if there is none. Makes no file, not for a moment.
+    ///
+    /// Without a host the file is taken as it stands: the handle is for one short command.
+    pub async fn open_read_only(path: &Path) -> Result<Option<Desk>, DeskError> {
+        Desk::start(path, schema::open_read_only).await
+    }
+
+    /// Takes the message in, once. When this returns `Ok`, it is on the disk.
+    pub async fn accept(
+        &self,
+        event: &IngressEvent,
+        target: Target,
+        fresh: SessionId,
+        now: u64,
+    ) -> Result<Accepted, DeskError> {
+        inbox::check_size(event)?;
+        let event = event.clone();
+        self.run(move |desk| inbox::accept(desk, event, target, fresh, now)).await
+    }
+
+    /// The messages of a session whose turn has not ended, in the order of their acceptance.
+    pub async fn unclosed(&self, session: SessionId) -> Result<Vec<InboxRow>, DeskError> {
+        self.run(move |desk| inbox::unclosed(desk, session)).await
+    }
+
+    /// The sessions that have such messages, the longest waiting first.
+    pub async fn unclosed_sessions(&self) -> Result<Vec<SessionId>, DeskError> {
+        self.run(|desk| inbox::unclosed_sessions(desk)).await
+    }
+
+    /// Notes that a turn ended: its messages are closed and the log is durable up to `head`.
+    ///
+    /// A head never goes back. Keys that are not in the inbox are passed over: a desk that was
+    /// lost and made anew must not keep an old session from ending its turn.
+    pub async fn close(
+        &self,
+        keys: Vec<String>,
+        session: SessionId,
+        head: Head,
+        now: u64,
+    ) -> Result<(), DeskError> {
+        self.run(move |desk| inbox::close(desk, &keys, session, head, now)).await
+    }
+
+    /// A thread goes on in another session: `old` can only be read. Messages that wait for it
+    /// wait for `new`, but for those it already holds: saying them again could do twice what was
+    /// done once.
+    pub async fn replace_session(
+        &self,
+        agent_id: &str,
+        thread_id: &ThreadId,
+        (old, new): (SessionId, SessionId),
+        held: Vec<String>,
+        now: u64,
+    ) -> Result<(), DeskError> {
+        let (agent_id, thread_id) = (agent_id.to_owned(), thread_id.clone());
+        self.run(move |desk| {
+            inbox::replace_session(desk, &agent_id, &thread_id, (old, new), &held, now)
+        })
+        .await
+    }
+
+    pub async fn head(&self, session: SessionId) -> Result<Option<Head>, DeskError> {
+        self.run(move |desk| inbox::head(desk, session)).await
+    }
+
+    pub async fn heads(&self) -> Result<Vec<(SessionId, Head)>, DeskError> {
+        self.run(|desk| inbox::heads(desk)).await
+    }
+
+    pub async fn current_session(
+        &self,
+        agent_id: &str,
+        thread_id: &ThreadId,
+    ) -> Result<Option<SessionId>, DeskError> {
+        let (agent_id, thread_id) = (agent_id.to_owned(), thread_id.clone());
+        self.run(move |desk| inbox::current_session(desk, &agent_id, &thread_id)).await
+    }
+
+    /// All threads, the last spoken in first.
+    pub async fn threads(&self) -> Result<Vec<ThreadRow>, DeskError> {
+        self.run(|desk| inbox::threads(desk)).await
+    }
+
+    pub fn device_id(&self) -> &str {
+        &self.0.device_id
+    }
+
+    /// Starts the thread that owns the connection.
+    async fn start(
+        path: &Path,
+        connect: impl FnOnce(&Path) -> Result<Option<Connection>, DeskError> + Send + 'static,
+    ) -> Result<Option<Desk>, DeskError> {
+        let (jobs, queue) = mpsc::channel(DESK_QUEUE_MAX);
+        let (ready, opened) = oneshot::channel();
+        let thread_path = path.to_owned();
+        let work = move || {
+            let opened = connect(&thread_path).and_then(|connection| {
+                let Some(connection) = connection else { return Ok(None) };
+                let device_id = schema::device_id(&connection)
+                    .map_err(|source| DeskError::of(&thread_path, source))?;
+                Ok(Some((connection, device_id)))
+            });
+            let (answer, connection) = match opened {
+                Ok(Some((connection, device_id))) => (Ok(Some(device_id)), Some(connection)),
+                Ok(None) => (Ok(None), None),
+                Err(error) => (Err(error), None),
+            };
+            // Whoever asked may have stopped waiting; then the queue is closed as well.
+            ready.send(answer).ok();
+            if let Some(connection) = connection {
+                serve(connection, queue);
+            }
+        };
+        let gone = |_| DeskError::Gone { path: path.to_owned() };
+        let thread = thread::Builder::new()
+            .name("kith-desk".to_owned())
+            .spawn(work)
+            .map_err(|source| DeskError::Open { path: path.to_owned(), source })?;
+        let Some(device_id) = opened.await.map_err(gone)?? else { return Ok(None) };
+        let writer =
+            Writer { path: path.to_owned(), device_id, jobs: Some(jobs), thread: Some(thread) };
+        Ok(Some(Desk(Arc::new(writer))))
+    }
+
+    /// Has the thread do the work. It is done even if the caller stops waiting.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, DeskError> {
+        let path = &self.0.path;
+        let gone = || DeskError::Gone { path: path.clone() };
+        let jobs = self.0.jobs.as_ref().ok_or_else(gone)?;
+        let (reply, answer) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            // Whoever asked may have stopped waiting; what was done is done all the same.
+            reply.send(work(connection)).ok();
+        });
+        jobs.send(job).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?.map_err(|source| DeskError::of(path, source))
+    }
+}
+
+type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+
+fn serve(mut connection: Connection, mut queue: mpsc::Receiver<Job>) {
+    while let Some(job) = queue.blocking_recv() {
+        job(&mut connection);
+    }
+}
+
+#[derive(Debug)]
+struct Writer {
+    path: PathBuf,
+    device_id: String,
+    /// `None` only while it is dropped.
+    jobs: Option<mpsc::Sender<Job>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Drop for Writer {
+    // Waits for the file to be closed: whoever opens it next finds no log to recover.
+    fn drop(&mut self) {
+        self.jobs.take();
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has been reported as gone to everyone who asked it.
+            thread.join().ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,350 @@
+use std::collections::BTreeMap;
+use std::fs;
+
+use kith_vocab::event::messages::{Author, IngressRef, Trust};
+use kith_vocab::ingress::{INGRESS_KEY_BYTES_MAX, IngressContent, MESSAGE_BYTES_MAX};
+use tempfile::TempDir;
+
+use super::*;
+use crate::line::LineHash;
+use crate::samples::{NOW, session_id};
+
+const DEVICE: &str = "019a8a00-0000-7000-a000-000000000001";
+
+#[tokio::test]
+async fn the_first_delivery_chooses_the_session_and_later_ones_find_it() {
+    let (folder, desk) = desk().await;
+    let first = desk.accept(&said("m-1", "hi"), Target::Current, session_id(1), NOW).await.unwrap();
+    assert_eq!(
+        first,
+        Accepted {
+            first: true,
+            session_id: session_id(1),
+            begins: true,
+            closed: false,
+            event: said("m-1", "hi")
+        }
+    );
+    drop(desk);
+    let desk = reopened(&folder).await;
+    let again =
+        desk.accept(&said("m-1", "changed"), Target::New, session_id(2), NOW + 9).await.unwrap();
+    assert_eq!(again, Accepted { first: false, begins: false, ..first });
+}
+
+#[tokio::test]
+async fn ten_thousand_deliveries_are_one_row() {
+    let (folder, mut desk) = desk().await;
+    let mut n_first = 0;
+    for n in 0..10_000 {
+        if n % 2_500 == 1 {
+            drop(desk);
+            desk = reopened(&folder).await;
+        }
+        let event = said("m-1", "hi");
+        let accepted = desk.accept(&event, Target::New, session_id(n), NOW).await.unwrap();
+        n_first += u32::from(accepted.first);
+        assert_eq!(accepted.session_id, session_id(0));
+    }
+    assert_eq!(n_first, 1);
+    assert_eq!(desk.unclosed(session_id(0)).await.unwrap().len(), 1);
+    assert_eq!(desk.unclosed_sessions().await.unwrap(), [session_id(0)]);
+}
+
+#[tokio::test]
+async fn a_thread_stays_in_its_session_until_told_otherwise() {
+    let (_folder, desk) = desk().await;
+    let mut sessions = Vec::new();
+    let targets = [
+        Target::Current,
+        Target::Current,
+        Target::New,
+        Target::Current,
+        Target::Session(session_id(1)),
+    ];
+    for (n, target) in (1..).zip(targets) {
+        let event = said(&format!("m-{n}"), "hi");
+        let accepted = desk.accept(&event, target, session_id(n), NOW + n).await.unwrap();
+        sessions.push((accepted.session_id, accepted.begins));
+    }
+    let expected = [(1, true), (1, false), (3, true), (3, false), (1, false)];
+    assert_eq!(sessions, expected.map(|(n, begins)| (session_id(n), begins)));
+    let thread_id = said("", "").thread_id;
+    let current = desk.current_session("ada", &thread_id).await.unwrap();
+    assert_eq!(current, Some(session_id(1)));
+    assert_eq!(desk.current_session("bob", &thread_id).await.unwrap(), None);
+    let row = ThreadRow {
+        agent_id: "ada".to_owned(),
+        thread_id,
+        session_id: session_id(1),
+        audience: Audience::Shared,
+        updated_at: NOW + 5,
+    };
+    assert_eq!(desk.threads().await.unwrap(), [row]);
+}
+
+#[tokio::test]
+async fn a_turn_that_ended_closes_its_rows_and_no_others() {
+    let (folder, desk) = desk().await;
+    for (key, n) in [("m-1", 1), ("m-2", 1), ("m-3", 2)] {
+        desk.accept(&said(key, key), Target::Session(session_id(n)), session_id(9), NOW)
+            .await
+            .unwrap();
+    }
+    assert_eq!(keys(&desk, 1).await, ["m-1", "m-2"]);
+    let closed = vec!["m-1".to_owned(), "unknown".to_owned()];
+    desk.close(closed, session_id(1), head(5), NOW + 7).await.unwrap();
+    drop(desk);
+    let desk = reopened(&folder).await;
+    assert_eq!(keys(&desk, 1).await, ["m-2"]);
+    assert_eq!(desk.unclosed_sessions().await.unwrap(), [session_id(1), session_id(2)]);
+    let again = desk.accept(&said("m-1", "hi"), Target::Current, session_id(9), NOW).await.unwrap();
+    assert!(again.closed && !again.first);
+    assert_eq!(desk.head(session_id(1)).await.unwrap(), Some(head(5)));
+}
+
+#[tokio::test]
+async fn what_waits_for_a_replaced_session_waits_for_its_successor() {
+    let (_folder, desk) = desk().await;
+    for key in ["m-1", "m-2", "m-3"] {
+        desk.accept(&said(key, key), Target::Current, session_id(1), NOW).await.unwrap();
+    }
+    desk.close(vec!["m-1".to_owned()], session_id(1), head(5), NOW).await.unwrap();
+    let thread_id = said("", "").thread_id;
+    let (sessions, held) = ((session_id(1), session_id(2)), vec!["m-3".to_owned()]);
+    desk.replace_session("ada", &thread_id, sessions, held, NOW).await.unwrap();
+    assert_eq!(desk.current_session("ada", &thread_id).await.unwrap(), Some(session_id(2)));
+    assert_eq!((keys(&desk, 1).await.len(), keys(&desk, 2).await), (0, vec!["m-2".to_owned()]));
+    // What ended in the old session stays there.
+    for key in ["m-1", "m-3"] {
+        let again = desk.accept(&said(key, ""), Target::Current, session_id(9), NOW).await.unwrap();
+        assert_eq!((again.session_id, again.closed), (session_id(1), true));
+    }
+}
+
+#[tokio::test]
+async fn a_head_never_goes_back() {
+    let (_folder, desk) = desk().await;
+    assert_eq!(desk.head(session_id(1)).await.unwrap(), None);
+    for (seq, expected) in [(5, 5), (3, 5), (5, 5), (8, 8)] {
+        desk.close(Vec::new(), session_id(1), head(seq), NOW).await.unwrap();
+        assert_eq!(desk.head(session_id(1)).await.unwrap(), Some(head(expected)));
+    }
+    desk.close(Vec::new(), session_id(0), head(1), NOW).await.unwrap();
+    let expected = [(session_id(0), head(1)), (session_id(1), head(8))];
+    assert_eq!(desk.heads().await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn what_is_too_long_is_refused_at_the_door() {
+    let (_folder, desk) = desk().await;
+    let longest = "k".repeat(INGRESS_KEY_BYTES_MAX);
+    check_accept(&desk, &said(&longest, "hi"), "taken").await;
+    check_accept(&desk, &said(&format!("{longest}k"), "hi"), "a message's key has 513 bytes").await;
+    check_accept(&desk, &said("", "hi"), "a message's key has 0 bytes").await;
+    let longest = "m".repeat(MESSAGE_BYTES_MAX);
+    check_accept(&desk, &said("m-1", &longest), "taken").await;
+    check_accept(&desk, &said("m-2", &format!("{longest}m")), "a message has 8388609 bytes").await;
+    let mut named = said("m-3", "hi");
+    named.author.display_name = "n".repeat(inbox::ENVELOPE_BYTES_MAX);
+    check_accept(&desk, &named, "the names around a message").await;
+}
+
+#[tokio::test]
+async fn reading_makes_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(Desk::open_read_only(&path(&folder)).await.unwrap().is_none());
+    assert_eq!(listing(&folder), BTreeMap::new());
+
+    // Closed by its host: there is no log.
+    let desk = reopened(&folder).await;
+    desk.accept(&said("m-1", "hi"), Target::New, session_id(1), NOW).await.unwrap();
+    drop(desk);
+    let before = listing(&folder);
+    assert_eq!(before.len(), 1);
+    check_reads_one(&folder).await;
+    assert_eq!(listing(&folder), before);
+
+    // With its host: the log holds what was accepted last.
+    let desk = reopened(&folder).await;
+    desk.accept(&said("m-2", "hi"), Target::New, session_id(2), NOW).await.unwrap();
+    let names: Vec<String> = listing(&folder).into_keys().collect();
+    let reader = Desk::open_read_only(&path(&folder)).await.unwrap().unwrap();
+    assert_eq!(reader.unclosed_sessions().await.unwrap(), [session_id(1), session_id(2)]);
+    drop(reader);
+    assert_eq!(listing(&folder).into_keys().collect::<Vec<_>>(), names);
+
+    // Left by a host that was killed.
+    let left = tempfile::tempdir().unwrap();
+    for (name, bytes) in listing(&folder) {
+        fs::write(left.path().join(name), bytes).unwrap();
+    }
+    let names: Vec<String> = listing(&left).into_keys().collect();
+    assert_eq!(names, ["state.db", "state.db-shm", "state.db-wal"]);
+    let reader = Desk::open_read_only(&path(&left)).await.unwrap().unwrap();
+    assert_eq!(reader.unclosed_sessions().await.unwrap(), [session_id(1), session_id(2)]);
+    drop(reader);
+    assert_eq!(listing(&left).into_keys().collect::<Vec<_>>(), names);
+
+    // And without the index of its log.
+    fs::remove_file(left.path().join("state.db-shm")).unwrap();
+    let before = listing(&left);
+    let error = Desk::open_read_only(&path(&left)).await.unwrap_err();
+    assert!(matches!(error, DeskError::NeedsRecovery { .. }), "{error}");
+    assert_eq!(listing(&left), before);
+    let desk = reopened(&left).await;
+    assert_eq!(desk.unclosed_sessions().await.unwrap(), [session_id(1), session_id(2)]);
+}
+
+#[tokio::test]
+async fn a_path_may_have_any_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let odd = folder.path().join("100% of? #my 家");
+    let desk = Desk::open(&odd.join("state.db"), DEVICE.to_owned()).await.unwrap();
+    drop(desk);
+    let desk = Desk::open_read_only(&odd.join("state.db")).await.unwrap().unwrap();
+    assert_eq!(desk.device_id(), DEVICE);
+}
+
+#[tokio::test]
+async fn the_device_keeps_its_first_id() {
+    let (folder, desk) = desk().await;
+    assert_eq!(desk.device_id(), DEVICE);
+    drop(desk);
+    let desk = Desk::open(&path(&folder), "another".to_owned()).await.unwrap();
+    assert_eq!(desk.device_id(), DEVICE);
+}
+
+#[tokio::test]
+async fn a_disk_that_refuses_is_told_in_words() {
+    let (folder, desk) = desk().await;
+    desk.run(|desk| desk.execute_batch("PRAGMA max_page_count = 1")).await.unwrap();
+    let long = said("m-1", &"x".repeat(100_000));
+    let error = desk.accept(&long, Target::New, session_id(1), NOW).await.unwrap_err();
+    assert!(error.is_disk_full() && !error.is_read_only(), "{error}");
+    assert!(error.to_string().starts_with("no room on the disk for the desk"), "{error}");
+    desk.run(|desk| desk.execute_batch("PRAGMA max_page_count = 1000000")).await.unwrap();
+    let accepted = desk.accept(&long, Target::New, session_id(1), NOW).await.unwrap();
+    assert!(accepted.first);
+    drop(desk);
+
+    let reader = Desk::open_read_only(&path(&folder)).await.unwrap().unwrap();
+    let refused = reader.accept(&said("m-2", "hi"), Target::New, session_id(1), NOW).await;
+    let error = refused.unwrap_err();
+    assert!(error.is_read_only() && !error.is_disk_full(), "{error}");
+}
+
+#[tokio::test]
+async fn what_is_no_desk_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(path(&folder), "a letter to a friend, and long enough to be read").unwrap();
+    check_open(&folder, "is not a desk: it is not a SQLite database").await;
+
+    fs::remove_file(path(&folder)).unwrap();
+    sql(&folder, "CREATE TABLE songs (name TEXT)");
+    check_open(&folder, "is not a desk: it is a database of something else").await;
+
+    fs::remove_file(path(&folder)).unwrap();
+    drop(reopened(&folder).await);
+    sql(&folder, "PRAGMA user_version = 9");
+    check_open(&folder, "has version 9, this program knows up to 1; use a newer kith").await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_desk_belongs_to_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let (folder, _desk) = desk().await;
+    for name in listing(&folder).into_keys() {
+        let mode = fs::metadata(folder.path().join(&name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn every_commit_is_synced() {
+    let (_folder, desk) = desk().await;
+    let pragma = |name: &'static str| {
+        desk.run(move |desk| desk.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0)))
+    };
+    let synchronous: i64 = pragma("synchronous").await.unwrap();
+    assert_eq!(synchronous, 2);
+    let mode: String =
+        desk.run(|desk| desk.query_row("PRAGMA journal_mode", [], |row| row.get(0))).await.unwrap();
+    assert_eq!(mode, "wal");
+}
+
+async fn desk() -> (TempDir, Desk) {
+    let folder = tempfile::tempdir().unwrap();
+    let desk = reopened(&folder).await;
+    (folder, desk)
+}
+
+async fn reopened(folder: &TempDir) -> Desk {
+    Desk::open(&path(folder), DEVICE.to_owned()).await.unwrap()
+}
+
+fn path(folder: &TempDir) -> PathBuf {
+    folder.path().join("state.db")
+}
+
+fn listing(folder: &TempDir) -> BTreeMap<String, Vec<u8>> {
+    let name_and_bytes = |entry: fs::DirEntry| {
+        (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())
+    };
+    fs::read_dir(folder.path()).unwrap().map(|entry| name_and_bytes(entry.unwrap())).collect()
+}
+
+fn sql(folder: &TempDir, statements: &str) {
+    Connection::open(path(folder)).unwrap().execute_batch(statements).unwrap();
+}
+
+fn said(key: &str, text: &str) -> IngressEvent {
+    IngressEvent {
+        key: key.to_owned(),
+        agent_id: "ada".to_owned(),
+        thread_id: "telegram:group:42".parse().unwrap(),
+        audience: Audience::Shared,
+        client_id: "telegram".to_owned(),
+        author: Author { user_id: "u1".to_owned(), display_name: "Ada".to_owned() },
+        trust: Trust::Owner,
+        ingress: IngressRef {
+            platform: "telegram".to_owned(),
+            account: "bot".to_owned(),
+            message_id: key.to_owned(),
+            correlation_id: "c-1".to_owned(),
+        },
+        ts: NOW,
+        cwd: "/home/ada".to_owned(),
+        content: IngressContent::Text { text: text.to_owned() },
+    }
+}
+
+fn head(seq: u64) -> Head {
+    Head { seq, hash: LineHash::of(&seq.to_be_bytes()) }
+}
+
+async fn keys(desk: &Desk, session: u64) -> Vec<String> {
+    let rows = desk.unclosed(session_id(session)).await.unwrap();
+    rows.into_iter().map(|row| row.key).collect()
+}
+
+async fn check_accept(desk: &Desk, event: &IngressEvent, expected: &str) {
+    let outcome = desk.accept(event, Target::Current, session_id(1), NOW).await;
+    let actual = outcome.map_or_else(|error| error.to_string(), |_| "taken".to_owned());
+    assert!(actual.starts_with(expected), "{actual}");
+}
+
+async fn check_open(folder: &TempDir, expected: &str) {
+    let error = Desk::open(&path(folder), DEVICE.to_owned()).await.unwrap_err();
+    assert!(error.to_string().ends_with(expected), "{error}");
+    let error = Desk::open_read_only(&path(folder)).await.unwrap_err();
+    assert!(error.to_string().ends_with(expected), "{error}");
+}
+
+async fn check_reads_one(folder: &TempDir) {
+    let desk = Desk::open_read_only(&path(folder)).await.unwrap().unwrap();
+    assert_eq!(desk.device_id(), DEVICE);
+    assert_eq!(desk.unclosed_sessions().await.unwrap(), [session_id(1)]);
+}

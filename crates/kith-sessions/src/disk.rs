@@ -1,0 +1,91 @@
+//! The real files, readable by their owner only.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use kith_vocab::files::{AppendFile, FileSystem};
+
+/// The disk. A session holds what people said, so files are made with mode 0600, folders with 0700.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DiskFiles;
+
+struct DiskFile(File);
+
+impl FileSystem for DiskFiles {
+    fn open_read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
+        Ok(Box::new(File::open(path)?))
+    }
+
+    fn open_append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        Ok(Box::new(DiskFile(OpenOptions::new().append(true).open(path)?)))
+    }
+
+    fn create_new(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let mut options = OpenOptions::new();
+        options.append(true).create_new(true);
+        owner_only(&mut options);
+        Ok(Box::new(DiskFile(options.open(path)?)))
+    }
+
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        Ok(fs::metadata(path)?.len())
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(path)
+    }
+
+    // Elsewhere a folder cannot be opened like a file, and names are durable when rename returns.
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        let mut paths = Vec::new();
+        for entry in fs::read_dir(path)? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                paths.push(entry.path());
+            }
+        }
+        Ok(paths)
+    }
+}
+
+impl AppendFile for DiskFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn sync_data(&mut self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn set_len(&mut self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+}
+
+/// Makes the file that `options` create readable by its owner only.
+pub(crate) fn owner_only(options: &mut OpenOptions) {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    #[cfg(not(unix))]
+    let OpenOptions { .. } = options;
+}
+
+#[cfg(test)]
+mod tests;

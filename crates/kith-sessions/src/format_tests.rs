@@ -1,0 +1,159 @@
+//! The specification and the fixtures, held against the code.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kith_vocab::event::{Body, Event};
+use kith_vocab::ids::SessionId;
+
+use crate::damage::DamageCode;
+use crate::line::{
+    BATCH_BYTES_MAX, BATCH_EVENTS_MAX, Decoder, LINE_BYTES_MAX, LineHash, encode_batch,
+};
+use crate::read::{ReadError, Reading, Tail, read_events};
+use crate::samples::{event, every_type, file_of, user};
+
+#[test]
+fn format_table_lists_every_event_type() {
+    let specification = specification();
+    let rows = table(&specification, "| type | fields | tree/ctrl | in/out | model | screen |");
+    let types: Vec<&str> = rows.iter().map(|row| row[0].trim_matches('`')).collect();
+    assert_eq!(types, Body::TYPES);
+    for row in &rows {
+        assert!(row.len() == 6 && row.iter().all(|cell| !cell.is_empty()), "{row:?}");
+    }
+}
+
+#[test]
+fn format_table_says_which_events_are_of_the_tree_and_what_they_hold() {
+    let specification = specification();
+    let rows = table(&specification, "| type | fields | tree/ctrl | in/out | model | screen |");
+    for event in every_type() {
+        let row = rows.iter().find(|row| row[0].trim_matches('`') == event.body.type_name());
+        let row = row.unwrap();
+        assert_eq!(row[2], if event.is_tree() { "tree" } else { "ctrl" }, "{}", row[0]);
+        let json: serde_json::Value = serde_json::to_value(&event.body).unwrap();
+        for key in json.as_object().unwrap().keys().filter(|&key| key != "type") {
+            let names = |cell: &str| cell.contains(&format!("`{key}"));
+            assert!(names(&row[1]), "{} does not list `{key}`", row[0]);
+        }
+    }
+}
+
+#[test]
+fn format_table_lists_every_error() {
+    let specification = specification();
+    let rows = table(&specification, "| name | meaning |");
+    let names: Vec<&str> = rows.iter().map(|row| row[0].trim_matches('`')).collect();
+    assert_eq!(names, DamageCode::ALL.map(DamageCode::as_str));
+}
+
+#[test]
+fn the_specification_states_the_limits() {
+    let specification = specification();
+    for limit in [LINE_BYTES_MAX as u64, BATCH_BYTES_MAX, u64::from(BATCH_EVENTS_MAX)] {
+        assert!(specification.contains(&limit.to_string()), "{limit}");
+    }
+}
+
+#[test]
+fn the_worked_example_is_what_the_code_writes() {
+    let turn_started = r#"{"type":"turn_started","limits":{"steps":50,"repeats":5,"wallMs":3600000},"contextWindow":200000,"model":"m-large","language":"zh","attended":true}"#;
+    let (bytes, _) = file_of(&[vec![user(1, None, "你好"), event(2, None, turn_started)]]);
+    let specification = specification();
+    let (_, rest) = specification.split_once("```jsonl\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    assert_eq!(example, String::from_utf8(bytes).unwrap());
+}
+
+#[test]
+fn a_file_of_version_1_opens_for_ever() {
+    let (events, reading) = read("v1-plain.jsonl").unwrap();
+    assert_eq!(reading.tail, Tail::Clean);
+    assert_eq!(reading.header.v, 1);
+    let types: BTreeSet<&str> = events.iter().map(|event| event.body.type_name()).collect();
+    assert_eq!(types, Body::TYPES.iter().copied().collect());
+}
+
+#[test]
+fn a_file_of_version_1_is_written_again_byte_for_byte() {
+    let bytes = fs::read(fixture("v1-plain.jsonl")).unwrap();
+    let mut decoder = Decoder::default();
+    let mut lines = bytes.split_inclusive(|&byte| byte == b'\n');
+    let mut hash = LineHash::of(lines.next().unwrap().trim_ascii_end());
+    let (mut prev, mut batch, mut read) = (hash, Vec::new(), Vec::new());
+    for line in lines {
+        let event_line = decoder.event(line.trim_ascii_end(), hash).unwrap();
+        hash = LineHash::of(line.trim_ascii_end());
+        batch.push(event_line.event);
+        read.extend_from_slice(line);
+        if event_line.batch.0 == event_line.batch.1 {
+            let (written, last) = encode_batch(&batch, prev).unwrap();
+            assert_eq!(written, read);
+            (prev, batch, read) = (last, Vec::new(), Vec::new());
+        }
+    }
+    assert!(batch.is_empty());
+}
+
+#[test]
+fn a_newer_file_is_refused_with_a_sentence() {
+    let Err(ReadError::Damaged(damage)) = read("v2-header.jsonl") else { panic!("it was read") };
+    assert_eq!(
+        damage.to_string(),
+        "line 1: newer_version: it is of format version 2, this program knows up to 1; a newer \
+         kith can read it"
+    );
+}
+
+#[test]
+fn an_unknown_event_is_refused_with_its_line() {
+    let (events, reading) = read("v1-unknown-event.jsonl").unwrap();
+    assert_eq!(events.len(), 2);
+    let Tail::Damaged(damage) = reading.tail else { panic!("{:?}", reading.tail) };
+    assert_eq!((damage.line, damage.code), (4, DamageCode::InvalidEvent));
+    assert!(damage.detail.contains("telepathy"), "{damage}");
+}
+
+#[test]
+fn a_newer_event_is_refused_with_its_line() {
+    let (events, reading) = read("v1-newer-event.jsonl").unwrap();
+    assert_eq!(events.len(), 2);
+    let Tail::Damaged(damage) = reading.tail else { panic!("{:?}", reading.tail) };
+    assert_eq!((damage.line, damage.code), (4, DamageCode::NewerVersion));
+}
+
+#[test]
+fn fixtures_carry_ids_that_are_read() {
+    let (_, reading) = read("v1-plain.jsonl").unwrap();
+    let id: SessionId = reading.header.session_id.to_string().parse().unwrap();
+    assert_eq!(id, reading.header.session_id);
+}
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn specification() -> String {
+    fs::read_to_string(workspace().join("docs/format/session-log.md")).unwrap()
+}
+
+fn fixture(name: &str) -> PathBuf {
+    workspace().join("testdata/sessions").join(name)
+}
+
+fn read(name: &str) -> Result<(Vec<Event>, Reading), ReadError> {
+    let mut events = Vec::new();
+    let file = fs::File::open(fixture(name)).unwrap();
+    let reading = read_events(Box::new(file), None, &mut |event| events.push(event))?;
+    Ok((events, reading))
+}
+
+/// The cells of the table that begins with this line.
+fn table(text: &str, head: &str) -> Vec<Vec<String>> {
+    let (_, rest) = text.split_once(&format!("{head}\n")).unwrap();
+    let rows = rest.lines().skip(1).take_while(|line| line.starts_with('|'));
+    rows.map(|row| row.trim_matches('|').split('|').map(|it| it.trim().to_owned()).collect())
+        .collect()
+}

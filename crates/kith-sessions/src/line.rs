@@ -1,0 +1,356 @@
+//! The form of one line of a session file.
+//!
+//! A line is a JSON object whose last two members, `prev` and `crc`, are put on as text and taken
+//! off as text: they speak about bytes, and going through a JSON parser would let two spellings of
+//! an event pass for the same line. `crc` tells a whole line from a half one, `prev` ties it to the
+//! line before.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::Write;
+use std::str::FromStr;
+
+use kith_vocab::event::{BatchPlace, Event, EventRecord};
+use kith_vocab::header::{LOG_FORMAT_VERSION, SessionHeader};
+use serde::Deserialize;
+use serde_json::error::Category;
+use sha2::{Digest, Sha256};
+
+use crate::damage::{DamageCode, Flaw};
+
+/// A longer line is neither written nor read.
+pub const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// A batch is held in memory until its last line is seen; these two bound it.
+pub const BATCH_BYTES_MAX: u64 = 256 * 1024 * 1024;
+pub const BATCH_EVENTS_MAX: u32 = 1024 * 1024;
+
+const PREV_KEY: &[u8] = b",\"prev\":\"";
+const CRC_KEY: &[u8] = b",\"crc\":\"";
+
+/// The first eight bytes of the SHA-256 of a line without its newline: 16 digits as text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LineHash(u64);
+
+impl LineHash {
+    pub fn of(line: &[u8]) -> LineHash {
+        let digest = Sha256::digest(line);
+        LineHash(digest.iter().take(8).fold(0, |hash, &byte| hash << 8 | u64::from(byte)))
+    }
+}
+
+impl fmt::Display for LineHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl fmt::Debug for LineHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a line's hash is 16 hex digits in lower case")]
+pub struct LineHashError;
+
+impl FromStr for LineHash {
+    type Err = LineHashError;
+
+    fn from_str(text: &str) -> Result<LineHash, LineHashError> {
+        if text.len() != 16 {
+            return Err(LineHashError);
+        }
+        parse_hex(text.as_bytes()).map(LineHash).ok_or(LineHashError)
+    }
+}
+
+/// The newest event of a log: its number, and the hash of its line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    pub seq: u64,
+    pub hash: LineHash,
+}
+
+/// An event line, taken apart and found whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventLine {
+    pub event: Event,
+    pub batch: BatchPlace,
+}
+
+/// Writes the header's line, newline included, and gives its hash.
+pub fn encode_header(header: &SessionHeader) -> Result<(Vec<u8>, LineHash), Flaw> {
+    let refused = |detail: String| Flaw::wrong(DamageCode::InvalidHeader, detail);
+    let mut bytes = serde_json::to_vec(header).map_err(|error| refused(error.to_string()))?;
+    put_crc(&mut bytes, 0)?;
+    if Decoder::default().header(&bytes)? != *header {
+        return Err(refused("it would be read back as a different header".to_owned()));
+    }
+    let hash = LineHash::of(&bytes);
+    bytes.push(b'\n');
+    Ok((bytes, hash))
+}
+
+/// Writes the events as the lines of one batch, newlines included, and gives the last line's hash.
+///
+/// Every line is read back before it is let out: what could not be read later is refused now.
+pub fn encode_batch(events: &[Event], prev: LineHash) -> Result<(Vec<u8>, LineHash), Flaw> {
+    let n = u32::try_from(events.len()).unwrap_or(u32::MAX);
+    if n > BATCH_EVENTS_MAX {
+        let detail = format!("a batch holds at most {BATCH_EVENTS_MAX} events");
+        return Err(Flaw::wrong(DamageCode::BrokenBatch, detail));
+    }
+    let mut decoder = Decoder::default();
+    let mut bytes = Vec::new();
+    let mut prev = prev;
+    for (event, place) in events.iter().zip(1..) {
+        let start = bytes.len();
+        put_event(&mut bytes, event, BatchPlace(place, n), prev)?;
+        let line = bytes.get(start..).unwrap_or_default();
+        check_written(&mut decoder, line, event, BatchPlace(place, n), prev)?;
+        prev = LineHash::of(line);
+        bytes.push(b'\n');
+        if bytes.len() as u64 > BATCH_BYTES_MAX {
+            let detail = format!("a batch holds at most {BATCH_BYTES_MAX} bytes");
+            return Err(Flaw::wrong(DamageCode::BrokenBatch, detail));
+        }
+    }
+    Ok((bytes, prev))
+}
+
+fn put_event(
+    bytes: &mut Vec<u8>,
+    event: &Event,
+    batch: BatchPlace,
+    prev: LineHash,
+) -> Result<(), Flaw> {
+    let start = bytes.len();
+    let record = EventRecord { event: Cow::Borrowed(event), batch };
+    serde_json::to_writer(&mut *bytes, &record).map_err(not_writable)?;
+    bytes.pop();
+    bytes.extend_from_slice(PREV_KEY);
+    write!(bytes, "{prev}\"").map_err(not_writable)?;
+    bytes.push(b'}');
+    put_crc(bytes, start)
+}
+
+/// Replaces the closing brace of the object that begins at `start` by its checksum.
+fn put_crc(bytes: &mut Vec<u8>, start: usize) -> Result<(), Flaw> {
+    bytes.pop();
+    let crc = crc32c::crc32c(bytes.get(start..).unwrap_or_default());
+    bytes.extend_from_slice(CRC_KEY);
+    write!(bytes, "{crc:08x}\"}}").map_err(not_writable)
+}
+
+fn not_writable(error: impl fmt::Display) -> Flaw {
+    Flaw::wrong(DamageCode::InvalidEvent, format!("it cannot be written as JSON: {error}"))
+}
+
+fn check_written(
+    decoder: &mut Decoder,
+    line: &[u8],
+    event: &Event,
+    batch: BatchPlace,
+    prev: LineHash,
+) -> Result<(), Flaw> {
+    let refused = |detail: &str| Flaw::wrong(DamageCode::InvalidEvent, detail);
+    if line.len() > LINE_BYTES_MAX {
+        return Err(refused("its line would be longer than 64 MiB"));
+    }
+    // JSON that came with line breaks between its tokens would cut the line in two.
+    if line.contains(&b'\n') {
+        return Err(refused("its JSON has a line break between two tokens"));
+    }
+    let read = decoder.event(line, prev)?;
+    if read.batch != batch || read.event != *event {
+        return Err(refused("it would be read back as a different event"));
+    }
+    Ok(())
+}
+
+/// Takes lines apart. Keeps one buffer, so reading a long file allocates for its events only.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    scratch: Vec<u8>,
+}
+
+impl Decoder {
+    pub fn header(&mut self, line: &[u8]) -> Result<SessionHeader, Flaw> {
+        let covered = match checksum(line) {
+            Checksum::Right(covered) => covered,
+            Checksum::Wrong => return Err(bad_crc()),
+            Checksum::Absent => return Err(header_flaw(line, "it does not end in `crc`")),
+        };
+        let json = self.close(covered);
+        let header: SessionHeader = match serde_json::from_slice(json) {
+            Ok(header) => header,
+            Err(error) if is_syntax(&error) => {
+                return Err(Flaw::wrong(DamageCode::InvalidJson, error.to_string()));
+            }
+            Err(error) => return Err(header_flaw(json, &error.to_string())),
+        };
+        match header.v {
+            0 => Err(Flaw::wrong(DamageCode::InvalidHeader, "there is no version 0")),
+            LOG_FORMAT_VERSION => Ok(header),
+            v => Err(newer(u64::from(v))),
+        }
+    }
+
+    /// `prev` is the hash of the line before.
+    pub fn event(&mut self, line: &[u8], prev: LineHash) -> Result<EventLine, Flaw> {
+        let covered = covered(line)?;
+        let Some((body, found)) = split_prev(covered) else {
+            return Err(event_flaw(line, "it has no `prev` before its `crc`"));
+        };
+        if found != prev {
+            let detail = format!("its `prev` is {found}, the line before it has {prev}");
+            return Err(Flaw::wrong(DamageCode::BrokenChain, detail));
+        }
+        let json = self.close(body);
+        match serde_json::from_slice::<EventRecord<'static>>(json) {
+            Ok(record) => Ok(EventLine { event: record.event.into_owned(), batch: record.batch }),
+            Err(error) => Err(event_flaw(json, &error.to_string())),
+        }
+    }
+
+    fn close(&mut self, open_object: &[u8]) -> &[u8] {
+        self.scratch.clear();
+        self.scratch.extend_from_slice(open_object);
+        self.scratch.push(b'}');
+        &self.scratch
+    }
+}
+
+/// Where a line says it belongs, as far as it can be understood at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) seq: u64,
+    pub(crate) batch: BatchPlace,
+}
+
+/// Looks at a line that stands behind a bad one: `None` if it is no whole line either.
+pub(crate) fn place_of(line: &[u8]) -> Option<Result<Place, Flaw>> {
+    match covered(line) {
+        Ok(_) => (),
+        Err(flaw) if flaw.whole => return Some(Err(flaw)),
+        Err(_) => return None,
+    }
+    let peek = peek(line).ok();
+    let place = peek
+        .and_then(|it| Some(Place { seq: it.seq?, batch: it.batch.unwrap_or(BatchPlace::ALONE) }));
+    Some(place.ok_or_else(|| event_flaw(line, "it has no `seq`")))
+}
+
+enum Checksum<'a> {
+    /// With the bytes it covers.
+    Right(&'a [u8]),
+    Wrong,
+    Absent,
+}
+
+fn checksum(line: &[u8]) -> Checksum<'_> {
+    let parts = line.strip_suffix(b"\"}").and_then(|it| it.split_last_chunk::<8>());
+    let Some((covered, digits)) =
+        parts.and_then(|(rest, digits)| Some((rest.strip_suffix(CRC_KEY)?, digits)))
+    else {
+        return Checksum::Absent;
+    };
+    let found = parse_hex(digits);
+    if found == Some(u64::from(crc32c::crc32c(covered))) {
+        Checksum::Right(covered)
+    } else {
+        Checksum::Wrong
+    }
+}
+
+/// The bytes before `,"crc"` of a whole event line.
+fn covered(line: &[u8]) -> Result<&[u8], Flaw> {
+    match checksum(line) {
+        Checksum::Right(covered) => Ok(covered),
+        Checksum::Wrong => Err(bad_crc()),
+        Checksum::Absent => match peek(line) {
+            Ok(Peek { v: Some(v), .. }) if v > u64::from(LOG_FORMAT_VERSION) => Err(newer(v)),
+            Ok(_) => {
+                let detail = "it does not end in `prev` and `crc`";
+                Err(Flaw::partial(DamageCode::InvalidEvent, detail))
+            }
+            Err(error) => Err(Flaw::partial(DamageCode::InvalidJson, error.to_string())),
+        },
+    }
+}
+
+fn split_prev(covered: &[u8]) -> Option<(&[u8], LineHash)> {
+    let (rest, digits) = covered.strip_suffix(b"\"")?.split_last_chunk::<16>()?;
+    Some((rest.strip_suffix(PREV_KEY)?, LineHash(parse_hex(digits)?)))
+}
+
+/// At most 16 digits, lower case only: a line has one spelling.
+fn parse_hex(digits: &[u8]) -> Option<u64> {
+    digits.iter().try_fold(0, |value: u64, &digit| {
+        let nibble = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            _ => return None,
+        };
+        Some(value << 4 | u64::from(nibble))
+    })
+}
+
+/// The few members that say what a line is, of whatever version.
+#[derive(Deserialize)]
+struct Peek {
+    v: Option<u64>,
+    seq: Option<u64>,
+    batch: Option<BatchPlace>,
+    #[serde(rename = "type")]
+    line_type: Option<String>,
+}
+
+fn peek(json: &[u8]) -> Result<Peek, serde_json::Error> {
+    serde_json::from_slice(json)
+}
+
+/// Why a line that is JSON, but not a header we know, is none.
+fn header_flaw(json: &[u8], detail: &str) -> Flaw {
+    match peek(json) {
+        Ok(Peek { v: Some(v), .. }) if v > u64::from(LOG_FORMAT_VERSION) => newer(v),
+        Ok(Peek { line_type: Some(line_type), .. }) if line_type != "session_header" => {
+            let line_type: String = line_type.chars().take(80).collect();
+            let detail = format!("the first line is a `{line_type}`");
+            Flaw::wrong(DamageCode::MissingHeader, detail)
+        }
+        Err(error) if is_syntax(&error) => {
+            Flaw::partial(DamageCode::InvalidJson, error.to_string())
+        }
+        Ok(_) | Err(_) => Flaw::wrong(DamageCode::InvalidHeader, detail),
+    }
+}
+
+/// Why a whole line is no event we know.
+fn event_flaw(json: &[u8], detail: &str) -> Flaw {
+    match peek(json) {
+        Ok(Peek { v: Some(v), .. }) if v > u64::from(LOG_FORMAT_VERSION) => newer(v),
+        Err(error) if is_syntax(&error) => Flaw::wrong(DamageCode::InvalidJson, error.to_string()),
+        Ok(_) | Err(_) => Flaw::wrong(DamageCode::InvalidEvent, detail),
+    }
+}
+
+fn newer(v: u64) -> Flaw {
+    let detail = format!(
+        "it is of format version {v}, this program knows up to {LOG_FORMAT_VERSION}; \
+         a newer kith can read it"
+    );
+    Flaw::wrong(DamageCode::NewerVersion, detail)
+}
+
+fn bad_crc() -> Flaw {
+    Flaw::partial(DamageCode::BadCrc, "its bytes do not have the checksum that stands in it")
+}
+
+fn is_syntax(error: &serde_json::Error) -> bool {
+    matches!(error.classify(), Category::Syntax | Category::Eof)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,222 @@
+//! One session, open for appending.
+//!
+//! A batch is one write and one sync, and is acknowledged only after both. When either fails the
+//! file is cut back to where it was good. After a failed sync nobody knows what the disk holds, so
+//! the log takes nothing more until the file is opened and read again.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kith_vocab::event::Event;
+use kith_vocab::files::{AppendFile, FileSystem};
+use kith_vocab::header::SessionHeader;
+
+use crate::damage::{Damage, Flaw};
+use crate::line::{Head, encode_batch};
+use crate::past::Past;
+
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    #[error("session file `{}` does not exist", path.display())]
+    NotFound { path: PathBuf },
+    #[error("session file `{}` exists already", path.display())]
+    Exists { path: PathBuf },
+    #[error("cannot read session file `{}`", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot list the sessions in `{}`", path.display())]
+    List { path: PathBuf, source: io::Error },
+    #[error("cannot make session file `{}`", path.display())]
+    Create { path: PathBuf, source: io::Error },
+    /// What the file holds is as it was; a later opening tries again.
+    #[error("cannot set aside the torn end of session file `{}`", path.display())]
+    Repair { path: PathBuf, source: io::Error },
+    #[error("session file `{}` is damaged at {damage}", path.display())]
+    Damaged { path: PathBuf, damage: Damage },
+    /// Nothing was written; the event is at fault.
+    #[error("session file `{}` cannot take event {seq}: {flaw}", path.display())]
+    Refused { path: PathBuf, seq: u64, flaw: Flaw },
+    #[error("session `{}` cannot have this header: {flaw}", path.display())]
+    RefusedHeader { path: PathBuf, flaw: Flaw },
+    #[error("no room on the disk to write session file `{}`", path.display())]
+    Full { path: PathBuf, source: io::Error },
+    #[error("cannot write to session file `{}`", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot make session file `{}` durable", path.display())]
+    Sync { path: PathBuf, source: io::Error },
+    /// After a failed sync nobody knows what the disk holds; only opening the file again tells.
+    #[error("session file `{}` must be opened again after a failed write", path.display())]
+    Poisoned { path: PathBuf },
+}
+
+impl LogError {
+    /// Whether making room may help.
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            LogError::Full { .. } => true,
+            LogError::Create { source, .. }
+            | LogError::Repair { source, .. }
+            | LogError::Write { source, .. }
+            | LogError::Sync { source, .. } => is_full(source),
+            LogError::NotFound { .. }
+            | LogError::Exists { .. }
+            | LogError::Read { .. }
+            | LogError::List { .. }
+            | LogError::Damaged { .. }
+            | LogError::Refused { .. }
+            | LogError::RefusedHeader { .. }
+            | LogError::Poisoned { .. } => false,
+        }
+    }
+}
+
+/// Invariant: the first `len` bytes of the file are the header and the events that `past` holds.
+pub struct SessionLog {
+    files: Arc<dyn FileSystem>,
+    path: PathBuf,
+    header: SessionHeader,
+    past: Past,
+    len: u64,
+    newline_missing: bool,
+    /// Opened by the first append: a session that is only looked at costs no descriptor.
+    file: Option<Box<dyn AppendFile>>,
+    poisoned: bool,
+}
+
+impl SessionLog {
+    pub(crate) fn new(
+        files: Arc<dyn FileSystem>,
+        path: PathBuf,
+        header: SessionHeader,
+        past: Past,
+        len: u64,
+        newline_missing: bool,
+    ) -> SessionLog {
+        SessionLog { files, path, header, past, len, newline_missing, file: None, poisoned: false }
+    }
+
+    pub fn header(&self) -> &SessionHeader {
+        &self.header
+    }
+
+    /// The newest event that is on the disk.
+    pub fn head(&self) -> Option<Head> {
+        self.past.head()
+    }
+
+    pub fn next_seq(&self) -> u64 {
+        self.past.next_seq()
+    }
+
+    /// Bytes of the file that are known to be good.
+    pub fn byte_len(&self) -> u64 {
+        self.len
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends the events as one batch. When this returns `Ok`, they are on the disk.
+    pub fn append(&mut self, events: &[Event]) -> Result<(), LogError> {
+        if self.poisoned {
+            return Err(LogError::Poisoned { path: self.path.clone() });
+        }
+        let Some(first) = events.first() else { return Ok(()) };
+        let before = self.past.marks();
+        let path = &self.path;
+        let refused = |flaw| LogError::Refused { path: path.clone(), seq: first.seq, flaw };
+        self.past.admit_all(events).map_err(refused)?;
+        let encoded = encode_batch(events, before.last_hash()).map_err(refused);
+        let written = encoded.and_then(|(bytes, hash)| self.write(bytes).map(|()| hash));
+        match written {
+            Ok(hash) => {
+                self.past.set_last_hash(hash);
+                Ok(())
+            }
+            Err(error) => {
+                self.past.forget(before, events);
+                Err(error)
+            }
+        }
+    }
+
+    fn write(&mut self, mut bytes: Vec<u8>) -> Result<(), LogError> {
+        if self.newline_missing {
+            bytes.insert(0, b'\n');
+        }
+        let write_error = |source| write_error(&self.path, source);
+        let file = match &mut self.file {
+            Some(file) => file,
+            closed => closed.insert(self.files.open_append(&self.path).map_err(write_error)?),
+        };
+        let failure = match file.write(&bytes) {
+            Ok(n_bytes) if n_bytes == bytes.len() => None,
+            Ok(n_bytes) => Some(short_write(n_bytes, bytes.len())),
+            Err(source) => Some(source),
+        };
+        if let Some(source) = failure {
+            // Half a batch must not stand before the next one.
+            self.poisoned = file.set_len(self.len).is_err();
+            return Err(write_error(source));
+        }
+        if let Err(source) = file.sync_data() {
+            self.poisoned = true;
+            // The kernel may have dropped the bytes and still show them: whoever opens the file
+            // next must not take them for durable. If the cut fails too, the file is read as it is.
+            file.set_len(self.len).ok();
+            return Err(LogError::Sync { path: self.path.clone(), source });
+        }
+        self.len += bytes.len() as u64;
+        self.newline_missing = false;
+        Ok(())
+    }
+
+    /// Makes durable what a writer before us may have left in the memory of the kernel.
+    pub(crate) fn sync(&mut self) -> Result<(), LogError> {
+        let sync_error = |source| LogError::Sync { path: self.path.clone(), source };
+        let mut file =
+            self.files.open_append(&self.path).map_err(|source| write_error(&self.path, source))?;
+        file.sync_data().map_err(sync_error)?;
+        self.file = Some(file);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for SessionLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionLog")
+            .field("path", &self.path)
+            .field("head", &self.head())
+            .field("len", &self.len)
+            .field("poisoned", &self.poisoned)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A full disk is told apart: it is the failure a person can do something about.
+fn write_error(path: &Path, source: io::Error) -> LogError {
+    let path = path.to_owned();
+    if is_full(&source) {
+        LogError::Full { path, source }
+    } else {
+        LogError::Write { path, source }
+    }
+}
+
+// A regular file takes fewer bytes than it was given when there is no room for the rest.
+fn short_write(taken: usize, given: usize) -> io::Error {
+    let words = format!("the disk took {taken} of {given} bytes");
+    io::Error::new(io::ErrorKind::StorageFull, words)
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+use super::*;
+use crate::faults::{Fault, FaultyFiles, Leaves};
+use crate::read::Tail;
+use crate::samples::{StillClock, event_id, file_of, header, notice, session_id, user};
+use crate::store::SessionStore;
+use kith_vocab::event::Body;
+
+const DIR: &str = "/house/.kith";
+/// More operations than any script below performs.
+const OPERATIONS_MAX: usize = 60;
+
+#[test]
+fn what_was_appended_is_read_again() {
+    let (files, store) = house();
+    let mut log = store.create(&header(1), &[notice(1, "begins")]).unwrap();
+    log.append(&[user(2, None, "hi"), user(3, Some(2), "there")]).unwrap();
+    log.append(&[]).unwrap();
+    log.append(&[notice(4, "ends")]).unwrap();
+    assert_eq!(log.next_seq(), 5);
+    assert_eq!(log.byte_len(), files.bytes(log.path()).unwrap().len() as u64);
+
+    let batches = [
+        vec![notice(1, "begins")],
+        vec![user(2, None, "hi"), user(3, Some(2), "there")],
+        vec![notice(4, "ends")],
+    ];
+    assert_eq!(files.bytes(log.path()).unwrap(), file_of(&batches).0);
+    let mut events = Vec::new();
+    let reading = store.read(session_id(1), None, &mut |event| events.push(event)).unwrap();
+    assert_eq!(events, batches.concat());
+    assert_eq!(reading.head, log.head());
+    assert_eq!(reading.header, *log.header());
+}
+
+#[test]
+fn a_bad_event_is_refused_by_name_and_nothing_is_written() {
+    check_refused(&[notice(3, "a gap")], "non_monotonic_seq");
+    check_refused(&[notice(2, "good"), notice(2, "again")], "non_monotonic_seq");
+    let mut twin = notice(2, "twin");
+    twin.id = event_id(1);
+    check_refused(&[twin.clone()], "duplicate_event_id");
+    let mut twin_in_batch = notice(3, "twin");
+    twin_in_batch.id = event_id(2);
+    check_refused(&[notice(2, "good"), twin_in_batch], "duplicate_event_id");
+    check_refused(&[user(2, Some(1), "of a notice")], "invalid_parent");
+    check_refused(&[user(2, Some(3), "of nothing")], "invalid_parent");
+    let mut tagged = notice(2, "cloned");
+    tagged.source_tag = Some(kith_vocab::event::SourceTag::Clone);
+    check_refused(&[tagged], "invalid_event");
+    let mut not_version_7 = notice(2, "hi");
+    not_version_7.id = kith_vocab::ids::EventId::from_uuid(uuid::Uuid::nil());
+    check_refused(&[not_version_7], "invalid_event");
+}
+
+#[test]
+fn a_full_disk_leaves_the_session_as_it_was() {
+    for fault in [Fault::Short, Fault::Torn, Fault::Fail] {
+        let (files, store) = house();
+        let mut log = store.create(&header(1), &[notice(1, "begins")]).unwrap();
+        log.append(&[notice(2, "opens the file")]).unwrap();
+        let before = files.bytes(log.path()).unwrap();
+        files.fail_at(0, fault);
+        let error = log.append(&[notice(3, "lost"), notice(4, "lost")]).unwrap_err();
+        assert!(error.is_disk_full(), "{fault:?}: {error}");
+        assert_eq!(files.bytes(log.path()).unwrap(), before, "{fault:?}");
+        log.append(&[notice(3, "kept")]).unwrap();
+        assert_eq!(texts(&files).0, ["begins", "opens the file", "kept"], "{fault:?}");
+    }
+}
+
+#[test]
+fn after_a_failed_sync_nothing_is_acknowledged() {
+    let (files, store) = house();
+    let mut log = store.create(&header(1), &[notice(1, "begins")]).unwrap();
+    log.append(&[notice(2, "opens the file")]).unwrap();
+    files.fail_at(1, Fault::Fail);
+    let error = log.append(&[notice(3, "unsure")]).unwrap_err();
+    assert!(matches!(error, LogError::Sync { .. }), "{error}");
+    files.heal();
+    let error = log.append(&[notice(3, "later")]).unwrap_err();
+    assert!(matches!(error, LogError::Poisoned { .. }), "{error}");
+
+    let mut log = store.open(session_id(1), None, &StillClock::default(), &mut |_| ()).unwrap();
+    log.append(&[notice(3, "after opening again")]).unwrap();
+    assert_eq!(texts(&files).0, ["begins", "opens the file", "after opening again"]);
+}
+
+#[test]
+fn after_a_failed_cut_nothing_is_acknowledged() {
+    let (files, store) = house();
+    let mut log = store.create(&header(1), &[notice(1, "begins")]).unwrap();
+    log.append(&[notice(2, "opens the file")]).unwrap();
+    files.fail_at(0, Fault::Dead);
+    assert!(log.append(&[notice(3, "lost")]).unwrap_err().is_disk_full());
+    files.heal();
+    assert!(matches!(log.append(&[notice(3, "x")]).unwrap_err(), LogError::Poisoned { .. }));
+}
+
+#[test]
+fn a_missing_newline_is_put_before_the_next_batch() {
+    let (files, store) = house();
+    let (bytes, _) = file_of(&[vec![notice(1, "whole")]]);
+    files.put(&store.path(session_id(1)), bytes.trim_ascii_end());
+    let mut log = store.open(session_id(1), None, &StillClock::default(), &mut |_| ()).unwrap();
+    assert_eq!(log.next_seq(), 2);
+    files.fail_at(0, Fault::Short);
+    log.append(&[notice(2, "lost")]).unwrap_err();
+    files.heal();
+    log.append(&[notice(2, "next")]).unwrap();
+    assert_eq!(
+        files.bytes(log.path()).unwrap(),
+        file_of(&[vec![notice(1, "whole")], vec![notice(2, "next")]]).0
+    );
+}
+
+#[test]
+fn whatever_fails_whenever_nothing_acknowledged_is_lost() {
+    for fault in [Fault::Fail, Fault::Short, Fault::Torn, Fault::Dead] {
+        for n in 0..OPERATIONS_MAX {
+            let (files, store) = house();
+            store.create(&header(1), &[notice(1, "begins")]).unwrap();
+            files.fail_at(n, fault);
+            let mut acknowledged = vec!["begins".to_owned()];
+            for _ in 0..3 {
+                run_script(&store, &mut acknowledged);
+                if fault == Fault::Dead {
+                    check_after_power_cut(&files, &acknowledged);
+                    files.heal();
+                }
+            }
+            check_after_power_cut(&files, &acknowledged);
+            assert!(acknowledged.len() >= 7, "{fault:?} at {n}: {acknowledged:?}");
+        }
+    }
+}
+
+#[test]
+fn the_torture_reaches_every_operation() {
+    let (files, store) = house();
+    store.create(&header(1), &[notice(1, "begins")]).unwrap();
+    files.fail_at(OPERATIONS_MAX, Fault::Fail);
+    let mut acknowledged = vec!["begins".to_owned()];
+    for _ in 0..3 {
+        run_script(&store, &mut acknowledged);
+    }
+    assert!(!files.has_failed(), "raise OPERATIONS_MAX");
+    assert_eq!(acknowledged.len(), 1 + 3 * 6);
+}
+
+/// Opens the session and appends three batches of two; notes what is acknowledged.
+fn run_script(store: &SessionStore, acknowledged: &mut Vec<String>) {
+    let mut found = Vec::new();
+    let clock = StillClock::default();
+    let opened = store.open(session_id(1), None, &clock, &mut |event| found.extend(text(event)));
+    let Ok(mut log) = opened else { return };
+    // Opening acknowledges what it found, if only because it will be acted upon.
+    assert!(found.starts_with(acknowledged), "{found:?} after {acknowledged:?}");
+    *acknowledged = found;
+    for _ in 0..3 {
+        let seq = log.next_seq();
+        let texts = [format!("{seq} first"), format!("{seq} second")];
+        let batch = [notice(seq, &texts[0]), notice(seq + 1, &texts[1])];
+        if log.append(&batch).is_ok() {
+            acknowledged.extend(texts);
+        }
+    }
+}
+
+#[track_caller]
+fn check_after_power_cut(files: &FaultyFiles, acknowledged: &[String]) {
+    for leaves in [Leaves::Nothing, Leaves::Half, Leaves::All] {
+        let (found, tail) = texts(&files.after_power_cut(leaves));
+        assert!(found.starts_with(acknowledged), "{leaves:?}: {found:?} after {acknowledged:?}");
+        let n_more = found.len() - acknowledged.len();
+        assert!(n_more == 0 || n_more == 2, "{leaves:?}: half a batch in {found:?}");
+        assert!(!matches!(tail, Tail::Damaged(_)), "{leaves:?}: {tail:?}");
+    }
+}
+
+fn house() -> (FaultyFiles, SessionStore) {
+    let files = FaultyFiles::default();
+    let store = SessionStore::new(Arc::new(files.clone()), Path::new(DIR));
+    (files, store)
+}
+
+fn texts(files: &FaultyFiles) -> (Vec<String>, Tail) {
+    files.heal();
+    let store = SessionStore::new(Arc::new(files.clone()), Path::new(DIR));
+    let mut found = Vec::new();
+    let reading = store.read(session_id(1), None, &mut |event| found.extend(text(&event))).unwrap();
+    (found, reading.tail)
+}
+
+fn text(event: &Event) -> Option<String> {
+    match &event.body {
+        Body::Notice(notice) => Some(notice.text.clone()),
+        _ => None,
+    }
+}
+
+#[track_caller]
+fn check_refused(events: &[Event], code: &str) {
+    let (files, store) = house();
+    let mut log = store.create(&header(1), &[notice(1, "begins")]).unwrap();
+    let before = files.bytes(log.path()).unwrap();
+    let error = log.append(events).unwrap_err();
+    assert!(
+        matches!(&error, LogError::Refused { flaw, .. } if flaw.code.as_str() == code),
+        "{error}"
+    );
+    assert_eq!(files.bytes(log.path()).unwrap(), before);
+    log.append(&[notice(2, "goes on")]).unwrap();
+    log.append(&[notice(3, "and on")]).unwrap();
+}

@@ -1,0 +1,327 @@
+//! A session file read from its beginning, one batch at a time.
+//!
+//! Two kinds of bad bytes look alike and are not. A write that a crash cut short leaves a *torn
+//! tail*: it was never acknowledged and may be set aside. Anything else is *damage*: bytes that
+//! were acknowledged are gone or changed, and reading on would let a model act on a history that
+//! did not happen. A crash can only spoil the last batch, so bad bytes are torn exactly if nothing
+//! behind them was written later, and if the desk has not seen what they held.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use kith_vocab::event::{BatchPlace, Event};
+use kith_vocab::header::SessionHeader;
+
+use crate::damage::{Damage, DamageCode, Flaw};
+use crate::line::{
+    BATCH_BYTES_MAX, BATCH_EVENTS_MAX, Decoder, Head, LINE_BYTES_MAX, LineHash, place_of,
+};
+use crate::past::{Marks, Past};
+
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// What a file was found to hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    pub header: SessionHeader,
+    /// How many events were given to the callback.
+    pub events: u64,
+    pub head: Option<Head>,
+    /// Length of the header and all complete, valid batches.
+    pub good_len: u64,
+    /// The last good line has all its bytes but no newline; a writer must put one first.
+    pub newline_missing: bool,
+    pub tail: Tail,
+}
+
+/// What follows the last complete, valid batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tail {
+    Clean,
+    Torn { bytes: u64 },
+    Damaged(Damage),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// Without a header there is nothing to read.
+    #[error("{0}")]
+    Damaged(Damage),
+}
+
+/// Reads a file to its end, or to its first damage.
+///
+/// `each` gets the events of complete, valid batches, in order. `head` is what the desk knows to
+/// have been acknowledged.
+pub fn read_events(
+    source: Box<dyn Read + Send>,
+    head: Option<&Head>,
+    each: &mut dyn FnMut(Event),
+) -> Result<Reading, ReadError> {
+    scan(source, head, each).map(|(reading, _)| reading)
+}
+
+/// Like [`read_events`], and keeps what is needed to append to the good part.
+pub(crate) fn scan(
+    source: Box<dyn Read + Send>,
+    head: Option<&Head>,
+    each: &mut dyn FnMut(Event),
+) -> Result<(Reading, Past), ReadError> {
+    let mut lines = Lines { source: BufReader::with_capacity(CHUNK_BYTES, source), offset: 0 };
+    let mut line = Vec::new();
+    let mut decoder = Decoder::default();
+    let ending = lines.next(&mut line)?;
+    let header =
+        first_line(&mut decoder, &line, ending).map_err(|flaw| ReadError::Damaged(flaw.at(1)))?;
+    let past = Past::after_header(LineHash::of(&line));
+    let good = Good {
+        len: lines.offset,
+        n_events: 0,
+        marks: past.marks(),
+        newline_missing: ending == Some(Ending::EndOfFile),
+    };
+    let mut reader = Reader {
+        lines,
+        decoder,
+        head,
+        each,
+        past,
+        batch: OpenBatch::default(),
+        good,
+        line_number: 1,
+    };
+    let end = reader.read_batches(&mut line)?;
+    Ok(reader.conclude(header, end))
+}
+
+fn first_line(
+    decoder: &mut Decoder,
+    line: &[u8],
+    ending: Option<Ending>,
+) -> Result<SessionHeader, Flaw> {
+    match ending {
+        None => Err(Flaw::partial(DamageCode::MissingHeader, "the file is empty")),
+        Some(Ending::TooLong) => Err(too_long()),
+        Some(Ending::Newline | Ending::EndOfFile) => decoder.header(line),
+    }
+}
+
+struct Reader<'a> {
+    lines: Lines,
+    decoder: Decoder,
+    head: Option<&'a Head>,
+    each: &'a mut dyn FnMut(Event),
+    past: Past,
+    batch: OpenBatch,
+    good: Good,
+    line_number: usize,
+}
+
+/// Where the last complete batch ended.
+struct Good {
+    len: u64,
+    n_events: u64,
+    marks: Marks,
+    newline_missing: bool,
+}
+
+/// The lines of a batch whose last line has not been seen.
+#[derive(Default)]
+struct OpenBatch {
+    events: Vec<Event>,
+    n: u32,
+    bytes: u64,
+}
+
+/// Why reading stopped.
+enum End {
+    /// Nothing bad was seen; an open batch may be left.
+    File,
+    /// No line, and nothing later behind it.
+    Torn(Damage),
+    Damaged(Damage),
+}
+
+impl Reader<'_> {
+    fn read_batches(&mut self, line: &mut Vec<u8>) -> io::Result<End> {
+        while let Some(ending) = self.lines.next(line)? {
+            self.line_number += 1;
+            match self.take(line, ending) {
+                Ok(()) => (),
+                Err(flaw) if flaw.whole => return Ok(End::Damaged(flaw.at(self.line_number))),
+                Err(flaw) => {
+                    let first_bad = flaw.at(self.line_number);
+                    return self.look_behind(first_bad, line);
+                }
+            }
+        }
+        Ok(End::File)
+    }
+
+    fn take(&mut self, line: &[u8], ending: Ending) -> Result<(), Flaw> {
+        if ending == Ending::TooLong {
+            return Err(too_long());
+        }
+        let read = self.decoder.event(line, self.past.last_hash())?;
+        self.batch.expect(read.batch, line.len())?;
+        self.past.admit(&read.event)?;
+        let hash = LineHash::of(line);
+        if let Some(head) = self.head
+            && head.seq == read.event.seq
+            && head.hash != hash
+        {
+            let detail = format!("its hash is {hash}, the desk recorded {}", head.hash);
+            return Err(Flaw::wrong(DamageCode::BrokenChain, detail));
+        }
+        self.past.set_last_hash(hash);
+        self.batch.events.push(read.event);
+        if read.batch.0 == read.batch.1 {
+            self.deliver(ending);
+        }
+        Ok(())
+    }
+
+    fn deliver(&mut self, ending: Ending) {
+        self.good.n_events += self.batch.events.len() as u64;
+        for event in self.batch.events.drain(..) {
+            (self.each)(event);
+        }
+        self.batch.bytes = 0;
+        self.good.len = self.lines.offset;
+        self.good.marks = self.past.marks();
+        self.good.newline_missing = ending == Ending::EndOfFile;
+    }
+
+    /// Reads on behind the first bad line, looking for anything that was written after its batch.
+    ///
+    /// Pages of one write reach the disk in any order, so whole lines of the *same* batch may
+    /// stand behind a hole. They are the ones that count from the first number after the good part
+    /// and whose places rise behind the hole.
+    fn look_behind(&mut self, first_bad: Damage, line: &mut Vec<u8>) -> io::Result<End> {
+        let first_seq = self.past.next_seq() - self.batch.events.len() as u64;
+        let mut n = (!self.batch.events.is_empty()).then_some(self.batch.n);
+        let mut place_min = self.batch.events.len() as u64 + 2;
+        while let Some(ending) = self.lines.next(line)? {
+            if ending == Ending::TooLong {
+                continue;
+            }
+            let Some(place) = place_of(line) else { continue };
+            let Ok(place) = place else { return Ok(End::Damaged(first_bad)) };
+            let BatchPlace(i, of) = place.batch;
+            let is_same_batch = u64::from(i) >= place_min
+                && i <= of
+                && n.is_none_or(|n| n == of)
+                && place.seq.checked_sub(u64::from(i) - 1) == Some(first_seq);
+            if !is_same_batch {
+                return Ok(End::Damaged(first_bad));
+            }
+            n = Some(of);
+            place_min = u64::from(i) + 1;
+        }
+        Ok(End::Torn(first_bad))
+    }
+
+    fn conclude(mut self, header: SessionHeader, end: End) -> (Reading, Past) {
+        let torn_bytes = self.lines.offset - self.good.len;
+        self.past.forget(self.good.marks, &self.batch.events);
+        let head = self.past.head();
+        let tail = match (end, self.lost(head)) {
+            (End::Damaged(damage), _) => Tail::Damaged(damage),
+            (End::File, None) if torn_bytes == 0 => Tail::Clean,
+            (End::File | End::Torn(_), None) => Tail::Torn { bytes: torn_bytes },
+            (End::File, Some(detail)) => {
+                let line = self.line_number - self.batch.events.len() + 1;
+                Tail::Damaged(Damage { line, code: DamageCode::LostTail, detail })
+            }
+            (End::Torn(Damage { line, code, .. }), Some(detail)) => {
+                let detail = format!("{detail} ({code})");
+                Tail::Damaged(Damage { line, code: DamageCode::LostTail, detail })
+            }
+        };
+        let reading = Reading {
+            header,
+            events: self.good.n_events,
+            head,
+            good_len: self.good.len,
+            newline_missing: self.good.newline_missing,
+            tail,
+        };
+        (reading, self.past)
+    }
+
+    /// Says which acknowledged events are not among the readable ones.
+    fn lost(&self, readable: Option<Head>) -> Option<String> {
+        let acknowledged = self.head?.seq;
+        let readable = readable.map_or(0, |head| head.seq);
+        (readable < acknowledged).then(|| {
+            format!("events up to {acknowledged} were acknowledged, {readable} can be read")
+        })
+    }
+}
+
+impl OpenBatch {
+    fn expect(&mut self, place: BatchPlace, line_len: usize) -> Result<(), Flaw> {
+        let BatchPlace(i, n) = place;
+        let broken = |detail: String| Err(Flaw::wrong(DamageCode::BrokenBatch, detail));
+        let next = self.events.len() as u64 + 1;
+        if next == 1 {
+            self.n = n;
+        }
+        if u64::from(i) != next || n != self.n || i > n {
+            return broken(format!("it is [{i},{n}] where [{next},{}] follows", self.n));
+        }
+        self.bytes += line_len as u64;
+        if n > BATCH_EVENTS_MAX || self.bytes > BATCH_BYTES_MAX {
+            return broken(format!(
+                "a batch holds at most {BATCH_EVENTS_MAX} events and {BATCH_BYTES_MAX} bytes"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Lines of a file, read in chunks.
+struct Lines {
+    source: BufReader<Box<dyn Read + Send>>,
+    /// Bytes read so far.
+    offset: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Newline,
+    EndOfFile,
+    /// The line was skipped.
+    TooLong,
+}
+
+impl Lines {
+    /// Fills `line` with the next line, without its newline.
+    fn next(&mut self, line: &mut Vec<u8>) -> io::Result<Option<Ending>> {
+        line.clear();
+        let limit = LINE_BYTES_MAX as u64 + 1;
+        let n_bytes = (&mut self.source).take(limit).read_until(b'\n', line)?;
+        self.offset += n_bytes as u64;
+        if n_bytes == 0 {
+            return Ok(None);
+        }
+        if line.last() == Some(&b'\n') {
+            line.pop();
+            return Ok(Some(Ending::Newline));
+        }
+        if line.len() <= LINE_BYTES_MAX {
+            return Ok(Some(Ending::EndOfFile));
+        }
+        self.offset += self.source.skip_until(b'\n')? as u64;
+        line.clear();
+        Ok(Some(Ending::TooLong))
+    }
+}
+
+fn too_long() -> Flaw {
+    Flaw::partial(DamageCode::InvalidJson, format!("it is longer than {LINE_BYTES_MAX} bytes"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,272 @@
+//! A disk in memory that can fail, tear or forget any single write.
+//!
+//! Like a real one it has two faces: what programs see (the page cache) and what is left after the
+//! power fails. Bytes reach the second by `sync_data`, names by `sync_dir`, and nothing else. Every
+//! operation that changes the disk is counted, so a test can run once, read the count, and run
+//! again with a fault at each.
+
+mod disk;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use kith_vocab::files::{AppendFile, FileSystem};
+
+use disk::{Course, Disk, Kind, NodeId};
+
+/// What goes wrong at an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The process dies in the operation; every later one fails.
+    Kill { written: Written },
+    /// There is no room, from now on until [`MemoryFiles::lift`]. A write first takes half.
+    Full,
+    /// Nothing can be changed, from now on until [`MemoryFiles::lift`].
+    ReadOnly,
+    /// The next sync from here fails once. As on Linux, the bytes it should have saved stay
+    /// readable but count as saved, so no later sync writes them.
+    FailSync,
+    /// The next write from here takes half of its bytes, but at least one.
+    ShortWrite,
+}
+
+/// How much of an operation took effect before the process died. What has no half (a rename, a
+/// new file) happens only with `All`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    Nothing,
+    Half,
+    All,
+}
+
+impl Written {
+    pub const EACH: [Written; 3] = [Written::Nothing, Written::Half, Written::All];
+}
+
+/// What a restart finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrashModel {
+    /// The page cache: all that was written.
+    ProcessKilled,
+    /// The disk: all that was synced.
+    PowerCut,
+}
+
+impl CrashModel {
+    pub const EACH: [CrashModel; 2] = [CrashModel::ProcessKilled, CrashModel::PowerCut];
+}
+
+/// Clones share one disk.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryFiles(Arc<Mutex<Disk>>);
+
+impl MemoryFiles {
+    pub fn new() -> MemoryFiles {
+        MemoryFiles::default()
+    }
+
+    /// Lets the operation with this number, counted from 1, go wrong.
+    #[must_use]
+    pub fn with_fault(self, at_operation: usize, fault: Fault) -> MemoryFiles {
+        self.plan(at_operation, fault);
+        self
+    }
+
+    pub fn plan(&self, at_operation: usize, fault: Fault) {
+        self.disk().faults.insert(at_operation, fault);
+    }
+
+    /// Makes room again, and lets the disk be changed again.
+    pub fn lift(&self) {
+        let mut disk = self.disk();
+        disk.full = false;
+        disk.read_only = false;
+    }
+
+    /// The process dies now.
+    pub fn kill(&self) {
+        self.disk().killed = true;
+    }
+
+    pub fn is_killed(&self) -> bool {
+        self.disk().killed
+    }
+
+    /// What the next process finds. It has no faults and counts from the start; whoever still
+    /// holds the old view is dead.
+    #[must_use]
+    pub fn reboot(&self, model: CrashModel) -> MemoryFiles {
+        let mut disk = self.disk();
+        disk.killed = true;
+        MemoryFiles(Arc::new(Mutex::new(disk.after(model))))
+    }
+
+    /// The operations that changed the disk or tried to, in order.
+    pub fn operations(&self) -> Vec<String> {
+        self.disk().operations.clone()
+    }
+
+    pub fn count(&self) -> usize {
+        self.disk().operations.len()
+    }
+
+    /// What a reader would see, dead or alive.
+    pub fn contents(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
+        let disk = self.disk();
+        disk.node_of(path.as_ref()).ok().map(|id| disk.nodes[id].content.clone())
+    }
+
+    /// What would be left of the file if the power failed now.
+    pub fn durable(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
+        let disk = self.disk().after(CrashModel::PowerCut);
+        disk.node_of(path.as_ref()).ok().map(|id| disk.nodes[id].content.clone())
+    }
+
+    /// Puts a file on the disk, durably and uncounted.
+    pub fn write_raw(&self, path: impl AsRef<Path>, bytes: &[u8]) {
+        self.disk().put(path.as_ref(), bytes);
+    }
+
+    /// Every file there is, sorted.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.disk().names.keys().cloned().collect()
+    }
+
+    fn disk(&self) -> MutexGuard<'_, Disk> {
+        self.0.lock().unwrap()
+    }
+
+    fn handle(&self, node: NodeId, path: &Path) -> Box<dyn AppendFile> {
+        Box::new(MemoryFile { files: self.clone(), node, path: path.to_owned() })
+    }
+}
+
+impl FileSystem for MemoryFiles {
+    fn open_read(&self, path: &Path) -> io::Result<Box<dyn io::Read + Send>> {
+        let disk = self.disk();
+        disk.alive()?;
+        let bytes = disk.nodes[disk.node_of(path)?].content.clone();
+        Ok(Box::new(io::Cursor::new(bytes)))
+    }
+
+    fn open_append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let disk = self.disk();
+        disk.alive()?;
+        disk.may_change()?;
+        let node = disk.node_of(path)?;
+        drop(disk);
+        Ok(self.handle(node, path))
+    }
+
+    fn create_new(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        let mut disk = self.disk();
+        let course = disk.begin(Kind::Create, format!("create {}", path.display()))?;
+        let node = if course.takes_effect() { disk.create(path)? } else { 0 };
+        drop(disk);
+        course.outcome()?;
+        Ok(self.handle(node, path))
+    }
+
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        let disk = self.disk();
+        disk.alive()?;
+        Ok(disk.nodes[disk.node_of(path)?].content.len() as u64)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut disk = self.disk();
+        let label = format!("rename {} to {}", from.display(), to.display());
+        let course = disk.begin(Kind::Other, label)?;
+        if course.takes_effect() {
+            disk.rename(from, to)?;
+        }
+        course.outcome()
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut disk = self.disk();
+        let course = disk.begin(Kind::Other, format!("remove {}", path.display()))?;
+        if course.takes_effect() {
+            disk.node_of(path)?;
+            disk.names.remove(path);
+        }
+        course.outcome()
+    }
+
+    /// Folders are durable as soon as they are made: a caller could not know which of those above
+    /// are new, so the real one has to sync them itself.
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        let mut disk = self.disk();
+        let course = disk.begin(Kind::Create, format!("create_dir_all {}", path.display()))?;
+        if course.takes_effect() {
+            disk.create_folders(path);
+        }
+        course.outcome()
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        let mut disk = self.disk();
+        let course = disk.begin(Kind::Sync, format!("sync_dir {}", path.display()))?;
+        disk.folder_exists(path)?;
+        if course.takes_effect() {
+            disk.sync_names(path);
+        }
+        course.outcome()
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        let disk = self.disk();
+        disk.alive()?;
+        disk.folder_exists(path)?;
+        Ok(disk.names.keys().filter(|name| name.parent() == Some(path)).cloned().collect())
+    }
+}
+
+struct MemoryFile {
+    files: MemoryFiles,
+    node: NodeId,
+    path: PathBuf,
+}
+
+impl AppendFile for MemoryFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut disk = self.files.disk();
+        let label = format!("write {} {}", self.path.display(), bytes.len());
+        let course = disk.begin(Kind::Write { n_bytes: bytes.len() }, label)?;
+        let taken = match course {
+            Course::Dies(Written::Nothing) => 0,
+            Course::Dies(Written::Half) => bytes.len() / 2,
+            Course::Short(n_bytes) => n_bytes,
+            Course::Whole | Course::Dies(Written::All) | Course::SyncFails => bytes.len(),
+        };
+        disk.nodes[self.node].content.extend_from_slice(&bytes[..taken]);
+        course.outcome().map(|()| taken)
+    }
+
+    fn sync_data(&mut self) -> io::Result<()> {
+        let mut disk = self.files.disk();
+        let course = disk.begin(Kind::Sync, format!("sync {}", self.path.display()))?;
+        let node = &mut disk.nodes[self.node];
+        match course {
+            Course::Dies(Written::Nothing) => (),
+            Course::Dies(Written::Half) => node.sync_half(),
+            Course::SyncFails => node.fail_sync(),
+            Course::Whole | Course::Dies(Written::All) | Course::Short(_) => node.sync(),
+        }
+        course.outcome()
+    }
+
+    fn set_len(&mut self, len: u64) -> io::Result<()> {
+        let mut disk = self.files.disk();
+        let label = format!("set_len {} {len}", self.path.display());
+        let course = disk.begin(Kind::Other, label)?;
+        if course.takes_effect() {
+            disk.nodes[self.node].set_len(usize::try_from(len).expect("a test's file is small"));
+        }
+        course.outcome()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,322 @@
+//! A model that answers from a script.
+//!
+//! It keeps every body it was sent, because what a model was sent is half of what the engine
+//! promises; and it never runs dry, because a test that asks too often should fail on what it
+//! compares, not hang.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use kith_vocab::block::Thinking;
+use kith_vocab::clock::BoxFuture;
+use kith_vocab::event::messages::{StopReason, Usage};
+use kith_vocab::event::models::{FailureKind, Wire};
+use kith_vocab::json::Json;
+use kith_vocab::provider::{
+    Answer, AnswerBlock, Cause, Delta, ModelChoice, Provider, Tap, Unfinished,
+};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::sha256_hex;
+
+/// What the model says when its script is over.
+pub const END_OF_SCRIPT: &str = "(end of script)";
+
+/// One turn of the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScriptedTurn {
+    Answers(Answer),
+    /// Says the text, then ends like this.
+    Breaks {
+        partial: String,
+        cause: Cause,
+    },
+    /// Says the text, then nothing until it is cancelled.
+    Waits {
+        partial: String,
+    },
+}
+
+/// A request as the model received it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReceivedBody {
+    pub bytes: Vec<u8>,
+    pub sha256: String,
+}
+
+type Hook = Arc<dyn Fn(usize) + Send + Sync>;
+
+pub struct ScriptedModel {
+    choice: ModelChoice,
+    hook: Option<Hook>,
+    script: Mutex<VecDeque<ScriptedTurn>>,
+    received: Mutex<Vec<ReceivedBody>>,
+}
+
+impl ScriptedModel {
+    pub fn new(script: impl IntoIterator<Item = ScriptedTurn>) -> ScriptedModel {
+        ScriptedModel {
+            choice: ModelChoice {
+                provider: "scripted".to_owned(),
+                wire: Wire::OpenaiChat,
+                model: "scripted".to_owned(),
+                parameters: Json::empty_object(),
+                context_window: 128_000,
+            },
+            hook: None,
+            script: Mutex::new(script.into_iter().collect()),
+            received: Mutex::default(),
+        }
+    }
+
+    #[must_use]
+    pub fn with_wire(mut self, wire: Wire) -> ScriptedModel {
+        self.choice.wire = wire;
+        self
+    }
+
+    #[must_use]
+    pub fn with_choice(mut self, choice: ModelChoice) -> ScriptedModel {
+        self.choice = choice;
+        self
+    }
+
+    /// Called with the number of the request, from 1, before it is answered: the moment at which
+    /// a person types on, or the process dies.
+    #[must_use]
+    pub fn with_hook(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> ScriptedModel {
+        self.hook = Some(Arc::new(hook));
+        self
+    }
+
+    #[must_use]
+    pub fn says(self, text: &str) -> ScriptedModel {
+        self.answers(vec![AnswerBlock::Text(text.to_owned())], StopReason::EndTurn)
+    }
+
+    /// Thinks, with a signature, and then says the text.
+    #[must_use]
+    pub fn thinks(self, thought: &str, text: &str) -> ScriptedModel {
+        let thinking = Thinking {
+            text: thought.to_owned(),
+            signature: Some("signature".to_owned()),
+            redacted: None,
+        };
+        let content = vec![AnswerBlock::Thinking(thinking), AnswerBlock::Text(text.to_owned())];
+        self.answers(content, StopReason::EndTurn)
+    }
+
+    /// Says the text, unless it is empty, and calls the tools.
+    #[must_use]
+    pub fn calls(self, text: &str, calls: &[(&str, Value)]) -> ScriptedModel {
+        let calls: Vec<(&str, String)> =
+            calls.iter().map(|(tool, input)| (*tool, input.to_string())).collect();
+        self.calls_raw(text, &calls, StopReason::ToolCall)
+    }
+
+    /// Like `calls`, with arguments that need not be JSON and any reason to stop.
+    #[must_use]
+    pub fn calls_raw(
+        self,
+        text: &str,
+        calls: &[(&str, String)],
+        stop_reason: StopReason,
+    ) -> ScriptedModel {
+        let text = (!text.is_empty()).then(|| AnswerBlock::Text(text.to_owned()));
+        let calls = calls.iter().enumerate().map(|(index, (tool, arguments))| AnswerBlock::Call {
+            provider_call_id: format!("call_{index}"),
+            tool: (*tool).to_owned(),
+            arguments: arguments.clone(),
+        });
+        self.answers(text.into_iter().chain(calls).collect(), stop_reason)
+    }
+
+    #[must_use]
+    pub fn answers(self, content: Vec<AnswerBlock>, stop_reason: StopReason) -> ScriptedModel {
+        self.then(ScriptedTurn::Answers(Answer { content, usage: None, stop_reason }))
+    }
+
+    /// An answer with nothing in it.
+    #[must_use]
+    pub fn empty(self) -> ScriptedModel {
+        self.answers(Vec::new(), StopReason::EndTurn)
+    }
+
+    #[must_use]
+    pub fn fails(self, kind: FailureKind, retryable: bool) -> ScriptedModel {
+        self.breaks("", kind, retryable)
+    }
+
+    /// The stream ends in the middle of an answer.
+    #[must_use]
+    pub fn cut(self, partial: &str) -> ScriptedModel {
+        self.breaks(partial, FailureKind::Cut, true)
+    }
+
+    /// Does not answer until it is cancelled.
+    #[must_use]
+    pub fn waits(self) -> ScriptedModel {
+        self.waits_after("")
+    }
+
+    #[must_use]
+    pub fn waits_after(self, partial: &str) -> ScriptedModel {
+        self.then(ScriptedTurn::Waits { partial: partial.to_owned() })
+    }
+
+    #[must_use]
+    pub fn then(self, turn: ScriptedTurn) -> ScriptedModel {
+        self.script.lock().unwrap().push_back(turn);
+        self
+    }
+
+    fn breaks(self, partial: &str, kind: FailureKind, retryable: bool) -> ScriptedModel {
+        let message = "the script says so".to_owned();
+        let cause = Cause::Failed { kind, message, retryable, retry_after_ms: None };
+        self.then(ScriptedTurn::Breaks { partial: partial.to_owned(), cause })
+    }
+
+    pub fn bodies(&self) -> Vec<ReceivedBody> {
+        self.received.lock().unwrap().clone()
+    }
+
+    /// How many turns of the script have not been asked for.
+    pub fn n_turns_left(&self) -> usize {
+        self.script.lock().unwrap().len()
+    }
+
+    fn next_turn(&self, n_body_bytes: usize) -> ScriptedTurn {
+        let end = || {
+            ScriptedTurn::Answers(Answer {
+                content: vec![AnswerBlock::Text(END_OF_SCRIPT.to_owned())],
+                usage: None,
+                stop_reason: StopReason::EndTurn,
+            })
+        };
+        let mut turn = self.script.lock().unwrap().pop_front().unwrap_or_else(end);
+        if let ScriptedTurn::Answers(answer) = &mut turn
+            && answer.usage.is_none()
+        {
+            answer.usage = Some(usage(n_body_bytes, answer));
+        }
+        turn
+    }
+}
+
+impl Default for ScriptedModel {
+    fn default() -> ScriptedModel {
+        ScriptedModel::new([])
+    }
+}
+
+impl fmt::Debug for ScriptedModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptedModel")
+            .field("choice", &self.choice)
+            .field("script", &self.script)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Provider for ScriptedModel {
+    fn choice(&self) -> &ModelChoice {
+        &self.choice
+    }
+
+    fn ask<'a>(
+        &'a self,
+        body: Vec<u8>,
+        tap: &'a dyn Tap,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Answer, Unfinished>> {
+        Box::pin(async move {
+            let n_body_bytes = body.len();
+            let number = {
+                let mut received = self.received.lock().unwrap();
+                received.push(ReceivedBody { sha256: sha256_hex(&body), bytes: body });
+                received.len()
+            };
+            if let Some(hook) = &self.hook {
+                hook(number);
+            }
+            let cancelled =
+                |partial_text: String| Err(Unfinished { cause: Cause::Cancelled, partial_text });
+            if cancel.is_cancelled() {
+                return cancelled(String::new());
+            }
+            match self.next_turn(n_body_bytes) {
+                ScriptedTurn::Answers(answer) => {
+                    answer.content.iter().for_each(|block| stream(block, tap));
+                    Ok(answer)
+                }
+                ScriptedTurn::Breaks { partial, cause } => {
+                    stream_text(&partial, tap);
+                    Err(Unfinished { cause, partial_text: partial })
+                }
+                ScriptedTurn::Waits { partial } => {
+                    stream_text(&partial, tap);
+                    cancel.cancelled().await;
+                    cancelled(partial)
+                }
+            }
+        })
+    }
+}
+
+fn stream(block: &AnswerBlock, tap: &dyn Tap) {
+    match block {
+        AnswerBlock::Text(text) => stream_text(text, tap),
+        AnswerBlock::Thinking(thinking) => tap.delta(Delta::Thinking(&thinking.text)),
+        AnswerBlock::Call { tool, .. } => tap.delta(Delta::CallBegun { tool }),
+    }
+}
+
+// In several pieces, so that nobody comes to rely on one delta being one answer.
+fn stream_text(text: &str, tap: &dyn Tap) {
+    text.split_inclusive(' ').for_each(|piece| tap.delta(Delta::Text(piece)));
+}
+
+// Not what a tokenizer would say, but the same on every run.
+fn usage(n_body_bytes: usize, answer: &Answer) -> Usage {
+    let said = |block: &AnswerBlock| match block {
+        AnswerBlock::Text(text) => text.len(),
+        AnswerBlock::Thinking(thinking) => thinking.text.len(),
+        AnswerBlock::Call { arguments, .. } => arguments.len(),
+    };
+    let output: usize = answer.content.iter().map(said).sum();
+    Usage { input: n_body_bytes as u64 / 4, output: output as u64 / 4 + 1, ..Usage::default() }
+}
+
+/// Sees nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SilentTap;
+
+impl Tap for SilentTap {
+    fn delta(&self, _delta: Delta<'_>) {}
+}
+
+/// Keeps what it sees, one line per delta.
+#[derive(Debug, Default)]
+pub struct RecordingTap(Mutex<Vec<String>>);
+
+impl RecordingTap {
+    pub fn seen(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Tap for RecordingTap {
+    fn delta(&self, delta: Delta<'_>) {
+        let line = match delta {
+            Delta::Text(text) => format!("text {text}"),
+            Delta::Thinking(text) => format!("thinking {text}"),
+            Delta::CallBegun { tool } => format!("call {tool}"),
+        };
+        self.0.lock().unwrap().push(line);
+    }
+}
+
+#[cfg(test)]
+mod tests;

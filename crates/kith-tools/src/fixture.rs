@@ -1,0 +1,99 @@
+//! A small world on disk, written as one string, and the tools called in it.
+//!
+//! `//- work/a.txt` begins a file, `//- work/d/` is a folder, `//- work/l -> target` is a link and
+//! `//- work/p |` is a pipe. Tools work in `work`, may also read `home`, and have no business in
+//! `out`. `<tmp>` stands for the folder of all three, in texts and in results.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kith_vocab::json::Json;
+use kith_vocab::tool::{Prepared, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput};
+use rustix::fs::{CWD, Mode};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use crate::built_in;
+use crate::roots::Roots;
+
+pub(crate) struct World {
+    _dir: TempDir,
+    pub(crate) tmp: PathBuf,
+}
+
+impl World {
+    pub(crate) fn new(text: &str) -> World {
+        let dir = TempDir::new().unwrap();
+        let world = World { tmp: dir.path().canonicalize().unwrap(), _dir: dir };
+        for folder in ["work", "home", "out"] {
+            fs::create_dir(world.tmp.join(folder)).unwrap();
+        }
+        world.write(text);
+        world
+    }
+
+    pub(crate) fn write(&self, text: &str) {
+        for part in text.split("//- ").skip(1) {
+            let (title, content) = part.split_once('\n').unwrap_or((part, ""));
+            self.write_one(title, content);
+        }
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.tmp.join(path)
+    }
+
+    pub(crate) fn roots(&self) -> Arc<Roots> {
+        let readable = vec![self.path("work"), self.path("home")];
+        Arc::new(Roots::new(&self.path("work"), readable).unwrap())
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Arc<dyn Tool> {
+        built_in(self.roots()).into_iter().find(|tool| tool.spec().name == name).unwrap()
+    }
+
+    pub(crate) fn prepare(&self, tool: &str, input: &str) -> Result<Prepared, String> {
+        let input = Json::parse(&input.replace("<tmp>", self.tmp.to_str().unwrap())).unwrap();
+        block_on(self.tool(tool).prepare(&input))
+    }
+
+    pub(crate) fn run(&self, tool: &str, prepared: Prepared) -> ToolOutput {
+        block_on(self.tool(tool).run(prepared, &CancellationToken::new()))
+    }
+
+    /// What the model reads; `error: ` stands before what went wrong.
+    pub(crate) fn call(&self, tool: &str, input: &str) -> String {
+        let text = match self.prepare(tool, input).map(|prepared| self.run(tool, prepared)) {
+            Ok(output) if output.succeeded => output.text,
+            Ok(output) => format!("error: {}", output.text),
+            Err(reason) => format!("error: {reason}"),
+        };
+        assert!(text.len() <= TOOL_OUTPUT_BYTES_MAX, "{} bytes", text.len());
+        text.replace(self.tmp.to_str().unwrap(), "<tmp>")
+    }
+
+    fn write_one(&self, title: &str, content: &str) {
+        if let Some((link, target)) = title.split_once(" -> ") {
+            let link = self.path(link);
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            symlink(target.replace("<tmp>", self.tmp.to_str().unwrap()), link).unwrap();
+        } else if let Some(pipe) = title.strip_suffix(" |") {
+            rustix::fs::mkfifoat(CWD, self.path(pipe), Mode::from_raw_mode(0o600)).unwrap();
+        } else if title.ends_with('/') {
+            fs::create_dir_all(self.path(title)).unwrap();
+        } else {
+            write_file(&self.path(title), content);
+        }
+    }
+}
+
+pub(crate) fn write_file(path: &Path, content: impl AsRef<[u8]>) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+}
+
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}

@@ -1,0 +1,162 @@
+//! A folder held by its descriptor.
+//!
+//! A path names whatever lies there at the moment of the call; a descriptor names one folder for
+//! good. Everything beneath a root is reached from a descriptor and no link is ever followed, so
+//! nobody can lead a tool elsewhere by swapping a folder for a link while it works.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+/// Pipes do not block, and a terminal does not become ours.
+const LOOK: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+#[derive(Debug)]
+pub(crate) struct Folder(OwnedFd);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) name: OsString,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    Folder,
+    Link,
+    /// A pipe, a socket or a device.
+    Other,
+}
+
+#[derive(Debug)]
+pub(crate) struct Entries {
+    /// Sorted by name, byte by byte.
+    pub(crate) entries: Vec<Entry>,
+    /// There are more than were asked for.
+    pub(crate) is_cut: bool,
+}
+
+impl Folder {
+    /// Opens a folder by its path, links included: for roots, which the owner chose.
+    pub(crate) fn open(path: &Path) -> io::Result<Folder> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Folder(rustix::fs::open(path, flags, Mode::empty())?))
+    }
+
+    /// Takes a descriptor that is known to be a folder's.
+    pub(crate) fn from_file(file: File) -> Folder {
+        Folder(OwnedFd::from(file))
+    }
+
+    /// Opens what lies at `relative` for reading. A link, `..` or `/` on the way is an error.
+    pub(crate) fn open_beneath(&self, relative: &Path) -> io::Result<File> {
+        #[cfg(target_os = "linux")]
+        match self.open_at_once(relative) {
+            // Kernels before 5.6 do not know the call, and some containers forbid it.
+            Err(Errno::NOSYS | Errno::PERM) => (),
+            opened => return Ok(File::from(opened?)),
+        }
+        self.open_part_by_part(relative)
+    }
+
+    pub(crate) fn open_folder(&self, name: &OsStr) -> io::Result<Folder> {
+        let flags = LOOK | OFlags::DIRECTORY;
+        Ok(Folder(rustix::fs::openat(&self.0, name, flags, Mode::empty())?))
+    }
+
+    pub(crate) fn entries(&self, entries_max: usize) -> io::Result<Entries> {
+        let mut entries = Vec::new();
+        let mut is_cut = false;
+        for entry in Dir::read_from(&self.0)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            if entries.len() == entries_max {
+                is_cut = true;
+                break;
+            }
+            let kind = self.kind_of(name, entry.file_type());
+            entries.push(Entry { name: name.to_owned(), kind });
+        }
+        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(Entries { entries, is_cut })
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    /// The size of a file of this folder, if it can be told.
+    pub(crate) fn bytes_of(&self, name: &OsStr) -> Option<u64> {
+        let stat = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW);
+        stat.ok().and_then(|stat| u64::try_from(stat.st_size).ok())
+    }
+
+    /// The first bytes of a file of this folder; nothing if it is no file or cannot be read.
+    pub(crate) fn head_of(&self, name: &str, bytes_max: u64) -> Option<Vec<u8>> {
+        let file = File::from(rustix::fs::openat(&self.0, name, LOOK, Mode::empty()).ok()?);
+        if !file.metadata().is_ok_and(|it| it.is_file()) {
+            return None;
+        }
+        let mut head = Vec::new();
+        file.take(bytes_max).read_to_end(&mut head).ok()?;
+        Some(head)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn open_at_once(&self, relative: &Path) -> Result<OwnedFd, Errno> {
+        use rustix::fs::ResolveFlags;
+
+        let path = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
+        rustix::fs::openat2(&self.0, path, LOOK, Mode::empty(), resolve)
+    }
+
+    // As safe as one call, but it needs the right to read every folder on the way, not only to
+    // pass through it.
+    fn open_part_by_part(&self, relative: &Path) -> io::Result<File> {
+        let mut opened = rustix::fs::openat(&self.0, ".", LOOK, Mode::empty())?;
+        let mut parts = relative.components().peekable();
+        while let Some(part) = parts.next() {
+            let Component::Normal(name) = part else {
+                return Err(Errno::XDEV.into());
+            };
+            let flags = if parts.peek().is_some() { LOOK | OFlags::DIRECTORY } else { LOOK };
+            opened = rustix::fs::openat(opened.as_fd(), name, flags, Mode::empty())?;
+        }
+        Ok(File::from(opened))
+    }
+
+    fn kind_of(&self, name: &OsStr, listed: FileType) -> Kind {
+        // Some file systems do not say in the listing what an entry is.
+        let file_type = if listed == FileType::Unknown {
+            rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
+        } else {
+            listed
+        };
+        match file_type {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Folder,
+            FileType::Symlink => Kind::Link,
+            _ => Kind::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

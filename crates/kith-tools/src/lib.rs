@@ -1,0 +1,42 @@
+//! The tools a model may call, one file each.
+//!
+//! A tool looks first and acts later, and whatever goes wrong is text for the model. Read in this
+//! order:
+//!
+//! - [`roots`]: the folders that tools may read, and the only way to open something in them.
+//! - `folder`: a folder held by its descriptor.
+//! - `walk`: what lies beneath a folder, in order, without what is ignored.
+//! - `shown`: names and numbers as the model reads them.
+//! - `call`: what all tools do around their own work.
+//! - [`read_file`], [`list_files`]: the tools.
+
+use std::sync::Arc;
+
+use kith_vocab::tool::Tool;
+
+use crate::list_files::ListFiles;
+use crate::read_file::ReadFile;
+use crate::roots::Roots;
+
+mod folder;
+pub mod roots;
+mod walk;
+
+mod call;
+mod shown;
+
+pub mod list_files;
+pub mod read_file;
+
+/// The built-in tools, in the order in which a model is told of them.
+///
+/// The order is fixed because the tool list stands at the front of every request: another order
+/// would be another prefix, and no vendor's cache would know it.
+pub fn built_in(roots: Arc<Roots>) -> Vec<Arc<dyn Tool>> {
+    vec![Arc::new(ReadFile::new(Arc::clone(&roots))), Arc::new(ListFiles::new(roots))]
+}
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;

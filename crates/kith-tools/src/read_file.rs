@@ -1,0 +1,318 @@
+//! `read_file`: a text file, or a page of it.
+//!
+//! A page holds whole lines only, each with its number, under a header that says which lines of
+//! how many they are: a model that sees half a line edits half a line, and one that does not know
+//! how much is missing takes the part for the whole. Our own remarks carry no line number, so text
+//! of a file cannot pass for them.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
+
+use kith_vocab::clock::BoxFuture;
+use kith_vocab::json::Json;
+use kith_vocab::snapshot::ToolSpec;
+use kith_vocab::tool::{Prepared, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::call;
+use crate::roots::{OpenedFile, Roots};
+use crate::shown;
+
+const NAME: &str = "read_file";
+const DESCRIPTION: &str =
+    "Read a text file. Each line comes as number, tab, text; long files come in pages.";
+const INPUT_SCHEMA: &str = r#"{
+    "type": "object",
+    "properties": {
+        "path": {"type": "string"},
+        "offset": {"type": "integer", "description": "first line, from 1"},
+        "limit": {"type": "integer", "description": "number of lines"}
+    },
+    "required": ["path"],
+    "additionalProperties": false
+}"#;
+
+/// No more of a file is looked at; of what lies beyond only "at least" can be said.
+pub const READ_FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// A NUL this near to the front makes a file binary, as it does for git.
+const BINARY_HEAD_BYTES_MAX: u64 = 8 * 1024;
+/// Between two of these the tool looks whether it was cancelled.
+const CHUNK_BYTES_MAX: usize = 64 * 1024;
+/// Header and footer without the path.
+const REMARKS_BYTES_MAX: usize = 384;
+
+pub struct ReadFile {
+    spec: ToolSpec,
+    roots: Arc<Roots>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<u64>,
+}
+
+impl ReadFile {
+    pub fn new(roots: Arc<Roots>) -> ReadFile {
+        ReadFile { spec: call::spec(NAME, DESCRIPTION, INPUT_SCHEMA), roots }
+    }
+}
+
+impl Tool for ReadFile {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn prepare<'a>(&'a self, input: &'a Json) -> BoxFuture<'a, Result<Prepared, String>> {
+        let (roots, input) = (Arc::clone(&self.roots), input.clone());
+        Box::pin(call::look(NAME, move || open(&roots, &input).map(|opened| opened.prepared)))
+    }
+
+    fn run<'a>(
+        &'a self,
+        prepared: Prepared,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, ToolOutput> {
+        let roots = Arc::clone(&self.roots);
+        Box::pin(call::work(NAME, cancel, move |cancel| {
+            let Opened { input, file, prepared: again } = open(&roots, &prepared.input)?;
+            call::check_unchanged(&prepared, &again)?;
+            read(&input, file, cancel)
+        }))
+    }
+}
+
+struct Opened {
+    input: Input,
+    file: OpenedFile,
+    prepared: Prepared,
+}
+
+fn open(roots: &Roots, json: &Json) -> Result<Opened, String> {
+    let input: Input = call::read_input(NAME, json)?;
+    if input.offset == Some(0) {
+        return Err("`offset` counts lines from 1".to_owned());
+    }
+    if input.limit == Some(0) {
+        return Err("`limit` must be at least 1".to_owned());
+    }
+    let file = roots.open_file(&input.path)?;
+    let prepared = call::prepared_read(NAME, roots, (json, &input), &file.real, summary(&input));
+    Ok(Opened { input, file, prepared })
+}
+
+fn summary(input: &Input) -> String {
+    let path = shown::name(&input.path);
+    match (input.offset, input.limit) {
+        (None, None) => format!("read `{path}`"),
+        (offset, None) => format!("read `{path}` from line {}", offset.unwrap_or(1)),
+        (offset, Some(limit)) => {
+            let n_lines = shown::count(limit, "line", "lines");
+            format!("read {n_lines} of `{path}` from line {}", offset.unwrap_or(1))
+        }
+    }
+}
+
+fn read(input: &Input, opened: OpenedFile, cancel: &CancellationToken) -> Result<String, String> {
+    let path = shown::name(&input.path);
+    let failed = |error: io::Error| format!("`{path}` cannot be read: {error}");
+    let OpenedFile { mut file, bytes, .. } = opened;
+
+    let mut head = Vec::new();
+    file.by_ref().take(BINARY_HEAD_BYTES_MAX).read_to_end(&mut head).map_err(failed)?;
+    if head.contains(&0) {
+        let size = shown::count(bytes, "byte", "bytes");
+        return Err(format!("`{path}` is a binary file of {size}; {NAME} shows text only"));
+    }
+    let mut page = Page::new(
+        input.offset.unwrap_or(1),
+        input.limit,
+        TOOL_OUTPUT_BYTES_MAX - REMARKS_BYTES_MAX - path.len(),
+    );
+    if !fill(&mut page, &head, file, cancel).map_err(failed)? {
+        return Err(call::cancelled(NAME));
+    }
+    page.into_text(&path)
+}
+
+/// Feeds the file to the page; false if that was cancelled.
+fn fill(page: &mut Page, head: &[u8], file: File, cancel: &CancellationToken) -> io::Result<bool> {
+    let mut reader =
+        BufReader::with_capacity(CHUNK_BYTES_MAX, head.chain(file).take(READ_FILE_BYTES_MAX));
+    let mut n_bytes = 0;
+    loop {
+        if cancel.is_cancelled() {
+            return Ok(false);
+        }
+        let chunk = reader.fill_buf()?;
+        let chunk_len = chunk.len();
+        if chunk_len == 0 {
+            break;
+        }
+        page.take(chunk);
+        reader.consume(chunk_len);
+        n_bytes += chunk_len as u64;
+    }
+    page.finish(n_bytes >= READ_FILE_BYTES_MAX);
+    Ok(true)
+}
+
+/// The lines asked for, as far as they fit, and the count of all.
+struct Page {
+    first: u64,
+    /// The last line asked for.
+    last: u64,
+    body_bytes_max: usize,
+    body: String,
+    /// The first line that is not in the body.
+    next: u64,
+    /// Whole lines seen so far.
+    n_lines: u64,
+    /// The beginning of the line being read, no more than could be shown.
+    line: Vec<u8>,
+    line_bytes: u64,
+    /// The file goes on beyond what was looked at.
+    is_cut: bool,
+    seen: Seen,
+}
+
+/// What the lines on the page do not show by themselves.
+#[derive(Default)]
+struct Seen {
+    crlf: bool,
+    invalid_utf8: bool,
+    no_newline: bool,
+}
+
+impl Page {
+    fn new(first: u64, limit: Option<u64>, body_bytes_max: usize) -> Page {
+        Page {
+            first,
+            last: limit.map_or(u64::MAX, |limit| first.saturating_add(limit - 1)),
+            body_bytes_max,
+            body: String::new(),
+            next: first,
+            n_lines: 0,
+            line: Vec::new(),
+            line_bytes: 0,
+            is_cut: false,
+            seen: Seen::default(),
+        }
+    }
+
+    fn take(&mut self, chunk: &[u8]) {
+        if self.is_full() {
+            // Only the count is still of interest, and most of a large file comes this way.
+            self.n_lines += chunk.iter().map(|&byte| u64::from(byte == b'\n')).sum::<u64>();
+            self.line_bytes = u64::from(!chunk.ends_with(b"\n"));
+            return;
+        }
+        for piece in chunk.split_inclusive(|&byte| byte == b'\n') {
+            if self.wants_line() && self.line.len() <= self.body_bytes_max {
+                let room = self.body_bytes_max + 1 - self.line.len();
+                self.line.extend_from_slice(&piece[..piece.len().min(room)]);
+            }
+            self.line_bytes += piece.len() as u64;
+            if piece.ends_with(b"\n") {
+                self.end_line();
+            }
+        }
+    }
+
+    fn finish(&mut self, is_cut: bool) {
+        self.is_cut = is_cut;
+        if self.line_bytes == 0 {
+            return;
+        }
+        if is_cut {
+            // Where we stopped looking is not where the line ends, so it is counted, not shown.
+            self.n_lines += 1;
+            return;
+        }
+        self.end_line();
+        self.seen.no_newline = self.next == self.n_lines + 1;
+    }
+
+    /// Whether the line being read belongs on the page.
+    fn wants_line(&self) -> bool {
+        self.n_lines + 1 == self.next && self.next <= self.last
+    }
+
+    fn is_full(&self) -> bool {
+        self.next > self.last || self.n_lines >= self.next
+    }
+
+    fn end_line(&mut self) {
+        if self.wants_line() {
+            self.show_line();
+        }
+        self.n_lines += 1;
+        self.line.clear();
+        self.line_bytes = 0;
+    }
+
+    fn show_line(&mut self) {
+        let number = self.next;
+        let text = String::from_utf8_lossy(&self.line);
+        let prefix = format!("{number}\t");
+        let is_too_long = prefix.len() + text.len() > self.body_bytes_max;
+        let (prefix, text) = if is_too_long {
+            let bytes = shown::number(self.line_bytes);
+            let remark = format!("[line {number} is {bytes} bytes long, too long to show]\n");
+            (String::new(), Cow::Owned(remark))
+        } else {
+            (prefix, text)
+        };
+        if self.body.len() + prefix.len() + text.len() > self.body_bytes_max {
+            // It opens the next page.
+            self.last = number - 1;
+            return;
+        }
+        self.body.push_str(&prefix);
+        self.body.push_str(&text);
+        if !is_too_long {
+            self.seen.invalid_utf8 |= std::str::from_utf8(&self.line).is_err();
+            self.seen.crlf |= self.line.ends_with(b"\r\n");
+        }
+        self.next += 1;
+    }
+
+    fn into_text(self, path: &str) -> Result<String, String> {
+        if self.n_lines == 0 {
+            return Ok(format!("{path}: empty file"));
+        }
+        let at_least = if self.is_cut { "at least " } else { "" };
+        let (first, next, n_lines) = (self.first, self.next, self.n_lines);
+        if next == first {
+            let n_lines = shown::count(n_lines, "line", "lines");
+            return Err(format!("`{path}` has {at_least}{n_lines}; line {first} cannot be shown"));
+        }
+        let remarks: String = [
+            (self.seen.crlf, ", lines end in CRLF"),
+            (self.seen.invalid_utf8, ", invalid UTF-8 shown as \u{fffd}"),
+            (self.seen.no_newline, ", no newline at the end"),
+        ]
+        .into_iter()
+        .filter_map(|(holds, remark)| holds.then_some(remark))
+        .collect();
+        let header = format!("{path}: lines {first}-{} of {at_least}{n_lines}{remarks}", next - 1);
+        let footer = match (n_lines + 1).saturating_sub(next) {
+            0 => String::new(),
+            n_more => {
+                let more = shown::count(n_more, "more line", "more lines");
+                format!("… {at_least}{more}; continue with offset {next}")
+            }
+        };
+        Ok(format!("{header}\n{}{footer}", self.body))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,270 @@
+//! The folders that tools may read, and the only way to open something in them.
+//!
+//! A path is judged first and then opened so that nothing but what was judged can be opened. Its
+//! links are resolved, the real path must lie beneath a root and outside `.kith`, and it is opened
+//! from the root's descriptor with no link allowed on the way. Whoever swaps a part of it for a
+//! link in between gets an error, not another file.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use crate::folder::Folder;
+use crate::shown;
+
+pub const PATH_BYTES_MAX: usize = 4096;
+/// Each part costs a look at the disk, and a path that does not exist is looked at part by part.
+pub const PATH_PARTS_MAX: usize = 256;
+
+/// Where the sessions, keys and promises of the house are kept.
+const PRIVATE_FOLDER: &str = ".kith";
+
+/// Invariant: every root's `real` is free of links and of `.kith`.
+#[derive(Debug)]
+pub struct Roots {
+    cwd: PathBuf,
+    roots: Vec<Root>,
+}
+
+#[derive(Debug)]
+struct Root {
+    real: PathBuf,
+    folder: Folder,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RootsError {
+    #[error("cannot open folder `{}`", path.display())]
+    Open { path: PathBuf, source: io::Error },
+    #[error("folder `{}` lies in `.kith`, which tools never read", path.display())]
+    Private { path: PathBuf },
+}
+
+/// A regular file, open for reading.
+#[derive(Debug)]
+pub(crate) struct OpenedFile {
+    pub(crate) file: File,
+    pub(crate) real: PathBuf,
+    pub(crate) bytes: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct OpenedFolder {
+    pub(crate) folder: Folder,
+    pub(crate) real: PathBuf,
+    /// The folders from the root down to this one, itself left out.
+    pub(crate) above: Vec<(Folder, PathBuf)>,
+}
+
+impl Roots {
+    /// Relative paths start at `cwd`; only what lies beneath one of `readable` can be opened.
+    pub fn new(cwd: &Path, readable: Vec<PathBuf>) -> Result<Roots, RootsError> {
+        let cwd = fs::canonicalize(cwd)
+            .map_err(|source| RootsError::Open { path: cwd.to_owned(), source })?;
+        let mut roots: Vec<Root> = Vec::with_capacity(readable.len());
+        for path in readable {
+            let opened = fs::canonicalize(&path)
+                .and_then(|real| Folder::open(&real).map(|folder| Root { real, folder }));
+            let root = match opened {
+                Ok(root) => root,
+                Err(source) => return Err(RootsError::Open { path, source }),
+            };
+            if is_private(&root.real) {
+                return Err(RootsError::Private { path });
+            }
+            if !roots.iter().any(|known| known.real == root.real) {
+                roots.push(root);
+            }
+        }
+        Ok(Roots { cwd, roots })
+    }
+
+    /// The real paths of the roots.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.roots.iter().map(|root| root.real.as_path())
+    }
+
+    /// Opens a file. An error is a sentence for the model, as everywhere in this file.
+    pub(crate) fn open_file(&self, text: &str) -> Result<OpenedFile, String> {
+        let (file, real) = self.open(text)?;
+        let metadata = file.metadata().map_err(|error| self.in_words(text, &error))?;
+        if metadata.is_dir() {
+            return Err(format!("`{}` is a folder; use list_files", shown::name(text)));
+        }
+        if !metadata.is_file() {
+            return Err(not_a_file(text));
+        }
+        Ok(OpenedFile { file, real, bytes: metadata.len() })
+    }
+
+    pub(crate) fn open_folder(&self, text: &str) -> Result<OpenedFolder, String> {
+        let (file, real) = self.open(text)?;
+        let metadata = file.metadata().map_err(|error| self.in_words(text, &error))?;
+        if metadata.is_file() {
+            return Err(format!("`{}` is a file; use read_file", shown::name(text)));
+        }
+        if !metadata.is_dir() {
+            return Err(not_a_file(text));
+        }
+        let above = self.folders_above(&real);
+        Ok(OpenedFolder { folder: Folder::from_file(file), real, above })
+    }
+
+    fn open(&self, text: &str) -> Result<(File, PathBuf), String> {
+        let real = self.judge(text)?;
+        let (root, relative) = self.place(&real).ok_or_else(|| self.outside(text))?;
+        let file = match root.folder.open_beneath(relative) {
+            Ok(file) => file,
+            Err(error) if is_errno(&error, &[Errno::LOOP, Errno::NOTDIR, Errno::XDEV]) => {
+                let name = shown::name(text);
+                return Err(format!("`{name}` changed while it was opened; try again"));
+            }
+            Err(error) if is_errno(&error, &[Errno::NXIO, Errno::NODEV]) => {
+                return Err(not_a_file(text));
+            }
+            Err(error) => return Err(self.in_words(text, &error)),
+        };
+        if is_of_the_kernel(&file) {
+            return Err(self.outside(text));
+        }
+        Ok((file, real))
+    }
+
+    /// The real path of what `text` names, if it may be opened.
+    fn judge(&self, text: &str) -> Result<PathBuf, String> {
+        self.check_form(text)?;
+        let path = self.cwd.join(text);
+        // Asked before the disk is, so that nobody learns what `.kith` holds.
+        if is_private(Path::new(text)) {
+            return Err(private(text));
+        }
+        let real = match fs::canonicalize(&path) {
+            Ok(real) => real,
+            Err(error) if self.is_beneath_as_far_as_it_exists(&path) => {
+                return Err(self.in_words(text, &error));
+            }
+            // Whether something exists out there is not told either.
+            Err(_) => return Err(self.outside(text)),
+        };
+        if self.place(&real).is_none() {
+            return Err(self.outside(text));
+        }
+        if is_private(&real) {
+            return Err(private(text));
+        }
+        Ok(real)
+    }
+
+    fn check_form(&self, text: &str) -> Result<(), String> {
+        let cwd = shown::name(&self.cwd.to_string_lossy());
+        if text.is_empty() {
+            return Err(format!("the path is empty; `.` is `{cwd}`"));
+        }
+        if text.contains('\0') {
+            return Err("the path holds a NUL character, which no path can".to_owned());
+        }
+        if text.len() > PATH_BYTES_MAX || Path::new(text).components().count() > PATH_PARTS_MAX {
+            return Err(format!(
+                "the path `{}` is too long: at most {PATH_BYTES_MAX} bytes and {PATH_PARTS_MAX} parts",
+                shown::words(text, 40)
+            ));
+        }
+        if text == "~" || text.starts_with("~/") {
+            let name = shown::name(text);
+            return Err(format!(
+                "`~` in `{name}` is not expanded; give a path from `/` or relative to `{cwd}`"
+            ));
+        }
+        Ok(())
+    }
+
+    fn place<'a>(&self, real: &'a Path) -> Option<(&Root, &'a Path)> {
+        self.roots.iter().find_map(|root| Some((root, real.strip_prefix(&root.real).ok()?)))
+    }
+
+    fn is_beneath_as_far_as_it_exists(&self, path: &Path) -> bool {
+        let existing = path.ancestors().skip(1).find_map(|path| fs::canonicalize(path).ok());
+        existing.is_some_and(|real| self.place(&real).is_some())
+    }
+
+    fn folders_above(&self, real: &Path) -> Vec<(Folder, PathBuf)> {
+        let Some((root, relative)) = self.place(real) else {
+            return Vec::new();
+        };
+        let mut above: Vec<(Folder, PathBuf)> = relative
+            .ancestors()
+            .skip(1)
+            .filter_map(|relative| {
+                // One that cannot be opened has no ignore file that could be read.
+                let folder = Folder::from_file(root.folder.open_beneath(relative).ok()?);
+                Some((folder, root.real.join(relative)))
+            })
+            .collect();
+        above.reverse();
+        above
+    }
+
+    fn outside(&self, text: &str) -> String {
+        let roots: Vec<String> = self
+            .paths()
+            .map(|path| format!("`{}`", shown::name(&path.to_string_lossy())))
+            .collect();
+        let name = shown::name(text);
+        format!("`{name}` lies outside the folders you may read ({})", roots.join(", "))
+    }
+
+    fn in_words(&self, text: &str, error: &io::Error) -> String {
+        let name = shown::name(text);
+        match error.kind() {
+            io::ErrorKind::NotFound if Path::new(text).is_relative() => {
+                let cwd = shown::name(&self.cwd.to_string_lossy());
+                format!("`{name}` does not exist (relative paths start at `{cwd}`)")
+            }
+            io::ErrorKind::NotFound => format!("`{name}` does not exist"),
+            io::ErrorKind::PermissionDenied => {
+                format!("`{name}` may not be read: permission denied by the system")
+            }
+            io::ErrorKind::NotADirectory => {
+                format!("`{name}` does not exist: a part of it is a file, not a folder")
+            }
+            _ if is_errno(error, &[Errno::LOOP]) => {
+                format!("`{name}` is a link that leads back to itself")
+            }
+            _ => format!("`{name}` cannot be opened: {error}"),
+        }
+    }
+}
+
+/// Whether a part of the path is `.kith`. Some disks do not tell capitals from small letters, so
+/// neither do we.
+pub(crate) fn is_private(path: &Path) -> bool {
+    path.iter().any(|part| part.eq_ignore_ascii_case(PRIVATE_FOLDER))
+}
+
+fn private(text: &str) -> String {
+    format!("`{}` lies in `.kith`, which tools may not read", shown::name(text))
+}
+
+fn not_a_file(text: &str) -> String {
+    format!("`{}` is neither a file nor a folder but a pipe, socket or device", shown::name(text))
+}
+
+fn is_errno(error: &io::Error, errnos: &[Errno]) -> bool {
+    Errno::from_io_error(error).is_some_and(|errno| errnos.contains(&errno))
+}
+
+// With `/` for a root, as in a container, `/proc/self/environ` would hand out every key.
+#[cfg(target_os = "linux")]
+fn is_of_the_kernel(file: &File) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|stat| stat.f_type == rustix::fs::PROC_SUPER_MAGIC)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_of_the_kernel(_: &File) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! A test is a path and what the model hears of it. Every path is tried as a file and as a folder.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use super::*;
+use crate::fixture::World;
+
+const WORLD: &str = "
+//- work/a.txt
+a
+//- work/sub/b.txt
+b
+//- work/笔记/今天.md
+好
+//- home/Agent.md
+agent
+//- out/secret.txt
+secret
+//- work/.kith/state.db
+private
+//- work/.KITH2/fine.txt
+fine
+//- home/.Kith/keys
+private
+//- work/near -> sub/b.txt
+//- work/near-absolute -> <tmp>/work/sub
+//- work/to-home -> <tmp>/home
+//- work/leak-relative -> ../out/secret.txt
+//- work/leak-absolute -> <tmp>/out/secret.txt
+//- work/leak-folder -> ../out
+//- work/leak-chain -> leak-folder
+//- work/leak-nowhere -> ../out/missing
+//- work/to-kith -> .kith
+//- work/to-state -> .kith/state.db
+//- work/loop -> loop
+//- work/pipe |";
+
+const OUTSIDE: &str = "outside";
+const PRIVATE: &str = "lies in `.kith`";
+const MISSING: &str = "does not exist";
+
+#[test]
+fn files_beneath_the_roots_open() {
+    check("a.txt", "file work/a.txt");
+    check("./sub/../a.txt", "file work/a.txt");
+    check("sub", "folder work/sub");
+    check(".", "folder work");
+    check("笔记/今天.md", "file work/笔记/今天.md");
+    check("<tmp>/work/sub/b.txt", "file work/sub/b.txt");
+    check("<tmp>/home/Agent.md", "file home/Agent.md");
+    check("../home/Agent.md", "file home/Agent.md");
+    check("../home", "folder home");
+    check(".KITH2/fine.txt", "file work/.KITH2/fine.txt");
+}
+
+#[test]
+fn links_that_stay_inside_are_followed() {
+    check("near", "file work/sub/b.txt");
+    check("near-absolute/b.txt", "file work/sub/b.txt");
+    check("to-home/Agent.md", "file home/Agent.md");
+}
+
+#[test]
+fn paths_that_lead_out_are_refused() {
+    check("../out/secret.txt", OUTSIDE);
+    check("..", OUTSIDE);
+    check("sub/../../out/secret.txt", OUTSIDE);
+    check("/etc/passwd", OUTSIDE);
+    check("/", OUTSIDE);
+    check("<tmp>/work2", OUTSIDE);
+    check("leak-relative", OUTSIDE);
+    check("leak-absolute", OUTSIDE);
+    check("leak-folder", OUTSIDE);
+    check("leak-folder/secret.txt", OUTSIDE);
+    check("leak-chain/secret.txt", OUTSIDE);
+    check("/proc/self/cwd", OUTSIDE);
+}
+
+#[test]
+fn nobody_learns_what_exists_outside() {
+    let world = World::new(WORLD);
+    for (exists, missing) in [
+        ("../out/secret.txt", "../out/nothing.txt"),
+        ("leak-folder/secret.txt", "leak-folder/nothing.txt"),
+        ("/etc/passwd", "/etc/nothing/at/all"),
+    ] {
+        let reason = |path: &str| world.roots().open_file(path).unwrap_err().replace(path, "");
+        assert_eq!(reason(exists), reason(missing), "{exists}");
+    }
+}
+
+#[test]
+fn kith_is_refused_however_it_is_reached() {
+    check(".kith", PRIVATE);
+    check(".kith/state.db", PRIVATE);
+    check(".kith/missing", PRIVATE);
+    check(".KITH/state.db", PRIVATE);
+    check("sub/../.Kith/state.db", PRIVATE);
+    check("to-kith", PRIVATE);
+    check("to-kith/state.db", PRIVATE);
+    check("to-state", PRIVATE);
+    check("../home/.Kith/keys", PRIVATE);
+    check("to-home/.Kith/keys", PRIVATE);
+}
+
+#[test]
+fn what_cannot_be_opened_is_said_in_words() {
+    check("missing.txt", "does not exist (relative paths start at `<tmp>/work`)");
+    check("<tmp>/work/missing.txt", MISSING);
+    check("missing/../a.txt", MISSING);
+    check("leak-nowhere", MISSING);
+    check("a.txt/b", "a part of it is a file");
+    check("loop", "leads back to itself");
+    check("pipe", "neither a file nor a folder");
+    check(&"x".repeat(300), "cannot be opened");
+}
+
+#[test]
+fn malformed_paths_are_refused() {
+    check("", "the path is empty; `.` is `<tmp>/work`");
+    check("a\0b", "NUL");
+    check("~", "not expanded");
+    check("~/notes", "`~` in `~/notes` is not expanded");
+    check(&"x".repeat(PATH_BYTES_MAX + 1), "too long");
+    check(&"a/".repeat(PATH_PARTS_MAX + 1), "too long");
+}
+
+#[test]
+fn outside_names_the_folders_that_may_be_read() {
+    let world = World::new(WORLD);
+    let reason = world.roots().open_file("/etc/passwd").unwrap_err();
+    assert_eq!(
+        reason.replace(world.tmp.to_str().unwrap(), "<tmp>"),
+        "`/etc/passwd` lies outside the folders you may read (`<tmp>/work`, `<tmp>/home`)"
+    );
+}
+
+#[test]
+fn kernel_files_are_refused_even_below_the_root_of_all() {
+    let roots = Roots::new(Path::new("/"), vec![PathBuf::from("/")]).unwrap();
+    assert!(roots.open_file("/proc/self/environ").unwrap_err().contains(OUTSIDE));
+    assert!(roots.open_folder("/proc/self").unwrap_err().contains(OUTSIDE));
+}
+
+#[test]
+fn roots_must_exist_and_lie_outside_kith() {
+    let world = World::new(WORLD);
+    let new = |path: &str| Roots::new(&world.path("work"), vec![world.path(path)]);
+    assert!(matches!(new("missing"), Err(RootsError::Open { .. })));
+    assert!(matches!(new("work/a.txt"), Err(RootsError::Open { .. })));
+    assert!(matches!(new("work/.kith"), Err(RootsError::Private { .. })));
+    assert!(matches!(new("work/to-kith"), Err(RootsError::Private { .. })));
+}
+
+#[test]
+fn folder_swapped_for_a_link_never_leads_out() {
+    let world = World::new("//- work/d/f.txt\nmine\n//- out/f.txt\nsecret\n//- work/l -> ../out");
+    let [d, l, spare] = ["work/d", "work/l", "work/spare"].map(|path| world.path(path));
+    let roots = world.roots();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                for (from, to) in [(&d, &spare), (&l, &d), (&d, &l), (&spare, &d)] {
+                    fs::rename(from, to).unwrap();
+                }
+            }
+        });
+        for _ in 0..2000 {
+            if let Ok(opened) = roots.open_file("d/f.txt") {
+                assert_eq!(io::read_to_string(opened.file).unwrap(), "mine\n");
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[track_caller]
+fn check(path: &str, expected: &str) {
+    let world = World::new(WORLD);
+    let tmp = world.tmp.to_str().unwrap();
+    let path = path.replace("<tmp>", tmp);
+    let roots = world.roots();
+    let relative = |real: &Path| real.strip_prefix(tmp).unwrap().to_str().unwrap().to_owned();
+    let as_file = roots.open_file(&path).map(|it| format!("file {}", relative(&it.real)));
+    let as_folder = roots.open_folder(&path).map(|it| format!("folder {}", relative(&it.real)));
+    match (as_file, as_folder) {
+        (Ok(file), Err(reason)) => {
+            assert_eq!(file, expected);
+            assert!(reason.ends_with("is a file; use read_file"), "{reason}");
+        }
+        (Err(reason), Ok(folder)) => {
+            assert_eq!(folder, expected);
+            assert!(reason.ends_with("is a folder; use list_files"), "{reason}");
+        }
+        (Err(reason), Err(same)) => {
+            assert_eq!(reason, same);
+            assert!(reason.replace(tmp, "<tmp>").contains(expected), "{path}: {reason}");
+        }
+        (Ok(_), Ok(_)) => panic!("{path} is a file and a folder"),
+    }
+}

@@ -1,0 +1,113 @@
+//! What holds for every built-in tool.
+
+use std::collections::BTreeSet;
+
+use kith_vocab::event::calls::Effect;
+use serde_json::Value;
+
+use crate::fixture::{World, write_file};
+use crate::*;
+
+#[test]
+fn tools_stand_in_a_fixed_order() {
+    let world = World::new("");
+    let names: Vec<String> =
+        built_in(world.roots()).iter().map(|tool| tool.spec().name.clone()).collect();
+    assert_eq!(names, ["read_file", "list_files"]);
+}
+
+#[test]
+fn the_model_is_told_this() {
+    let tools = built_in(World::new("").roots());
+    let specs: Vec<String> =
+        tools.iter().map(|tool| serde_json::to_string(tool.spec()).unwrap()).collect();
+    insta::assert_snapshot!(specs.join("\n"), @r#"
+    {"name":"read_file","description":"Read a text file. Each line comes as number, tab, text; long files come in pages.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer","description":"first line, from 1"},"limit":{"type":"integer","description":"number of lines"}},"required":["path"],"additionalProperties":false}}
+    {"name":"list_files","description":"List a folder with file sizes in bytes, or the paths beneath it that match `pattern`. What .gitignore names is left out.","inputSchema":{"type":"object","properties":{"path":{"type":"string","description":"default ."},"pattern":{"type":"string","description":"glob, e.g. **/*.rs"}},"additionalProperties":false}}
+    "#);
+}
+
+#[test]
+fn the_prompt_spends_little_on_tools() {
+    let world = World::new("");
+    let n_bytes: usize = built_in(world.roots())
+        .iter()
+        .map(|tool| tool.spec().description.len() + tool.spec().input_schema.as_str().len())
+        .sum();
+    assert!(n_bytes <= 640, "descriptions and schemas take {n_bytes} bytes");
+}
+
+#[test]
+fn schemas_refuse_unknown_fields_as_the_tools_do() {
+    let world = World::new("//- work/a.txt\na\n");
+    for tool in built_in(world.roots()) {
+        let schema: Value = tool.spec().input_schema.read().unwrap();
+        assert_eq!(schema["type"], "object");
+        assert_eq!(schema["additionalProperties"], false);
+        let text = world.call(&tool.spec().name, r#"{"path":"a.txt","paht":1}"#);
+        assert!(text.starts_with("error: the input of"), "{text}");
+        assert!(text.contains("unknown field `paht`"), "{text}");
+    }
+}
+
+#[test]
+fn input_that_is_no_object_is_refused() {
+    let world = World::new("");
+    for input in ["[]", "null", "\"a\"", "1"] {
+        let text = world.call("read_file", input);
+        assert_eq!(text, "error: the input of read_file must be a JSON object");
+    }
+}
+
+#[test]
+fn looking_tells_the_policy_the_real_path() {
+    let world = World::new("//- work/a.txt\na\n//- work/l -> a.txt");
+    let prepared = world.prepare("read_file", r#"{"path":"l"}"#).unwrap();
+    assert_eq!(prepared.effect, Effect::Read);
+    let facts = prepared.facts.as_str().replace(world.tmp.to_str().unwrap(), "<tmp>");
+    assert_eq!(facts, r#"{"path":"<tmp>/work/a.txt","roots":["<tmp>/work","<tmp>/home"]}"#);
+    assert_eq!(prepared.summary, "read `l`");
+    assert!(
+        prepared.digest.len() == 64 && prepared.digest.bytes().all(|it| it.is_ascii_hexdigit())
+    );
+}
+
+#[test]
+fn digest_covers_tool_input_and_real_path() {
+    let world = World::new("//- work/a.txt\na\n//- work/b.txt\nb\n//- work/l -> a.txt");
+    let digest = |tool, input| world.prepare(tool, input).unwrap().digest;
+    let first = digest("read_file", r#"{"path":"l"}"#);
+    assert_eq!(first, digest("read_file", r#"{"path":"l","offset":null}"#), "one meaning");
+    std::fs::remove_file(world.path("work/l")).unwrap();
+    world.write("//- work/l -> b.txt");
+    let digests = [
+        first,
+        digest("read_file", r#"{"path":"l"}"#),
+        digest("read_file", r#"{"path":"b.txt"}"#),
+        digest("read_file", r#"{"path":"l","limit":1}"#),
+        digest("list_files", r#"{"path":"."}"#),
+        digest("list_files", r#"{"pattern":"*"}"#),
+    ];
+    assert_eq!(digests.iter().collect::<BTreeSet<_>>().len(), digests.len());
+}
+
+#[test]
+fn link_moved_after_the_judgement_is_not_followed() {
+    let world = World::new("//- work/a.txt\na\n//- work/b.txt\nb\n//- work/l -> a.txt");
+    let prepared = world.prepare("read_file", r#"{"path":"l"}"#).unwrap();
+    std::fs::remove_file(world.path("work/l")).unwrap();
+    world.write("//- work/l -> b.txt");
+    let output = world.run("read_file", prepared);
+    assert!(!output.succeeded);
+    assert!(output.text.starts_with("the path leads elsewhere"), "{}", output.text);
+}
+
+#[test]
+fn summary_is_one_line_whatever_the_file_is_called() {
+    let world = World::new("");
+    write_file(&world.path("work/a\nb"), "x");
+    let prepared = world.prepare("read_file", r#"{"path":"a\nb","offset":2,"limit":3}"#).unwrap();
+    assert_eq!(prepared.summary, "read 3 lines of `a\\u{a}b` from line 2");
+    let prepared = world.prepare("list_files", r#"{"pattern":"**/*.rs"}"#).unwrap();
+    assert_eq!(prepared.summary, "list `**/*.rs` in `.`");
+}

@@ -1,0 +1,81 @@
+//! What a message is made of.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::CallId;
+use crate::json::Json;
+use crate::tagged_enum;
+
+tagged_enum! {
+    /// One piece of a message's content.
+    pub enum Block {
+        Text(TextBlock) = "text",
+        Thinking(Thinking) = "thinking",
+        Image(Media) = "image",
+        Audio(Media) = "audio",
+        File(Media) = "file",
+        ToolCall(ToolCall) = "tool_call",
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TextBlock {
+    pub text: String,
+}
+
+/// What a model thought before it spoke. It goes back only to the model that wrote it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Thinking {
+    pub text: String,
+    /// The vendor's proof that the text is its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// Thinking the vendor hides from us, in its own encoding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<String>,
+}
+
+/// An image, a sound or a file, by the hash of its bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Media {
+    pub media_type: String,
+    pub blob: String,
+    pub bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ToolCall {
+    pub call_id: CallId,
+    /// The id the vendor gave; kept for people who compare logs, used nowhere.
+    pub provider_call_id: String,
+    pub tool: String,
+    /// An object; empty when the arguments were not JSON.
+    pub input: Json,
+    /// The arguments as they came, when they are not a JSON object. Such a call never runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw_input: Option<String>,
+}
+
+impl Block {
+    pub fn text(text: impl Into<String>) -> Block {
+        Block::Text(TextBlock { text: text.into() })
+    }
+
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Block::Text(block) => Some(&block.text),
+            _ => None,
+        }
+    }
+}
+
+/// The text blocks, joined by nothing: vendors split one text where they like.
+pub fn plain_text(blocks: &[Block]) -> String {
+    blocks.iter().filter_map(Block::as_text).collect()
+}

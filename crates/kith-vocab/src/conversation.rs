@@ -1,0 +1,82 @@
+//! What a model is shown, in no vendor's words.
+//!
+//! The engine projects the log onto this list; the wires only translate it. The list alternates
+//! strictly between user and assistant and begins and ends with the user, every call has exactly one result,
+//! and results come first in the message after their calls, in the order of the calls.
+
+use crate::block::{Media, Thinking, ToolCall};
+use crate::ids::{CallId, EventId};
+use crate::json::Json;
+use crate::snapshot::ToolSpec;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    pub role: Role,
+    pub elements: Vec<Element>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    User,
+    Assistant,
+}
+
+/// One content block of a request. What was sent once never changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Element {
+    /// The event it came from; `None` for words of our own that stand in no event.
+    pub from: Option<EventId>,
+    pub kind: ElementKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ElementKind {
+    Text(String),
+    /// Text that nobody in the conversation said: a reminder, or a fixed line that keeps the
+    /// request well formed.
+    Meta(String),
+    Media(Media),
+    /// With the provider and model that wrote it: no other may be shown it.
+    Thinking {
+        thinking: Thinking,
+        provider: String,
+        model: String,
+    },
+    Call(ToolCall),
+    Result(CallResult),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallResult {
+    pub call_id: CallId,
+    pub tool: String,
+    /// Anything but a finished run.
+    pub failed: bool,
+    /// The result's own blocks, then the reminders that joined it. A joined reminder begins with
+    /// the blank line that sets it off, so a wire may simply concatenate the texts.
+    pub parts: Vec<ResultPart>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResultPart {
+    pub from: Option<EventId>,
+    pub kind: ResultPartKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResultPartKind {
+    Text(String),
+    Media(Media),
+}
+
+/// Everything a request body is made of. Rendering it is a pure function.
+#[derive(Clone, Debug)]
+pub struct ModelRequest<'a> {
+    pub provider: &'a str,
+    pub model: &'a str,
+    /// A JSON object whose members enter the body as they are.
+    pub parameters: &'a Json,
+    pub system: &'a str,
+    pub tools: &'a [ToolSpec],
+    pub messages: Vec<&'a Message>,
+}

@@ -1,0 +1,226 @@
+//! Events of the conversation, and the snapshot it stands on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::block::Block;
+use crate::ids::{CallId, EventId};
+use crate::json::Json;
+use crate::snapshot::InstructionSnapshot;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InstructionSnapshotEvent {
+    pub snapshot: InstructionSnapshot,
+}
+
+/// Someone spoke in the thread.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct UserMessage {
+    pub message: MessageContent,
+    pub author: Author,
+    pub trust: Trust,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ingress: Option<IngressRef>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_item_id: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessageContent {
+    pub content: Vec<Block>,
+    /// Set when the runtime, not a person, wrote the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meta: Option<bool>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Author {
+    pub user_id: String,
+    pub display_name: String,
+}
+
+/// How far a text's author is trusted, from most to least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    Owner,
+    Paired,
+    Shared,
+    Peer,
+    Untrusted,
+}
+
+/// The platform's own names for a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct IngressRef {
+    pub platform: String,
+    pub account: String,
+    pub message_id: String,
+    pub correlation_id: String,
+}
+
+/// The model answered. Without calls, it is done for now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AssistantMessage {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<EventId>,
+    pub message: AnswerContent,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    pub stop_reason: StopReason,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primed: Option<Json>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerContent {
+    pub content: Vec<Block>,
+}
+
+/// Tokens, and money in micro-USD where a price is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    EndTurn,
+    ToolCall,
+    Cancelled,
+    MaxTokens,
+    Refusal,
+    Error,
+}
+
+/// What came of a call, as the model reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ToolResult {
+    pub call_id: CallId,
+    pub tool: String,
+    pub content: Vec<Block>,
+    pub outcome: Outcome,
+    pub trust: Trust,
+    /// The blob that holds the whole output when `content` is a part of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub full_output: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primed: Option<Json>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Done,
+    Failed,
+    Refused,
+    Cancelled,
+    /// The process died while the tool ran: nobody knows whether it took effect.
+    Interrupted,
+}
+
+/// Something the model must know that nobody said: shown to it as a reminder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HarnessItemEvent {
+    pub item: HarnessItem,
+    pub trust: Trust,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<Author>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_item_id: Option<String>,
+    /// The tool result whose text the reminder joins, decided when it was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merged_into: Option<EventId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HarnessItem {
+    pub kind: HarnessKind,
+    pub origin: Origin,
+    /// The bare text; the envelope exists only in the request.
+    pub content: String,
+    pub visibility: Visibility,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<Json>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HarnessKind {
+    Attachment,
+    SkillListing,
+    SkillDelta,
+    Memory,
+    DateChange,
+    Steer,
+    RuntimeNotice,
+    ChannelContext,
+}
+
+/// Who it really came from, whatever role it is sent with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    User,
+    System,
+    Tool,
+    Skill,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Visibility {
+    Display,
+    Hidden,
+    Compact,
+}
+
+/// From here on the model sees a summary in place of what came before the kept tail.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Compact {
+    pub request_id: EventId,
+    pub model: String,
+    pub usage: Usage,
+    pub summary: String,
+    pub ledger: Ledger,
+    pub first_kept_event_id: EventId,
+    pub tokens_before: u64,
+    pub tokens_after: u64,
+}
+
+/// What code, not the model's word, carries over a compaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Ledger {
+    pub identifiers: Vec<String>,
+    pub paths: Vec<String>,
+    pub open_tasks: Vec<String>,
+}
+
+/// A record of a priming script that has no counterpart here: kept and shown, not sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrimedRecord {
+    pub record: Json,
+}

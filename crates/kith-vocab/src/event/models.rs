@@ -1,0 +1,94 @@
+//! Events of a request to a model.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::EventId;
+use crate::json::Json;
+
+/// Written before a model is asked, so that every byte it was sent can be proven afterwards.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ModelRequested {
+    /// The id the answer's event will have.
+    pub request_id: EventId,
+    pub purpose: Purpose,
+    pub provider: String,
+    pub wire: Wire,
+    pub model: String,
+    /// What the body carries besides model, prompt, tools and messages.
+    pub parameters: Json,
+    pub renderer_version: u32,
+    pub body_sha256: String,
+    pub body_bytes: u64,
+    pub reserved: Reserved,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    Turn,
+    Compact,
+}
+
+/// A vendor's form of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wire {
+    OpenaiChat,
+    Anthropic,
+    OpenaiResponses,
+}
+
+/// What the request may cost at most, until its usage is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Reserved {
+    pub tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ModelFailed {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<EventId>,
+    pub kind: FailureKind,
+    pub message: String,
+    /// From 1.
+    pub attempt: u32,
+    /// When it will be tried again; absent: it will not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The vendor could not be reached.
+    Network,
+    /// It answered with an error status.
+    Status,
+    /// It refused the key.
+    Auth,
+    /// The stream ended before the answer did.
+    Cut,
+    /// No byte came for too long.
+    Timeout,
+    /// It answered something that is not its protocol.
+    Malformed,
+    /// An answer without text and without calls.
+    Empty,
+    /// A call was cut off by the limit on tokens, twice.
+    Truncated,
+    /// The conversation is longer than the model can read.
+    ContextLength,
+    /// The reservation was refused.
+    Budget,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompactRequested {
+    pub by: String,
+}

@@ -1,0 +1,44 @@
+//! The files a session log lives in.
+//!
+//! All access of the log to the disk goes through here, so that a test can fail, tear or forget
+//! any single write.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub trait FileSystem: Send + Sync {
+    fn open_read(&self, path: &Path) -> io::Result<Box<dyn io::Read + Send>>;
+
+    /// Opens an existing file for appending.
+    fn open_append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
+
+    /// Makes a file that must not exist yet, readable by its owner only.
+    fn create_new(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
+
+    fn len(&self, path: &Path) -> io::Result<u64>;
+
+    /// Replaces `to` if it exists.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// Makes a folder and those above it, readable by their owner only.
+    fn create_dir_all(&self, path: &Path) -> io::Result<()>;
+
+    /// Makes the names in a folder durable.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+
+    /// The files of a folder, in no particular order.
+    fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
+}
+
+/// A file that is only ever written at its end.
+pub trait AppendFile: Send {
+    /// Like `write(2)`: may take fewer bytes than given.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Like `fdatasync(2)`: when it returns `Ok`, what was written is on the disk.
+    fn sync_data(&mut self) -> io::Result<()>;
+
+    fn set_len(&mut self, len: u64) -> io::Result<()>;
+}

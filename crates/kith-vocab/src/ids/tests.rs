@@ -1,0 +1,41 @@
+use super::*;
+
+const ID: &str = "0198a0b1-c2d3-7e4f-8a5b-6c7d8e9fa0b1";
+
+#[test]
+fn ids_have_one_spelling() {
+    assert_eq!(ID.parse::<EventId>().unwrap().to_string(), ID);
+    for wrong in [
+        "",
+        "x",
+        &ID.to_uppercase(),
+        &ID.replace('-', ""),
+        &format!("{{{ID}}}"),
+        "0198a0b1-c2d3-4e4f-8a5b-6c7d8e9fa0b1",
+    ] {
+        assert!(wrong.parse::<EventId>().is_err(), "{wrong}");
+        assert!(wrong.parse::<SessionId>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_call_id_names_its_answer() {
+    let call_id = ID.parse::<EventId>().unwrap().call(12);
+    let text = "0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_12";
+    assert_eq!(call_id.to_string(), text);
+    assert_eq!(text.parse::<CallId>().unwrap(), call_id);
+    for wrong in [&text.replace('_', "-"), &text.replace("_12", "_012"), &text.to_uppercase()] {
+        assert!(wrong.parse::<CallId>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_thread_id_is_platform_scope_type_and_scope_id() {
+    for right in ["cli:room:ab12", "telegram:topic:-100/7", "web:room:a:b", "peer:dm:luna.aid.pub"]
+    {
+        assert_eq!(right.parse::<ThreadId>().unwrap().to_string(), right);
+    }
+    for wrong in ["", "cli", "cli:room", "cli:room:", ":room:x", "CLI:room:x", "cli:room:a\nb"] {
+        assert!(wrong.parse::<ThreadId>().is_err(), "{wrong}");
+    }
+}

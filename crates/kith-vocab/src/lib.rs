@@ -1,0 +1,33 @@
+//! The nouns of Kith and the ports through which it touches the world.
+//!
+//! Nothing here does I/O or reads a clock: a log is a value, and everything that is decided from
+//! it can be decided again. Read in this order:
+//!
+//! - [`ids`]: names of events, sessions, calls and threads.
+//! - [`json`]: JSON that keeps its bytes.
+//! - [`digest`]: hashes as we write them.
+//! - [`block`]: what a message is made of.
+//! - [`snapshot`]: the frozen instructions and tool list of a session.
+//! - [`event`]: the words a session log is written in.
+//! - [`header`]: the first line of a session.
+//! - [`validate`]: what a well-typed event may still get wrong.
+//! - [`conversation`]: what a model is shown, in no vendor's words.
+//! - [`ingress`]: what wakes an agent.
+//! - [`provider`], [`tool`], [`policy`], [`clock`], [`files`]: the ports.
+
+pub mod block;
+pub mod conversation;
+pub mod digest;
+pub mod event;
+pub mod header;
+pub mod ids;
+pub mod ingress;
+pub mod json;
+pub mod snapshot;
+pub mod validate;
+
+pub mod clock;
+pub mod files;
+pub mod policy;
+pub mod provider;
+pub mod tool;

@@ -1,0 +1,209 @@
+//! The command line, as typed.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use kith_vocab::header::{Audience, LOG_FORMAT_VERSION};
+
+use crate::report::{EXIT_USAGE, Report};
+use crate::ui;
+
+/// An agent whose self is a folder of Markdown and whose life is a log that can be replayed.
+///
+/// Without a command, `kith` opens a conversation in this folder.
+#[derive(Debug, Parser)]
+#[command(name = "kith", disable_version_flag = true, after_help = EXAMPLE)]
+pub(crate) struct Invocation {
+    #[command(flatten)]
+    pub(crate) shared: Shared,
+    #[command(flatten)]
+    pub(crate) model: ModelArg,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    /// Print the version of the program and of its log format
+    #[arg(short = 'V', long)]
+    pub(crate) version: bool,
+}
+
+const EXAMPLE: &str = "\
+Example:
+  kith init my-agent          make an agent
+  cd my-agent && kith         talk to it
+  kith ask \"list the files\"   ask one thing";
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Shared {
+    /// The house: the folder with `kith.toml` or `.kith`
+    #[arg(long, global = true, value_name = "DIR", env = "KITH_HOME", hide_env_values = true)]
+    pub(crate) home: Option<PathBuf>,
+    /// Print exactly one JSON value to stdout, also on failure
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ModelArg {
+    /// The model to use: `demo`, a name from kith.toml, or a vendor's model name
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Init(Init),
+    Ask(Ask),
+    /// List, show and verify sessions
+    #[command(subcommand, after_help = "Example:\n  kith session ls\n  kith session show latest")]
+    Session(Session),
+    Prompt(Prompt),
+}
+
+/// Make an agent: a folder with its files. What is there already stays as it is
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith init my-agent")]
+pub(crate) struct Init {
+    /// The folder to make or to complete; `--home` names it as well
+    pub(crate) dir: Option<PathBuf>,
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+/// Say one thing to this folder's thread and print the answer
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith ask \"read README.md and tell me what it is\"\n  \
+                        git diff | kith ask --new -")]
+pub(crate) struct Ask {
+    /// What to say; `-`, or nothing when input is piped, reads it from stdin
+    pub(crate) text: Vec<String>,
+    /// Say it in this session
+    #[arg(long, value_name = "SESSION", conflicts_with_all = ["thread", "new"])]
+    pub(crate) session: Option<String>,
+    /// Say it in this thread (`platform:scopeType:scopeId`)
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<String>,
+    /// Begin a new session of the thread
+    #[arg(long)]
+    pub(crate) new: bool,
+    /// The message's own id: a repeated one gets the first answer again
+    #[arg(long, value_name = "ID")]
+    pub(crate) message_id: Option<String>,
+    /// Print every event and delta as a line of JSON while the turn runs, and the answer last
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) stream_json: bool,
+    #[command(flatten)]
+    pub(crate) model: ModelArg,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Session {
+    Ls(SessionLs),
+    Show(SessionShow),
+    Verify(SessionVerify),
+}
+
+/// List sessions, newest first
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith session ls")]
+pub(crate) struct SessionLs {}
+
+/// Show a session as a transcript
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith session show latest\n  kith session show --all 4c1ec498")]
+pub(crate) struct SessionShow {
+    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    pub(crate) session: String,
+    /// Show every event, also what a transcript leaves out
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// Build every request of a session again and compare it with what was sent
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith session verify latest")]
+pub(crate) struct SessionVerify {
+    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    pub(crate) session: String,
+}
+
+/// Print the system prompt a new session would get, with its sources, without starting one
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith prompt\n  kith prompt --audience peer --json")]
+pub(crate) struct Prompt {
+    /// For whom
+    #[arg(long, value_enum, default_value_t = AudienceArg::Owner)]
+    pub(crate) audience: AudienceArg,
+    /// As if started in this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum AudienceArg {
+    Owner,
+    Shared,
+    Peer,
+}
+
+impl From<AudienceArg> for Audience {
+    fn from(audience: AudienceArg) -> Audience {
+        match audience {
+            AudienceArg::Owner => Audience::Owner,
+            AudienceArg::Shared => Audience::Shared,
+            AudienceArg::Peer => Audience::Peer,
+        }
+    }
+}
+
+impl Invocation {
+    /// Reads the command line, or says what to exit with: help, version and mistakes end here,
+    /// before anything else of the program is woken up.
+    pub(crate) fn parse() -> Result<Invocation, ExitCode> {
+        match Invocation::try_parse_from(words()) {
+            Ok(invocation) if invocation.version => {
+                ui::line(&format!(
+                    "kith {} (log format {LOG_FORMAT_VERSION})",
+                    env!("CARGO_PKG_VERSION")
+                ));
+                Err(ExitCode::SUCCESS)
+            }
+            Ok(invocation) => Ok(invocation),
+            Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+                ui::styled(&error.render());
+                Err(ExitCode::SUCCESS)
+            }
+            Err(error) if asks_for_json() => Err(ui::failure(&in_one_line(&error), true)),
+            Err(error) => {
+                ui::styled_error(&error.render());
+                Err(ExitCode::from(EXIT_USAGE))
+            }
+        }
+    }
+}
+
+/// Whether a program reads the answer, also when the command line cannot be understood.
+pub(crate) fn asks_for_json() -> bool {
+    let mut words = words().take_while(|word| word != "--");
+    words.any(|word| word == "--json" || word == "--stream-json")
+}
+
+fn words() -> impl Iterator<Item = OsString> {
+    env::args_os()
+}
+
+/// The first paragraph of the complaint: the rest repeats the help.
+fn in_one_line(error: &clap::Error) -> Report {
+    let text = match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a subcommand is missing".to_owned(),
+        _ => error.render().to_string(),
+    };
+    let paragraph = text.split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = paragraph.split_whitespace().collect();
+    let message = words.join(" ");
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    Report::usage(message).hint("`--help` shows what is possible")
+}

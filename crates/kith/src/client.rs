@@ -1,0 +1,177 @@
+//! What a command asks for, and who answers.
+//!
+//! Every command speaks these requests to a [`Client`] and prints what comes back. Whether the
+//! answer comes from an engine in this process or from a host elsewhere is not its business, so
+//! there is one code path and one set of forms.
+
+use kith_engine::session::Watcher;
+use kith_vocab::clock::BoxFuture;
+use kith_vocab::event::messages::{StopReason, Usage};
+use kith_vocab::event::{Event, EventRecord};
+use kith_vocab::header::{Audience, SessionHeader};
+use kith_vocab::ids::{EventId, SessionId, ThreadId};
+use kith_vocab::snapshot::InstructionSnapshot;
+use serde::{Deserialize, Deserializer, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::report::Report;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub(crate) enum Request {
+    SendMessage(SendMessage),
+    ListSessions {},
+    ShowSession { session: String },
+    VerifySession { session: String },
+    GetPrompt { audience: Audience, cwd: String },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SendMessage {
+    /// A repeated id gets the first answer again.
+    pub(crate) client_message_id: String,
+    pub(crate) text: String,
+    pub(crate) thread_id: ThreadId,
+    pub(crate) place: Place,
+    pub(crate) cwd: String,
+    pub(crate) model: Option<String>,
+}
+
+/// Which session of the thread a message goes to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Place {
+    Current,
+    New,
+    Session(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Answer {
+    Message(Told<MessageAnswer>, Outcome),
+    Sessions(Told<SessionList>),
+    Session(Told<Box<SessionView>>),
+    Verification(Told<Verification>),
+    Prompt(Told<PromptView>),
+}
+
+/// The form that programs rely on, and what a person should know besides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Told<T> {
+    pub(crate) form: T,
+    pub(crate) notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MessageAnswer {
+    pub(crate) session_id: SessionId,
+    pub(crate) thread_id: ThreadId,
+    pub(crate) leaf: Option<EventId>,
+    pub(crate) text: String,
+    pub(crate) usage: Usage,
+    pub(crate) stop_reason: Option<StopReason>,
+    pub(crate) pending_approvals: Vec<String>,
+}
+
+/// How the turn ended, for the exit code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Outcome {
+    Answered,
+    Cancelled,
+    /// At one of its limits.
+    Stopped(String),
+    Failed(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SessionList {
+    pub(crate) sessions: Vec<SessionRow>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionRow {
+    pub(crate) session_id: SessionId,
+    pub(crate) thread_id: Option<ThreadId>,
+    pub(crate) agent_id: Option<String>,
+    pub(crate) title: Option<String>,
+    pub(crate) created_at: Option<String>,
+    pub(crate) updated_at: Option<String>,
+    pub(crate) events: u64,
+    pub(crate) leaf: Option<EventId>,
+    pub(crate) state: SessionState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum SessionState {
+    Idle,
+    Running,
+    Waiting,
+    ReadOnly,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SessionView {
+    pub(crate) header: SessionHeader,
+    #[serde(deserialize_with = "events")]
+    pub(crate) events: Vec<Event>,
+    pub(crate) leaf: Option<EventId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) damaged: Option<DamageView>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DamageView {
+    pub(crate) line: usize,
+    pub(crate) code: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Verification {
+    pub(crate) events: u64,
+    pub(crate) requests: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) damaged: Option<DamageView>,
+    pub(crate) mismatches: Vec<MismatchView>,
+    /// Requests made by another version of the renderer: neither proven nor disproven.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub(crate) other_renderer: Vec<EventId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MismatchView {
+    pub(crate) request_id: EventId,
+    pub(crate) expected: String,
+    pub(crate) rebuilt: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PromptView {
+    pub(crate) system_prompt: String,
+    pub(crate) snapshot: InstructionSnapshot,
+}
+
+pub(crate) trait Client: Send + Sync {
+    fn call<'a>(
+        &'a self,
+        request: Request,
+        screen: &'a dyn Watcher,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Answer, Report>>;
+}
+
+fn events<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Event>, D::Error> {
+    let records = Vec::<EventRecord<'static>>::deserialize(deserializer)?;
+    Ok(records.into_iter().map(|record| record.event.into_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests;

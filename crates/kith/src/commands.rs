@@ -1,0 +1,96 @@
+//! One file per verb. A verb asks a client and prints the answer.
+
+mod ask;
+mod chat;
+mod init;
+mod prompt;
+mod session;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use kith_sessions::desk::Desk;
+use kith_sessions::disk::DiskFiles;
+use kith_sessions::store::SessionStore;
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::args::{Command, Invocation, Shared};
+use crate::client::{Answer, Client, Request};
+use crate::house::House;
+use crate::reading::Reader;
+use crate::report::{Blame, Report};
+use crate::screen::Quiet;
+use crate::{args, signals, ui};
+
+pub(crate) fn run(invocation: Invocation) -> ExitCode {
+    let Invocation { shared, model, command, .. } = invocation;
+    let outcome = in_runtime(async {
+        match command {
+            None => chat::run(&shared, model).await,
+            Some(Command::Ask(args)) => ask::run(&shared, model, args).await,
+            Some(Command::Init(args)) => init::run(&shared, args),
+            Some(Command::Session(args)) => session::run(&shared, args).await,
+            Some(Command::Prompt(args)) => prompt::run(&shared, args).await,
+        }
+    });
+    outcome.unwrap_or_else(|report| ui::failure(&report, args::asks_for_json()))
+}
+
+fn in_runtime(work: impl Future<Output = Result<ExitCode, Report>>) -> Result<ExitCode, Report> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|source| Report::new(Blame::Environment, "internal_error", source))?;
+    let outcome = runtime.block_on(async {
+        signals::outlive_file_limits()?;
+        work.await
+    });
+    // A reader of stdin may still be blocked; it owes us nothing.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Asks without taking the lock: such a request changes nothing and creates nothing.
+async fn read(shared: &Shared, request: Request) -> Result<Answer, Report> {
+    let house = House::find(shared.home.as_deref())?;
+    let desk = match &request {
+        Request::GetPrompt { .. } | Request::SendMessage(_) => None,
+        // Without the desk nobody can tell whether the end of a log was lost.
+        Request::VerifySession { .. } => Desk::open_read_only(&house.desk_path()).await?,
+        Request::ListSessions {} | Request::ShowSession { .. } => {
+            let opened = Desk::open_read_only(&house.desk_path()).await;
+            opened.unwrap_or_else(|error| {
+                ui::note(&format!("the sessions are read as they are: {}", Report::from(error).message()));
+                None
+            })
+        }
+    };
+    let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
+    let reader = Reader::new(house, store, desk);
+    reader.call(request, &Quiet, &CancellationToken::new()).await
+}
+
+// Flattened as text, not as a JSON value: that would round numbers the log keeps as they came.
+#[derive(Serialize)]
+struct Printed<'a, T> {
+    ok: bool,
+    #[serde(flatten)]
+    form: &'a T,
+}
+
+/// `{"ok": …}` with the form's own keys.
+fn print_form(ok: bool, form: &impl Serialize) {
+    ui::json(&Printed { ok, form });
+}
+
+fn print_notes(notes: &[String]) {
+    for note in notes {
+        ui::note(note);
+    }
+}
+
+fn unexpected() -> Report {
+    Report::new(Blame::Program, "internal_error", "the answer does not fit the request")
+}

@@ -1,0 +1,45 @@
+//! `kith init`: make an agent.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::args::{Init, Shared};
+use crate::house::AGENT_ID;
+use crate::report::{Report, quoted};
+use crate::ui;
+
+pub(crate) fn run(shared: &Shared, args: Init) -> Result<ExitCode, Report> {
+    let named = args.dir.or_else(|| shared.home.clone());
+    let Some(dir) = named.filter(|dir| !dir.as_os_str().is_empty()) else {
+        return Err(Report::usage("which folder is the agent to live in?")
+            .hint("`kith init my-agent` makes it, `kith init .` uses this one"));
+    };
+    let files = kith_home::init::init(&dir, AGENT_ID)?;
+    let house = dir.canonicalize().unwrap_or_else(|_| dir.clone());
+    if shared.json {
+        let files: Vec<_> = files.iter().filter_map(|path| path.file_name()).collect();
+        let files: Vec<_> = files.iter().map(|name| house.join(name)).collect();
+        let files: Vec<_> = files.iter().map(|path| path.to_string_lossy()).collect();
+        let house = house.to_string_lossy();
+        ui::json(&json!({ "ok": true, "house": house, "agentId": AGENT_ID, "files": files }));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if files.is_empty() {
+        ui::line(&format!("`{}` has all its files already; nothing was changed", dir.display()));
+    } else {
+        ui::line(&format!("Made in `{}`:", dir.display()));
+        for file in &files {
+            let name = file.file_name().unwrap_or(file.as_os_str());
+            ui::line(&format!("  {}", name.to_string_lossy()));
+        }
+    }
+    let talk = if dir == Path::new(".") {
+        "kith".to_owned()
+    } else {
+        format!("cd {} && kith", quoted(&dir))
+    };
+    ui::line(&format!("\nTalk to it:\n  {talk}"));
+    Ok(ExitCode::SUCCESS)
+}

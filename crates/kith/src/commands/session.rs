@@ -1,0 +1,134 @@
+//! `kith session`: list, show and verify.
+
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use super::{print_form, print_notes, read, unexpected};
+use crate::args::{Session, SessionShow, SessionVerify, Shared};
+use crate::client::{Answer, Request, SessionRow, SessionState};
+use crate::reading::short;
+use crate::report::{Blame, EXIT_REQUEST, Report};
+use crate::{transcript, ui};
+
+pub(crate) async fn run(shared: &Shared, command: Session) -> Result<ExitCode, Report> {
+    match command {
+        Session::Ls(_) => list(shared).await,
+        Session::Show(args) => show(shared, args).await,
+        Session::Verify(args) => verify(shared, args).await,
+    }
+}
+
+async fn list(shared: &Shared) -> Result<ExitCode, Report> {
+    let Answer::Sessions(told) = read(shared, Request::ListSessions {}).await? else {
+        return Err(unexpected());
+    };
+    let sessions = &told.form.sessions;
+    if shared.json {
+        print_form(true, &told.form);
+    } else if sessions.is_empty() {
+        ui::note("no sessions yet; `kith ask \"hello\"` begins one");
+    } else {
+        let zone = TimeZone::system();
+        let threads = sessions.iter().map(|row| thread(row).chars().count());
+        let width = threads.max().unwrap_or_default();
+        for row in sessions {
+            ui::line(&table_line(row, width, &zone));
+        }
+    }
+    print_notes(&told.notes);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table_line(row: &SessionRow, thread_width: usize, zone: &TimeZone) -> String {
+    let state = match row.state {
+        SessionState::Idle => "idle",
+        SessionState::Running => "running",
+        SessionState::Waiting => "waiting",
+        SessionState::ReadOnly => "read-only",
+    };
+    let updated = row.updated_at.as_ref().and_then(|time| time.parse::<Timestamp>().ok());
+    let updated = updated.map_or_else(
+        || "-".to_owned(),
+        |time| time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
+    );
+    let title = row.title.as_deref().unwrap_or("(no words)");
+    let title: Vec<&str> = title.split_whitespace().collect();
+    format!(
+        "{}  {updated:16}  {state:9}  {:thread_width$}  {}",
+        short(row.session_id),
+        thread(row),
+        title.join(" ")
+    )
+}
+
+fn thread(row: &SessionRow) -> &str {
+    row.thread_id.as_ref().map_or("-", |thread| thread.as_str())
+}
+
+async fn show(shared: &Shared, args: SessionShow) -> Result<ExitCode, Report> {
+    let request = Request::ShowSession { session: args.session };
+    let Answer::Session(told) = read(shared, request).await? else { return Err(unexpected()) };
+    let events = &told.form.events;
+    if shared.json {
+        print_form(true, &told.form);
+    } else if args.all {
+        for event in events {
+            ui::json(event);
+        }
+    } else {
+        let text = transcript::transcript(events);
+        if !text.is_empty() {
+            ui::line(text.trim_end());
+        }
+    }
+    print_notes(&told.notes);
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn verify(shared: &Shared, args: SessionVerify) -> Result<ExitCode, Report> {
+    let request = Request::VerifySession { session: args.session };
+    let Answer::Verification(told) = read(shared, request).await? else {
+        return Err(unexpected());
+    };
+    let found = &told.form;
+    let is_sound = found.damaged.is_none() && found.mismatches.is_empty();
+    if shared.json {
+        // The form of this command names what was found; `ok` says whether all is well.
+        print_form(is_sound, found);
+        print_notes(&told.notes);
+        return Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::from(EXIT_REQUEST) });
+    }
+    for mismatch in &found.mismatches {
+        ui::line(&format!(
+            "request {} differs: the log says {}, built again it is {}",
+            mismatch.request_id, mismatch.expected, mismatch.rebuilt
+        ));
+    }
+    for request_id in &found.other_renderer {
+        ui::line(&format!("request {request_id} was rendered by another version; not compared"));
+    }
+    print_notes(&told.notes);
+    if let Some(damage) = &found.damaged {
+        let message = format!("the session is damaged at line {} ({})", damage.line, damage.code);
+        return Err(Report::new(Blame::Request, "damaged", message).hint(format!(
+            "{} events before it can be read with `kith session show`; nothing was changed",
+            found.events
+        )));
+    }
+    if !is_sound {
+        let message = format!(
+            "{} of {} requests cannot be built again as they were sent",
+            found.mismatches.len(),
+            found.requests
+        );
+        return Err(Report::new(Blame::Request, "damaged", message));
+    }
+    let compared = found.requests - found.other_renderer.len() as u64;
+    ui::line(&format!(
+        "{} events, whole; {compared} of {} requests built again, each byte as it was sent",
+        found.events, found.requests
+    ));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,259 @@
+//! The one that writes: it holds the house's lock and the engine.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kith_engine::lane::{Engine, Report as TurnReport, Run};
+use kith_engine::session::Watcher;
+use kith_sessions::desk::{Accepted, Desk, Target};
+use kith_sessions::disk::DiskFiles;
+use kith_sessions::lock::HouseLock;
+use kith_sessions::store::SessionStore;
+use kith_vocab::clock::{BoxFuture, Clock};
+use kith_vocab::event::control::EndReason;
+use kith_vocab::event::messages::{Author, IngressRef, Trust};
+use kith_vocab::event::{Body, Event};
+use kith_vocab::header::Audience;
+use kith_vocab::ids::{SessionId, ThreadId};
+use kith_vocab::ingress::{IngressContent, IngressEvent};
+use kith_vocab::provider::{Delta, Tap};
+use tokio_util::sync::CancellationToken;
+
+use crate::client::{Answer, Client, MessageAnswer, Outcome, Place, Request, SendMessage, Told};
+use crate::clock::SystemClock;
+use crate::config::Config;
+use crate::house::{AGENT_ID, House};
+use crate::models;
+use crate::opening::{self, HomeOpening};
+use crate::policy::ReadsOnly;
+use crate::reading::{Reader, short};
+use crate::report::Report;
+
+/// The person at this machine.
+const OWNER_ID: &str = "owner";
+const ACCOUNT: &str = "local";
+
+pub(crate) struct Host {
+    engine: Engine,
+    reader: Reader,
+    store: SessionStore,
+    desk: Desk,
+    opening: Arc<HomeOpening>,
+    house: House,
+    config: Config,
+    clock: Arc<dyn Clock>,
+    /// Held for as long as the host lives: it stands last, so it is given back last.
+    _lock: HouseLock,
+}
+
+impl Host {
+    pub(crate) async fn start(house: House, config: Config) -> Result<Host, Report> {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let lock = HouseLock::take(&house.kith_dir(), clock.now())?;
+        let desk = Desk::open(&house.desk_path(), clock.new_id().to_string()).await?;
+        let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
+        let opening = Arc::new(HomeOpening::new(house.clone()));
+        let engine = Engine::new(
+            store.clone(),
+            desk.clone(),
+            Arc::clone(&clock),
+            Arc::new(ReadsOnly),
+            opening.clone(),
+        );
+        let reader = Reader::new(house.clone(), store.clone(), Some(desk.clone()));
+        Ok(Host { engine, reader, store, desk, opening, house, config, clock, _lock: lock })
+    }
+
+    /// The session that the next message of the thread goes to, and what it is about.
+    pub(crate) async fn current(
+        &self,
+        thread_id: &ThreadId,
+    ) -> Result<Option<(SessionId, Option<String>)>, Report> {
+        let Some(id) = self.desk.current_session(AGENT_ID, thread_id).await? else {
+            return Ok(None);
+        };
+        if !self.store.exists(id)? {
+            return Ok(None);
+        }
+        Ok(Some((id, self.reader.title_of(id).await?)))
+    }
+
+    async fn send(
+        &self,
+        mut message: SendMessage,
+        watcher: &dyn Watcher,
+        cancel: &CancellationToken,
+    ) -> Result<Answer, Report> {
+        // Before the message is accepted: without a model it could only be kept waiting.
+        let provider = models::choose(message.model.as_deref(), &self.config)?.provider;
+        let mut notes = Vec::new();
+        let target = self.target(&mut message, &mut notes).await?;
+        let event = self.ingress(message);
+        let accepted = self.engine.accept(&event, target).await?;
+        let key = &accepted.event.key;
+        if accepted.closed {
+            // Nothing is left to do for it, so nothing is opened, asked or written.
+            let report = self.reader.turn_report(accepted.session_id, key).await?;
+            let outcome = outcome_of(&report, None);
+            return Ok(Answer::Message(Told { form: form_of(report), notes }, outcome));
+        }
+        let waiting = self.desk.unclosed(accepted.session_id).await?;
+        let listening = Listening { screen: watcher, last_notice: Mutex::default() };
+        let run = Run { provider: &*provider, watcher: &listening, cancel };
+        let report = self.engine.run(&accepted, run).await?;
+        notes.extend(self.opening.take_problems());
+        if report.session_id != accepted.session_id {
+            notes.push(self.moved(&accepted, report.session_id).await?);
+        }
+        if waiting.iter().any(|row| row.key != *key) {
+            notes.push(format!(
+                "what was said before had not been dealt with, and was first: `kith session show {}`",
+                short(report.session_id)
+            ));
+        }
+        let outcome = outcome_of(&report, listening.into_last_notice());
+        Ok(Answer::Message(Told { form: form_of(report), notes }, outcome))
+    }
+
+    /// Where the message goes. Refuses what could not begin, before it is accepted: a message that
+    /// was refused must not be answered some other day.
+    async fn target(
+        &self,
+        message: &mut SendMessage,
+        notes: &mut Vec<String>,
+    ) -> Result<Target, Report> {
+        let target = match &message.place {
+            Place::Session(session) => {
+                let id = self.reader.resolve(session).await?;
+                // A session never changes its thread, whatever folder it is spoken to from.
+                message.thread_id = self.reader.thread_of(id).await?;
+                return Ok(Target::Session(id));
+            }
+            Place::New => Target::New,
+            Place::Current => {
+                let current = self.desk.current_session(AGENT_ID, &message.thread_id).await?;
+                match current {
+                    Some(id) if self.store.exists(id)? => return Ok(Target::Current),
+                    Some(id) if self.desk.head(id).await?.is_some() => {
+                        notes.push(format!(
+                            "the file of session {} is gone; the conversation begins anew",
+                            short(id)
+                        ));
+                        Target::New
+                    }
+                    // There is none yet, or it was chosen and never begun.
+                    _ => Target::Current,
+                }
+            }
+        };
+        let (cwd, now) = (message.cwd.as_ref(), self.clock.now());
+        opening::assemble(&self.house, cwd, Audience::Owner, now)?;
+        Ok(target)
+    }
+
+    async fn moved(&self, accepted: &Accepted, to: SessionId) -> Result<String, Report> {
+        let from = accepted.session_id;
+        let damage = self.reader.damage_of(from).await?;
+        let why = damage.map_or_else(String::new, |damage| format!(": it is damaged at {damage}"));
+        let (from, to) = (short(from), short(to));
+        Ok(format!("session {from} can only be read{why}; the conversation goes on in {to}"))
+    }
+
+    fn ingress(&self, message: SendMessage) -> IngressEvent {
+        let SendMessage { client_message_id, text, thread_id, cwd, .. } = message;
+        IngressEvent {
+            key: format!("cli:{ACCOUNT}:{client_message_id}"),
+            agent_id: AGENT_ID.to_owned(),
+            thread_id,
+            audience: Audience::Owner,
+            client_id: "cli".to_owned(),
+            author: Author { user_id: OWNER_ID.to_owned(), display_name: OWNER_ID.to_owned() },
+            trust: Trust::Owner,
+            ingress: IngressRef {
+                platform: "cli".to_owned(),
+                account: ACCOUNT.to_owned(),
+                message_id: client_message_id.clone(),
+                correlation_id: client_message_id,
+            },
+            ts: self.clock.now(),
+            cwd,
+            content: IngressContent::Text { text },
+        }
+    }
+}
+
+impl Client for Host {
+    fn call<'a>(
+        &'a self,
+        request: Request,
+        screen: &'a dyn Watcher,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Answer, Report>> {
+        Box::pin(async move {
+            match request {
+                Request::SendMessage(message) => self.send(message, screen, cancel).await,
+                other => self.reader.answer(other).await,
+            }
+        })
+    }
+}
+
+/// Passes everything on, and remembers what the runtime last said.
+struct Listening<'a> {
+    screen: &'a dyn Watcher,
+    last_notice: Mutex<Option<String>>,
+}
+
+impl Listening<'_> {
+    fn into_last_notice(self) -> Option<String> {
+        self.last_notice.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tap for Listening<'_> {
+    fn delta(&self, delta: Delta<'_>) {
+        self.screen.delta(delta);
+    }
+}
+
+impl Watcher for Listening<'_> {
+    fn written(&self, events: &[Event]) {
+        for event in events {
+            if let Body::Notice(notice) = &event.body {
+                let mut last = self.last_notice.lock().unwrap_or_else(PoisonError::into_inner);
+                *last = Some(notice.text.clone());
+            }
+        }
+        self.screen.written(events);
+    }
+}
+
+fn outcome_of(report: &TurnReport, last_notice: Option<String>) -> Outcome {
+    let or_unknown = |why: Option<String>, unknown: &str| why.unwrap_or_else(|| unknown.to_owned());
+    match report.end {
+        Some(EndReason::Cancelled) => Outcome::Cancelled,
+        Some(EndReason::Failed) => {
+            let why = report.failure.clone();
+            Outcome::Failed(or_unknown(why, "the turn was cut short too often to go on"))
+        }
+        Some(EndReason::Bound) => {
+            Outcome::Stopped(or_unknown(last_notice, "The turn was stopped at one of its limits."))
+        }
+        // An older turn, of which only the conversation is left to tell.
+        None if report.stop_reason.is_none() => {
+            Outcome::Failed("this message has no answer; say it again under another id".to_owned())
+        }
+        Some(EndReason::Done) | None => Outcome::Answered,
+    }
+}
+
+fn form_of(report: TurnReport) -> MessageAnswer {
+    MessageAnswer {
+        session_id: report.session_id,
+        thread_id: report.thread_id,
+        leaf: report.leaf,
+        text: report.text,
+        usage: report.usage,
+        stop_reason: report.stop_reason,
+        pending_approvals: Vec::new(),
+    }
+}

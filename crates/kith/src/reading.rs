@@ -1,0 +1,303 @@
+//! What can be answered from the files alone: no lock is taken and nothing is created.
+
+use jiff::Timestamp;
+use kith_engine::lane::Report as TurnReport;
+use kith_engine::session::Watcher;
+use kith_engine::state::State;
+use kith_engine::state::calls::Stage;
+use kith_engine::verify::Verifier;
+use kith_sessions::damage::Damage;
+use kith_sessions::desk::Desk;
+use kith_sessions::line::Head;
+use kith_sessions::log::LogError;
+use kith_sessions::read::{Reading, Tail};
+use kith_sessions::store::SessionStore;
+use kith_vocab::block::plain_text;
+use kith_vocab::clock::{BoxFuture, Clock};
+use kith_vocab::event::{Body, Event};
+use kith_vocab::header::Audience;
+use kith_vocab::ids::{SessionId, ThreadId};
+use tokio_util::sync::CancellationToken;
+
+use crate::client::{
+    Answer, Client, DamageView, MismatchView, PromptView, Request, SessionList, SessionRow,
+    SessionState, SessionView, Told, Verification,
+};
+use crate::clock::SystemClock;
+use crate::house::House;
+use crate::opening;
+use crate::report::{Blame, Report};
+
+const TITLE_CHARS_MAX: usize = 60;
+
+/// The end of an id, as lists show it: the beginning is a time, and alike for what began together.
+const SHORT_ID_CHARS: usize = 8;
+
+pub(crate) struct Reader {
+    house: House,
+    store: SessionStore,
+    /// Absent in a house where nothing was ever said.
+    desk: Option<Desk>,
+}
+
+impl Reader {
+    pub(crate) fn new(house: House, store: SessionStore, desk: Option<Desk>) -> Reader {
+        Reader { house, store, desk }
+    }
+
+    pub(crate) async fn answer(&self, request: Request) -> Result<Answer, Report> {
+        match request {
+            Request::ListSessions {} => self.list().await.map(Answer::Sessions),
+            Request::ShowSession { session } => self.show(&session).await.map(Answer::Session),
+            Request::VerifySession { session } => {
+                self.verify(&session).await.map(Answer::Verification)
+            }
+            Request::GetPrompt { audience, cwd } => self.prompt(audience, &cwd).map(Answer::Prompt),
+            Request::SendMessage(_) => Err(Report::new(
+                Blame::Program,
+                "internal_error",
+                "a message was sent to a reader",
+            )),
+        }
+    }
+
+    async fn list(&self) -> Result<Told<SessionList>, Report> {
+        let mut rows = Vec::new();
+        let mut notes = Vec::new();
+        for id in self.store.list()? {
+            let (updated, row, note) = self.row(id).await?;
+            rows.push((updated, row));
+            notes.extend(note);
+        }
+        // Newest first; ids rise with time and settle ties.
+        rows.sort_by_key(|(updated, row)| std::cmp::Reverse((*updated, row.session_id)));
+        let sessions = rows.into_iter().map(|(_, row)| row).collect();
+        Ok(Told { form: SessionList { sessions }, notes })
+    }
+
+    /// The row of a session, when it last changed, and what is wrong with it.
+    async fn row(&self, id: SessionId) -> Result<(u64, SessionRow, Option<String>), Report> {
+        let head = self.head(id).await?;
+        let mut state = State::default();
+        let mut first_words = None;
+        let reading = self.store.read(id, head.as_ref(), &mut |event| {
+            first_words = first_words.take().or_else(|| words_of(&event));
+            state.fold(&event);
+        });
+        let Reading { header, tail, .. } = match reading {
+            Ok(reading) => reading,
+            Err(error) => {
+                let report = Report::from(error);
+                let note = format!("session {}: {}", short(id), report.message());
+                return Ok((0, unreadable(id), Some(note)));
+            }
+        };
+        let title = state.title.as_ref().map(|(title, _)| title.clone());
+        let title = title.or_else(|| header.meta.title.clone()).or(first_words);
+        let updated = if state.n_events == 0 { header.created_at } else { state.last_ts };
+        let note = match &tail {
+            Tail::Damaged(damage) => {
+                Some(format!("session {} is damaged at {damage}", short(id)))
+            }
+            Tail::Clean | Tail::Torn { .. } => None,
+        };
+        let row = SessionRow {
+            session_id: id,
+            thread_id: Some(header.thread_id),
+            agent_id: Some(header.agent_id),
+            title,
+            created_at: Some(rfc3339(header.created_at)),
+            updated_at: Some(rfc3339(updated)),
+            events: state.n_events,
+            leaf: state.leaf(),
+            state: session_state(&state, &tail),
+        };
+        Ok((updated, row, note))
+    }
+
+    async fn show(&self, session: &str) -> Result<Told<Box<SessionView>>, Report> {
+        let id = self.resolve(session).await?;
+        let head = self.head(id).await?;
+        let mut state = State::default();
+        let mut events = Vec::new();
+        let reading = self.store.read(id, head.as_ref(), &mut |event| {
+            state.fold(&event);
+            events.push(event);
+        })?;
+        let damaged = damage_view(&reading.tail);
+        let form = SessionView { header: reading.header, events, leaf: state.leaf(), damaged };
+        Ok(Told { form: Box::new(form), notes: tail_in_words(&reading.tail) })
+    }
+
+    async fn verify(&self, session: &str) -> Result<Told<Verification>, Report> {
+        let id = self.resolve(session).await?;
+        let head = self.head(id).await?;
+        let mut verifier = Verifier::default();
+        let tail = match self.store.read(id, head.as_ref(), &mut |event| verifier.read(&event)) {
+            Ok(reading) => reading.tail,
+            // A file without a good first line is damaged like any other.
+            Err(LogError::Damaged { damage, .. }) => Tail::Damaged(damage),
+            Err(error) => return Err(error.into()),
+        };
+        let mismatches = verifier.mismatches.iter().map(|it| MismatchView {
+            request_id: it.request_id,
+            expected: it.expected.clone(),
+            rebuilt: it.rebuilt.clone(),
+        });
+        let form = Verification {
+            events: verifier.state().n_events,
+            requests: verifier.n_requests,
+            damaged: damage_view(&tail),
+            mismatches: mismatches.collect(),
+            other_renderer: verifier.other_renderer.clone(),
+        };
+        Ok(Told { form, notes: tail_in_words(&tail) })
+    }
+
+    fn prompt(&self, audience: Audience, cwd: &str) -> Result<Told<PromptView>, Report> {
+        let now = SystemClock.now();
+        let assembled = opening::assemble(&self.house, cwd.as_ref(), audience, now)?;
+        let notes = opening::problems(&assembled);
+        let system_prompt = assembled.snapshot.system_prompt();
+        Ok(Told { form: PromptView { system_prompt, snapshot: assembled.snapshot }, notes })
+    }
+
+    async fn head(&self, id: SessionId) -> Result<Option<Head>, Report> {
+        match &self.desk {
+            Some(desk) => Ok(desk.head(id).await?),
+            None => Ok(None),
+        }
+    }
+
+    /// The thread a session belongs to.
+    pub(crate) async fn thread_of(&self, id: SessionId) -> Result<ThreadId, Report> {
+        let head = self.head(id).await?;
+        Ok(self.store.read(id, head.as_ref(), &mut |_| ())?.header.thread_id)
+    }
+
+    /// What came of a message whose turn has ended, read off the log.
+    pub(crate) async fn turn_report(
+        &self,
+        id: SessionId,
+        key: &str,
+    ) -> Result<TurnReport, Report> {
+        let head = self.head(id).await?;
+        let mut state = State::default();
+        let reading = self.store.read(id, head.as_ref(), &mut |event| state.fold(&event))?;
+        Ok(TurnReport::from_state(&state, id, &reading.header.thread_id, key))
+    }
+
+    /// Why a session can only be read.
+    pub(crate) async fn damage_of(&self, id: SessionId) -> Result<Option<Damage>, Report> {
+        let head = self.head(id).await?;
+        match self.store.read(id, head.as_ref(), &mut |_| ()) {
+            Ok(Reading { tail: Tail::Damaged(damage), .. })
+            | Err(LogError::Damaged { damage, .. }) => Ok(Some(damage)),
+            Ok(_) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What a session is about, for someone who goes on with it.
+    pub(crate) async fn title_of(&self, id: SessionId) -> Result<Option<String>, Report> {
+        let (_, row, _) = self.row(id).await?;
+        Ok(row.title)
+    }
+
+    /// A whole id, the beginning or the end of one, or `latest`.
+    pub(crate) async fn resolve(&self, session: &str) -> Result<SessionId, Report> {
+        let not_found = |message: String| {
+            Report::new(Blame::Request, "session_not_found", message)
+                .hint("`kith session ls` lists the sessions there are")
+        };
+        if session == "latest" {
+            let newest = self.list().await?.form.sessions.into_iter().next();
+            return newest
+                .map(|row| row.session_id)
+                .ok_or_else(|| not_found("there are no sessions yet".to_owned()));
+        }
+        let fits = |id: &SessionId| {
+            let id = id.to_string();
+            !session.is_empty() && (id.starts_with(session) || id.ends_with(session))
+        };
+        let mut fitting = self.store.list()?.into_iter().filter(fits);
+        match (fitting.next(), fitting.next()) {
+            (Some(id), None) => Ok(id),
+            (Some(_), Some(_)) => Err(not_found(format!("several sessions fit `{session}`"))),
+            (None, _) => Err(not_found(format!("there is no session `{session}`"))),
+        }
+    }
+}
+
+impl Client for Reader {
+    fn call<'a>(
+        &'a self,
+        request: Request,
+        _: &'a dyn Watcher,
+        _: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Answer, Report>> {
+        Box::pin(self.answer(request))
+    }
+}
+
+pub(crate) fn short(id: SessionId) -> String {
+    let id = id.to_string();
+    id.get(id.len().saturating_sub(SHORT_ID_CHARS)..).unwrap_or_default().to_owned()
+}
+
+fn rfc3339(ms: u64) -> String {
+    let timestamp = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    format!("{:.3}", timestamp.unwrap_or(Timestamp::MAX))
+}
+
+fn words_of(event: &Event) -> Option<String> {
+    let Body::UserMessage(message) = &event.body else { return None };
+    let text = plain_text(&message.message.content);
+    let line = text.lines().find(|line| !line.trim().is_empty())?.trim();
+    let cut: String = line.chars().take(TITLE_CHARS_MAX).collect();
+    Some(if cut.len() < line.len() { format!("{cut}…") } else { cut })
+}
+
+fn session_state(state: &State, tail: &Tail) -> SessionState {
+    if matches!(tail, Tail::Damaged(_)) {
+        return SessionState::ReadOnly;
+    }
+    match &state.turn {
+        None => SessionState::Idle,
+        Some(turn) if turn.calls.iter().any(|it| matches!(it.stage, Stage::Asked { .. })) => {
+            SessionState::Waiting
+        }
+        Some(_) => SessionState::Running,
+    }
+}
+
+fn unreadable(id: SessionId) -> SessionRow {
+    SessionRow {
+        session_id: id,
+        thread_id: None,
+        agent_id: None,
+        title: None,
+        created_at: None,
+        updated_at: None,
+        events: 0,
+        leaf: None,
+        state: SessionState::ReadOnly,
+    }
+}
+
+fn damage_view(tail: &Tail) -> Option<DamageView> {
+    let Tail::Damaged(damage) = tail else { return None };
+    Some(DamageView { line: damage.line, code: damage.code.as_str().to_owned() })
+}
+
+fn tail_in_words(tail: &Tail) -> Vec<String> {
+    match tail {
+        Tail::Clean => Vec::new(),
+        Tail::Torn { bytes } => vec![format!(
+            "the last write was cut short; its {bytes} bytes are set aside when someone speaks next"
+        )],
+        Tail::Damaged(damage) => {
+            vec![format!("the file is damaged at {damage}; only what stands before can be read")]
+        }
+    }
+}

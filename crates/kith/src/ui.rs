@@ -1,0 +1,170 @@
+//! The only place that prints.
+//!
+//! Data goes to stdout, everything else to stderr. Text from outside is printed with its control
+//! characters made visible, so that no file name and no answer can move the cursor.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+use clap::builder::StyledStr;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::report::{Blame, Report};
+
+/// Why stdout takes no more. Work goes on without it: a turn is not cut short because nobody reads.
+static STDOUT_GONE: OnceLock<io::Error> = OnceLock::new();
+
+pub(crate) fn line(text: &str) {
+    out(&format!("{}\n", visible(text)));
+}
+
+/// A part of a line, shown at once.
+pub(crate) fn part(text: &str) {
+    out(&visible(text));
+}
+
+pub(crate) fn error_line(text: &str) {
+    err(&format!("{}\n", visible(text)));
+}
+
+/// Something the person should know that is not what was asked for.
+pub(crate) fn note(text: &str) {
+    err(&format!("note: {}\n", visible(text)));
+}
+
+pub(crate) fn prompt(text: &str) {
+    err(text);
+}
+
+/// One JSON value, alone on its line.
+pub(crate) fn json(value: &impl Serialize) {
+    match serde_json::to_string(value) {
+        Ok(text) => out(&format!("{}\n", escaped(&text))),
+        Err(error) => {
+            failure(&Report::new(Blame::Program, "internal_error", error), false);
+        }
+    }
+}
+
+pub(crate) fn failure(report: &Report, as_json: bool) -> ExitCode {
+    if as_json {
+        let mut error = json!({ "code": report.code, "message": report.message() });
+        if let Some(line) = report.line {
+            error["line"] = json!(line);
+        }
+        if !report.hints.is_empty() {
+            error["hint"] = json!(report.hints.join("; "));
+        }
+        json(&json!({ "ok": false, "error": error }));
+    } else {
+        err(&visible(&report.to_string()));
+    }
+    ExitCode::from(report.exit_code())
+}
+
+/// The exit code, unless what was to be printed could not be.
+pub(crate) fn conclude(code: ExitCode) -> ExitCode {
+    match STDOUT_GONE.get() {
+        // The reader had enough (`kith session ls | head -1`): there is no one left to tell.
+        Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let message = format!("cannot write to stdout: {error}");
+            failure(&Report::new(Blame::Environment, "filesystem_error", message), false)
+        }
+        _ => code,
+    }
+}
+
+pub(crate) fn styled(text: &StyledStr) {
+    if io::stdout().is_terminal() && !no_colour() {
+        out(&text.ansi().to_string());
+    } else {
+        out(&visible(&text.to_string()));
+    }
+}
+
+pub(crate) fn styled_error(text: &StyledStr) {
+    if io::stderr().is_terminal() && !no_colour() {
+        err(&text.ansi().to_string());
+    } else {
+        err(&visible(&text.to_string()));
+    }
+}
+
+pub(crate) fn is_interactive() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+pub(crate) fn input_is_terminal() -> bool {
+    io::stdin().is_terminal()
+}
+
+fn no_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
+/// Control and direction characters as what they are, line ends and tabs aside.
+pub(crate) fn visible(text: &str) -> String {
+    let mut visible = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(ch) = chars.next() {
+        match ch {
+            '\n' | '\t' => visible.push(ch),
+            '\r' if chars.peek() == Some(&'\n') => (),
+            _ if deceives(ch) => {
+                // Writing to a string cannot fail.
+                write!(visible, "\\u{{{:x}}}", u32::from(ch)).unwrap_or_default();
+            }
+            _ => visible.push(ch),
+        }
+    }
+    visible
+}
+
+/// The same for JSON, which has its own spelling for them: outside of strings there are none.
+fn escaped(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for ch in json.chars() {
+        if deceives(ch) {
+            write!(escaped, "\\u{:04x}", u32::from(ch)).unwrap_or_default();
+        } else {
+            escaped.push(ch);
+        }
+    }
+    escaped
+}
+
+/// What moves the cursor, ends a line unseen, or turns the order of the letters after it.
+fn deceives(ch: char) -> bool {
+    ch.is_control()
+        || matches!(
+            ch,
+            '\u{61c}'
+                | '\u{200e}'
+                | '\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2066}'..='\u{2069}'
+                | '\u{feff}'
+        )
+}
+
+fn out(text: &str) {
+    if STDOUT_GONE.get().is_some() {
+        return;
+    }
+    let mut stdout = io::stdout().lock();
+    if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        // Whoever came first has told it already.
+        STDOUT_GONE.set(error).unwrap_or_default();
+    }
+}
+
+fn err(text: &str) {
+    // With stderr gone there is no one left to tell.
+    io::stderr().lock().write_all(text.as_bytes()).unwrap_or_default();
+}
+
+#[cfg(test)]
+mod tests;

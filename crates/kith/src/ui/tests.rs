@@ -1,0 +1,18 @@
+//! What a person and a program get to see of text that means harm.
+
+use super::*;
+
+#[test]
+fn control_and_direction_characters_are_made_visible() {
+    assert_eq!(visible("a\u{1b}[2Jb\u{9b}c\u{202e}d\u{7}"), "a\\u{1b}[2Jb\\u{9b}c\\u{202e}d\\u{7}");
+    assert_eq!(visible("one\r\ntwo\tthree\n四 🙂"), "one\ntwo\tthree\n四 🙂");
+    assert_eq!(visible("over\rwritten"), "over\\u{d}written");
+}
+
+#[test]
+fn json_is_the_same_value_with_such_characters_escaped() {
+    let value = json!({ "text": "a\u{9b}\u{202e}\u{7f}\n四" });
+    let text = escaped(&value.to_string());
+    assert_eq!(text, r#"{"text":"a\u009b\u202e\u007f\n四"}"#);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+}

@@ -1,0 +1,143 @@
+//! `cargo xtask test`: everything a change must pass, in the order that fails soonest.
+//!
+//! The steps share their work: `test`, `clippy` and `doc` all choose the workspace's features with
+//! its tests, so each dependency is compiled once (for the tests) and checked once (for clippy and
+//! the documentation, which cannot use what the tests built).
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{ExitCode, Stdio};
+
+use crate::invocation::Invocation;
+use crate::times::Times;
+use crate::{tidy, usage, workspace_root};
+
+pub(crate) const PURPOSE: &str = "formatting, rules, clippy, all tests and the documentation";
+
+pub(crate) const HELP: &str = "
+cargo xtask test
+
+Runs everything a change must pass: formatting, the rules of `cargo xtask tidy`, clippy with
+warnings as errors, all tests, documentation tests and the documentation itself. It stops at the
+first failure with the command that repeats it, and ends with a table of steps and seconds.
+
+Example:
+  cargo xtask test
+";
+
+struct Step {
+    name: &'static str,
+    work: Work,
+}
+
+enum Work {
+    Command(Invocation),
+    Tidy,
+}
+
+impl Work {
+    fn shown(&self) -> String {
+        match self {
+            Work::Command(invocation) => invocation.to_string(),
+            Work::Tidy => String::from("cargo xtask tidy"),
+        }
+    }
+
+    fn succeeds_in(&self, root: &Path) -> anyhow::Result<bool> {
+        match self {
+            Work::Command(invocation) => Ok(invocation.run_in(root)?.success()),
+            Work::Tidy => tidy::holds(root),
+        }
+    }
+}
+
+pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
+    usage::no_arguments("test", args)?;
+    let root = workspace_root();
+    let runner = Runner::installed(&root);
+
+    let mut times = Times::new("step");
+    for step in steps(runner) {
+        println!("== {}: {}", step.name, step.work.shown());
+        let (succeeded, took) = times.measure(step.name, || step.work.succeeds_in(&root));
+        if !succeeded? {
+            println!("\n{times}");
+            eprintln!("error: {} failed after {:.1} s", step.name, took.as_secs_f64());
+            eprintln!("hint: repeat it with: {}", step.work.shown());
+            return Ok(ExitCode::FAILURE);
+        }
+        println!("   {} passed in {:.1} s", step.name, took.as_secs_f64());
+    }
+    println!("\n{times}");
+    for sentence in skipped(runner, std::env::var_os("KITH_SLOW_TESTS").as_deref()) {
+        println!("skipped: {sentence}");
+    }
+    println!("everything passed");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Which program runs the tests. nextest is faster and is used when it is there, but a clone must
+/// not need anything that cargo does not bring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Runner {
+    Nextest,
+    CargoTest,
+}
+
+impl Runner {
+    fn installed(root: &Path) -> Runner {
+        let mut probe = Invocation::cargo(&["nextest", "--version"]).command(root);
+        match probe.stdout(Stdio::null()).stderr(Stdio::null()).status() {
+            Ok(status) if status.success() => Runner::Nextest,
+            Ok(_) | Err(_) => Runner::CargoTest,
+        }
+    }
+}
+
+// Cheap steps first. Clippy stands before the tests: when the code does not compile it says so in
+// half the time. `--lib --bins --examples` picks the same features as the tests (there are no
+// examples, naming them is what makes cargo do so) and thereby the work clippy has done.
+fn steps(runner: Runner) -> Vec<Step> {
+    let tests: &[&str] = match runner {
+        Runner::Nextest => &["nextest", "run", "--workspace"],
+        Runner::CargoTest => &["test", "--workspace", "--all-targets"],
+    };
+    let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    let docs = ["doc", "--workspace", "--no-deps", "--lib", "--bins", "--examples"];
+    vec![
+        Step {
+            name: "format",
+            work: Work::Command(Invocation::cargo(&["fmt", "--all", "--check"])),
+        },
+        Step { name: "tidy", work: Work::Tidy },
+        Step { name: "clippy", work: Work::Command(Invocation::cargo(&clippy)) },
+        Step { name: "tests", work: Work::Command(Invocation::cargo(tests)) },
+        Step {
+            name: "doc tests",
+            work: Work::Command(Invocation::cargo(&["test", "--workspace", "--doc"])),
+        },
+        Step {
+            name: "docs",
+            work: Work::Command(
+                Invocation::cargo(&docs).with_environment("RUSTDOCFLAGS", "-D warnings"),
+            ),
+        },
+    ]
+}
+
+/// What this run did not look at, and why, so that nobody takes silence for a pass.
+fn skipped(runner: Runner, slow_tests: Option<&OsStr>) -> Vec<&'static str> {
+    let mut sentences = Vec::new();
+    if runner == Runner::CargoTest {
+        sentences
+            .push("cargo-nextest is not installed, so `cargo test` ran the tests (same tests)");
+    }
+    if slow_tests.is_none() {
+        sentences.push("tests that need time or the network; set KITH_SLOW_TESTS=1 to run them");
+    }
+    sentences.push("tests of the web page; there is none yet, so node is not needed");
+    sentences
+}
+
+#[cfg(test)]
+mod tests;

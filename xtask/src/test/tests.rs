@@ -1,0 +1,33 @@
+use super::*;
+
+fn shown(runner: Runner) -> Vec<String> {
+    steps(runner).iter().map(|step| format!("{}: {}", step.name, step.work.shown())).collect()
+}
+
+#[test]
+fn every_step_can_be_repeated_by_hand() {
+    assert_eq!(
+        shown(Runner::Nextest),
+        [
+            "format: cargo fmt --all --check",
+            "tidy: cargo xtask tidy",
+            "clippy: cargo clippy --workspace --all-targets -- -D warnings",
+            "tests: cargo nextest run --workspace",
+            "doc tests: cargo test --workspace --doc",
+            "docs: RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --lib --bins --examples",
+        ]
+    );
+}
+
+#[test]
+fn without_nextest_cargo_runs_the_tests_and_says_so() {
+    assert_eq!(shown(Runner::CargoTest)[3], "tests: cargo test --workspace --all-targets");
+    assert_eq!(
+        skipped(Runner::CargoTest, None),
+        [
+            "cargo-nextest is not installed, so `cargo test` ran the tests (same tests)",
+            "tests that need time or the network; set KITH_SLOW_TESTS=1 to run them",
+            "tests of the web page; there is none yet, so node is not needed",
+        ]
+    );
+}
