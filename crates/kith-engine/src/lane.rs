@@ -6,7 +6,7 @@
 
 mod report;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kith_sessions::desk::{Accepted, Desk, DeskError, InboxRow, Target};
@@ -74,6 +74,10 @@ pub struct Engine {
 /// The session of a thread that is open, if one is. Holding the lock is holding the lane.
 type Lane = Arc<tokio::sync::Mutex<Option<Session>>>;
 
+/// So many sessions stay open between turns; beyond that, those at rest are closed. A closed one
+/// costs neither memory nor a descriptor, and the next message opens it again.
+pub const OPEN_SESSIONS_MAX: usize = 256;
+
 /// Who runs a turn: the model it asks, the screen that watches, the hand on the brake.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
@@ -119,8 +123,40 @@ impl Engine {
         // state that is ahead of the disk, and only opening the file again tells.
         self.work_off(&mut session, run).await?;
         let report = Report::of(&session, &event.key);
+        session.trim();
         *place = Some(session);
+        drop(place);
+        drop(lane);
+        self.close_idle();
         Ok(report)
+    }
+
+    /// Goes on with every message that was accepted and whose turn has not ended.
+    ///
+    /// Returns the sessions that were taken up, each with what kept it from coming to rest.
+    pub async fn take_up(
+        &self,
+        run: Run<'_>,
+    ) -> Result<Vec<(SessionId, Option<EngineError>)>, EngineError> {
+        let mut taken = Vec::new();
+        for session_id in self.desk.unclosed_sessions().await? {
+            let Some(row) = self.desk.unclosed(session_id).await?.into_iter().next() else {
+                continue;
+            };
+            let event = row.event;
+            let accepted =
+                Accepted { first: false, session_id, begins: false, closed: false, event };
+            taken.push((session_id, self.run(&accepted, run).await.err()));
+        }
+        Ok(taken)
+    }
+
+    fn close_idle(&self) {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        if lanes.len() > OPEN_SESSIONS_MAX {
+            // Only the map knows an idle lane; whoever waits for one or works in it holds it too.
+            lanes.retain(|_, lane| Arc::strong_count(lane) > 1);
+        }
     }
 
     /// What came of a message whose turn has ended, however the session is now.
@@ -161,14 +197,8 @@ impl Engine {
             };
         self.rest(&mut session, run).await?;
         let rows = self.desk.unclosed(id).await?;
-        let unclosed: HashSet<&str> = rows.iter().map(|row| row.key.as_str()).collect();
-        let in_the_log: Vec<String> = session
-            .state()
-            .tree
-            .events()
-            .filter_map(|event| event.ingress_key.clone())
-            .filter(|key| unclosed.contains(key.as_str()))
-            .collect();
+        let keys = rows.into_iter().map(|row| row.key);
+        let in_the_log = keys.filter(|key| session.state().recent_keys.contains(key)).collect();
         self.close(session.id(), session.head(), in_the_log).await?;
         Ok(session)
     }

@@ -120,6 +120,11 @@ impl Session {
         client_id.clone_into(&mut self.client_id);
     }
 
+    /// Lets go of what neither the next decision nor the next request needs.
+    pub fn trim(&mut self) {
+        self.state.trim();
+    }
+
     pub fn stage(&mut self, body: Body) -> EventId {
         let id = EventId::from_uuid(self.clock.new_id());
         self.stage_as(id, None, body);

@@ -11,6 +11,7 @@ mod tail;
 pub mod tree;
 pub mod turn;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kith_vocab::event::control::{EndReason, Queue, QueueItem, TitleSource};
@@ -18,16 +19,17 @@ use kith_vocab::event::models::Purpose;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
 use kith_vocab::snapshot::{InstructionSnapshot, ToolsetSnapshot};
+use serde::{Deserialize, Serialize};
 
 use conversation::Conversation;
-use tree::Tree;
+use tree::{Move, Tree};
 use turn::Turn;
 
 /// Changes with every change of what `fold` makes of a log: stored states of another version are
 /// not used.
 pub const FOLD_VERSION: u32 = 1;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     pub snapshot: Option<Arc<InstructionSnapshot>>,
     pub toolset: Option<Arc<ToolsetSnapshot>>,
@@ -44,7 +46,14 @@ pub struct State {
     pub title: Option<(String, TitleSource)>,
     pub n_events: u64,
     pub last_ts: u64,
+    /// The inbox rows of the last messages: whether a row that is not closed was said already.
+    pub recent_keys: VecDeque<String>,
+    /// The conversation moved to where this state cannot follow: the log must be read again.
+    pub lost_track: bool,
 }
+
+/// More rows than can be open at once.
+const RECENT_KEYS_MAX: usize = 64;
 
 impl State {
     pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> State {
@@ -53,6 +62,11 @@ impl State {
             state.fold(event);
         }
         state
+    }
+
+    /// Lets go of what neither the next decision nor the next request needs.
+    pub fn trim(&mut self) {
+        self.tree.trim();
     }
 
     pub fn leaf(&self) -> Option<EventId> {
@@ -69,6 +83,12 @@ impl State {
         self.last_ts = event.ts;
         if event.is_tree() && !self.grow(event) {
             return;
+        }
+        if let Some(key) = &event.ingress_key {
+            if self.recent_keys.len() == RECENT_KEYS_MAX {
+                self.recent_keys.pop_front();
+            }
+            self.recent_keys.push_back(key.clone());
         }
         match &event.body {
             Body::InstructionSnapshot(it) => {
@@ -115,8 +135,13 @@ impl State {
     /// Adds the event to the tree and the conversation. False if it cannot be part of it.
     fn grow(&mut self, event: &Event) -> bool {
         let extends_the_leaf = event.parent_id == self.tree.leaf();
-        if !self.tree.add(event) {
-            return false;
+        match self.tree.add(event) {
+            Move::Done => (),
+            Move::Nowhere => return false,
+            Move::Unknown => {
+                self.lost_track = true;
+                return false;
+            }
         }
         if extends_the_leaf && !matches!(event.body, Body::Compact(_)) {
             let admission = self.conversation.admit(event);
@@ -128,10 +153,14 @@ impl State {
     }
 
     fn move_leaf(&mut self, to: Option<EventId>) {
-        if self.tree.move_leaf(to) {
-            self.conversation = Conversation::along(&self.tree);
-            // What was owed was owed on the other path.
-            self.turn = None;
+        match self.tree.move_leaf(to) {
+            Move::Done => {
+                self.conversation = Conversation::along(&self.tree);
+                // What was owed was owed on the other path.
+                self.turn = None;
+            }
+            Move::Nowhere => (),
+            Move::Unknown => self.lost_track = true,
         }
     }
 

@@ -33,8 +33,7 @@ pub fn init(dir: &Path, agent_id: &str) -> Result<Vec<PathBuf>, HomeError> {
     let mut written = Vec::new();
     for (name, template) in TEMPLATES {
         let path = dir.join(name);
-        let text = template.replace("{{agent_id}}", agent_id);
-        match write_new(&path, &text) {
+        match write_new(&path, template) {
             Ok(()) => written.push(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
             Err(source) => return Err(HomeError::WriteFile { path, source }),

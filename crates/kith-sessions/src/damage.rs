@@ -4,6 +4,7 @@
 //! bad event is found in a file or refused on its way into one.
 
 use std::fmt;
+use std::io;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DamageCode {
@@ -103,5 +104,21 @@ impl Flaw {
 
     pub(crate) fn at(self, line: usize) -> Damage {
         Damage { line, code: self.code, detail: self.detail }
+    }
+}
+
+/// Why a line could not be taken.
+#[derive(Debug)]
+pub(crate) enum BadLine {
+    Flaw(Flaw),
+    /// What it names could not be read, which says nothing about the line.
+    Io(io::Error),
+    /// Whether it may stand here can be told only by reading the file from its beginning.
+    Unsure,
+}
+
+impl From<Flaw> for BadLine {
+    fn from(flaw: Flaw) -> BadLine {
+        BadLine::Flaw(flaw)
     }
 }

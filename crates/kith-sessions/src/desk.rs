@@ -1,8 +1,7 @@
 //! What is promised to the outside: the inbox, the current session of each thread, session heads.
 //!
 //! A message is acknowledged when its row is committed here, and the key of the row makes every
-//! later delivery of it the same message. One thread owns the database; a handle sends it work and
-//! waits, so no caller ever holds a connection across an `await`.
+//! later delivery of it the same message.
 
 mod error;
 mod inbox;
@@ -10,25 +9,21 @@ mod schema;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 
 use kith_vocab::header::Audience;
 use kith_vocab::ids::{SessionId, ThreadId};
 use kith_vocab::ingress::IngressEvent;
 use rusqlite::Connection;
-use tokio::sync::{mpsc, oneshot};
 
+use crate::database::{Gone, StartError, Worker};
 use crate::line::Head;
 
 pub use error::DeskError;
 pub use schema::DESK_VERSION;
 
-/// Requests that wait for the desk's thread; whoever comes after them waits for a place.
-const DESK_QUEUE_MAX: usize = 1024;
-
 /// A handle on the desk. When the last one is gone, the file is closed.
 #[derive(Clone, Debug)]
-pub struct Desk(Arc<Writer>);
+pub struct Desk(Arc<OpenDesk>);
 
 /// Which session a message goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,87 +167,44 @@ impl Desk {
         &self.0.device_id
     }
 
-    /// Starts the thread that owns the connection.
     async fn start(
         path: &Path,
         connect: impl FnOnce(&Path) -> Result<Option<Connection>, DeskError> + Send + 'static,
     ) -> Result<Option<Desk>, DeskError> {
-        let (jobs, queue) = mpsc::channel(DESK_QUEUE_MAX);
-        let (ready, opened) = oneshot::channel();
         let thread_path = path.to_owned();
-        let work = move || {
-            let opened = connect(&thread_path).and_then(|connection| {
-                let Some(connection) = connection else { return Ok(None) };
-                let device_id = schema::device_id(&connection)
-                    .map_err(|source| DeskError::of(&thread_path, source))?;
-                Ok(Some((connection, device_id)))
-            });
-            let (answer, connection) = match opened {
-                Ok(Some((connection, device_id))) => (Ok(Some(device_id)), Some(connection)),
-                Ok(None) => (Ok(None), None),
-                Err(error) => (Err(error), None),
-            };
-            // Whoever asked may have stopped waiting; then the queue is closed as well.
-            ready.send(answer).ok();
-            if let Some(connection) = connection {
-                serve(connection, queue);
-            }
+        let open = move || {
+            let Some(connection) = connect(&thread_path)? else { return Ok(None) };
+            let device_id = schema::device_id(&connection)
+                .map_err(|source| DeskError::of(&thread_path, source))?;
+            Ok(Some((connection, device_id)))
         };
-        let gone = |_| DeskError::Gone { path: path.to_owned() };
-        let thread = thread::Builder::new()
-            .name("kith-desk".to_owned())
-            .spawn(work)
-            .map_err(|source| DeskError::Open { path: path.to_owned(), source })?;
-        let Some(device_id) = opened.await.map_err(gone)?? else { return Ok(None) };
-        let writer =
-            Writer { path: path.to_owned(), device_id, jobs: Some(jobs), thread: Some(thread) };
-        Ok(Some(Desk(Arc::new(writer))))
+        let path = path.to_owned();
+        match Worker::start("kith-desk", open).await {
+            Ok(opened) => Ok(opened
+                .map(|(worker, device_id)| Desk(Arc::new(OpenDesk { path, device_id, worker })))),
+            Err(StartError::Refused(error)) => Err(error),
+            Err(StartError::NoThread(source)) => Err(DeskError::Open { path, source }),
+            Err(StartError::Gone) => Err(DeskError::Gone { path }),
+        }
     }
 
-    /// Has the thread do the work. It is done even if the caller stops waiting.
+    /// Has the desk's thread do the work. It is done even if the caller stops waiting.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, DeskError> {
         let path = &self.0.path;
-        let gone = || DeskError::Gone { path: path.clone() };
-        let jobs = self.0.jobs.as_ref().ok_or_else(gone)?;
-        let (reply, answer) = oneshot::channel();
-        let job: Job = Box::new(move |connection| {
-            // Whoever asked may have stopped waiting; what was done is done all the same.
-            reply.send(work(connection)).ok();
-        });
-        jobs.send(job).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?.map_err(|source| DeskError::of(path, source))
-    }
-}
-
-type Job = Box<dyn FnOnce(&mut Connection) + Send>;
-
-fn serve(mut connection: Connection, mut queue: mpsc::Receiver<Job>) {
-    while let Some(job) = queue.blocking_recv() {
-        job(&mut connection);
+        let answer = self.0.worker.run(work).await;
+        let answer = answer.map_err(|Gone| DeskError::Gone { path: path.clone() })?;
+        answer.map_err(|source| DeskError::of(path, source))
     }
 }
 
 #[derive(Debug)]
-struct Writer {
+struct OpenDesk {
     path: PathBuf,
     device_id: String,
-    /// `None` only while it is dropped.
-    jobs: Option<mpsc::Sender<Job>>,
-    thread: Option<thread::JoinHandle<()>>,
-}
-
-impl Drop for Writer {
-    // Waits for the file to be closed: whoever opens it next finds no log to recover.
-    fn drop(&mut self) {
-        self.jobs.take();
-        if let Some(thread) = self.thread.take() {
-            // A thread that panicked has been reported as gone to everyone who asked it.
-            thread.join().ok();
-        }
-    }
+    worker: Worker,
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The real files, readable by their owner only.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use kith_vocab::files::{AppendFile, FileSystem};
@@ -15,6 +15,12 @@ struct DiskFile(File);
 impl FileSystem for DiskFiles {
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
         Ok(Box::new(File::open(path)?))
+    }
+
+    fn open_read_at(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(offset))?;
+        Ok(Box::new(file))
     }
 
     fn open_append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
@@ -40,12 +46,21 @@ impl FileSystem for DiskFiles {
         fs::remove_file(path)
     }
 
+    // The caller cannot know which folders were new, so their names are made durable here: a
+    // synced file in a folder that a power cut takes away is lost all the same.
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        let missing: Vec<&Path> =
+            path.ancestors().take_while(|it| !it.as_os_str().is_empty() && !it.is_dir()).collect();
         let mut builder = DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(path)
+        builder.create(path)?;
+        for folder in missing {
+            let above = folder.parent().filter(|it| !it.as_os_str().is_empty());
+            self.sync_dir(above.unwrap_or(Path::new(".")))?;
+        }
+        Ok(())
     }
 
     // Elsewhere a folder cannot be opened like a file, and names are durable when rename returns.

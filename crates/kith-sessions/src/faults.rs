@@ -107,6 +107,11 @@ impl FaultyFiles {
         disk.names.get(path).map(|&node| disk.nodes[node].bytes.clone())
     }
 
+    /// How many operations there have been.
+    pub(crate) fn n_operations(&self) -> usize {
+        self.disk().n_operations
+    }
+
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         self.disk().names.keys().cloned().collect()
     }
@@ -192,9 +197,12 @@ impl FileSystem for FaultyFiles {
         Ok(())
     }
 
-    fn sync_dir(&self, _path: &Path) -> io::Result<()> {
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
         let mut disk = self.step()?;
-        disk.durable_names = disk.names.clone();
+        let is_inside = |name: &Path| name.parent() == Some(path);
+        disk.durable_names.retain(|name, _| !is_inside(name));
+        let inside: Vec<_> = disk.names.iter().map(|(name, &node)| (name.clone(), node)).collect();
+        disk.durable_names.extend(inside.into_iter().filter(|(name, _)| is_inside(name)));
         Ok(())
     }
 

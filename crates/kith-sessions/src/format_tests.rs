@@ -89,9 +89,9 @@ fn a_file_of_version_1_is_written_again_byte_for_byte() {
         batch.push(event_line.event);
         read.extend_from_slice(line);
         if event_line.batch.0 == event_line.batch.1 {
-            let (written, last) = encode_batch(&batch, prev).unwrap();
-            assert_eq!(written, read);
-            (prev, batch, read) = (last, Vec::new(), Vec::new());
+            let encoded = encode_batch(&batch, prev).unwrap();
+            assert_eq!(encoded.bytes, read);
+            (prev, batch, read) = (encoded.hash, Vec::new(), Vec::new());
         }
     }
     assert!(batch.is_empty());

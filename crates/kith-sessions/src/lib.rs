@@ -4,27 +4,42 @@
 //! that writes and for the eye that reads. Read in this order:
 //!
 //! - [`damage`]: what can be wrong with a session file, by name.
+//! - `texts`: which texts of an event may be long, and how a line does without them.
 //! - [`line`]: the form of one line.
+//! - `blob`: long texts and outputs, each in a file named by its hash.
 //! - `past`: what a log must remember to judge the next event.
+//! - [`checkpoint`]: a place in a session file from which it can be read on.
 //! - [`read`]: a session file read from its beginning, torn tail told from damage.
 //! - [`log`]: one session, open for appending.
 //! - [`store`]: the sessions of a house: made, opened, read, listed.
 //! - [`disk`]: the real files.
 //! - [`lock`]: whoever holds it writes.
+//! - [`socket`]: where the holder listens.
+//! - `database`: a SQLite file and the one thread that owns it.
 //! - [`desk`]: what is promised to the outside, in SQLite.
+//! - [`index`]: what could be read off the logs, only faster.
 
+mod blob;
+pub mod checkpoint;
 pub mod damage;
 pub mod line;
 mod past;
 pub mod read;
+mod texts;
 
 pub mod log;
 pub mod store;
 
 pub mod disk;
 pub mod lock;
+pub mod socket;
 
+mod database;
 pub mod desk;
+pub mod index;
+
+pub use blob::BLOB_BYTES_MAX;
+pub use texts::INLINE_TEXT_BYTES_MAX;
 
 #[cfg(test)]
 mod faults;

@@ -12,13 +12,17 @@ use std::str::FromStr;
 
 use kith_vocab::event::{BatchPlace, Event, EventRecord};
 use kith_vocab::header::{LOG_FORMAT_VERSION, SessionHeader};
-use serde::Deserialize;
+use kith_vocab::ids::EventId;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::error::Category;
 use sha2::{Digest, Sha256};
 
-use crate::damage::{DamageCode, Flaw};
+use crate::damage::{BadLine, DamageCode, Flaw};
+use crate::past::Kind;
+use crate::texts::{BlobRef, INLINE_TEXT_BYTES_MAX, LongText, may_name_a_blob, put_back, take_out};
 
-/// A longer line is neither written nor read.
+/// A longer line is neither written nor read; the blobs that it names count as part of it.
 pub const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// A batch is held in memory until its last line is seen; these two bound it.
 pub const BATCH_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -28,7 +32,8 @@ const PREV_KEY: &[u8] = b",\"prev\":\"";
 const CRC_KEY: &[u8] = b",\"crc\":\"";
 
 /// The first eight bytes of the SHA-256 of a line without its newline: 16 digits as text.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct LineHash(u64);
 
 impl LineHash {
@@ -65,6 +70,20 @@ impl FromStr for LineHash {
     }
 }
 
+impl From<LineHash> for String {
+    fn from(hash: LineHash) -> String {
+        hash.to_string()
+    }
+}
+
+impl TryFrom<String> for LineHash {
+    type Error = LineHashError;
+
+    fn try_from(text: String) -> Result<LineHash, LineHashError> {
+        text.parse()
+    }
+}
+
 /// The newest event of a log: its number, and the hash of its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
@@ -77,6 +96,21 @@ pub struct Head {
 pub struct EventLine {
     pub event: Event,
     pub batch: BatchPlace,
+    /// Bytes of its texts that stand in blobs.
+    pub blob_bytes: u64,
+}
+
+/// The lines of one batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodedBatch {
+    /// The lines, newlines included.
+    pub bytes: Vec<u8>,
+    /// Of the last line.
+    pub hash: LineHash,
+    /// Where the last line begins.
+    pub last_line_start: usize,
+    /// What the lines name. It must be on the disk before they are.
+    pub(crate) long_texts: Vec<LongText>,
 }
 
 /// Writes the header's line, newline included, and gives its hash.
@@ -92,10 +126,11 @@ pub fn encode_header(header: &SessionHeader) -> Result<(Vec<u8>, LineHash), Flaw
     Ok((bytes, hash))
 }
 
-/// Writes the events as the lines of one batch, newlines included, and gives the last line's hash.
+/// Writes the events as the lines of one batch.
 ///
-/// Every line is read back before it is let out: what could not be read later is refused now.
-pub fn encode_batch(events: &[Event], prev: LineHash) -> Result<(Vec<u8>, LineHash), Flaw> {
+/// Every line is read back before it is let out: what could not be read later is refused now. (For
+/// an event of a kilobyte that is two of four microseconds, beside a sync of hundreds.)
+pub fn encode_batch(events: &[Event], prev: LineHash) -> Result<EncodedBatch, Flaw> {
     let n = u32::try_from(events.len()).unwrap_or(u32::MAX);
     if n > BATCH_EVENTS_MAX {
         let detail = format!("a batch holds at most {BATCH_EVENTS_MAX} events");
@@ -103,36 +138,51 @@ pub fn encode_batch(events: &[Event], prev: LineHash) -> Result<(Vec<u8>, LineHa
     }
     let mut decoder = Decoder::default();
     let mut bytes = Vec::new();
-    let mut prev = prev;
+    let mut long_texts = Vec::new();
+    let (mut hash, mut last_line_start, mut n_bytes) = (prev, 0, 0);
     for (event, place) in events.iter().zip(1..) {
-        let start = bytes.len();
-        put_event(&mut bytes, event, BatchPlace(place, n), prev)?;
-        let line = bytes.get(start..).unwrap_or_default();
-        check_written(&mut decoder, line, event, BatchPlace(place, n), prev)?;
-        prev = LineHash::of(line);
-        bytes.push(b'\n');
-        if bytes.len() as u64 > BATCH_BYTES_MAX {
+        last_line_start = bytes.len();
+        let taken_out = put_event(&mut bytes, event, BatchPlace(place, n), hash)?;
+        let line = bytes.get(last_line_start..).unwrap_or_default();
+        let written = Written { line, prev: hash, long_texts: &taken_out };
+        n_bytes += check_written(&mut decoder, &written, event, BatchPlace(place, n))?;
+        if n_bytes > BATCH_BYTES_MAX {
             let detail = format!("a batch holds at most {BATCH_BYTES_MAX} bytes");
             return Err(Flaw::wrong(DamageCode::BrokenBatch, detail));
         }
+        hash = LineHash::of(line);
+        bytes.push(b'\n');
+        long_texts.extend(taken_out);
     }
-    Ok((bytes, prev))
+    Ok(EncodedBatch { bytes, hash, last_line_start, long_texts })
 }
 
+/// Writes the line without its newline, and gives the texts that were too long for it.
 fn put_event(
     bytes: &mut Vec<u8>,
     event: &Event,
     batch: BatchPlace,
     prev: LineHash,
-) -> Result<(), Flaw> {
+) -> Result<Vec<LongText>, Flaw> {
     let start = bytes.len();
     let record = EventRecord { event: Cow::Borrowed(event), batch };
     serde_json::to_writer(&mut *bytes, &record).map_err(not_writable)?;
+    let mut long_texts = Vec::new();
+    if bytes.len() - start > INLINE_TEXT_BYTES_MAX {
+        let json = bytes.get(start..).unwrap_or_default();
+        let json = str::from_utf8(json).map_err(not_writable)?;
+        if let Some((shorter, taken_out)) = take_out(json) {
+            bytes.truncate(start);
+            bytes.extend_from_slice(shorter.as_bytes());
+            long_texts = taken_out;
+        }
+    }
     bytes.pop();
     bytes.extend_from_slice(PREV_KEY);
     write!(bytes, "{prev}\"").map_err(not_writable)?;
     bytes.push(b'}');
-    put_crc(bytes, start)
+    put_crc(bytes, start)?;
+    Ok(long_texts)
 }
 
 /// Replaces the closing brace of the object that begins at `start` by its checksum.
@@ -147,26 +197,43 @@ fn not_writable(error: impl fmt::Display) -> Flaw {
     Flaw::wrong(DamageCode::InvalidEvent, format!("it cannot be written as JSON: {error}"))
 }
 
+/// A line as it would stand in the file.
+struct Written<'a> {
+    line: &'a [u8],
+    prev: LineHash,
+    long_texts: &'a [LongText],
+}
+
+/// Gives the bytes of the line and of the texts it names.
 fn check_written(
     decoder: &mut Decoder,
-    line: &[u8],
+    written: &Written<'_>,
     event: &Event,
     batch: BatchPlace,
-    prev: LineHash,
-) -> Result<(), Flaw> {
+) -> Result<u64, Flaw> {
     let refused = |detail: &str| Flaw::wrong(DamageCode::InvalidEvent, detail);
-    if line.len() > LINE_BYTES_MAX {
+    let Written { line, prev, long_texts } = *written;
+    let blob_bytes: usize = long_texts.iter().map(|it| it.text.len()).sum();
+    if line.len() + blob_bytes > LINE_BYTES_MAX {
         return Err(refused("its line would be longer than 64 MiB"));
     }
     // JSON that came with line breaks between its tokens would cut the line in two.
     if line.contains(&b'\n') {
         return Err(refused("its JSON has a line break between two tokens"));
     }
-    let read = decoder.event(line, prev)?;
-    if read.batch != batch || read.event != *event {
-        return Err(refused("it would be read back as a different event"));
+    let read = decoder.whole_event(line, prev, &mut |named| {
+        let text = long_texts.iter().find(|it| it.sha256 == named.blob);
+        text.map(|it| it.text.clone()).ok_or(BadLine::Unsure)
+    });
+    match read {
+        Ok(read) if read.batch == batch && read.event == *event => {
+            Ok((line.len() + blob_bytes) as u64)
+        }
+        Err(BadLine::Flaw(flaw)) => Err(flaw),
+        Ok(_) | Err(BadLine::Io(_) | BadLine::Unsure) => {
+            Err(refused("it would be read back as a different event"))
+        }
     }
-    Ok(())
 }
 
 /// Takes lines apart. Keeps one buffer, so reading a long file allocates for its events only.
@@ -197,8 +264,9 @@ impl Decoder {
         }
     }
 
-    /// `prev` is the hash of the line before.
+    /// `prev` is the hash of the line before. A line that names a blob is no event by itself.
     pub fn event(&mut self, line: &[u8], prev: LineHash) -> Result<EventLine, Flaw> {
+        self.scratch.clear();
         let covered = covered(line)?;
         let Some((body, found)) = split_prev(covered) else {
             return Err(event_flaw(line, "it has no `prev` before its `crc`"));
@@ -207,11 +275,43 @@ impl Decoder {
             let detail = format!("its `prev` is {found}, the line before it has {prev}");
             return Err(Flaw::wrong(DamageCode::BrokenChain, detail));
         }
-        let json = self.close(body);
-        match serde_json::from_slice::<EventRecord<'static>>(json) {
-            Ok(record) => Ok(EventLine { event: record.event.into_owned(), batch: record.batch }),
-            Err(error) => Err(event_flaw(json, &error.to_string())),
+        decode(self.close(body))
+    }
+
+    /// Like [`Decoder::event`], with the texts of the blobs that the line names in their places.
+    ///
+    /// A line without blobs costs nothing more: one with blobs cannot be read as an event, because
+    /// an object stands where a text belongs, and only then is it looked at again.
+    pub(crate) fn whole_event(
+        &mut self,
+        line: &[u8],
+        prev: LineHash,
+        text_of: &mut dyn FnMut(&BlobRef) -> Result<String, BadLine>,
+    ) -> Result<EventLine, BadLine> {
+        let flaw = match self.event(line, prev) {
+            Err(flaw) if flaw.code == DamageCode::InvalidEvent => flaw,
+            other => return Ok(other?),
+        };
+        let json = str::from_utf8(&self.scratch).unwrap_or_default();
+        if !may_name_a_blob(json.as_bytes()) {
+            return Err(flaw.into());
         }
+        let mut blob_bytes: u64 = 0;
+        let whole = put_back(json, &mut |named| {
+            blob_bytes = blob_bytes.saturating_add(named.bytes);
+            if blob_bytes.saturating_add(line.len() as u64) > LINE_BYTES_MAX as u64 {
+                let detail = format!("it names more than {LINE_BYTES_MAX} bytes of text");
+                return Err(Flaw::wrong(DamageCode::BadBlob, detail).into());
+            }
+            text_of(named)
+        })?;
+        let Some(whole) = whole else { return Err(flaw.into()) };
+        // A line cannot hold one, and no more may what stands outside it.
+        if whole.contains('\n') {
+            let detail = "a blob that it names has a line break between two tokens";
+            return Err(Flaw::wrong(DamageCode::BadBlob, detail).into());
+        }
+        Ok(EventLine { blob_bytes, ..decode(whole.as_bytes())? })
     }
 
     fn close(&mut self, open_object: &[u8]) -> &[u8] {
@@ -219,6 +319,16 @@ impl Decoder {
         self.scratch.extend_from_slice(open_object);
         self.scratch.push(b'}');
         &self.scratch
+    }
+}
+
+fn decode(json: &[u8]) -> Result<EventLine, Flaw> {
+    match serde_json::from_slice::<EventRecord<'static>>(json) {
+        Ok(record) => {
+            let event = record.event.into_owned();
+            Ok(EventLine { event, batch: record.batch, blob_bytes: 0 })
+        }
+        Err(error) => Err(event_flaw(json, &error.to_string())),
     }
 }
 
@@ -240,6 +350,25 @@ pub(crate) fn place_of(line: &[u8]) -> Option<Result<Place, Flaw>> {
     let place = peek
         .and_then(|it| Some(Place { seq: it.seq?, batch: it.batch.unwrap_or(BatchPlace::ALONE) }));
     Some(place.ok_or_else(|| event_flaw(line, "it has no `seq`")))
+}
+
+/// The id of an event line, and whether it is of the tree. Looks at nothing else of it.
+pub(crate) fn id_of(line: &[u8]) -> Option<(EventId, Kind)> {
+    #[derive(Deserialize)]
+    struct Named {
+        id: EventId,
+        /// If only as `null`, this is there exactly on events of the tree.
+        #[serde(rename = "parentId", default, deserialize_with = "present")]
+        is_tree: bool,
+    }
+
+    fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| true)
+    }
+
+    // A line without an id is the header.
+    let named: Named = serde_json::from_slice(line).ok()?;
+    Some((named.id, if named.is_tree { Kind::Tree } else { Kind::Control }))
 }
 
 enum Checksum<'a> {

@@ -5,7 +5,7 @@
 //! the log takes nothing more until the file is opened and read again.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,9 +13,12 @@ use kith_vocab::event::Event;
 use kith_vocab::files::{AppendFile, FileSystem};
 use kith_vocab::header::SessionHeader;
 
+use crate::blob::Blobs;
+use crate::checkpoint::CheckpointPlace;
 use crate::damage::{Damage, Flaw};
-use crate::line::{Head, encode_batch};
-use crate::past::Past;
+use crate::line::{EncodedBatch, Head, LineHash, encode_batch};
+use crate::past::{Elders, Past};
+use crate::read::find_elders;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
@@ -45,6 +48,15 @@ pub enum LogError {
     Write { path: PathBuf, source: io::Error },
     #[error("cannot make session file `{}` durable", path.display())]
     Sync { path: PathBuf, source: io::Error },
+    /// The session is as it was.
+    #[error("cannot write blob `{}`", path.display())]
+    PutBlob { path: PathBuf, source: io::Error },
+    #[error("cannot read blob `{}`", path.display())]
+    ReadBlob { path: PathBuf, source: io::Error },
+    #[error("blob `{}` cannot be used: {detail}", path.display())]
+    BadBlob { path: PathBuf, detail: String },
+    #[error("session file `{}` is not damaged; it can be opened as it is", path.display())]
+    NotDamaged { path: PathBuf },
     /// After a failed sync nobody knows what the disk holds; only opening the file again tells.
     #[error("session file `{}` must be opened again after a failed write", path.display())]
     Poisoned { path: PathBuf },
@@ -58,6 +70,7 @@ impl LogError {
             LogError::Create { source, .. }
             | LogError::Repair { source, .. }
             | LogError::Write { source, .. }
+            | LogError::PutBlob { source, .. }
             | LogError::Sync { source, .. } => is_full(source),
             LogError::NotFound { .. }
             | LogError::Exists { .. }
@@ -66,34 +79,48 @@ impl LogError {
             | LogError::Damaged { .. }
             | LogError::Refused { .. }
             | LogError::RefusedHeader { .. }
+            | LogError::ReadBlob { .. }
+            | LogError::BadBlob { .. }
+            | LogError::NotDamaged { .. }
             | LogError::Poisoned { .. } => false,
         }
     }
 }
 
-/// Invariant: the first `len` bytes of the file are the header and the events that `past` holds.
+/// Invariant: the first `len` bytes of the file are the header and the events before
+/// `past.next_seq()`.
 pub struct SessionLog {
     files: Arc<dyn FileSystem>,
+    blobs: Blobs,
     path: PathBuf,
     header: SessionHeader,
     past: Past,
-    len: u64,
-    newline_missing: bool,
+    extent: Extent,
     /// Opened by the first append: a session that is only looked at costs no descriptor.
     file: Option<Box<dyn AppendFile>>,
     poisoned: bool,
 }
 
+/// How far the good part of a file reaches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    pub(crate) len: u64,
+    /// Where its last line begins.
+    pub(crate) line_start: u64,
+    /// The last line has all its bytes but no newline.
+    pub(crate) newline_missing: bool,
+}
+
 impl SessionLog {
     pub(crate) fn new(
         files: Arc<dyn FileSystem>,
+        blobs: Blobs,
         path: PathBuf,
         header: SessionHeader,
         past: Past,
-        len: u64,
-        newline_missing: bool,
+        extent: Extent,
     ) -> SessionLog {
-        SessionLog { files, path, header, past, len, newline_missing, file: None, poisoned: false }
+        SessionLog { files, blobs, path, header, past, extent, file: None, poisoned: false }
     }
 
     pub fn header(&self) -> &SessionHeader {
@@ -111,11 +138,18 @@ impl SessionLog {
 
     /// Bytes of the file that are known to be good.
     pub fn byte_len(&self) -> u64 {
-        self.len
+        self.extent.len
     }
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where the file can be read on from; `None` without an event, or after a failed write.
+    pub fn checkpoint_place(&self) -> Option<CheckpointPlace> {
+        let Extent { len, line_start, .. } = self.extent;
+        let head = self.head().filter(|_| !self.poisoned)?;
+        Some(CheckpointPlace { offset: len, line_start, head, past: self.past.to_bytes() })
     }
 
     /// Appends the events as one batch. When this returns `Ok`, they are on the disk.
@@ -124,26 +158,44 @@ impl SessionLog {
             return Err(LogError::Poisoned { path: self.path.clone() });
         }
         let Some(first) = events.first() else { return Ok(()) };
+        let elders = self.elders_of(events)?;
         let before = self.past.marks();
         let path = &self.path;
         let refused = |flaw| LogError::Refused { path: path.clone(), seq: first.seq, flaw };
-        self.past.admit_all(events).map_err(refused)?;
+        self.past.admit_all(events, &elders).map_err(refused)?;
         let encoded = encode_batch(events, before.last_hash()).map_err(refused);
-        let written = encoded.and_then(|(bytes, hash)| self.write(bytes).map(|()| hash));
-        match written {
+        match encoded.and_then(|batch| self.write(batch)) {
             Ok(hash) => {
                 self.past.set_last_hash(hash);
+                self.past.let_go(&mut |_, _| ());
                 Ok(())
             }
             Err(error) => {
-                self.past.forget(before, events);
+                self.past.forget(before, events.len());
                 Err(error)
             }
         }
     }
 
-    fn write(&mut self, mut bytes: Vec<u8>) -> Result<(), LogError> {
-        if self.newline_missing {
+    /// Looks up in the file what the past does not tell. Nearly always it does.
+    fn elders_of(&self, events: &[Event]) -> Result<Elders, LogError> {
+        let unsure = self.past.unsure_of(events);
+        if unsure.is_empty() {
+            return Ok(Elders::new());
+        }
+        let found = self.files.open_read(&self.path).and_then(|source| {
+            let good_part = Box::new(source.take(self.extent.len));
+            find_elders(good_part, &unsure)
+        });
+        found.map_err(|source| LogError::Read { path: self.path.clone(), source })
+    }
+
+    fn write(&mut self, batch: EncodedBatch) -> Result<LineHash, LogError> {
+        // A name must not stand in the log before what it names is on the disk.
+        self.blobs.put_texts(&batch.long_texts)?;
+        let EncodedBatch { mut bytes, hash, last_line_start, .. } = batch;
+        let Extent { len, newline_missing, .. } = self.extent;
+        if newline_missing {
             bytes.insert(0, b'\n');
         }
         let write_error = |source| write_error(&self.path, source);
@@ -158,19 +210,20 @@ impl SessionLog {
         };
         if let Some(source) = failure {
             // Half a batch must not stand before the next one.
-            self.poisoned = file.set_len(self.len).is_err();
+            self.poisoned = file.set_len(len).is_err();
             return Err(write_error(source));
         }
         if let Err(source) = file.sync_data() {
             self.poisoned = true;
             // The kernel may have dropped the bytes and still show them: whoever opens the file
             // next must not take them for durable. If the cut fails too, the file is read as it is.
-            file.set_len(self.len).ok();
+            file.set_len(len).ok();
             return Err(LogError::Sync { path: self.path.clone(), source });
         }
-        self.len += bytes.len() as u64;
-        self.newline_missing = false;
-        Ok(())
+        let line_start = len + u64::from(newline_missing) + last_line_start as u64;
+        let len = len + bytes.len() as u64;
+        self.extent = Extent { len, line_start, newline_missing: false };
+        Ok(hash)
     }
 
     /// Makes durable what a writer before us may have left in the memory of the kernel.
@@ -189,7 +242,7 @@ impl fmt::Debug for SessionLog {
         f.debug_struct("SessionLog")
             .field("path", &self.path)
             .field("head", &self.head())
-            .field("len", &self.len)
+            .field("len", &self.extent.len)
             .field("poisoned", &self.poisoned)
             .finish_non_exhaustive()
     }

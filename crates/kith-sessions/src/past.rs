@@ -2,60 +2,125 @@
 //!
 //! The reader and the writer ask the same questions here, so an event that would make a file
 //! unreadable is refused before it is written, under the name the reader would give it.
+//!
+//! An open session must cost little however long it is, so of the ids only the newest are kept.
+//! That is enough for nearly every event: ids come from a clock and rise, and a parent is the leaf
+//! or stands close by. An id above all that were let go is certainly new. For any other, which a
+//! clock that was set back or a branch to an old message may bring, the [`Elders`] are asked: the
+//! reader has them at hand, the writer looks them up in the file. So nothing is ever guessed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
 use kith_vocab::validate::validate;
+use serde::{Deserialize, Serialize};
 
 use crate::damage::{DamageCode, Flaw};
 use crate::line::{Head, LineHash};
 
-/// Invariant: holds exactly the events before `marks.next_seq`.
+/// Ids that are remembered between two batches.
+const RECENT_IDS_MAX: usize = 128;
+
+/// Invariant: `order` and `kinds` hold the same ids: the newest events before `marks.next_seq`.
 #[derive(Debug)]
 pub(crate) struct Past {
     marks: Marks,
-    // An open session of 100,000 events has this in memory: an id and a byte each, nothing more.
+    order: VecDeque<EventId>,
     kinds: HashMap<EventId, Kind>,
 }
 
+/// Events that a [`Past`] has let go.
+pub(crate) type Elders = HashMap<EventId, Kind>;
+
 /// Everything but the ids; copied to come back to it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Marks {
+    header: LineHash,
     next_seq: u64,
     last_hash: LineHash,
     has_instructions: bool,
     has_toolset: bool,
     has_asked_a_model: bool,
+    last_of_tree: Option<EventId>,
+    /// The greatest id that was let go.
+    elder_max: Option<EventId>,
 }
 
 impl Marks {
     pub(crate) fn last_hash(&self) -> LineHash {
         self.last_hash
     }
+
+    pub(crate) fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
     Tree,
     Control,
+}
+
+/// What can be said of an id.
+enum Standing {
+    Known(Kind),
+    New,
+    /// Only the elders know.
+    Unsure,
+}
+
+/// A past as a checkpoint keeps it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    marks: Marks,
+    recent: Vec<(EventId, Kind)>,
 }
 
 impl Past {
     pub(crate) fn after_header(hash: LineHash) -> Past {
         let marks = Marks {
+            header: hash,
             next_seq: 1,
             last_hash: hash,
             has_instructions: false,
             has_toolset: false,
             has_asked_a_model: false,
+            last_of_tree: None,
+            elder_max: None,
         };
-        Past { marks, kinds: HashMap::new() }
+        Past { marks, order: VecDeque::new(), kinds: HashMap::new() }
+    }
+
+    /// Reads what [`Past::to_bytes`] wrote; `None` if it is anything else.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Past> {
+        // What it is, is all that matters: a checkpoint that cannot be used is passed over.
+        let Kept { marks, recent } = serde_json::from_slice(bytes).ok()?;
+        if recent.len() > RECENT_IDS_MAX || marks.next_seq == 0 {
+            return None;
+        }
+        let order = recent.iter().map(|(id, _)| *id).collect();
+        Some(Past { marks, order, kinds: recent.into_iter().collect() })
+    }
+
+    /// To be called between two batches.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let kind = |id: &EventId| Some((*id, *self.kinds.get(id)?));
+        let recent = self.order.iter().filter_map(kind).collect();
+        // Numbers, ids and hashes are always JSON.
+        serde_json::to_vec(&Kept { marks: self.marks, recent }).unwrap_or_default()
     }
 
     pub(crate) fn marks(&self) -> Marks {
         self.marks
+    }
+
+    pub(crate) fn header_hash(&self) -> LineHash {
+        self.marks.header
     }
 
     pub(crate) fn next_seq(&self) -> u64 {
@@ -71,9 +136,16 @@ impl Past {
         (seq > 0).then_some(Head { seq, hash: self.marks.last_hash })
     }
 
+    /// The ids in these events about which only the elders know.
+    pub(crate) fn unsure_of(&self, events: &[Event]) -> Vec<EventId> {
+        let named = events.iter().flat_map(|event| [Some(event.id), event.parent_id]);
+        let is_unsure = |id: &EventId| matches!(self.standing(*id), Standing::Unsure);
+        named.flatten().filter(is_unsure).collect()
+    }
+
     /// Takes the event in if it may follow; its line's hash is told by [`Past::set_last_hash`].
-    pub(crate) fn admit(&mut self, event: &Event) -> Result<(), Flaw> {
-        self.judge(event)?;
+    pub(crate) fn admit(&mut self, event: &Event, elders: &Elders) -> Result<(), Flaw> {
+        self.judge(event, elders)?;
         match &event.body {
             Body::InstructionSnapshot(_) => self.marks.has_instructions = true,
             Body::ToolsetSnapshot(_) => self.marks.has_toolset = true,
@@ -81,17 +153,21 @@ impl Past {
             _ => (),
         }
         let kind = if event.is_tree() { Kind::Tree } else { Kind::Control };
+        if kind == Kind::Tree {
+            self.marks.last_of_tree = Some(event.id);
+        }
+        self.order.push_back(event.id);
         self.kinds.insert(event.id, kind);
         self.marks.next_seq += 1;
         Ok(())
     }
 
     /// Takes all events in, or none.
-    pub(crate) fn admit_all(&mut self, events: &[Event]) -> Result<(), Flaw> {
+    pub(crate) fn admit_all(&mut self, events: &[Event], elders: &Elders) -> Result<(), Flaw> {
         let before = self.marks;
         for (n_admitted, event) in events.iter().enumerate() {
-            if let Err(flaw) = self.admit(event) {
-                self.forget(before, events.get(..n_admitted).unwrap_or_default());
+            if let Err(flaw) = self.admit(event, elders) {
+                self.forget(before, n_admitted);
                 return Err(flaw);
             }
         }
@@ -102,25 +178,62 @@ impl Past {
         self.marks.last_hash = hash;
     }
 
-    /// Goes back to `marks`, which were taken before `events` were admitted.
-    pub(crate) fn forget(&mut self, marks: Marks, events: &[Event]) {
-        for event in events {
-            self.kinds.remove(&event.id);
+    /// Goes back to `marks`, which were taken before the newest `n_events` were admitted.
+    pub(crate) fn forget(&mut self, marks: Marks, n_events: usize) {
+        for _ in 0..n_events {
+            let Some(id) = self.order.pop_back() else { break };
+            self.kinds.remove(&id);
         }
         self.marks = marks;
     }
 
-    fn judge(&self, event: &Event) -> Result<(), Flaw> {
+    /// Lets old ids go: a batch is complete, so nobody will go back before it.
+    pub(crate) fn let_go(&mut self, each: &mut dyn FnMut(EventId, Kind)) {
+        if self.order.len() <= RECENT_IDS_MAX {
+            return;
+        }
+        let n_too_many = self.order.len() - RECENT_IDS_MAX;
+        for id in self.order.drain(..n_too_many) {
+            self.marks.elder_max = self.marks.elder_max.max(Some(id));
+            if let Some(kind) = self.kinds.remove(&id) {
+                each(id, kind);
+            }
+        }
+        // A large batch leaves large tables behind.
+        self.order.shrink_to(2 * RECENT_IDS_MAX);
+        self.kinds.shrink_to(2 * RECENT_IDS_MAX);
+    }
+
+    fn standing(&self, id: EventId) -> Standing {
+        if self.marks.last_of_tree == Some(id) {
+            return Standing::Known(Kind::Tree);
+        }
+        match self.kinds.get(&id) {
+            Some(&kind) => Standing::Known(kind),
+            None if self.marks.elder_max.is_none_or(|elder| id > elder) => Standing::New,
+            None => Standing::Unsure,
+        }
+    }
+
+    fn kind_of(&self, id: EventId, elders: &Elders) -> Option<Kind> {
+        match self.standing(id) {
+            Standing::Known(kind) => Some(kind),
+            Standing::New => None,
+            Standing::Unsure => elders.get(&id).copied(),
+        }
+    }
+
+    fn judge(&self, event: &Event, elders: &Elders) -> Result<(), Flaw> {
         let Marks { next_seq, has_instructions, has_toolset, has_asked_a_model, .. } = self.marks;
         if event.seq != next_seq {
             let detail = format!("its `seq` is {} where {next_seq} follows", event.seq);
             return Err(Flaw::wrong(DamageCode::NonMonotonicSeq, detail));
         }
-        if self.kinds.contains_key(&event.id) {
+        if self.kind_of(event.id, elders).is_some() {
             let detail = format!("the id `{}` stands in an earlier event", event.id);
             return Err(Flaw::wrong(DamageCode::DuplicateEventId, detail));
         }
-        self.judge_parent(event)?;
+        self.judge_parent(event, elders)?;
         let invalid = |detail: String| Flaw::wrong(DamageCode::InvalidEvent, detail);
         validate(event).map_err(invalid)?;
         let is_second = match &event.body {
@@ -138,13 +251,13 @@ impl Past {
         Ok(())
     }
 
-    fn judge_parent(&self, event: &Event) -> Result<(), Flaw> {
+    fn judge_parent(&self, event: &Event, elders: &Elders) -> Result<(), Flaw> {
         let Some(parent) = event.parent_id else { return Ok(()) };
         if !event.is_tree() {
             let detail = "`parentId` on a control event";
             return Err(Flaw::wrong(DamageCode::InvalidEvent, detail));
         }
-        let problem = match self.kinds.get(&parent) {
+        let problem = match self.kind_of(parent, elders) {
             Some(Kind::Tree) => return Ok(()),
             Some(Kind::Control) => "is not part of the conversation",
             None => "is no earlier event",
@@ -152,3 +265,6 @@ impl Past {
         Err(Flaw::wrong(DamageCode::InvalidParent, format!("its parent `{parent}` {problem}")))
     }
 }
+
+#[cfg(test)]
+mod tests;

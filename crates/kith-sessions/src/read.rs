@@ -6,16 +6,22 @@
 //! did not happen. A crash can only spoil the last batch, so bad bytes are torn exactly if nothing
 //! behind them was written later, and if the desk has not seen what they held.
 
+use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read};
+use std::slice;
 
 use kith_vocab::event::{BatchPlace, Event};
 use kith_vocab::header::SessionHeader;
+use kith_vocab::ids::EventId;
 
-use crate::damage::{Damage, DamageCode, Flaw};
+use crate::blob::no_blobs;
+use crate::checkpoint::CheckpointPlace;
+use crate::damage::{BadLine, Damage, DamageCode, Flaw};
 use crate::line::{
-    BATCH_BYTES_MAX, BATCH_EVENTS_MAX, Decoder, Head, LINE_BYTES_MAX, LineHash, place_of,
+    BATCH_BYTES_MAX, BATCH_EVENTS_MAX, Decoder, Head, LINE_BYTES_MAX, LineHash, id_of, place_of,
 };
-use crate::past::{Marks, Past};
+use crate::past::{Elders, Marks, Past};
+use crate::texts::BlobRef;
 
 const CHUNK_BYTES: usize = 256 * 1024;
 
@@ -53,40 +59,54 @@ pub enum ReadError {
 /// Reads a file to its end, or to its first damage.
 ///
 /// `each` gets the events of complete, valid batches, in order. `head` is what the desk knows to
-/// have been acknowledged.
+/// have been acknowledged. Blobs are not at hand: a line that names one is `bad_blob` here, and
+/// [`crate::store::SessionStore::read`] reads it.
 pub fn read_events(
     source: Box<dyn Read + Send>,
     head: Option<&Head>,
     each: &mut dyn FnMut(Event),
 ) -> Result<Reading, ReadError> {
-    scan(source, head, each).map(|(reading, _)| reading)
+    scan(source, head, &mut no_blobs, each).map(|scanned| scanned.reading)
 }
 
-/// Like [`read_events`], and keeps what is needed to append to the good part.
+/// What was found, and what is needed to append to the good part of it.
+pub(crate) struct Scanned {
+    pub(crate) reading: Reading,
+    pub(crate) past: Past,
+    /// Where the last good line begins.
+    pub(crate) line_start: u64,
+}
+
+/// Gives the text of a blob that a line names.
+pub(crate) type TextOf<'a> = &'a mut dyn FnMut(&BlobRef) -> Result<String, BadLine>;
+
+/// Like [`read_events`], with the texts that stand in blobs.
 pub(crate) fn scan(
     source: Box<dyn Read + Send>,
     head: Option<&Head>,
+    text_of: TextOf<'_>,
     each: &mut dyn FnMut(Event),
-) -> Result<(Reading, Past), ReadError> {
-    let mut lines = Lines { source: BufReader::with_capacity(CHUNK_BYTES, source), offset: 0 };
+) -> Result<Scanned, ReadError> {
+    let mut lines = Lines::new(source, 0);
     let mut line = Vec::new();
-    let mut decoder = Decoder::default();
     let ending = lines.next(&mut line)?;
-    let header =
-        first_line(&mut decoder, &line, ending).map_err(|flaw| ReadError::Damaged(flaw.at(1)))?;
-    let past = Past::after_header(LineHash::of(&line));
+    let (header, hash) =
+        first_line(&line, ending).map_err(|flaw| ReadError::Damaged(flaw.at(1)))?;
     let good = Good {
         len: lines.offset,
+        line_start: 0,
         n_events: 0,
-        marks: past.marks(),
+        marks: Past::after_header(hash).marks(),
         newline_missing: ending == Some(Ending::EndOfFile),
     };
     let mut reader = Reader {
         lines,
-        decoder,
+        decoder: Decoder::default(),
         head,
+        text_of,
         each,
-        past,
+        past: Past::after_header(hash),
+        elders: Some(Elders::new()),
         batch: OpenBatch::default(),
         good,
         line_number: 1,
@@ -95,24 +115,106 @@ pub(crate) fn scan(
     Ok(reader.conclude(header, end))
 }
 
-fn first_line(
-    decoder: &mut Decoder,
-    line: &[u8],
-    ending: Option<Ending>,
-) -> Result<SessionHeader, Flaw> {
+/// Reads on from a checkpoint. `source` begins at the last line before the place.
+///
+/// `None` if the file is not the one that the place was noted in, or if it can be told only from
+/// the beginning whether what follows is good.
+pub(crate) fn scan_from(
+    source: Box<dyn Read + Send>,
+    (header, header_hash): (SessionHeader, LineHash),
+    place: &CheckpointPlace,
+    head: Option<&Head>,
+    text_of: TextOf<'_>,
+    each: &mut dyn FnMut(Event),
+) -> Result<Option<Scanned>, ReadError> {
+    let Some(past) = place.past().filter(|past| past.header_hash() == header_hash) else {
+        return Ok(None);
+    };
+    let mut lines = Lines::new(source, place.line_start);
+    let mut line = Vec::new();
+    let ending = lines.next(&mut line)?;
+    let is_there = matches!(ending, Some(Ending::Newline | Ending::EndOfFile))
+        && LineHash::of(&line) == place.head.hash
+        // The newline that the last line lacked may have been put there since.
+        && (lines.offset == place.offset || lines.offset == place.offset + 1);
+    let is_acknowledged = head.is_none_or(|it| it.seq != place.head.seq || *it == place.head);
+    let Some(line_number) = usize::try_from(place.head.seq).ok().and_then(|it| it.checked_add(1))
+    else {
+        return Ok(None);
+    };
+    if !is_there || !is_acknowledged {
+        return Ok(None);
+    }
+    let good = Good {
+        len: lines.offset,
+        line_start: place.line_start,
+        n_events: 0,
+        marks: past.marks(),
+        newline_missing: ending == Some(Ending::EndOfFile),
+    };
+    let mut reader = Reader {
+        lines,
+        decoder: Decoder::default(),
+        head,
+        text_of,
+        each,
+        past,
+        elders: None,
+        batch: OpenBatch::default(),
+        good,
+        line_number,
+    };
+    match reader.read_batches(&mut line)? {
+        End::Unsure => Ok(None),
+        end => Ok(Some(reader.conclude(header, end))),
+    }
+}
+
+/// Reads nothing but the header, and gives the hash of its line.
+pub(crate) fn read_header(
+    source: Box<dyn Read + Send>,
+) -> Result<(SessionHeader, LineHash), ReadError> {
+    let mut line = Vec::new();
+    let ending = Lines::new(source, 0).next(&mut line)?;
+    first_line(&line, ending).map_err(|flaw| ReadError::Damaged(flaw.at(1)))
+}
+
+fn first_line(line: &[u8], ending: Option<Ending>) -> Result<(SessionHeader, LineHash), Flaw> {
     match ending {
         None => Err(Flaw::partial(DamageCode::MissingHeader, "the file is empty")),
         Some(Ending::TooLong) => Err(too_long()),
-        Some(Ending::Newline | Ending::EndOfFile) => decoder.header(line),
+        Some(Ending::Newline | Ending::EndOfFile) => {
+            Ok((Decoder::default().header(line)?, LineHash::of(line)))
+        }
     }
+}
+
+/// Looks for these events in a file that is known to be good.
+pub(crate) fn find_elders(source: Box<dyn Read + Send>, ids: &[EventId]) -> io::Result<Elders> {
+    let wanted: HashSet<EventId> = ids.iter().copied().collect();
+    let mut elders = Elders::new();
+    let mut lines = Lines::new(source, 0);
+    let mut line = Vec::new();
+    while lines.next(&mut line)?.is_some() {
+        // The header has no id.
+        if let Some((id, kind)) = id_of(&line)
+            && wanted.contains(&id)
+        {
+            elders.insert(id, kind);
+        }
+    }
+    Ok(elders)
 }
 
 struct Reader<'a> {
     lines: Lines,
     decoder: Decoder,
     head: Option<&'a Head>,
+    text_of: TextOf<'a>,
     each: &'a mut dyn FnMut(Event),
     past: Past,
+    /// What `past` has let go; `None` if reading did not start at the beginning.
+    elders: Option<Elders>,
     batch: OpenBatch,
     good: Good,
     line_number: usize,
@@ -121,6 +223,8 @@ struct Reader<'a> {
 /// Where the last complete batch ended.
 struct Good {
     len: u64,
+    /// Of its last line.
+    line_start: u64,
     n_events: u64,
     marks: Marks,
     newline_missing: bool,
@@ -141,6 +245,8 @@ enum End {
     /// No line, and nothing later behind it.
     Torn(Damage),
     Damaged(Damage),
+    /// An event that only what stands before a checkpoint can judge.
+    Unsure,
 }
 
 impl Reader<'_> {
@@ -149,8 +255,12 @@ impl Reader<'_> {
             self.line_number += 1;
             match self.take(line, ending) {
                 Ok(()) => (),
-                Err(flaw) if flaw.whole => return Ok(End::Damaged(flaw.at(self.line_number))),
-                Err(flaw) => {
+                Err(BadLine::Io(error)) => return Err(error),
+                Err(BadLine::Unsure) => return Ok(End::Unsure),
+                Err(BadLine::Flaw(flaw)) if flaw.whole => {
+                    return Ok(End::Damaged(flaw.at(self.line_number)));
+                }
+                Err(BadLine::Flaw(flaw)) => {
                     let first_bad = flaw.at(self.line_number);
                     return self.look_behind(first_bad, line);
                 }
@@ -159,20 +269,26 @@ impl Reader<'_> {
         Ok(End::File)
     }
 
-    fn take(&mut self, line: &[u8], ending: Ending) -> Result<(), Flaw> {
+    fn take(&mut self, line: &[u8], ending: Ending) -> Result<(), BadLine> {
         if ending == Ending::TooLong {
-            return Err(too_long());
+            return Err(too_long().into());
         }
-        let read = self.decoder.event(line, self.past.last_hash())?;
-        self.batch.expect(read.batch, line.len())?;
-        self.past.admit(&read.event)?;
+        let read = self.decoder.whole_event(line, self.past.last_hash(), self.text_of)?;
+        self.batch.expect(read.batch, line.len() as u64 + read.blob_bytes)?;
+        match &self.elders {
+            Some(elders) => self.past.admit(&read.event, elders)?,
+            None if self.past.unsure_of(slice::from_ref(&read.event)).is_empty() => {
+                self.past.admit(&read.event, &Elders::new())?;
+            }
+            None => return Err(BadLine::Unsure),
+        }
         let hash = LineHash::of(line);
         if let Some(head) = self.head
             && head.seq == read.event.seq
             && head.hash != hash
         {
             let detail = format!("its hash is {hash}, the desk recorded {}", head.hash);
-            return Err(Flaw::wrong(DamageCode::BrokenChain, detail));
+            return Err(Flaw::wrong(DamageCode::BrokenChain, detail).into());
         }
         self.past.set_last_hash(hash);
         self.batch.events.push(read.event);
@@ -188,7 +304,13 @@ impl Reader<'_> {
             (self.each)(event);
         }
         self.batch.bytes = 0;
+        self.past.let_go(&mut |id, kind| {
+            if let Some(elders) = &mut self.elders {
+                elders.insert(id, kind);
+            }
+        });
         self.good.len = self.lines.offset;
+        self.good.line_start = self.lines.line_start;
         self.good.marks = self.past.marks();
         self.good.newline_missing = ending == Ending::EndOfFile;
     }
@@ -222,15 +344,17 @@ impl Reader<'_> {
         Ok(End::Torn(first_bad))
     }
 
-    fn conclude(mut self, header: SessionHeader, end: End) -> (Reading, Past) {
+    fn conclude(mut self, header: SessionHeader, end: End) -> Scanned {
         let torn_bytes = self.lines.offset - self.good.len;
-        self.past.forget(self.good.marks, &self.batch.events);
+        // A flaw may be found after the event was let in: go by what is counted, not by the batch.
+        let n_open = self.past.next_seq() - self.good.marks.next_seq();
+        self.past.forget(self.good.marks, usize::try_from(n_open).unwrap_or(usize::MAX));
         let head = self.past.head();
         let tail = match (end, self.lost(head)) {
             (End::Damaged(damage), _) => Tail::Damaged(damage),
             (End::File, None) if torn_bytes == 0 => Tail::Clean,
-            (End::File | End::Torn(_), None) => Tail::Torn { bytes: torn_bytes },
-            (End::File, Some(detail)) => {
+            (End::File | End::Torn(_) | End::Unsure, None) => Tail::Torn { bytes: torn_bytes },
+            (End::File | End::Unsure, Some(detail)) => {
                 let line = self.line_number - self.batch.events.len() + 1;
                 Tail::Damaged(Damage { line, code: DamageCode::LostTail, detail })
             }
@@ -247,7 +371,7 @@ impl Reader<'_> {
             newline_missing: self.good.newline_missing,
             tail,
         };
-        (reading, self.past)
+        Scanned { reading, past: self.past, line_start: self.good.line_start }
     }
 
     /// Says which acknowledged events are not among the readable ones.
@@ -261,7 +385,7 @@ impl Reader<'_> {
 }
 
 impl OpenBatch {
-    fn expect(&mut self, place: BatchPlace, line_len: usize) -> Result<(), Flaw> {
+    fn expect(&mut self, place: BatchPlace, n_bytes: u64) -> Result<(), Flaw> {
         let BatchPlace(i, n) = place;
         let broken = |detail: String| Err(Flaw::wrong(DamageCode::BrokenBatch, detail));
         let next = self.events.len() as u64 + 1;
@@ -271,7 +395,7 @@ impl OpenBatch {
         if u64::from(i) != next || n != self.n || i > n {
             return broken(format!("it is [{i},{n}] where [{next},{}] follows", self.n));
         }
-        self.bytes += line_len as u64;
+        self.bytes += n_bytes;
         if n > BATCH_EVENTS_MAX || self.bytes > BATCH_BYTES_MAX {
             return broken(format!(
                 "a batch holds at most {BATCH_EVENTS_MAX} events and {BATCH_BYTES_MAX} bytes"
@@ -284,8 +408,10 @@ impl OpenBatch {
 /// Lines of a file, read in chunks.
 struct Lines {
     source: BufReader<Box<dyn Read + Send>>,
-    /// Bytes read so far.
+    /// Where the next line begins.
     offset: u64,
+    /// Where the last line began.
+    line_start: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -297,9 +423,15 @@ enum Ending {
 }
 
 impl Lines {
+    fn new(source: Box<dyn Read + Send>, offset: u64) -> Lines {
+        let source = BufReader::with_capacity(CHUNK_BYTES, source);
+        Lines { source, offset, line_start: offset }
+    }
+
     /// Fills `line` with the next line, without its newline.
     fn next(&mut self, line: &mut Vec<u8>) -> io::Result<Option<Ending>> {
         line.clear();
+        self.line_start = self.offset;
         let limit = LINE_BYTES_MAX as u64 + 1;
         let n_bytes = (&mut self.source).take(limit).read_until(b'\n', line)?;
         self.offset += n_bytes as u64;

@@ -10,6 +10,7 @@ use kith_vocab::ids::{EventId, SessionId};
 use uuid::Uuid;
 
 use crate::line::{LineHash, encode_batch, encode_header};
+use crate::texts::INLINE_TEXT_BYTES_MAX;
 
 pub(crate) const NOW: u64 = 1_763_251_200_000;
 
@@ -66,6 +67,11 @@ pub(crate) fn user(seq: u64, parent: Option<u64>, text: &str) -> Event {
     event(seq, parent, &body)
 }
 
+/// A text that does not fit into a line, of one letter that tells it from others.
+pub(crate) fn long(letter: char) -> String {
+    letter.to_string().repeat(INLINE_TEXT_BYTES_MAX + 1)
+}
+
 /// Four batches of 1, 3, 1 and 2 events.
 pub(crate) fn small_session() -> Vec<Vec<Event>> {
     vec![
@@ -81,10 +87,10 @@ pub(crate) fn file_of(batches: &[Vec<Event>]) -> (Vec<u8>, Vec<usize>) {
     let (mut bytes, mut hash) = encode_header(&header(1)).unwrap();
     let mut ends = vec![bytes.len()];
     for batch in batches {
-        let (lines, last) = encode_batch(batch, hash).unwrap();
-        bytes.extend_from_slice(&lines);
+        let encoded = encode_batch(batch, hash).unwrap();
+        bytes.extend_from_slice(&encoded.bytes);
         ends.push(bytes.len());
-        hash = last;
+        hash = encoded.hash;
     }
     (bytes, ends)
 }

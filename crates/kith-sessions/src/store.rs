@@ -4,28 +4,36 @@
 //! opened by reading it; a torn tail is copied to a file of its own before it is cut off, because
 //! nothing a person may want back is ever destroyed.
 
+mod draft;
+mod repair;
+mod torn;
+
 use std::fmt;
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use kith_vocab::clock::Clock;
 use kith_vocab::event::control::LogRepaired;
 use kith_vocab::event::{Body, Event};
-use kith_vocab::files::{AppendFile, FileSystem};
+use kith_vocab::files::FileSystem;
 use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::{EventId, SessionId};
 
+use crate::blob::Blobs;
+use crate::checkpoint::CheckpointPlace;
 use crate::damage::{Damage, DamageCode};
-use crate::line::{Head, encode_batch, encode_header};
-use crate::log::{LogError, SessionLog};
-use crate::past::Past;
-use crate::read::{ReadError, Reading, Tail, scan};
+use crate::line::Head;
+use crate::log::{Extent, LogError, SessionLog};
+use crate::read::{ReadError, Reading, Scanned, Tail, read_header, scan, scan_from};
+
+use draft::Draft;
+
+pub use repair::Repaired;
 
 const SESSION_SUFFIX: &str = ".jsonl";
-/// So many torn tails may carry one time before opening gives up.
-const TORN_NAMES_MAX: u32 = 100;
-const COPY_CHUNK_BYTES: u64 = 256 * 1024;
 /// Who causes what the log says about itself.
 const OWN_CLIENT_ID: &str = "kith";
 
@@ -33,12 +41,22 @@ const OWN_CLIENT_ID: &str = "kith";
 pub struct SessionStore {
     files: Arc<dyn FileSystem>,
     sessions: PathBuf,
+    blobs: Blobs,
+}
+
+/// By what a file is known to be the one that was read before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileStamp {
+    pub bytes: u64,
+    /// Nanoseconds since 1970; 0 for files that are not on a real disk.
+    pub modified_ns: u64,
 }
 
 impl SessionStore {
     /// `dir` is the `.kith` folder of a house; it is made by the first session.
     pub fn new(files: Arc<dyn FileSystem>, dir: &Path) -> SessionStore {
-        SessionStore { files, sessions: dir.join("sessions") }
+        let blobs = Blobs::new(Arc::clone(&files), dir.join("blobs"));
+        SessionStore { files, sessions: dir.join("sessions"), blobs }
     }
 
     pub fn path(&self, id: SessionId) -> PathBuf {
@@ -47,23 +65,9 @@ impl SessionStore {
 
     /// Makes the session with its first events. It exists whole or not at all.
     pub fn create(&self, header: &SessionHeader, events: &[Event]) -> Result<SessionLog, LogError> {
-        let path = self.path(header.session_id);
-        if self.exists(header.session_id)? {
-            return Err(LogError::Exists { path });
-        }
-        let refused = |flaw| LogError::RefusedHeader { path: path.clone(), flaw };
-        let (mut bytes, header_hash) = encode_header(header).map_err(refused)?;
-        let mut past = Past::after_header(header_hash);
-        let refused = |flaw| LogError::Refused { path: path.clone(), seq: 1, flaw };
-        past.admit_all(events).map_err(refused)?;
-        let (batch, hash) = encode_batch(events, header_hash).map_err(refused)?;
-        past.set_last_hash(hash);
-        bytes.extend_from_slice(&batch);
-
-        self.put_whole(&path, &bytes)
-            .map_err(|source| LogError::Create { path: path.clone(), source })?;
-        let files = Arc::clone(&self.files);
-        Ok(SessionLog::new(files, path, header.clone(), past, bytes.len() as u64, false))
+        let mut draft = Draft::begin(self, header)?;
+        draft.add(events)?;
+        draft.finish()
     }
 
     /// Opens the session for writing, and gives every event of it to `each`.
@@ -78,41 +82,43 @@ impl SessionStore {
         clock: &dyn Clock,
         each: &mut dyn FnMut(&Event),
     ) -> Result<SessionLog, LogError> {
+        let scanned = self.scan(id, head, &mut |event| each(&event))?;
+        self.take_up(id, scanned, head, clock, each)
+    }
+
+    /// Like [`SessionStore::open`], but gives only the events behind a place to `each`, and looks
+    /// at nothing before it but the header and one line.
+    ///
+    /// `None` if the place does not fit the file, or if what follows can be judged only by what
+    /// precedes it: then what `each` got is to be forgotten, and the session opened from its start.
+    pub fn open_from(
+        &self,
+        id: SessionId,
+        head: Option<&Head>,
+        place: &CheckpointPlace,
+        clock: &dyn Clock,
+        each: &mut dyn FnMut(&Event),
+    ) -> Result<Option<SessionLog>, LogError> {
         let path = self.path(id);
-        let (reading, past) = self.scan(id, head, &mut |event| each(&event))?;
-        let torn_bytes = match reading.tail {
-            Tail::Damaged(damage) => return Err(LogError::Damaged { path, damage }),
-            Tail::Torn { bytes } => Some(bytes),
-            Tail::Clean => None,
+        let failed = |error| read_error(&path, error);
+        let source = self.files.open_read(&path).map_err(|error| failed(error.into()))?;
+        let header = match read_header(source) {
+            Ok(header) if header.0.session_id == id => header,
+            // What is wrong with it is told by reading it from the start.
+            Ok(_) | Err(ReadError::Damaged(_)) => return Ok(None),
+            Err(error) => return Err(failed(error)),
         };
-        let now = clock.now();
-        let torn_file = match torn_bytes {
-            Some(_) => Some(self.set_aside(&path, reading.good_len, now)?),
-            None => None,
-        };
-        let files = Arc::clone(&self.files);
-        let Reading { header, good_len, newline_missing, .. } = reading;
-        let mut log = SessionLog::new(files, path, header, past, good_len, newline_missing);
-        // What was read may never have been synced, and from here on it counts. What the desk
-        // knows was.
-        if log.head().as_ref() != head {
-            log.sync()?;
+        let source = self
+            .files
+            .open_read_at(&path, place.line_start)
+            .map_err(|error| failed(error.into()))?;
+        let mut text_of = |named: &_| self.blobs.text(named);
+        let scanned =
+            scan_from(source, header, place, head, &mut text_of, &mut |event| each(&event));
+        match scanned.map_err(failed)? {
+            Some(scanned) => self.take_up(id, scanned, head, clock, each).map(Some),
+            None => Ok(None),
         }
-        if let (Some(torn_bytes), Some(torn_file)) = (torn_bytes, torn_file) {
-            let repaired = Event {
-                seq: log.next_seq(),
-                id: EventId::from_uuid(clock.new_id()),
-                ts: now,
-                client_id: OWN_CLIENT_ID.to_owned(),
-                ingress_key: None,
-                parent_id: None,
-                source_tag: None,
-                body: Body::LogRepaired(LogRepaired { torn_bytes, torn_file }),
-            };
-            log.append(std::slice::from_ref(&repaired))?;
-            each(&repaired);
-        }
-        Ok(log)
     }
 
     /// Reads the session and writes nothing. What of it is good is given to `each`; what is not is
@@ -123,7 +129,7 @@ impl SessionStore {
         head: Option<&Head>,
         each: &mut dyn FnMut(Event),
     ) -> Result<Reading, LogError> {
-        self.scan(id, head, each).map(|(reading, _)| reading)
+        self.scan(id, head, each).map(|scanned| scanned.reading)
     }
 
     pub fn exists(&self, id: SessionId) -> Result<bool, LogError> {
@@ -151,107 +157,94 @@ impl SessionStore {
         Ok(ids)
     }
 
+    /// Looks at the file from outside, to see whether it is as it was.
+    pub fn stat(&self, id: SessionId) -> Result<FileStamp, LogError> {
+        let path = self.path(id);
+        if let Ok(metadata) = fs::metadata(&path) {
+            let modified =
+                metadata.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+            let modified_ns = modified.and_then(|it| u64::try_from(it.as_nanos()).ok());
+            return Ok(FileStamp {
+                bytes: metadata.len(),
+                modified_ns: modified_ns.unwrap_or_default(),
+            });
+        }
+        // Files in memory know no time, and say what is wrong with a file on the disk.
+        match self.files.len(&path) {
+            Ok(bytes) => Ok(FileStamp { bytes, modified_ns: 0 }),
+            Err(error) => Err(read_error(&path, error.into())),
+        }
+    }
+
+    /// Keeps the bytes under the name of their hash, which is returned. When this returns `Ok`, they
+    /// are on the disk.
+    pub fn put_blob(&self, bytes: &[u8]) -> Result<String, LogError> {
+        self.blobs.put(bytes)
+    }
+
+    /// The bytes of a blob, which have its hash.
+    pub fn read_blob(&self, sha256: &str) -> Result<Vec<u8>, LogError> {
+        self.blobs.read(sha256)
+    }
+
     fn scan(
         &self,
         id: SessionId,
         head: Option<&Head>,
         each: &mut dyn FnMut(Event),
-    ) -> Result<(Reading, Past), LogError> {
+    ) -> Result<Scanned, LogError> {
         let path = self.path(id);
-        let read_error = |source: io::Error| match source.kind() {
-            io::ErrorKind::NotFound => LogError::NotFound { path: path.clone() },
-            _ => LogError::Read { path: path.clone(), source },
-        };
-        let source = self.files.open_read(&path).map_err(read_error)?;
-        let (reading, past) = scan(source, head, each).map_err(|error| match error {
-            ReadError::Io(source) => read_error(source),
-            ReadError::Damaged(damage) => LogError::Damaged { path: path.clone(), damage },
-        })?;
-        if reading.header.session_id != id {
+        let failed = |error| read_error(&path, error);
+        let source = self.files.open_read(&path).map_err(|error| failed(error.into()))?;
+        let mut text_of = |named: &_| self.blobs.text(named);
+        let scanned = scan(source, head, &mut text_of, each).map_err(failed)?;
+        let header = &scanned.reading.header;
+        if header.session_id != id {
             let code = DamageCode::InvalidHeader;
-            let detail = format!("it is the header of session `{}`", reading.header.session_id);
+            let detail = format!("it is the header of session `{}`", header.session_id);
             let damage = Damage { line: 1, code, detail };
             return Err(LogError::Damaged { path, damage });
         }
-        Ok((reading, past))
+        Ok(scanned)
     }
 
-    /// Puts a file in its place with all its bytes, durably, or leaves no file there.
-    fn put_whole(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(".tmp-new");
-        let beside = PathBuf::from(beside);
-        self.files.create_dir_all(&self.sessions)?;
-        let written = self.write_beside(&beside, bytes).and_then(|()| {
-            self.files.rename(&beside, path)?;
-            // Never acknowledged, so it may go: whoever tries again must find the place free.
-            self.files.sync_dir(&self.sessions).inspect_err(|_| self.discard(path))
-        });
-        written.inspect_err(|_| self.discard(&beside))
-    }
-
-    fn write_beside(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut file = match self.files.create_new(path) {
-            // A crash left it when this session was made before; nobody was told of it.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                self.files.remove(path)?;
-                self.files.create_new(path)?
-            }
-            made => made?,
+    /// Makes a session that was read ready to be written to.
+    fn take_up(
+        &self,
+        id: SessionId,
+        scanned: Scanned,
+        head: Option<&Head>,
+        clock: &dyn Clock,
+        each: &mut dyn FnMut(&Event),
+    ) -> Result<SessionLog, LogError> {
+        let path = self.path(id);
+        let Scanned { reading, past, line_start } = scanned;
+        let Reading { header, good_len, newline_missing, .. } = reading;
+        let torn_bytes = match reading.tail {
+            Tail::Damaged(damage) => return Err(LogError::Damaged { path, damage }),
+            Tail::Torn { bytes } => Some(bytes),
+            Tail::Clean => None,
         };
-        write_all(&mut *file, bytes)?;
-        file.sync_data()
-    }
-
-    /// Copies what follows `good_len` to a file of its own, then cuts it off.
-    fn set_aside(&self, path: &Path, good_len: u64, now: u64) -> Result<String, LogError> {
-        let repair_error = |source| LogError::Repair { path: path.to_owned(), source };
-        let (torn_path, mut torn) = self.new_torn_file(path, now).map_err(repair_error)?;
-        let copied = self
-            .copy_tail(path, good_len, &mut *torn)
-            .and_then(|()| self.files.sync_dir(&self.sessions))
-            .inspect_err(|_| self.discard(&torn_path));
-        copied.map_err(repair_error)?;
-        let cut = || {
-            let mut file = self.files.open_append(path)?;
-            file.set_len(good_len)?;
-            file.sync_data()
+        let now = clock.now();
+        let torn_file = match torn_bytes {
+            Some(_) => Some(self.set_aside(&path, good_len, now)?),
+            None => None,
         };
-        cut().map_err(repair_error)?;
-        let name = torn_path.file_name().unwrap_or_default();
-        Ok(name.to_string_lossy().into_owned())
-    }
-
-    fn new_torn_file(&self, path: &Path, now: u64) -> io::Result<(PathBuf, Box<dyn AppendFile>)> {
-        let mut failure = io::Error::from(io::ErrorKind::AlreadyExists);
-        for n in 1..=TORN_NAMES_MAX {
-            let mut name = path.as_os_str().to_owned();
-            name.push(format!(".torn-{now}"));
-            if n > 1 {
-                name.push(format!("-{n}"));
-            }
-            match self.files.create_new(Path::new(&name)) {
-                Ok(file) => return Ok((PathBuf::from(name), file)),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => failure = error,
-                Err(error) => return Err(error),
-            }
+        let extent = Extent { len: good_len, line_start, newline_missing };
+        let (files, blobs) = (Arc::clone(&self.files), self.blobs.clone());
+        let mut log = SessionLog::new(files, blobs, path, header, past, extent);
+        // What was read may never have been synced, and from here on it counts. What the desk
+        // knows was.
+        if log.head().as_ref() != head {
+            log.sync()?;
         }
-        Err(failure)
-    }
-
-    fn copy_tail(&self, path: &Path, from: u64, torn: &mut dyn AppendFile) -> io::Result<()> {
-        let mut source = self.files.open_read(path)?;
-        io::copy(&mut (&mut source).take(from), &mut io::sink())?;
-        let mut chunk = Vec::new();
-        // Ends with the file, whose length the reader has seen.
-        loop {
-            chunk.clear();
-            (&mut source).take(COPY_CHUNK_BYTES).read_to_end(&mut chunk)?;
-            if chunk.is_empty() {
-                return torn.sync_data();
-            }
-            write_all(torn, &chunk)?;
+        if let (Some(torn_bytes), Some(torn_file)) = (torn_bytes, torn_file) {
+            let body = Body::LogRepaired(LogRepaired { torn_bytes, torn_file });
+            let repaired = own_event(log.next_seq(), clock, body);
+            log.append(std::slice::from_ref(&repaired))?;
+            each(&repaired);
         }
+        Ok(log)
     }
 
     fn discard(&self, path: &Path) {
@@ -266,15 +259,29 @@ impl fmt::Debug for SessionStore {
     }
 }
 
-fn write_all(file: &mut dyn AppendFile, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let n_bytes = file.write(bytes)?;
-        if n_bytes == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        bytes = bytes.get(n_bytes..).unwrap_or_default();
+/// What the log says about itself; never of the tree.
+fn own_event(seq: u64, clock: &dyn Clock, body: Body) -> Event {
+    Event {
+        seq,
+        id: EventId::from_uuid(clock.new_id()),
+        ts: clock.now(),
+        client_id: OWN_CLIENT_ID.to_owned(),
+        ingress_key: None,
+        parent_id: None,
+        source_tag: None,
+        body,
     }
-    Ok(())
+}
+
+fn read_error(path: &Path, error: ReadError) -> LogError {
+    let path = path.to_owned();
+    match error {
+        ReadError::Io(source) if source.kind() == io::ErrorKind::NotFound => {
+            LogError::NotFound { path }
+        }
+        ReadError::Io(source) => LogError::Read { path, source },
+        ReadError::Damaged(damage) => LogError::Damaged { path, damage },
+    }
 }
 
 #[cfg(test)]

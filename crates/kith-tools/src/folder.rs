@@ -72,7 +72,21 @@ impl Folder {
 
     pub(crate) fn open_folder(&self, name: &OsStr) -> io::Result<Folder> {
         let flags = LOOK | OFlags::DIRECTORY;
-        Ok(Folder(rustix::fs::openat(&self.0, name, flags, Mode::empty())?))
+        let folder = rustix::fs::openat(&self.0, name, flags, Mode::empty())?;
+        if is_of_the_kernel(&folder) {
+            return Err(Errno::ACCESS.into());
+        }
+        Ok(Folder(folder))
+    }
+
+    /// Opens a regular file of this folder, and tells its size.
+    pub(crate) fn open_file(&self, name: &OsStr) -> io::Result<(File, u64)> {
+        let file = File::from(rustix::fs::openat(&self.0, name, LOOK, Mode::empty())?);
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || is_of_the_kernel(&file) {
+            return Err(Errno::ACCESS.into());
+        }
+        Ok((file, metadata.len()))
     }
 
     pub(crate) fn entries(&self, entries_max: usize) -> io::Result<Entries> {
@@ -107,10 +121,7 @@ impl Folder {
 
     /// The first bytes of a file of this folder; nothing if it is no file or cannot be read.
     pub(crate) fn head_of(&self, name: &str, bytes_max: u64) -> Option<Vec<u8>> {
-        let file = File::from(rustix::fs::openat(&self.0, name, LOOK, Mode::empty()).ok()?);
-        if !file.metadata().is_ok_and(|it| it.is_file()) {
-            return None;
-        }
+        let (file, _) = self.open_file(OsStr::new(name)).ok()?;
         let mut head = Vec::new();
         file.take(bytes_max).read_to_end(&mut head).ok()?;
         Some(head)
@@ -156,6 +167,17 @@ impl Folder {
             _ => Kind::Other,
         }
     }
+}
+
+// With `/` for a root, as in a container, `/proc/self/environ` would hand out every key.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_of_the_kernel(opened: impl AsFd) -> bool {
+    rustix::fs::fstatfs(opened).is_ok_and(|stat| stat.f_type == rustix::fs::PROC_SUPER_MAGIC)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn is_of_the_kernel(_: impl AsFd) -> bool {
+    false
 }
 
 #[cfg(test)]

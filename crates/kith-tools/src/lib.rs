@@ -6,9 +6,11 @@
 //! - [`roots`]: the folders that tools may read, and the only way to open something in them.
 //! - `folder`: a folder held by its descriptor.
 //! - `walk`: what lies beneath a folder, in order, without what is ignored.
+//! - `glob`: a pattern for the paths beneath a folder.
+//! - `text`: what counts as a text file.
 //! - `shown`: names and numbers as the model reads them.
 //! - `call`: what all tools do around their own work.
-//! - [`read_file`], [`list_files`]: the tools.
+//! - [`read_file`], [`list_files`], [`search_files`]: the tools.
 
 use std::sync::Arc;
 
@@ -17,9 +19,12 @@ use kith_vocab::tool::Tool;
 use crate::list_files::ListFiles;
 use crate::read_file::ReadFile;
 use crate::roots::Roots;
+use crate::search_files::SearchFiles;
 
 mod folder;
+mod glob;
 pub mod roots;
+mod text;
 mod walk;
 
 mod call;
@@ -27,13 +32,18 @@ mod shown;
 
 pub mod list_files;
 pub mod read_file;
+pub mod search_files;
 
 /// The built-in tools, in the order in which a model is told of them.
 ///
 /// The order is fixed because the tool list stands at the front of every request: another order
 /// would be another prefix, and no vendor's cache would know it.
 pub fn built_in(roots: Arc<Roots>) -> Vec<Arc<dyn Tool>> {
-    vec![Arc::new(ReadFile::new(Arc::clone(&roots))), Arc::new(ListFiles::new(roots))]
+    vec![
+        Arc::new(ReadFile::new(Arc::clone(&roots))),
+        Arc::new(ListFiles::new(Arc::clone(&roots))),
+        Arc::new(SearchFiles::new(roots)),
+    ]
 }
 
 #[cfg(test)]

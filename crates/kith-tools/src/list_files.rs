@@ -3,10 +3,8 @@
 //! A listing says what it leaves out (ignored, unreadable, too many), because a model takes what
 //! is not listed for what does not exist.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobMatcher};
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::json::Json;
 use kith_vocab::snapshot::ToolSpec;
@@ -16,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call;
 use crate::folder::Kind;
+use crate::glob::Glob;
 use crate::roots::{OpenedFolder, Roots};
 use crate::shown;
 use crate::walk::{Found, WALK_DEPTH_MAX, Walk};
@@ -33,7 +32,6 @@ const INPUT_SCHEMA: &str = r#"{
 }"#;
 
 pub const LIST_ENTRIES_MAX: usize = 500;
-pub const PATTERN_BYTES_MAX: usize = 512;
 /// Header and footer without path and pattern.
 const REMARKS_BYTES_MAX: usize = 384;
 
@@ -87,14 +85,14 @@ impl Tool for ListFiles {
 
 struct Opened {
     input: Input,
-    pattern: Option<Pattern>,
+    pattern: Option<Glob>,
     folder: OpenedFolder,
     prepared: Prepared,
 }
 
 fn open(roots: &Roots, json: &Json) -> Result<Opened, String> {
     let input: Input = call::read_input(NAME, json)?;
-    let pattern = input.pattern.as_deref().map(Pattern::parse).transpose()?;
+    let pattern = input.pattern.as_deref().map(|text| Glob::parse("pattern", text)).transpose()?;
     let folder = roots.open_folder(&input.path)?;
     let path = shown::name(&input.path);
     let summary = match &input.pattern {
@@ -105,47 +103,9 @@ fn open(roots: &Roots, json: &Json) -> Result<Opened, String> {
     Ok(Opened { input, pattern, folder, prepared })
 }
 
-struct Pattern {
-    matcher: GlobMatcher,
-    folders_only: bool,
-    /// Nothing deeper can match.
-    depth_max: usize,
-}
-
-impl Pattern {
-    fn parse(text: &str) -> Result<Pattern, String> {
-        let name = shown::name(text);
-        if text.len() > PATTERN_BYTES_MAX {
-            return Err(format!("the pattern is longer than {PATTERN_BYTES_MAX} bytes"));
-        }
-        let stays_beneath = Path::new(text).is_relative() && !text.split('/').any(|it| it == "..");
-        if !stays_beneath {
-            return Err(format!(
-                "the pattern `{name}` leads out of the folder; name the folder in `path`"
-            ));
-        }
-        let folders_only = text.ends_with('/');
-        let glob = text.trim_start_matches("./").trim_end_matches('/');
-        if glob.is_empty() {
-            return Err("the pattern is empty; leave it out to list the folder".to_owned());
-        }
-        let built = GlobBuilder::new(glob).literal_separator(true).build();
-        let glob = built.map_err(|error| {
-            format!("the pattern `{name}` is not a valid glob: {}", error.kind())
-        })?;
-        let depth_max =
-            if text.contains("**") { WALK_DEPTH_MAX } else { 1 + text.matches('/').count() };
-        Ok(Pattern { matcher: glob.compile_matcher(), folders_only, depth_max })
-    }
-
-    fn matches(&self, found: &Found) -> bool {
-        (!self.folders_only || found.kind == Kind::Folder) && self.matcher.is_match(&found.path)
-    }
-}
-
 fn list(
     input: &Input,
-    pattern: Option<&Pattern>,
+    pattern: Option<&Glob>,
     folder: OpenedFolder,
     cancel: &CancellationToken,
 ) -> Result<String, String> {
@@ -188,7 +148,7 @@ fn list(
         Some(_) => format!("… {at_least}{} more; narrow the pattern", shown::number(n_more)),
         None => format!("… {at_least}{} more; use a pattern", shown::number(n_more)),
     };
-    Ok(format!("{path}: {at_least}{n_found}{}\n{body}{footer}", left_out(&walk)))
+    Ok(format!("{path}: {at_least}{n_found}{}\n{body}{footer}", walk.left_out()))
 }
 
 fn line(found: &Found, bytes: Option<u64>) -> String {
@@ -201,21 +161,6 @@ fn line(found: &Found, bytes: Option<u64>) -> String {
         (Kind::Link, _) => format!("{path} (link)\n"),
         (Kind::Other, _) => format!("{path} (not a file)\n"),
     }
-}
-
-fn left_out(walk: &Walk<'_>) -> String {
-    let mut remarks = Vec::new();
-    if walk.n_ignored > 0 {
-        remarks.push(format!(", {} ignored left out", shown::number(walk.n_ignored)));
-    }
-    if walk.n_unread > 0 {
-        let folders = shown::count(walk.n_unread, "folder", "folders");
-        remarks.push(format!(", {folders} could not be read"));
-    }
-    if walk.is_cut {
-        remarks.push(", too many entries to look at all: choose a narrower path".to_owned());
-    }
-    remarks.concat()
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call;
 use crate::roots::{OpenedFile, Roots};
 use crate::shown;
+use crate::text;
 
 const NAME: &str = "read_file";
 const DESCRIPTION: &str =
@@ -37,8 +38,6 @@ const INPUT_SCHEMA: &str = r#"{
 
 /// No more of a file is looked at; of what lies beyond only "at least" can be said.
 pub const READ_FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// A NUL this near to the front makes a file binary, as it does for git.
-const BINARY_HEAD_BYTES_MAX: u64 = 8 * 1024;
 /// Between two of these the tool looks whether it was cancelled.
 const CHUNK_BYTES_MAX: usize = 64 * 1024;
 /// Header and footer without the path.
@@ -125,12 +124,10 @@ fn read(input: &Input, opened: OpenedFile, cancel: &CancellationToken) -> Result
     let failed = |error: io::Error| format!("`{path}` cannot be read: {error}");
     let OpenedFile { mut file, bytes, .. } = opened;
 
-    let mut head = Vec::new();
-    file.by_ref().take(BINARY_HEAD_BYTES_MAX).read_to_end(&mut head).map_err(failed)?;
-    if head.contains(&0) {
+    let Some(head) = text::head_of(&mut file).map_err(failed)? else {
         let size = shown::count(bytes, "byte", "bytes");
         return Err(format!("`{path}` is a binary file of {size}; {NAME} shows text only"));
-    }
+    };
     let mut page = Page::new(
         input.offset.unwrap_or(1),
         input.limit,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use crate::folder::Folder;
+use crate::folder::{Folder, is_of_the_kernel};
 use crate::shown;
 
 pub const PATH_BYTES_MAX: usize = 4096;
@@ -58,6 +58,12 @@ pub(crate) struct OpenedFolder {
     pub(crate) above: Vec<(Folder, PathBuf)>,
 }
 
+#[derive(Debug)]
+pub(crate) enum OpenedPath {
+    File(OpenedFile),
+    Folder(OpenedFolder),
+}
+
 impl Roots {
     /// Relative paths start at `cwd`; only what lies beneath one of `readable` can be opened.
     pub fn new(cwd: &Path, readable: Vec<PathBuf>) -> Result<Roots, RootsError> {
@@ -88,28 +94,32 @@ impl Roots {
 
     /// Opens a file. An error is a sentence for the model, as everywhere in this file.
     pub(crate) fn open_file(&self, text: &str) -> Result<OpenedFile, String> {
-        let (file, real) = self.open(text)?;
-        let metadata = file.metadata().map_err(|error| self.in_words(text, &error))?;
-        if metadata.is_dir() {
-            return Err(format!("`{}` is a folder; use list_files", shown::name(text)));
+        match self.open_path(text)? {
+            OpenedPath::File(file) => Ok(file),
+            OpenedPath::Folder(_) => {
+                Err(format!("`{}` is a folder; use list_files", shown::name(text)))
+            }
         }
-        if !metadata.is_file() {
-            return Err(not_a_file(text));
-        }
-        Ok(OpenedFile { file, real, bytes: metadata.len() })
     }
 
     pub(crate) fn open_folder(&self, text: &str) -> Result<OpenedFolder, String> {
+        match self.open_path(text)? {
+            OpenedPath::File(_) => Err(format!("`{}` is a file; use read_file", shown::name(text))),
+            OpenedPath::Folder(folder) => Ok(folder),
+        }
+    }
+
+    pub(crate) fn open_path(&self, text: &str) -> Result<OpenedPath, String> {
         let (file, real) = self.open(text)?;
         let metadata = file.metadata().map_err(|error| self.in_words(text, &error))?;
         if metadata.is_file() {
-            return Err(format!("`{}` is a file; use read_file", shown::name(text)));
+            return Ok(OpenedPath::File(OpenedFile { file, real, bytes: metadata.len() }));
         }
         if !metadata.is_dir() {
             return Err(not_a_file(text));
         }
         let above = self.folders_above(&real);
-        Ok(OpenedFolder { folder: Folder::from_file(file), real, above })
+        Ok(OpenedPath::Folder(OpenedFolder { folder: Folder::from_file(file), real, above }))
     }
 
     fn open(&self, text: &str) -> Result<(File, PathBuf), String> {
@@ -253,17 +263,6 @@ fn not_a_file(text: &str) -> String {
 
 fn is_errno(error: &io::Error, errnos: &[Errno]) -> bool {
     Errno::from_io_error(error).is_some_and(|errno| errnos.contains(&errno))
-}
-
-// With `/` for a root, as in a container, `/proc/self/environ` would hand out every key.
-#[cfg(target_os = "linux")]
-fn is_of_the_kernel(file: &File) -> bool {
-    rustix::fs::fstatfs(file).is_ok_and(|stat| stat.f_type == rustix::fs::PROC_SUPER_MAGIC)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_of_the_kernel(_: &File) -> bool {
-    false
 }
 
 #[cfg(test)]

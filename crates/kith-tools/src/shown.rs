@@ -28,6 +28,19 @@ pub(crate) fn words(text: &str, chars_max: usize) -> String {
     shown
 }
 
+/// A line of a file with what could pass for the end of a line spelled out.
+pub(crate) fn line(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for ch in text.chars() {
+        if (ch.is_control() && ch != '\t') || matches!(ch, '\u{2028}' | '\u{2029}') {
+            shown.extend(ch.escape_unicode());
+        } else {
+            shown.push(ch);
+        }
+    }
+    shown
+}
+
 /// `2,000,000`: digits in groups of three, because long rows of digits are misread.
 pub(crate) fn number(number: u64) -> String {
     let digits = number.to_string();

@@ -13,7 +13,7 @@ fn tools_stand_in_a_fixed_order() {
     let world = World::new("");
     let names: Vec<String> =
         built_in(world.roots()).iter().map(|tool| tool.spec().name.clone()).collect();
-    assert_eq!(names, ["read_file", "list_files"]);
+    assert_eq!(names, ["read_file", "list_files", "search_files"]);
 }
 
 #[test]
@@ -24,6 +24,7 @@ fn the_model_is_told_this() {
     insta::assert_snapshot!(specs.join("\n"), @r#"
     {"name":"read_file","description":"Read a text file. Each line comes as number, tab, text; long files come in pages.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer","description":"first line, from 1"},"limit":{"type":"integer","description":"number of lines"}},"required":["path"],"additionalProperties":false}}
     {"name":"list_files","description":"List a folder with file sizes in bytes, or the paths beneath it that match `pattern`. What .gitignore names is left out.","inputSchema":{"type":"object","properties":{"path":{"type":"string","description":"default ."},"pattern":{"type":"string","description":"glob, e.g. **/*.rs"}},"additionalProperties":false}}
+    {"name":"search_files","description":"Search file contents line by line. What .gitignore names is left out.","inputSchema":{"type":"object","properties":{"pattern":{"type":"string","description":"Rust regex"},"path":{"type":"string","description":"file or folder, default ."},"glob":{"type":"string","description":"which files, e.g. *.rs"},"filesOnly":{"type":"boolean"},"ignoreCase":{"type":"boolean"},"context":{"type":"integer","description":"lines around, 0-5"}},"required":["pattern"],"additionalProperties":false}}
     "#);
 }
 
@@ -34,7 +35,7 @@ fn the_prompt_spends_little_on_tools() {
         .iter()
         .map(|tool| tool.spec().description.len() + tool.spec().input_schema.as_str().len())
         .sum();
-    assert!(n_bytes <= 640, "descriptions and schemas take {n_bytes} bytes");
+    assert!(n_bytes <= 1100, "descriptions and schemas take {n_bytes} bytes");
 }
 
 #[test]
@@ -87,6 +88,9 @@ fn digest_covers_tool_input_and_real_path() {
         digest("read_file", r#"{"path":"l","limit":1}"#),
         digest("list_files", r#"{"path":"."}"#),
         digest("list_files", r#"{"pattern":"*"}"#),
+        digest("search_files", r#"{"pattern":"a"}"#),
+        digest("search_files", r#"{"pattern":"a","ignoreCase":true}"#),
+        digest("search_files", r#"{"pattern":"a","path":"a.txt"}"#),
     ];
     assert_eq!(digests.iter().collect::<BTreeSet<_>>().len(), digests.len());
 }
@@ -110,4 +114,9 @@ fn summary_is_one_line_whatever_the_file_is_called() {
     assert_eq!(prepared.summary, "read 3 lines of `a\\u{a}b` from line 2");
     let prepared = world.prepare("list_files", r#"{"pattern":"**/*.rs"}"#).unwrap();
     assert_eq!(prepared.summary, "list `**/*.rs` in `.`");
+    let prepared = world.prepare("search_files", r#"{"pattern":"a\u202eb"}"#).unwrap();
+    assert_eq!(prepared.summary, "search for `a\\u{202e}b` in `.`");
+    let prepared =
+        world.prepare("search_files", r#"{"pattern":"a","path":"a\nb","glob":"*.rs"}"#).unwrap();
+    assert_eq!(prepared.summary, "search for `a` in `a\\u{a}b`, files `*.rs`");
 }

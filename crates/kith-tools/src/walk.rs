@@ -4,6 +4,8 @@
 //! That one goes by paths, so a folder swapped for a link leads it out of the roots, and it waits
 //! for ever for a pipe that is called `.gitignore`.
 
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::vec;
@@ -14,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::folder::{Entries, Entry, Folder, Kind};
 use crate::roots::{self, OpenedFolder};
+use crate::shown;
 
 /// Entries looked at before a walk gives up.
 pub(crate) const WALK_ENTRIES_MAX: usize = 200_000;
@@ -83,6 +86,30 @@ impl<'a> Walk<'a> {
     /// The size of the file that was found last.
     pub(crate) fn bytes_of(&self, file: &Found) -> Option<u64> {
         self.frames.last()?.folder.bytes_of(file.path.file_name()?)
+    }
+
+    /// Opens the file that was found last, and tells its size.
+    pub(crate) fn open(&self, file: &Found) -> io::Result<(File, u64)> {
+        let (Some(frame), Some(name)) = (self.frames.last(), file.path.file_name()) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        frame.folder.open_file(name)
+    }
+
+    /// What a listing of the walk must say besides what was found.
+    pub(crate) fn left_out(&self) -> String {
+        let mut remarks = Vec::new();
+        if self.n_ignored > 0 {
+            remarks.push(format!(", {} ignored left out", shown::number(self.n_ignored)));
+        }
+        if self.n_unread > 0 {
+            let folders = shown::count(self.n_unread, "folder", "folders");
+            remarks.push(format!(", {folders} could not be read"));
+        }
+        if self.is_cut {
+            remarks.push(", too many entries to look at all: choose a narrower path".to_owned());
+        }
+        remarks.concat()
     }
 
     fn enter(&mut self, folder: Folder, real: PathBuf, path: PathBuf, above: Option<Rc<Rules>>) {

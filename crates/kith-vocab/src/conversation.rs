@@ -4,32 +4,34 @@
 //! strictly between user and assistant and begins and ends with the user, every call has exactly one result,
 //! and results come first in the message after their calls, in the order of the calls.
 
+use serde::{Deserialize, Serialize};
+
 use crate::block::{Media, Thinking, ToolCall};
 use crate::ids::{CallId, EventId};
 use crate::json::Json;
 use crate::snapshot::ToolSpec;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     pub role: Role,
     pub elements: Vec<Element>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     User,
     Assistant,
 }
 
 /// One content block of a request. What was sent once never changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Element {
     /// The event it came from; `None` for words of our own that stand in no event.
     pub from: Option<EventId>,
     pub kind: ElementKind,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ElementKind {
     Text(String),
     /// Text that nobody in the conversation said: a reminder, or a fixed line that keeps the
@@ -46,7 +48,7 @@ pub enum ElementKind {
     Result(CallResult),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallResult {
     pub call_id: CallId,
     pub tool: String,
@@ -57,13 +59,13 @@ pub struct CallResult {
     pub parts: Vec<ResultPart>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultPart {
     pub from: Option<EventId>,
     pub kind: ResultPartKind,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ResultPartKind {
     Text(String),
     Media(Media),

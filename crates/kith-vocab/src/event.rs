@@ -180,6 +180,12 @@ impl Serialize for Event {
     }
 }
 
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Event, D::Error> {
+        EventRecord::deserialize(deserializer).map(|record| record.event.into_owned())
+    }
+}
+
 impl<'de> Deserialize<'de> for EventRecord<'static> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(InOrder)

@@ -3,11 +3,18 @@
 //! All access of the log to the disk goes through here, so that a test can fail, tear or forget
 //! any single write.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 pub trait FileSystem: Send + Sync {
-    fn open_read(&self, path: &Path) -> io::Result<Box<dyn io::Read + Send>>;
+    fn open_read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>>;
+
+    /// Opens a file for reading from `offset` on; nothing is read where the file is shorter.
+    fn open_read_at(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
+        let mut file = self.open_read(path)?;
+        io::copy(&mut (&mut file).take(offset), &mut io::sink())?;
+        Ok(file)
+    }
 
     /// Opens an existing file for appending.
     fn open_append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;

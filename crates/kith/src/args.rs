@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kith_vocab::header::{Audience, LOG_FORMAT_VERSION};
@@ -39,6 +40,7 @@ Example:
 pub(crate) struct Shared {
     /// The house: the folder with `kith.toml` or `.kith`
     #[arg(long, global = true, value_name = "DIR", env = "KITH_HOME", hide_env_values = true)]
+    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) home: Option<PathBuf>,
     /// Print exactly one JSON value to stdout, also on failure
     #[arg(long, global = true)]
@@ -195,15 +197,17 @@ fn words() -> impl Iterator<Item = OsString> {
     env::args_os()
 }
 
-/// The first paragraph of the complaint: the rest repeats the help.
+/// The first paragraph of the complaint, and the tip if there is one: the rest repeats the help.
 fn in_one_line(error: &clap::Error) -> Report {
     let text = match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a subcommand is missing".to_owned(),
         _ => error.render().to_string(),
     };
-    let paragraph = text.split("\n\n").next().unwrap_or_default();
-    let words: Vec<&str> = paragraph.split_whitespace().collect();
-    let message = words.join(" ");
-    let message = message.strip_prefix("error: ").unwrap_or(&message);
-    Report::usage(message).hint("`--help` shows what is possible")
+    let paragraphs =
+        text.split("\n\n").map(|it| it.split_whitespace().collect::<Vec<_>>().join(" "));
+    let paragraphs: Vec<String> = paragraphs.collect();
+    let message = paragraphs.first().map(String::as_str).unwrap_or_default();
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    let tip = paragraphs.iter().find_map(|it| it.strip_prefix("tip: "));
+    Report::usage(message).hint(tip.unwrap_or("`--help` shows what is possible"))
 }

@@ -62,7 +62,10 @@ async fn read(shared: &Shared, request: Request) -> Result<Answer, Report> {
         Request::ListSessions {} | Request::ShowSession { .. } => {
             let opened = Desk::open_read_only(&house.desk_path()).await;
             opened.unwrap_or_else(|error| {
-                ui::note(&format!("the sessions are read as they are: {}", Report::from(error).message()));
+                ui::note(&format!(
+                    "the sessions are read as they are: {}",
+                    Report::from(error).message()
+                ));
                 None
             })
         }

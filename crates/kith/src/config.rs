@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
-use std::{env, fs, io};
+use std::{env, fmt, fs, io};
 
-use serde::Deserialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -23,12 +24,38 @@ pub(crate) struct Config {
     pub(crate) models: Models,
 }
 
-#[derive(Debug, Default, Deserialize)]
+/// `use`, and a table for each model.
+#[derive(Debug, Default)]
 pub(crate) struct Models {
-    #[serde(rename = "use")]
     pub(crate) chosen: Option<String>,
-    #[serde(flatten)]
     pub(crate) named: BTreeMap<String, Model>,
+}
+
+// Derived with `flatten`, a wrong type would be told without its line.
+impl<'de> Deserialize<'de> for Models {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Models, D::Error> {
+        struct Table;
+        impl<'de> Visitor<'de> for Table {
+            type Value = Models;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table of models")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Models, M::Error> {
+                let mut models = Models::default();
+                while let Some(name) = map.next_key::<String>()? {
+                    if name == "use" {
+                        models.chosen = Some(map.next_value()?);
+                    } else {
+                        models.named.insert(name, map.next_value()?);
+                    }
+                }
+                Ok(models)
+            }
+        }
+        deserializer.deserialize_map(Table)
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -58,8 +85,22 @@ const TOP: Names = Names {
     place: "the settings",
     known: &["models"],
     not_built: &[
-        "agent", "agents", "limits", "budget", "policy", "approvals", "sandbox", "memory",
-        "heartbeat", "skills", "channels", "voice", "peers", "daemon", "ui", "store",
+        "agent",
+        "agents",
+        "limits",
+        "budget",
+        "policy",
+        "approvals",
+        "sandbox",
+        "memory",
+        "heartbeat",
+        "skills",
+        "channels",
+        "voice",
+        "peers",
+        "daemon",
+        "ui",
+        "store",
     ],
 };
 const MODELS: Names = Names { place: "`[models]`", known: &["use"], not_built: &["fallbacks"] };

@@ -26,7 +26,7 @@ use crate::models;
 use crate::opening::{self, HomeOpening};
 use crate::policy::ReadsOnly;
 use crate::reading::{Reader, short};
-use crate::report::Report;
+use crate::report::{Report, damage_in_words};
 
 /// The person at this machine.
 const OWNER_ID: &str = "owner";
@@ -106,7 +106,7 @@ impl Host {
         }
         if waiting.iter().any(|row| row.key != *key) {
             notes.push(format!(
-                "what was said before had not been dealt with, and was first: `kith session show {}`",
+                "an earlier message had been cut short and was dealt with first: `kith session show {}`",
                 short(report.session_id)
             ));
         }
@@ -152,10 +152,12 @@ impl Host {
 
     async fn moved(&self, accepted: &Accepted, to: SessionId) -> Result<String, Report> {
         let from = accepted.session_id;
-        let damage = self.reader.damage_of(from).await?;
-        let why = damage.map_or_else(String::new, |damage| format!(": it is damaged at {damage}"));
+        let why = match self.reader.damage_of(from).await? {
+            Some(damage) => damage_in_words(&damage),
+            None => "can only be read".to_owned(),
+        };
         let (from, to) = (short(from), short(to));
-        Ok(format!("session {from} can only be read{why}; the conversation goes on in {to}"))
+        Ok(format!("session {from} {why}; the conversation goes on in session {to}"))
     }
 
     fn ingress(&self, message: SendMessage) -> IngressEvent {

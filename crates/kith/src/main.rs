@@ -67,6 +67,8 @@ fn main() -> ExitCode {
 #[cfg(not(unix))]
 #[expect(clippy::print_stderr, reason = "here is no other file than this one")]
 fn main() -> ExitCode {
-    eprintln!("error: kith runs on Linux and macOS only so far\nhint: on Windows, use it inside WSL");
+    eprintln!(
+        "error: kith runs on Linux and macOS only so far\nhint: on Windows, use it inside WSL"
+    );
     ExitCode::FAILURE
 }

@@ -26,8 +26,8 @@ pub(crate) struct Chosen {
     pub(crate) by_default: bool,
 }
 
-pub(crate) const DEMO_LABEL: &str = "the built-in demo model answers: rules, not a language model; \
-                                     set OPENAI_API_KEY for a real one";
+pub(crate) const DEMO_LABEL: &str =
+    "the built-in demo model answers; set OPENAI_API_KEY for a real one";
 
 pub(crate) fn choose(named: Option<&str>, config: &Config) -> Result<Chosen, Report> {
     let name = named.or(config.models.chosen.as_deref());

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kith_engine::lane::{Opening, OpeningError};
 use jiff::tz::TimeZone;
-use kith_home::error::HomeError;
+use kith_engine::lane::{Opening, OpeningError};
 use kith_home::discovery::repository_root;
+use kith_home::error::HomeError;
 use kith_home::platform::Platform;
 use kith_home::snapshot::{Assembled, SnapshotRequest, snapshot};
 use kith_home::user::UserFacts;

@@ -26,7 +26,7 @@ use crate::client::{
 use crate::clock::SystemClock;
 use crate::house::House;
 use crate::opening;
-use crate::report::{Blame, Report};
+use crate::report::{Blame, Report, damage_in_words};
 
 const TITLE_CHARS_MAX: usize = 60;
 
@@ -53,11 +53,9 @@ impl Reader {
                 self.verify(&session).await.map(Answer::Verification)
             }
             Request::GetPrompt { audience, cwd } => self.prompt(audience, &cwd).map(Answer::Prompt),
-            Request::SendMessage(_) => Err(Report::new(
-                Blame::Program,
-                "internal_error",
-                "a message was sent to a reader",
-            )),
+            Request::SendMessage(_) => {
+                Err(Report::new(Blame::Program, "internal_error", "a message was sent to a reader"))
+            }
         }
     }
 
@@ -87,8 +85,12 @@ impl Reader {
         let Reading { header, tail, .. } = match reading {
             Ok(reading) => reading,
             Err(error) => {
-                let report = Report::from(error);
-                let note = format!("session {}: {}", short(id), report.message());
+                let note = match &error {
+                    LogError::Damaged { damage, .. } => {
+                        format!("session {} {}", short(id), damage_in_words(damage))
+                    }
+                    _ => format!("session {}: {}", short(id), Report::from(error).message()),
+                };
                 return Ok((0, unreadable(id), Some(note)));
             }
         };
@@ -97,7 +99,7 @@ impl Reader {
         let updated = if state.n_events == 0 { header.created_at } else { state.last_ts };
         let note = match &tail {
             Tail::Damaged(damage) => {
-                Some(format!("session {} is damaged at {damage}", short(id)))
+                Some(format!("session {} {}", short(id), damage_in_words(damage)))
             }
             Tail::Clean | Tail::Torn { .. } => None,
         };
@@ -176,11 +178,7 @@ impl Reader {
     }
 
     /// What came of a message whose turn has ended, read off the log.
-    pub(crate) async fn turn_report(
-        &self,
-        id: SessionId,
-        key: &str,
-    ) -> Result<TurnReport, Report> {
+    pub(crate) async fn turn_report(&self, id: SessionId, key: &str) -> Result<TurnReport, Report> {
         let head = self.head(id).await?;
         let mut state = State::default();
         let reading = self.store.read(id, head.as_ref(), &mut |event| state.fold(&event))?;
@@ -296,8 +294,9 @@ fn tail_in_words(tail: &Tail) -> Vec<String> {
         Tail::Torn { bytes } => vec![format!(
             "the last write was cut short; its {bytes} bytes are set aside when someone speaks next"
         )],
-        Tail::Damaged(damage) => {
-            vec![format!("the file is damaged at {damage}; only what stands before can be read")]
-        }
+        Tail::Damaged(damage) => vec![format!(
+            "the session {}; what stands before can still be read",
+            damage_in_words(damage)
+        )],
     }
 }

@@ -13,7 +13,7 @@ use kith_engine::lane::{EngineError, OpeningError};
 use kith_engine::session::SessionError;
 use kith_engine::turn::TurnError;
 use kith_home::error::HomeError;
-use kith_sessions::damage::DamageCode;
+use kith_sessions::damage::{Damage, DamageCode};
 use kith_sessions::desk::DeskError;
 use kith_sessions::lock::LockError;
 use kith_sessions::log::LogError;
@@ -109,13 +109,12 @@ impl From<LogError> for Report {
             LogError::NotFound { .. } => Report::new(Blame::Request, "session_not_found", error)
                 .hint("`kith session ls` lists the sessions there are"),
             // The disk did its work; what it holds is not a session that can be used.
-            LogError::Damaged { damage, .. } => {
-                let (code, line) = (damage.code, damage.line);
-                let hint = match code {
-                    DamageCode::NewerVersion => "a newer kith reads it; nothing was changed",
-                    _ => "nothing was changed; `kith ask --new` goes on in a new session",
-                };
-                Report::new(Blame::Request, code.as_str(), error).at_line(line).hint(hint)
+            LogError::Damaged { path, damage } => {
+                let message =
+                    format!("session file `{}` {}", path.display(), damage_in_words(damage));
+                Report::new(Blame::Request, damage.code.as_str(), message)
+                    .at_line(damage.line)
+                    .hint("nothing was changed; `kith ask --new` goes on in a new session")
             }
             _ if error.is_disk_full() => Report::new(Blame::Environment, "disk_full", error)
                 .hint("make room on the disk; what was said is kept and answered the next time"),
@@ -140,8 +139,7 @@ impl From<DeskError> for Report {
             | DeskError::Damaged { .. } => Report::new(Blame::Request, "damaged", error)
                 .hint("move that file away: a new one is made, and the sessions stay as they are"),
             DeskError::NeedsRecovery { .. } | DeskError::OlderVersion { .. } => {
-                Report::new(Blame::Request, "conflict", error)
-                    .hint("`kith ask` is such a command")
+                Report::new(Blame::Request, "conflict", error).hint("`kith ask` is such a command")
             }
             DeskError::Busy { .. } => Report::new(Blame::Request, "runtime_busy", error),
             _ => on_disk(error),
@@ -194,6 +192,17 @@ impl From<HomeError> for Report {
                 Report::new(Blame::Environment, "filesystem_error", error)
             }
         }
+    }
+}
+
+/// What is wrong with a session, in words that follow its name.
+pub(crate) fn damage_in_words(damage: &Damage) -> String {
+    let Damage { line, code, detail } = damage;
+    // A list of all the words there are helps nobody who is told that one is unknown.
+    let detail = detail.split(", expected one of").next().unwrap_or_default();
+    match code {
+        DamageCode::NewerVersion => format!("cannot be read from line {line} on: {detail}"),
+        _ => format!("is damaged at line {line} ({code}): {detail}"),
     }
 }
 

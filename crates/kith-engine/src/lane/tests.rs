@@ -363,6 +363,47 @@ async fn a_changed_byte_in_a_logged_message_shows_in_the_proof() {
 }
 
 #[tokio::test]
+async fn what_was_accepted_before_a_crash_is_taken_up_at_the_start() {
+    let house = House::new();
+    let engine = house.engine().await;
+    for n in 0..3 {
+        let event = message(&format!("m{n}"), &format!("cli:room:{n}"), "hello");
+        engine.accept(&event, Target::Current).await.unwrap();
+    }
+    drop(engine);
+
+    let engine = house.engine().await;
+    let model = ScriptedModel::new([]).says("One.").says("Two.").says("Three.");
+    let cancel = CancellationToken::new();
+    let run = Run { provider: &model, watcher: &Unwatched, cancel: &cancel };
+    let taken = engine.take_up(run).await.unwrap();
+    assert!(taken.len() == 3 && taken.iter().all(|(_, error)| error.is_none()));
+    assert_eq!(model.bodies().len(), 3);
+    assert!(engine.take_up(run).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn idle_sessions_are_closed_and_open_again() {
+    let house = House::new();
+    let engine = house.engine().await;
+    let n_threads = OPEN_SESSIONS_MAX + 1;
+    let ask_all = async |round: usize| {
+        for n in 0..n_threads {
+            let event = message(&format!("m{round}-{n}"), &format!("cli:room:{n}"), "say hi");
+            ask(&engine, &event, &demo()).await.unwrap();
+        }
+    };
+    ask_all(0).await;
+    assert_eq!(engine.lanes.lock().unwrap().len(), 0);
+    ask_all(1).await;
+    let threads = engine.desk.threads().await.unwrap();
+    assert_eq!(threads.len(), n_threads);
+    let events = house.events(threads[0].session_id);
+    let n_said = events.iter().filter(|it| matches!(it.body, Body::UserMessage(_))).count();
+    assert_eq!(n_said, 2);
+}
+
+#[tokio::test]
 async fn each_session_has_one_snapshot_on_disk_before_its_first_message() {
     let house = House::new();
     let engine = house.engine().await;

@@ -5,8 +5,9 @@ use kith_vocab::event::calls::{Decision, Effect, Verdict};
 use kith_vocab::event::messages::Outcome;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::CallId;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallProgress {
     pub call: ToolCall,
     pub stage: Stage,
@@ -15,7 +16,7 @@ pub struct CallProgress {
     pub digest: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stage {
     /// Not judged, or judged before an earlier call changed the world.
     New,
@@ -38,7 +39,7 @@ pub enum Stage {
 }
 
 /// Invariant: one entry per call of the last answer, in the model's order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calls(Vec<CallProgress>);
 
 impl Calls {

@@ -11,13 +11,14 @@ use kith_vocab::conversation::{Element, ElementKind, Message, Role};
 use kith_vocab::event::messages::{AssistantMessage, Compact, HarnessItemEvent};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
+use serde::{Deserialize, Serialize};
 
 use super::elements;
 use super::tail::Tail;
 use super::tree::{Admission, Tree};
 use crate::context::words;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversation {
     finished: Vec<Message>,
     tail: Tail,

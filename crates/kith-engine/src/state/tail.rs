@@ -8,11 +8,12 @@ use kith_vocab::conversation::{
 };
 use kith_vocab::event::messages::ToolResult;
 use kith_vocab::ids::{CallId, EventId};
+use serde::{Deserialize, Serialize};
 
 use super::elements;
 use crate::context::words;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Tail {
     slots: Vec<Slot>,
     said: Vec<Element>,
@@ -20,7 +21,7 @@ pub(super) struct Tail {
 }
 
 /// One per call of the last answer, in the order of the calls.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Slot {
     call_id: CallId,
     tool: String,

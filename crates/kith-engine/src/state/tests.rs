@@ -40,6 +40,30 @@ proptest! {
     }
 
     #[test]
+    fn a_state_put_away_and_taken_up_again_goes_on_the_same(
+        log in any_event_log(80),
+        cut in 0..80_usize,
+    ) {
+        let (before, after) = log.split_at(cut.min(log.len()));
+        let mut put_away = State::of(before);
+        put_away.trim();
+        let bytes = serde_json::to_vec(&put_away).unwrap();
+        let mut taken_up: State = serde_json::from_slice(&bytes).unwrap();
+        assert!(taken_up == put_away);
+        let mut whole = State::of(before);
+        for event in after {
+            whole.fold(event);
+            taken_up.fold(event);
+            if taken_up.lost_track {
+                break;
+            }
+            assert_eq!(taken_up.leaf(), whole.leaf());
+            assert_eq!(decide(&taken_up, event.ts), decide(&whole, event.ts));
+            assert!(taken_up.conversation == whole.conversation);
+        }
+    }
+
+    #[test]
     fn what_a_request_carried_stands_in_the_next_one(log in any_event_log(80)) {
         let mut state = State::default();
         let mut earlier: Option<[Outline; 2]> = None;
@@ -97,6 +121,27 @@ fn a_title_given_by_hand_is_not_replaced_by_a_generated_one() {
     state.fold(&titled(TitleSource::User, "mine"));
     state.fold(&titled(TitleSource::Generated, "b"));
     assert_eq!(state.title.unwrap().0, "mine");
+}
+
+#[test]
+fn a_trimmed_state_says_when_it_cannot_follow() {
+    let line = "user#u1: one | model: a | ended done | user#u2: two | model: b | ended done \
+                | compact keep=u2 Short. | user#u3: three | model: c | ended done";
+    let mut state = State::of(&transcript(line).events);
+    state.trim();
+    for (last, lost_track) in [
+        ("leaf u1", true),
+        // Before the compaction the model saw the whole of it.
+        ("leaf u2", true),
+        ("leaf u3", false),
+        ("leaf root", false),
+    ] {
+        let log = transcript(&format!("{line} | {last}"));
+        let mut state = state.clone();
+        state.fold(log.events.last().unwrap());
+        assert_eq!(state.lost_track, lost_track, "{last}");
+        assert!(!State::of(&log.events).lost_track);
+    }
 }
 
 #[test]

@@ -1,19 +1,27 @@
-//! The conversation tree: every message that was ever part of the session, and where it now ends.
+//! The conversation tree: the messages of the session, and where it now ends.
+//!
+//! After a compaction the model no longer sees what came before the kept tail, so an open session
+//! need not hold it: [`Tree::trim`] lets it go. Should the conversation then move to a place that
+//! was let go, the tree says that it cannot follow, and the log is read again.
 
 use std::collections::HashMap;
 use std::iter;
 
-use kith_vocab::event::Event;
+use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Kept", into = "Kept")]
 pub struct Tree {
     nodes: Vec<Node>,
     places: HashMap<EventId, usize>,
     leaf: Option<usize>,
+    /// Earlier events were let go.
+    trimmed: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     pub event: Event,
     /// Decided when the event was read; a path that is walked again must not decide it anew.
@@ -22,7 +30,7 @@ pub struct Node {
 }
 
 /// How an event entered the conversation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Admission {
     /// As a message, or not at all when there is nothing in it for the model.
     Plain,
@@ -32,18 +40,33 @@ pub enum Admission {
     Late,
 }
 
+/// What became of an attempt to go somewhere in the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Move {
+    Done,
+    /// There is no such place.
+    Nowhere,
+    /// There may be, but it was let go.
+    Unknown,
+}
+
 impl Tree {
     /// Adds the event as the new leaf. An id that is there already is not added again.
-    pub(super) fn add(&mut self, event: &Event) -> bool {
+    pub(super) fn add(&mut self, event: &Event) -> Move {
         let place = self.nodes.len();
         if self.places.contains_key(&event.id) {
-            return false;
+            return Move::Nowhere;
+        }
+        let parent = event.parent_id.and_then(|id| self.places.get(&id).copied());
+        if self.trimmed && parent.is_none() && event.parent_id.is_some() {
+            return Move::Unknown;
         }
         self.places.insert(event.id, place);
-        let parent = event.parent_id.and_then(|id| self.places.get(&id).copied());
         self.nodes.push(Node { event: event.clone(), admission: Admission::Plain, parent });
+        // Growing at the leaf needs nothing that was not there before, unless it is compacted anew.
+        let grows = self.leaf == parent && !matches!(event.body, Body::Compact(_));
         self.leaf = Some(place);
-        true
+        if grows || self.suffices() { Move::Done } else { Move::Unknown }
     }
 
     pub(super) fn settle_leaf(&mut self, admission: Admission) {
@@ -52,28 +75,58 @@ impl Tree {
         }
     }
 
-    /// False if there is no such event.
-    pub(super) fn move_leaf(&mut self, to: Option<EventId>) -> bool {
+    pub(super) fn move_leaf(&mut self, to: Option<EventId>) -> Move {
         match to.map(|id| self.places.get(&id).copied()) {
             None => self.leaf = None,
             Some(Some(place)) => self.leaf = Some(place),
-            Some(None) => return false,
+            Some(None) if self.trimmed => return Move::Unknown,
+            Some(None) => return Move::Nowhere,
         }
-        true
+        if self.suffices() { Move::Done } else { Move::Unknown }
+    }
+
+    /// Lets go of what stands before the tail that the last compaction kept.
+    pub(super) fn trim(&mut self) {
+        let first = self.first_kept().and_then(|id| self.places.get(&id).copied());
+        let Some(first) = first.filter(|first| *first > 0) else { return };
+        self.nodes.drain(..first);
+        let moved = |place: usize| place.checked_sub(first);
+        for node in &mut self.nodes {
+            node.parent = node.parent.and_then(moved);
+        }
+        self.leaf = self.leaf.and_then(moved);
+        self.trimmed = true;
+        self.places = places_of(&self.nodes);
+    }
+
+    /// The event at which the last compaction's kept tail begins, if the path holds it.
+    fn first_kept(&self) -> Option<EventId> {
+        let wanted = self.from_leaf().find_map(|event| match &event.body {
+            Body::Compact(it) => Some(it.first_kept_event_id),
+            _ => None,
+        })?;
+        self.from_leaf().map(|event| event.id).find(|id| *id == wanted)
+    }
+
+    /// Whether the held part of the path is all the conversation needs.
+    fn suffices(&self) -> bool {
+        let top = self.climb().last();
+        let begins_here = top.is_none_or(|node| node.event.parent_id.is_none());
+        !self.trimmed || begins_here || self.first_kept().is_some()
     }
 
     pub fn leaf(&self) -> Option<EventId> {
         self.leaf.and_then(|leaf| self.nodes.get(leaf)).map(|node| node.event.id)
     }
 
-    /// The nodes from root to leaf.
+    /// The nodes from root to leaf, as far as they are held.
     pub fn path(&self) -> Vec<&Node> {
         let mut path: Vec<&Node> = self.climb().collect();
         path.reverse();
         path
     }
 
-    /// The events from leaf to root.
+    /// The events from leaf to root, as far as they are held.
     pub fn from_leaf(&self) -> impl Iterator<Item = &Event> {
         self.climb().map(|node| &node.event)
     }
@@ -83,9 +136,29 @@ impl Tree {
         let at = |place: Option<usize>| place.and_then(|place| self.nodes.get(place));
         iter::successors(at(self.leaf), move |node| at(node.parent))
     }
+}
 
-    /// Every event there ever was, in the order of the log.
-    pub fn events(&self) -> impl Iterator<Item = &Event> {
-        self.nodes.iter().map(|node| &node.event)
+fn places_of(nodes: &[Node]) -> HashMap<EventId, usize> {
+    nodes.iter().enumerate().map(|(place, node)| (node.event.id, place)).collect()
+}
+
+/// A tree as it is stored: the places follow from the nodes.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    nodes: Vec<Node>,
+    leaf: Option<usize>,
+    trimmed: bool,
+}
+
+impl From<Tree> for Kept {
+    fn from(tree: Tree) -> Kept {
+        Kept { nodes: tree.nodes, leaf: tree.leaf, trimmed: tree.trimmed }
+    }
+}
+
+impl From<Kept> for Tree {
+    fn from(kept: Kept) -> Tree {
+        let places = places_of(&kept.nodes);
+        Tree { nodes: kept.nodes, places, leaf: kept.leaf, trimmed: kept.trimmed }
     }
 }

@@ -6,10 +6,11 @@ use kith_vocab::event::messages::{AssistantMessage, HarnessKind, StopReason};
 use kith_vocab::event::models::Purpose;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
+use serde::{Deserialize, Serialize};
 
 use super::calls::Calls;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
     /// The message that began it.
     pub began_with: EventId,
@@ -35,13 +36,13 @@ pub struct Turn {
 }
 
 /// The model could not be asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub attempt: u32,
     pub retry_at: Option<u64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Repeated {
     tool: String,
     input: String,

@@ -46,8 +46,8 @@ pub(super) fn reply(asked: &Asked) -> Reply {
         Wish::Recall(what) => text(recall(asked, what, language)),
         Wish::TellTime => text(tell_time(asked, language)),
         Wish::Summarise => text(summary(asked)),
-        Wish::Introduce => text(introduction(language).to_owned()),
-        Wish::Chat => text(chat(words, language)),
+        Wish::Introduce => text(introduction(asked, language)),
+        Wish::Chat => text(chat(asked, words, language)),
     }
 }
 
@@ -217,33 +217,56 @@ fn nothing_to_do(language: Language) -> &'static str {
     }
 }
 
-fn introduction(language: Language) -> &'static str {
+/// What may be asked for, by the tool it needs: nothing is offered that is not there.
+const EXAMPLES: [(&str, &str, &str); 6] = [
+    ("list_files", "list the files", "列出文件"),
+    ("read_file", "read README.md", "读 README.md"),
+    ("search_files", "search for TODO", "搜索 TODO"),
+    ("exec_shell", "run `date`", "运行 date"),
+    ("write_file", "write hello to note.txt", "把 hello 写到 note.txt"),
+    ("memory_append", "remember that I like tea", "记住 我喜欢茶"),
+];
+
+fn examples(asked: &Asked, language: Language) -> String {
+    let is_listed = |tool: &str| asked.tools.iter().any(|listed| listed.name == tool);
+    let listed = EXAMPLES.iter().filter(|(tool, ..)| is_listed(tool));
     match language {
         Language::English => {
-            "I am Kith's built-in demo model: a set of rules, not a language model. I need no key \
-             and no network, and I am here so that you can try everything else. Type for example: \
-             list the files; read README.md; run `date`; write hello to note.txt; remember that I \
-             like tea; search for TODO; what did I say first. For real answers set \
-             ANTHROPIC_API_KEY or OPENAI_API_KEY."
+            let words: Vec<&str> = listed.map(|(_, english, _)| *english).collect();
+            [words, vec!["what did I say first"]].concat().join("; ")
         }
         Language::Chinese => {
-            "我是 Kith 内置的演示模型：一组规则，不是语言模型。我不需要密钥和网络，只是让你可以先试用其他部分。\
-             你可以输入：列出文件；读 README.md；运行 date；把 hello 写到 note.txt；记住 我喜欢茶；搜索 TODO；我最先说了什么。\
-             想要真正的回答，请设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY。"
+            let words: Vec<&str> = listed.map(|(.., chinese)| *chinese).collect();
+            [words, vec!["我最先说了什么"]].concat().join("；")
         }
     }
 }
 
-fn chat(words: &str, language: Language) -> String {
-    let echo = shortened(&one_line(words), ECHO_CHARS_MAX);
+fn introduction(asked: &Asked, language: Language) -> String {
+    let examples = examples(asked, language);
     match language {
         Language::English => format!(
-            "You said: “{echo}”. I am only the demo model and know a few rules. Try: list the \
-             files, read README.md, or run `date`."
+            "I am Kith's built-in demo model: a set of rules, not a language model. I need no key \
+             and no network, and I am here so that you can try everything else. Type for example: \
+             {examples}. For real answers set OPENAI_API_KEY."
         ),
         Language::Chinese => format!(
-            "你说的是：“{echo}”。我只是演示模型，只懂几条规则。可以试试：列出文件、读 README.md、运行 date。"
+            "我是 Kith 内置的演示模型：一组规则，不是语言模型。我不需要密钥和网络，只是让你可以先试用其他部分。\
+             你可以输入：{examples}。想要真正的回答，请设置 OPENAI_API_KEY。"
         ),
+    }
+}
+
+fn chat(asked: &Asked, words: &str, language: Language) -> String {
+    let echo = shortened(&one_line(words), ECHO_CHARS_MAX);
+    let examples = examples(asked, language);
+    match language {
+        Language::English => format!(
+            "You said: “{echo}”. I am only the demo model and know a few rules. Try: {examples}."
+        ),
+        Language::Chinese => {
+            format!("你说的是：“{echo}”。我只是演示模型，只懂几条规则。可以试试：{examples}。")
+        }
     }
 }
 

@@ -170,11 +170,11 @@ async fn small_talk() {
         ),
         (
             "I had soup",
-            "You said: “I had soup”. I am only the demo model and know a few rules. Try: list the files, read README.md, or run `date`.",
+            "You said: “I had soup”. I am only the demo model and know a few rules. Try: list the files; read README.md; search for TODO; run `date`; write hello to note.txt; remember that I like tea; what did I say first.",
         ),
         (
             "我喝了汤",
-            "你说的是：“我喝了汤”。我只是演示模型，只懂几条规则。可以试试：列出文件、读 README.md、运行 date。",
+            "你说的是：“我喝了汤”。我只是演示模型，只懂几条规则。可以试试：列出文件；读 README.md；搜索 TODO；运行 date；把 hello 写到 note.txt；记住 我喜欢茶；我最先说了什么。",
         ),
     ] {
         assert_eq!(ask(words).await, answer, "{words}");

@@ -3,17 +3,12 @@
 //! A table changes only by a further entry of [`MIGRATIONS`]: the version of a file is the number
 //! of entries it has been through, and a file that has been through more than we know is refused.
 
-use std::fmt::Write;
-use std::fs::{self, OpenOptions};
-use std::io;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
-use kith_vocab::files::FileSystem;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use super::DeskError;
-use crate::disk::{DiskFiles, owner_only};
+use crate::database::{Standing, connect, connect_read_only, make_file, standing};
 
 const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE inbox (
@@ -52,17 +47,13 @@ pub const DESK_VERSION: u32 = 1;
 
 const _: () = assert!(DESK_VERSION as usize == MIGRATIONS.len(), "one version per migration");
 
-/// How long to wait for another program that looks into the file.
-const BUSY_WAIT_MAX: Duration = Duration::from_secs(5);
 const DEVICE_ID: &str = "deviceId";
 
 /// Opens the file for writing; makes and migrates it as needed.
 pub(super) fn open(path: &Path, new_device_id: &str) -> Result<Connection, DeskError> {
     make_file(path).map_err(|source| DeskError::Open { path: path.to_owned(), source })?;
     let failed = |source| DeskError::of(path, source);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
-    connection.busy_timeout(BUSY_WAIT_MAX).map_err(failed)?;
+    let mut connection = connect(path).map_err(failed)?;
     check_version(path, &connection)?;
     let mode: String = connection
         .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
@@ -78,25 +69,15 @@ pub(super) fn open(path: &Path, new_device_id: &str) -> Result<Connection, DeskE
 
 /// Opens the file for reading; `None` if there is no desk. Makes no file.
 pub(super) fn open_read_only(path: &Path) -> Result<Option<Connection>, DeskError> {
-    let open_error = |source| DeskError::Open { path: path.to_owned(), source };
-    if !path.try_exists().map_err(open_error)? {
-        return Ok(None);
+    let standing =
+        standing(path).map_err(|source| DeskError::Open { path: path.to_owned(), source })?;
+    match standing {
+        Standing::Absent => return Ok(None),
+        Standing::NeedsRecovery => return Err(DeskError::NeedsRecovery { path: path.to_owned() }),
+        Standing::Alone | Standing::InUse => (),
     }
-    // A host's log exists as long as the host does. Without one nobody writes, and saying so keeps
-    // SQLite from making a log of its own.
-    let has_log = beside(path, "-wal").try_exists().map_err(open_error)?;
-    let has_index = beside(path, "-shm").try_exists().map_err(open_error)?;
-    let how = match (has_log, has_index) {
-        (false, _) => "immutable=1",
-        (true, true) => "readonly_shm=1",
-        (true, false) => return Err(DeskError::NeedsRecovery { path: path.to_owned() }),
-    };
     let failed = |source| DeskError::of(path, source);
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        | OpenFlags::SQLITE_OPEN_URI
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(uri(path, how), flags).map_err(failed)?;
-    connection.busy_timeout(BUSY_WAIT_MAX).map_err(failed)?;
+    let connection = connect_read_only(path, standing).map_err(failed)?;
     match check_version(path, &connection)? {
         0 => Ok(None),
         DESK_VERSION => Ok(Some(connection)),
@@ -109,18 +90,6 @@ pub(super) fn open_read_only(path: &Path) -> Result<Option<Connection>, DeskErro
 
 pub(super) fn device_id(connection: &Connection) -> rusqlite::Result<String> {
     connection.query_row("SELECT value FROM facts WHERE name = ?1", [DEVICE_ID], |row| row.get(0))
-}
-
-// SQLite gives its log and index the mode of the file, so it is enough to make the file ourselves.
-fn make_file(path: &Path) -> io::Result<()> {
-    if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
-        DiskFiles.create_dir_all(folder)?;
-    }
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    owner_only(&mut options);
-    options.open(path)?;
-    Ok(())
 }
 
 fn check_version(path: &Path, connection: &Connection) -> Result<u32, DeskError> {
@@ -158,28 +127,4 @@ fn migrate(connection: &mut Connection, new_device_id: &str) -> rusqlite::Result
         )?;
     }
     transaction.commit()
-}
-
-fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
-}
-
-/// The path as a SQLite URI. Every byte that could mean something in one is escaped.
-fn uri(path: &Path, parameter: &str) -> String {
-    let mut uri = "file:".to_owned();
-    // A path that is not absolute is taken as it is; `fs::canonicalize` fails only if it is gone.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    for &byte in path.as_os_str().as_encoded_bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            // Writing to a string cannot fail.
-            write!(uri, "%{byte:02X}").ok();
-        }
-    }
-    uri.push('?');
-    uri.push_str(parameter);
-    uri
 }

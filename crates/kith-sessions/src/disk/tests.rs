@@ -32,3 +32,26 @@ fn writing_is_always_at_the_end() {
     assert!(DiskFiles.create_new(&path).is_err());
     assert_eq!(DiskFiles.list(folder.path()).unwrap(), [path]);
 }
+
+#[test]
+fn reading_begins_where_it_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    fs::write(&path, b"abcdef").unwrap();
+    for (offset, expected) in [(0, "abcdef"), (4, "ef"), (6, ""), (9, "")] {
+        let mut found = String::new();
+        let mut file = DiskFiles.open_read_at(&path, offset).unwrap();
+        file.read_to_string(&mut found).unwrap();
+        assert_eq!(found, expected, "from {offset}");
+    }
+}
+
+#[test]
+fn a_folder_is_made_again_without_complaint_and_not_over_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("a/b");
+    DiskFiles.create_dir_all(&inner).unwrap();
+    DiskFiles.create_dir_all(&inner).unwrap();
+    fs::write(inner.join("file"), b"").unwrap();
+    assert!(DiskFiles.create_dir_all(&inner.join("file/c")).is_err());
+}

@@ -12,7 +12,8 @@ fn a_line_ends_in_the_hash_of_the_line_before_and_its_own_checksum() {
     assert_eq!(header_hash, LineHash::of(header_line));
     assert_eq!(&hex_of_sha256(header_line)[..16], header_hash.to_string());
 
-    let (line, hash) = encode_batch(&[notice(1, "hi")], header_hash).unwrap();
+    let EncodedBatch { bytes: line, hash, .. } =
+        encode_batch(&[notice(1, "hi")], header_hash).unwrap();
     let text = String::from_utf8(line).unwrap();
     let (covered, rest) = text.split_once(",\"crc\"").unwrap();
     assert!(covered.ends_with(&format!(",\"prev\":\"{header_hash}\"")), "{text}");
@@ -29,7 +30,7 @@ fn the_checksum_is_crc_32c() {
 #[test]
 fn every_type_is_read_back_as_it_was_written() {
     let events = every_type();
-    let (bytes, _) = encode_batch(&events, prev()).unwrap();
+    let bytes = encode_batch(&events, prev()).unwrap().bytes;
     let mut decoder = Decoder::default();
     let mut hash = prev();
     let mut n = 0;
@@ -85,6 +86,52 @@ fn what_is_wrong_with_a_line_has_a_name() {
 }
 
 #[test]
+fn what_is_wrong_with_the_name_of_a_blob_has_a_name() {
+    let text = "a".repeat(9);
+    let sha256 = hex_of_sha256(text.as_bytes());
+    let named = format!(r#"{{"blob":"{sha256}","bytes":9,"preview":"aaa"}}"#);
+    let event = serde_json::to_string(&notice(1, "HERE")).unwrap();
+    let with = |json: &str| event.replace("\"HERE\"", json);
+    check_blobs(&with(&named), "9 bytes in blobs");
+    check_blobs(&with("\"text\""), "0 bytes in blobs");
+    check_blobs(&with(&named.replace("9,", "67108864,")), "whole bad_blob");
+    check_blobs(&with(&named.replace("9,", "18446744073709551615,")), "whole bad_blob");
+    check_blobs(&with(&named.replace("9,", "-1,")), "whole invalid_event");
+    check_blobs(&with(&named.replace(",\"preview\":\"aaa\"", "")), "whole invalid_event");
+    check_blobs(&with(&named.replace("}", ",\"more\":1}")), "whole invalid_event");
+    check_blobs(&with(&named.replace(&sha256, &"0".repeat(64))), "whole bad_blob");
+    check_blobs(&with(&format!("[{named}]")), "whole invalid_event");
+    // Only texts may be long, and only those of the table.
+    check_blobs(&with("\"x\"").replace("\"info\"", &named), "whole invalid_event");
+    check_blobs(&with("\"x\"").replace("\"cli\"", &named), "whole invalid_event");
+    check_blobs(&with(&named).replace("notice", "telepathy"), "whole invalid_event");
+    check_event(&with(&named), "partial invalid_event");
+}
+
+#[test]
+fn arguments_stand_in_the_line_or_in_a_blob_and_not_in_both() {
+    let call = event_id(1).call(0);
+    let answer = |fields: &str| {
+        let body = format!(
+            r#"{{"type":"assistant_message","message":{{"content":[{{"type":"tool_call","callId":"{call}","providerCallId":"p","tool":"t","input":{{}}}}]}},"stopReason":"tool_call"}}"#
+        );
+        let event = crate::samples::event(1, None, &body);
+        serde_json::to_string(&event).unwrap().replace("\"input\":{}", fields)
+    };
+    let blob = |text: &str| {
+        let sha256 = hex_of_sha256(text.as_bytes());
+        format!(r#""inputBlob":{{"blob":"{sha256}","bytes":{},"preview":""}}"#, text.len())
+    };
+    check_blobs(&answer("\"input\":{}"), "0 bytes in blobs");
+    check_blobs(&answer(&blob("{}")), "2 bytes in blobs");
+    check_blobs(&answer(&format!("\"input\":{{}},{}", blob("{}"))), "whole invalid_event");
+    check_blobs(&answer(&format!("{0},{0}", blob("{}"))), "whole invalid_event");
+    check_blobs(&answer(&blob("{")), "whole invalid_json");
+    check_blobs(&answer(&blob("{\n}")), "whole bad_blob");
+    check_blobs(&answer(&blob("{},\"rawInput\":\"x\"")), "whole bad_blob");
+}
+
+#[test]
 fn what_is_wrong_with_a_header_has_a_name() {
     let json = serde_json::to_string(&header(1)).unwrap();
     let sealed = |json: &str| {
@@ -132,6 +179,27 @@ fn check_refused(event: &Event, code: &str) {
 #[track_caller]
 fn check_event(line: &str, expected: &str) {
     check(Decoder::default().event(line.as_bytes(), prev()).map(|_| ()), line, expected);
+}
+
+/// Of a line with this JSON, in a house whose blobs are `aaaaaaaaa` and some arguments.
+#[track_caller]
+fn check_blobs(json: &str, expected: &str) {
+    let mut line = forged_line(json, prev());
+    line.pop();
+    let texts = ["aaaaaaaaa", "{}", "{", "{\n}", "{},\"rawInput\":\"x\""];
+    let read = Decoder::default().whole_event(&line, prev(), &mut |named| {
+        let text = texts.iter().find(|it| hex_of_sha256(it.as_bytes()) == named.blob);
+        let missing = || Flaw::wrong(DamageCode::BadBlob, "missing").into();
+        text.map(|it| (*it).to_owned()).ok_or_else(missing)
+    });
+    let actual = match read {
+        Ok(read) => format!("{} bytes in blobs", read.blob_bytes),
+        Err(BadLine::Flaw(flaw)) => {
+            format!("{} {}", if flaw.whole { "whole" } else { "partial" }, flaw.code)
+        }
+        Err(error) => panic!("{error:?}"),
+    };
+    assert_eq!(actual, expected, "of: {json}");
 }
 
 #[track_caller]

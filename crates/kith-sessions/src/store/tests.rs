@@ -3,6 +3,7 @@ use std::fs;
 use super::*;
 use crate::disk::DiskFiles;
 use crate::faults::{Fault, FaultyFiles, Leaves};
+use crate::line::{EncodedBatch, encode_batch};
 use crate::samples::{
     NOW, StillClock, event_id, file_of, header, notice, session_id, small_session,
 };
@@ -259,7 +260,7 @@ fn what_opening_found_is_durable_before_it_counts() {
     log.append(&[notice(2, "b")]).unwrap();
     drop(log);
     // Written by a process that died before its sync.
-    let (bytes, hash) = encode_batch(
+    let EncodedBatch { bytes, hash, .. } = encode_batch(
         &[notice(3, "c")],
         store.read(session_id(1), None, &mut |_| ()).unwrap().head.unwrap().hash,
     )

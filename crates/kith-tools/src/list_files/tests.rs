@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::fixture::{World, block_on, write_file};
+use crate::glob::GLOB_BYTES_MAX;
 
 const WORLD: &str = "
 //- work/Cargo.toml
@@ -186,10 +187,10 @@ fn invalid_patterns_are_refused_in_words() {
         r#"{"pattern":"[a"}"#,
         "error: the pattern `[a` is not a valid glob: unclosed character class; missing ']'",
     );
-    let empty = "error: the pattern is empty; leave it out to list the folder";
+    let empty = "error: the pattern is empty; leave it out";
     check(WORLD, r#"{"pattern":""}"#, empty);
     check(WORLD, r#"{"pattern":"./"}"#, empty);
-    let long = format!(r#"{{"pattern":"{}"}}"#, "x".repeat(PATTERN_BYTES_MAX + 1));
+    let long = format!(r#"{{"pattern":"{}"}}"#, "x".repeat(GLOB_BYTES_MAX + 1));
     check(WORLD, &long, "error: the pattern is longer than 512 bytes");
     let text = World::new(WORLD).call("list_files", r#"{"pattern":["*"]}"#);
     assert!(text.starts_with("error: the input of list_files is wrong: invalid type"), "{text}");

@@ -10,9 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{print_form, print_notes, unexpected};
 use crate::args::{Ask, ModelArg, Shared};
-use crate::client::{
-    Answer, Client, MessageAnswer, Outcome, Place, Request, SendMessage, Told,
-};
+use crate::client::{Answer, Client, MessageAnswer, Outcome, Place, Request, SendMessage, Told};
 use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::host::Host;

@@ -130,7 +130,7 @@ impl Talk {
 
     async fn hear(&mut self, lines: &mut Lines) -> Result<Heard, Report> {
         if self.is_attended {
-            ui::prompt("> ");
+            ui::prompt("\n> ");
         }
         tokio::select! {
             line = lines.recv() => match line {
@@ -216,9 +216,7 @@ impl Talk {
             Outcome::Cancelled => {
                 Err(Report::new(Blame::Request, "cancelled", "the turn was stopped"))
             }
-            Outcome::Failed(reason) => {
-                Err(Report::new(Blame::Environment, "model_failed", reason))
-            }
+            Outcome::Failed(reason) => Err(Report::new(Blame::Environment, "model_failed", reason)),
         }
     }
 }

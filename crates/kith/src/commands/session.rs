@@ -53,7 +53,8 @@ fn table_line(row: &SessionRow, thread_width: usize, zone: &TimeZone) -> String 
         || "-".to_owned(),
         |time| time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
     );
-    let title = row.title.as_deref().unwrap_or("(no words)");
+    let untitled = if row.thread_id.is_none() { "(cannot be read)" } else { "(no words)" };
+    let title = row.title.as_deref().unwrap_or(untitled);
     let title: Vec<&str> = title.split_whitespace().collect();
     format!(
         "{}  {updated:16}  {state:9}  {:thread_width$}  {}",
@@ -109,14 +110,13 @@ async fn verify(shared: &Shared, args: SessionVerify) -> Result<ExitCode, Report
     for request_id in &found.other_renderer {
         ui::line(&format!("request {request_id} was rendered by another version; not compared"));
     }
-    print_notes(&told.notes);
     if let Some(damage) = &found.damaged {
-        let message = format!("the session is damaged at line {} ({})", damage.line, damage.code);
-        return Err(Report::new(Blame::Request, "damaged", message).hint(format!(
-            "{} events before it can be read with `kith session show`; nothing was changed",
-            found.events
-        )));
+        let message = told.notes.join("; ");
+        return Err(Report::new(Blame::Request, "damaged", message).at_line(damage.line).hint(
+            format!("`kith session show` shows those {} events; nothing was changed", found.events),
+        ));
     }
+    print_notes(&told.notes);
     if !is_sound {
         let message = format!(
             "{} of {} requests cannot be built again as they were sent",

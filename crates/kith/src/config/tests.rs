@@ -58,7 +58,7 @@ fn a_wrong_type_is_refused_with_its_line() {
         "[models.a]\nwire = \"demo\"\ncontextWindow = \"big\"\n",
         "3: invalid type: string \"big\", expected u64",
     );
-    check("models = 3\n", "1: invalid type: integer `3`, expected struct Models");
+    check("models = 3\n", "1: invalid type: integer `3`, expected a table of models");
 }
 
 #[test]

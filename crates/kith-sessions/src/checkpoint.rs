@@ -1,0 +1,28 @@
+//! A place in a session file from which it can be read on.
+//!
+//! Reading a file from its beginning is always right; a place only saves time. So whatever is
+//! strange about one (the file is shorter, the line before it another) means that it is not used,
+//! never that something is reported.
+
+use crate::line::Head;
+use crate::past::Past;
+
+/// Between two batches of a session file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointPlace {
+    /// Length of the file up to here.
+    pub offset: u64,
+    /// Where the last line before `offset` begins.
+    pub line_start: u64,
+    /// The event of that line.
+    pub head: Head,
+    /// What the log must remember to judge what follows. Of a few kilobytes, however long the file.
+    pub past: Vec<u8>,
+}
+
+impl CheckpointPlace {
+    /// What stood before the place, if it says of itself what the place says.
+    pub(crate) fn past(&self) -> Option<Past> {
+        Past::from_bytes(&self.past).filter(|past| past.head() == Some(self.head))
+    }
+}

@@ -1,0 +1,189 @@
+//! A SQLite file and the one thread that owns it.
+//!
+//! A handle sends the thread work and waits, so no caller ever holds a connection across an
+//! `await`. What is kept in the file is the affair of the desk and of the index.
+
+use std::fmt::Write;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use kith_vocab::files::FileSystem;
+use rusqlite::{Connection, OpenFlags};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::disk::{DiskFiles, owner_only};
+
+/// Requests that wait for a database's thread; whoever comes after them waits for a place.
+const DATABASE_QUEUE_MAX: usize = 1024;
+/// How long to wait for another program that looks into the file.
+const BUSY_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// The thread. When this is dropped, the file is closed.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    /// `None` only while it is dropped.
+    jobs: Option<mpsc::Sender<Job>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// The thread has ended and does no more work.
+#[derive(Debug)]
+pub(crate) struct Gone;
+
+pub(crate) enum StartError<E> {
+    NoThread(io::Error),
+    Gone,
+    Refused(E),
+}
+
+impl Worker {
+    /// Starts the thread and opens the file there; `None` if `open` finds none.
+    ///
+    /// Besides the connection `open` gives what the caller is to know of the file.
+    pub(crate) async fn start<K: Send + 'static, E: Send + 'static>(
+        name: &str,
+        open: impl FnOnce() -> Result<Option<(Connection, K)>, E> + Send + 'static,
+    ) -> Result<Option<(Worker, K)>, StartError<E>> {
+        let (jobs, queue) = mpsc::channel(DATABASE_QUEUE_MAX);
+        let (ready, opened) = oneshot::channel();
+        let work = move || {
+            let (answer, connection) = match open() {
+                Ok(Some((connection, known))) => (Ok(Some(known)), Some(connection)),
+                Ok(None) => (Ok(None), None),
+                Err(error) => (Err(error), None),
+            };
+            // Whoever asked may have stopped waiting; then the queue is closed as well.
+            ready.send(answer).ok();
+            if let Some(connection) = connection {
+                serve(connection, queue);
+            }
+        };
+        let thread = thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(work)
+            .map_err(StartError::NoThread)?;
+        let worker = Worker { jobs: Some(jobs), thread: Some(thread) };
+        let known = opened.await.map_err(|_| StartError::Gone)?.map_err(StartError::Refused)?;
+        Ok(known.map(|known| (worker, known)))
+    }
+
+    /// Has the thread do the work. It is done even if the caller stops waiting.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> T + Send + 'static,
+    ) -> Result<T, Gone> {
+        let jobs = self.jobs.as_ref().ok_or(Gone)?;
+        let (reply, answer) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            // Whoever asked may have stopped waiting; what was done is done all the same.
+            reply.send(work(connection)).ok();
+        });
+        jobs.send(job).await.map_err(|_| Gone)?;
+        answer.await.map_err(|_| Gone)
+    }
+}
+
+fn serve(mut connection: Connection, mut queue: mpsc::Receiver<Job>) {
+    while let Some(job) = queue.blocking_recv() {
+        job(&mut connection);
+    }
+}
+
+impl Drop for Worker {
+    // Waits for the file to be closed: whoever opens it next finds no log to recover.
+    fn drop(&mut self) {
+        self.jobs.take();
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has been reported as gone to everyone who asked it.
+            thread.join().ok();
+        }
+    }
+}
+
+/// Makes the file if there is none, readable by its owner only.
+///
+/// SQLite gives its log and index the mode of the file, so it is enough to make the file ourselves.
+pub(crate) fn make_file(path: &Path) -> io::Result<()> {
+    if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+        DiskFiles.create_dir_all(folder)?;
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    owner_only(&mut options);
+    options.open(path)?;
+    Ok(())
+}
+
+pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_WAIT_MAX)?;
+    Ok(connection)
+}
+
+/// How a file can be read without making another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Absent,
+    /// Nobody writes.
+    Alone,
+    /// A host has it open.
+    InUse,
+    /// A `-wal` file without its `-shm`: reading it would make a file.
+    NeedsRecovery,
+}
+
+pub(crate) fn standing(path: &Path) -> io::Result<Standing> {
+    if !path.try_exists()? {
+        return Ok(Standing::Absent);
+    }
+    // A host's log exists as long as the host does. Without one nobody writes.
+    let has_log = beside(path, "-wal").try_exists()?;
+    let has_index = beside(path, "-shm").try_exists()?;
+    Ok(match (has_log, has_index) {
+        (false, _) => Standing::Alone,
+        (true, true) => Standing::InUse,
+        (true, false) => Standing::NeedsRecovery,
+    })
+}
+
+/// Opens a file that stands [`Standing::Alone`] or [`Standing::InUse`]. Makes no file.
+pub(crate) fn connect_read_only(path: &Path, standing: Standing) -> rusqlite::Result<Connection> {
+    // Saying that nobody writes keeps SQLite from making a log of its own.
+    let how = if standing == Standing::Alone { "immutable=1" } else { "readonly_shm=1" };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(uri(path, how), flags)?;
+    connection.busy_timeout(BUSY_WAIT_MAX)?;
+    Ok(connection)
+}
+
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// The path as a SQLite URI. Every byte that could mean something in one is escaped.
+fn uri(path: &Path, parameter: &str) -> String {
+    let mut uri = "file:".to_owned();
+    // A path that is not absolute is taken as it is; `fs::canonicalize` fails only if it is gone.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            write!(uri, "%{byte:02X}").ok();
+        }
+    }
+    uri.push('?');
+    uri.push_str(parameter);
+    uri
+}

@@ -1,0 +1,121 @@
+use super::*;
+use crate::damage::DamageCode;
+use crate::samples::{event_id, notice, user};
+
+const HASH: &[u8] = b"a line";
+
+#[test]
+fn only_the_newest_ids_are_kept() {
+    let (mut past, elders) = past_of(1000);
+    assert_eq!(past.order.len(), RECENT_IDS_MAX);
+    assert_eq!(past.kinds.len(), RECENT_IDS_MAX);
+    assert_eq!(elders.len(), 1000 - RECENT_IDS_MAX);
+    assert!(past.to_bytes().len() < 10_000);
+    // A batch of any size leaves no more behind.
+    let many: Vec<Event> = (1001..=9000).map(|seq| notice(seq, "")).collect();
+    past.admit_all(&many, &Elders::new()).unwrap();
+    past.let_go(&mut |_, _| ());
+    assert_eq!(past.order.len(), RECENT_IDS_MAX);
+    assert!(past.kinds.capacity() < 8 * RECENT_IDS_MAX);
+}
+
+#[test]
+fn a_rising_id_needs_no_elders() {
+    let (past, _) = past_of(1000);
+    assert!(past.unsure_of(&[user(1001, Some(999), "on the leaf")]).is_empty());
+    assert!(past.unsure_of(&[user(1001, Some(1000), "on a notice")]).is_empty());
+    let out_of_order = Event { id: event_id(5000), ..notice(1001, "") };
+    assert!(past.unsure_of(&[out_of_order]).is_empty());
+}
+
+#[test]
+fn the_last_event_of_the_tree_stays_known() {
+    let mut past = Past::after_header(LineHash::of(HASH));
+    admit(&mut past, &user(1, None, "hi"), &mut Elders::new());
+    for seq in 2..1000 {
+        admit(&mut past, &notice(seq, ""), &mut Elders::new());
+    }
+    assert!(past.unsure_of(&[user(1000, Some(1), "again")]).is_empty());
+    past.admit(&user(1000, Some(1), "again"), &Elders::new()).unwrap();
+}
+
+#[test]
+fn of_old_ids_the_elders_know() {
+    // Odd numbers are of the tree.
+    check_old(Event { id: event_id(3), ..notice(1001, "") }, Some(DamageCode::DuplicateEventId));
+    check_old(user(1001, Some(3), "a branch"), None);
+    check_old(user(1001, Some(4), "on a notice"), Some(DamageCode::InvalidParent));
+    let absent: EventId = "019a8a00-0000-7000-7000-000000000001".parse().unwrap();
+    check_old(
+        Event { parent_id: Some(absent), ..user(1001, None, "") },
+        Some(DamageCode::InvalidParent),
+    );
+    check_old(Event { id: absent, ..notice(1001, "") }, None);
+}
+
+#[track_caller]
+fn check_old(event: Event, expected: Option<DamageCode>) {
+    let (mut past, elders) = past_of(1000);
+    assert_eq!(past.unsure_of(std::slice::from_ref(&event)).len(), 1);
+    let actual = past.admit(&event, &elders).err().map(|flaw| flaw.code);
+    assert_eq!(actual, expected);
+}
+
+#[test]
+fn what_is_taken_back_leaves_no_trace() {
+    let (mut past, elders) = past_of(300);
+    let before = past.to_bytes();
+    let marks = past.marks();
+    past.admit_all(&[notice(301, ""), user(302, None, "")], &elders).unwrap();
+    past.forget(marks, 2);
+    assert_eq!(past.to_bytes(), before);
+    let flaw = past.admit_all(&[notice(301, ""), notice(301, "")], &elders).unwrap_err();
+    assert_eq!(flaw.code, DamageCode::NonMonotonicSeq);
+    assert_eq!(past.to_bytes(), before);
+}
+
+#[test]
+fn a_past_is_kept_whole() {
+    for n in [1, 100, 1000] {
+        let (past, _) = past_of(n);
+        let again = Past::from_bytes(&past.to_bytes()).unwrap();
+        assert_eq!(
+            (again.marks, &again.order, &again.kinds),
+            (past.marks, &past.order, &past.kinds)
+        );
+    }
+}
+
+#[test]
+fn anything_else_is_no_past() {
+    let (past, _) = past_of(3);
+    let bytes = past.to_bytes();
+    for cut in 0..bytes.len() {
+        assert!(Past::from_bytes(&bytes[..cut]).is_none());
+    }
+    assert!(Past::from_bytes(b"{}").is_none());
+    let text = String::from_utf8(bytes).unwrap();
+    assert!(Past::from_bytes(text.replace("\"nextSeq\":4", "\"nextSeq\":0").as_bytes()).is_none());
+}
+
+/// A past of so many events, each its own batch, every other one of the tree.
+fn past_of(n: u64) -> (Past, Elders) {
+    let mut past = Past::after_header(LineHash::of(HASH));
+    let mut elders = Elders::new();
+    for seq in 1..=n {
+        let event = match seq % 2 {
+            1 => user(seq, seq.checked_sub(2).filter(|it| *it > 0), ""),
+            _ => notice(seq, ""),
+        };
+        admit(&mut past, &event, &mut elders);
+    }
+    (past, elders)
+}
+
+#[track_caller]
+fn admit(past: &mut Past, event: &Event, elders: &mut Elders) {
+    past.admit(event, elders).unwrap();
+    past.let_go(&mut |id, kind| {
+        elders.insert(id, kind);
+    });
+}

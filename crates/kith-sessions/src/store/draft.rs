@@ -1,0 +1,145 @@
+//! A session that is being made.
+//!
+//! It grows beside its place, in a file that is no session, and is renamed when it is whole. Until
+//! then nobody has been told of it, so whatever fails, it may go.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kith_vocab::event::Event;
+use kith_vocab::files::AppendFile;
+use kith_vocab::header::SessionHeader;
+
+use super::SessionStore;
+use crate::blob::write_all;
+use crate::line::{encode_batch, encode_header};
+use crate::log::{Extent, LogError, SessionLog};
+use crate::past::{Elders, Past};
+
+/// Bytes that wait before they are written.
+const PENDING_BYTES_MAX: usize = 1024 * 1024;
+
+pub(super) struct Draft<'a> {
+    store: &'a SessionStore,
+    header: SessionHeader,
+    path: PathBuf,
+    beside: PathBuf,
+    /// Opened when there is something to write.
+    file: Option<Box<dyn AppendFile>>,
+    past: Past,
+    /// Every event, so that a parent far back is known.
+    elders: Elders,
+    pending: Vec<u8>,
+    len: u64,
+    line_start: u64,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn begin(
+        store: &'a SessionStore,
+        header: &SessionHeader,
+    ) -> Result<Draft<'a>, LogError> {
+        let path = store.path(header.session_id);
+        if store.exists(header.session_id)? {
+            return Err(LogError::Exists { path });
+        }
+        let refused = |flaw| LogError::RefusedHeader { path: path.clone(), flaw };
+        let (pending, hash) = encode_header(header).map_err(refused)?;
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".tmp-new");
+        Ok(Draft {
+            store,
+            header: header.clone(),
+            path,
+            beside: PathBuf::from(beside),
+            file: None,
+            past: Past::after_header(hash),
+            elders: Elders::new(),
+            len: pending.len() as u64,
+            pending,
+            line_start: 0,
+        })
+    }
+
+    pub(super) fn next_seq(&self) -> u64 {
+        self.past.next_seq()
+    }
+
+    /// Adds the events as one batch.
+    pub(super) fn add(&mut self, events: &[Event]) -> Result<(), LogError> {
+        let Some(first) = events.first() else { return Ok(()) };
+        let path = &self.path;
+        let refused = |flaw| LogError::Refused { path: path.clone(), seq: first.seq, flaw };
+        let prev = self.past.last_hash();
+        self.past.admit_all(events, &self.elders).map_err(refused)?;
+        let batch = encode_batch(events, prev).map_err(refused)?;
+        self.store.blobs.put_texts(&batch.long_texts)?;
+        self.past.set_last_hash(batch.hash);
+        let elders = &mut self.elders;
+        self.past.let_go(&mut |id, kind| {
+            elders.insert(id, kind);
+        });
+        self.line_start = self.len + batch.last_line_start as u64;
+        self.len += batch.bytes.len() as u64;
+        self.pending.extend_from_slice(&batch.bytes);
+        if self.pending.len() > PENDING_BYTES_MAX {
+            self.write_pending().map_err(|source| self.failed(source))?;
+        }
+        Ok(())
+    }
+
+    /// Puts the session in its place with all its bytes, durably, or leaves no file there.
+    pub(super) fn finish(mut self) -> Result<SessionLog, LogError> {
+        self.put_in_place().map_err(|source| self.failed(source))?;
+        let store = self.store;
+        let extent = Extent { len: self.len, line_start: self.line_start, newline_missing: false };
+        let (files, blobs) = (Arc::clone(&store.files), store.blobs.clone());
+        let Draft { header, path, past, .. } = self;
+        Ok(SessionLog::new(files, blobs, path, header, past, extent))
+    }
+
+    /// What was written so far is thrown away.
+    pub(super) fn abandon(self) {
+        if self.file.is_some() {
+            self.store.discard(&self.beside);
+        }
+    }
+
+    fn put_in_place(&mut self) -> io::Result<()> {
+        self.write_pending()?;
+        let files = &self.store.files;
+        if let Some(file) = &mut self.file {
+            file.sync_data()?;
+        }
+        files.rename(&self.beside, &self.path)?;
+        // Never acknowledged, so it may go: whoever tries again must find the place free.
+        files.sync_dir(&self.store.sessions).inspect_err(|_| self.store.discard(&self.path))
+    }
+
+    fn write_pending(&mut self) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            closed => {
+                let files = &self.store.files;
+                files.create_dir_all(&self.store.sessions)?;
+                closed.insert(match files.create_new(&self.beside) {
+                    // A crash left it when this session was made before; nobody was told of it.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                        files.remove(&self.beside)?;
+                        files.create_new(&self.beside)?
+                    }
+                    made => made?,
+                })
+            }
+        };
+        write_all(&mut **file, &self.pending)?;
+        self.pending.clear();
+        Ok(())
+    }
+
+    fn failed(&self, source: io::Error) -> LogError {
+        self.store.discard(&self.beside);
+        LogError::Create { path: self.path.clone(), source }
+    }
+}

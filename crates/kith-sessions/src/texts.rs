@@ -1,0 +1,286 @@
+//! Which fields of an event may hold a long text, and how a line does without it.
+//!
+//! A line that carries megabytes cannot be looked at, so a long text goes to a blob and the line
+//! names it. All other bytes must stay: the JSON is not parsed into values and written again, which
+//! would round numbers in what we do not look into, but cut along the paths of a table; what stands
+//! beside them is copied as it is.
+
+use std::fmt;
+
+use kith_vocab::digest::sha256_hex;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+/// A longer text stands in a blob.
+pub const INLINE_TEXT_BYTES_MAX: usize = 64 * 1024;
+/// Of a text in a blob, for people who look at the line; a reader does not need it.
+const PREVIEW_CHARS_MAX: usize = 200;
+
+/// What a line holds in place of a long text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BlobRef {
+    /// SHA-256 of the text, in lower-case hex.
+    pub(crate) blob: String,
+    pub(crate) bytes: u64,
+    pub(crate) preview: String,
+}
+
+/// A text that was taken out of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LongText {
+    pub(crate) sha256: String,
+    pub(crate) text: String,
+}
+
+/// Where in a JSON value long texts may stand.
+enum Shape {
+    Text,
+    /// The JSON text of a call's arguments: `input` becomes `inputBlob`.
+    Input,
+    Each(&'static Shape),
+    Fields(&'static [(&'static str, Shape)]),
+}
+
+const BLOCKS: Shape = Shape::Each(&Shape::Fields(&[
+    ("text", Shape::Text),
+    ("signature", Shape::Text),
+    ("redacted", Shape::Text),
+    (INPUT, Shape::Input),
+    ("rawInput", Shape::Text),
+]));
+const MESSAGE: Shape = Shape::Fields(&[("content", BLOCKS)]);
+const SECTION: Shape = Shape::Fields(&[
+    ("sources", Shape::Each(&Shape::Fields(&[("content", Shape::Text)]))),
+    ("renderedBlock", Shape::Text),
+]);
+
+/// The fields of each type that may be long. Names, ids, hashes and JSON that the log does not look
+/// into are not among them.
+const LONG_FIELDS: [(&str, Shape); 13] = [
+    (
+        "instruction_snapshot",
+        Shape::Fields(&[("snapshot", Shape::Fields(&[("sections", Shape::Each(&SECTION))]))]),
+    ),
+    ("user_message", Shape::Fields(&[("message", MESSAGE)])),
+    ("assistant_message", Shape::Fields(&[("message", MESSAGE)])),
+    ("tool_result", Shape::Fields(&[("content", BLOCKS)])),
+    ("harness_item", Shape::Fields(&[("item", Shape::Fields(&[("content", Shape::Text)]))])),
+    ("compact", Shape::Fields(&[("summary", Shape::Text)])),
+    (
+        "queue_update",
+        Shape::Fields(&[("items", Shape::Each(&Shape::Fields(&[("content", BLOCKS)])))]),
+    ),
+    ("model_failed", Shape::Fields(&[("message", Shape::Text)])),
+    ("call_judged", Shape::Fields(&[("reason", Shape::Text)])),
+    (
+        "approval_requested",
+        Shape::Fields(&[("summary", Shape::Text), ("command", Shape::Text), ("risk", Shape::Text)]),
+    ),
+    ("approval_replied", Shape::Fields(&[("text", Shape::Text)])),
+    ("approval_decided", Shape::Fields(&[("reason", Shape::Text)])),
+    ("notice", Shape::Fields(&[("text", Shape::Text)])),
+];
+
+const INPUT: &str = "input";
+const INPUT_BLOB: &str = "inputBlob";
+/// Stands in every line that names a blob, and in no text: there its quotes are escaped.
+const BLOB_KEY: &[u8] = b"\"blob\":";
+
+/// Takes the long texts out of an event's JSON; `None` when it has none.
+pub(crate) fn take_out(json: &str) -> Option<(String, Vec<LongText>)> {
+    let mut taken = Vec::new();
+    let rewritten = rewrite_event(json, Way::Out, &mut |found| {
+        let text = match found {
+            Found::Text(raw) if raw.len() > INLINE_TEXT_BYTES_MAX => {
+                serde_json::from_str::<String>(raw).ok()
+            }
+            Found::Input(raw) if raw.len() > INLINE_TEXT_BYTES_MAX => Some(raw.to_owned()),
+            Found::Text(_) | Found::Input(_) => None,
+        };
+        // A text may be shorter than its JSON.
+        let Some(text) = text.filter(|text| text.len() > INLINE_TEXT_BYTES_MAX) else {
+            return Ok::<_, NeverFails>(None);
+        };
+        let sha256 = sha256_hex(text.as_bytes());
+        let preview = text.chars().take(PREVIEW_CHARS_MAX).collect();
+        let named = BlobRef { blob: sha256.clone(), bytes: text.len() as u64, preview };
+        taken.push(LongText { sha256, text });
+        // A struct of texts and a number is always JSON.
+        Ok(serde_json::to_string(&named).ok())
+    });
+    let Ok(rewritten) = rewritten;
+    (!taken.is_empty()).then_some((rewritten, taken))
+}
+
+/// Puts texts back in place of the blobs that a line names; `None` when it names none.
+pub(crate) fn put_back<E>(
+    json: &str,
+    text_of: &mut dyn FnMut(&BlobRef) -> Result<String, E>,
+) -> Result<Option<String>, E> {
+    let mut is_changed = false;
+    let rewritten = rewrite_event(json, Way::Back, &mut |found| {
+        let (Found::Text(raw) | Found::Input(raw)) = found;
+        // What is no reference stays, and is judged with the event it stands in.
+        let Ok(named) = serde_json::from_str::<BlobRef>(raw) else { return Ok(None) };
+        let text = text_of(&named)?;
+        is_changed = true;
+        Ok(match found {
+            Found::Text(_) => serde_json::to_string(&text).ok(),
+            Found::Input(_) => Some(text),
+        })
+    })?;
+    Ok(is_changed.then_some(rewritten))
+}
+
+/// Whether a line may name a blob. A free JSON object may make it look so.
+pub(crate) fn may_name_a_blob(json: &[u8]) -> bool {
+    json.windows(BLOB_KEY.len()).any(|it| it == BLOB_KEY)
+}
+
+enum NeverFails {}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Out,
+    Back,
+}
+
+/// A value in a place where a long one may stand, as JSON.
+#[derive(Clone, Copy)]
+enum Found<'a> {
+    Text(&'a str),
+    Input(&'a str),
+}
+
+/// Gives the JSON to put in place of a value; `None` leaves it.
+type Exchange<'a, E> = &'a mut dyn FnMut(Found<'_>) -> Result<Option<String>, E>;
+
+fn rewrite_event<E>(json: &str, way: Way, exchange: Exchange<'_, E>) -> Result<String, E> {
+    let mut written = String::new();
+    match shape_of(json) {
+        Some(shape) => rewrite(json, shape, way, exchange, &mut written)?,
+        None => written.push_str(json),
+    }
+    Ok(written)
+}
+
+fn shape_of(json: &str) -> Option<&'static Shape> {
+    let Entries(entries) = serde_json::from_str(json).ok()?;
+    let (_, raw) = entries.into_iter().find(|(key, _)| key == "type")?;
+    let line_type: &str = serde_json::from_str(raw.get()).ok()?;
+    LONG_FIELDS.iter().find(|(name, _)| *name == line_type).map(|(_, shape)| shape)
+}
+
+/// Copies `json` to `written`, exchanging what stands where the shape says. A value that is not of
+/// the shape is copied as it is.
+fn rewrite<E>(
+    json: &str,
+    shape: &'static Shape,
+    way: Way,
+    exchange: Exchange<'_, E>,
+    written: &mut String,
+) -> Result<(), E> {
+    match shape {
+        Shape::Text => {
+            let replacement = exchange(Found::Text(json))?;
+            written.push_str(replacement.as_deref().unwrap_or(json));
+        }
+        // Written by its key, which changes with it.
+        Shape::Input => written.push_str(json),
+        Shape::Each(shape) => {
+            let Ok(elements) = serde_json::from_str::<Vec<&RawValue>>(json) else {
+                written.push_str(json);
+                return Ok(());
+            };
+            written.push('[');
+            for (place, element) in elements.into_iter().enumerate() {
+                if place > 0 {
+                    written.push(',');
+                }
+                rewrite(element.get(), shape, way, exchange, written)?;
+            }
+            written.push(']');
+        }
+        Shape::Fields(fields) => {
+            let Ok(Entries(entries)) = serde_json::from_str(json) else {
+                written.push_str(json);
+                return Ok(());
+            };
+            written.push('{');
+            for (place, (key, value)) in entries.into_iter().enumerate() {
+                if place > 0 {
+                    written.push(',');
+                }
+                rewrite_field(&key, value.get(), fields, way, exchange, written)?;
+            }
+            written.push('}');
+        }
+    }
+    Ok(())
+}
+
+fn rewrite_field<E>(
+    key: &str,
+    value: &str,
+    fields: &'static [(&'static str, Shape)],
+    way: Way,
+    exchange: Exchange<'_, E>,
+    written: &mut String,
+) -> Result<(), E> {
+    let (from, to) = match way {
+        Way::Out => (INPUT, INPUT_BLOB),
+        Way::Back => (INPUT_BLOB, INPUT),
+    };
+    let may_be_input = key == from && fields.iter().any(|(name, _)| *name == INPUT);
+    if may_be_input && let Some(replacement) = exchange(Found::Input(value))? {
+        put_key(to, written);
+        written.push_str(&replacement);
+        return Ok(());
+    }
+    put_key(key, written);
+    match fields.iter().find(|(name, _)| *name == key) {
+        Some((_, shape)) => rewrite(value, shape, way, exchange, written),
+        None => {
+            written.push_str(value);
+            Ok(())
+        }
+    }
+}
+
+fn put_key(key: &str, written: &mut String) {
+    // A text is always JSON.
+    written.push_str(&serde_json::to_string(key).unwrap_or_default());
+    written.push(':');
+}
+
+/// The members of an object in their order, the values as they stand.
+struct Entries<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Entries<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Entries<'de>, D::Error> {
+        struct InOrder;
+
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Entries<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Entries<'de>, M::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+use std::collections::HashMap;
+
+use kith_vocab::event::{Body, Event};
+use serde_json::Value;
+
+use super::*;
+use crate::line::{Decoder, LineHash, encode_batch};
+use crate::samples::{event, every_type, long};
+
+#[test]
+fn every_long_text_is_taken_out_and_put_back() {
+    let mut n_taken = HashMap::new();
+    for event in every_type().into_iter().chain(more_fields()) {
+        let name = event.body.type_name();
+        let Some((_, shape)) = LONG_FIELDS.iter().find(|(it, _)| *it == name) else { continue };
+        let mut json = serde_json::to_value(&event.body).unwrap();
+        let mut n_long = 0;
+        lengthen(&mut json, shape, &mut n_long);
+        let long = Event { body: serde_json::from_value(json).unwrap(), ..event };
+        assert_eq!(check(&long), n_long, "{name}");
+        *n_taken.entry(name).or_insert(0) += n_long;
+    }
+    for (name, _) in &LONG_FIELDS {
+        assert!(Body::TYPES.contains(name), "`{name}` is no type");
+        assert!(n_taken.get(name).is_some_and(|n| *n > 0), "`{name}` has no such field");
+    }
+}
+
+/// Fields of the table that the other samples lack.
+fn more_fields() -> Vec<Event> {
+    let section = |kind| {
+        format!(
+            r#"{{"kind":"{kind}","frozenAt":1,"sources":[{{"sourceType":"soul","content":"me"}}],"renderedBlock":"x"}}"#
+        )
+    };
+    let sections =
+        ["baseline", "agents", "memory", "workspace", "environment", "time"].map(section);
+    let call = crate::samples::event_id(1).call(0);
+    let hash = "0".repeat(64);
+    vec![
+        event(
+            1,
+            None,
+            &format!(
+                r#"{{"type":"instruction_snapshot","snapshot":{{"version":1,"cwd":"/","sections":[{}]}}}}"#,
+                sections.join(",")
+            ),
+        ),
+        event(
+            1,
+            None,
+            &format!(
+                r#"{{"type":"assistant_message","message":{{"content":[{{"type":"thinking","text":"t","redacted":"r"}},{{"type":"tool_call","callId":"{call}","providerCallId":"p","tool":"t","input":{{}},"rawInput":"no JSON"}}]}},"stopReason":"tool_call"}}"#
+            ),
+        ),
+        event(
+            1,
+            None,
+            &format!(
+                r#"{{"type":"approval_requested","approvalId":"a","callId":"{call}","threadId":"cli:room:main","code":"K","summary":"s","command":"c","paths":[],"digest":"{hash}","risk":"r","approvers":[],"expiresAt":1}}"#
+            ),
+        ),
+        event(
+            1,
+            None,
+            r#"{"type":"approval_decided","approvalId":"a","decision":"deny","by":"u","via":"words","reason":"no"}"#,
+        ),
+    ]
+}
+
+fn lengthen(json: &mut Value, shape: &Shape, n_long: &mut usize) {
+    match shape {
+        Shape::Text => {
+            *json = Value::String(format!("{n_long} \"{}", long('x')));
+            *n_long += 1;
+        }
+        Shape::Input => {
+            *json = serde_json::json!({ "n": *n_long, "text": long('y') });
+            *n_long += 1;
+        }
+        Shape::Each(shape) => {
+            json.as_array_mut().unwrap().iter_mut().for_each(|it| lengthen(it, shape, n_long));
+        }
+        Shape::Fields(fields) => {
+            for (name, shape) in *fields {
+                if let Some(field) = json.get_mut(name) {
+                    lengthen(field, shape, n_long);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_in_the_table_stays_in_the_line() {
+    let text = long('z');
+    let free = format!(r#"{{"blob":{{"blob":"{text}"}},"n":1.00}}"#);
+    let call = crate::samples::event_id(1).call(0);
+    let hash = "0".repeat(64);
+    for body in [
+        format!(r#"{{"type":"primed_record","record":{free}}}"#),
+        format!(
+            r#"{{"type":"harness_item","item":{{"kind":"memory","origin":"system","content":"x","visibility":"hidden","data":{free}}},"trust":"owner"}}"#
+        ),
+        format!(
+            r#"{{"type":"tool_result","callId":"{call}","tool":"t","content":[],"outcome":"done","trust":"owner","primed":{free}}}"#
+        ),
+        format!(
+            r#"{{"type":"toolset_snapshot","tools":[{{"name":"t","description":"{text}","inputSchema":{free}}}],"sha256":"{hash}"}}"#
+        ),
+        format!(r#"{{"type":"session_title_updated","title":"{text}","source":"user"}}"#),
+    ] {
+        assert_eq!(check(&event(1, None, &body)), 0, "{}", &body[..60]);
+    }
+}
+
+#[test]
+fn arguments_keep_their_spelling() {
+    let call = crate::samples::event_id(1).call(0);
+    let input =
+        format!(r#"{{"n":1.00,"big":123456789012345678901234567890,"text":"{}"}}"#, long('a'));
+    let body = format!(
+        r#"{{"type":"assistant_message","message":{{"content":[{{"type":"tool_call","callId":"{call}","providerCallId":"p","tool":"t","input":{input}}}]}},"stopReason":"tool_call"}}"#
+    );
+    let event = event(1, None, &body);
+    assert_eq!(check(&event), 1);
+    let encoded = encode_batch(&[event], prev()).unwrap();
+    assert_eq!(encoded.long_texts[0].text, input);
+    let line = String::from_utf8(encoded.bytes).unwrap();
+    let expected = format!(
+        r#""tool":"t","inputBlob":{{"blob":"{}","bytes":{},"preview":"{}"}}}}"#,
+        sha256_hex(input.as_bytes()),
+        input.len(),
+        input.chars().take(200).collect::<String>().replace('"', "\\\""),
+    );
+    assert!(line.contains(&expected), "{line}");
+}
+
+#[test]
+fn a_text_is_long_from_the_first_byte_above_the_limit() {
+    let notice = |text: &str| crate::samples::notice(1, text);
+    assert_eq!(check(&notice(&"x".repeat(INLINE_TEXT_BYTES_MAX))), 0);
+    assert_eq!(check(&notice(&long('x'))), 1);
+    // Its JSON is longer than the text.
+    assert_eq!(check(&notice(&"\\n".repeat(INLINE_TEXT_BYTES_MAX))), 0);
+}
+
+#[test]
+fn a_preview_ends_with_a_whole_character() {
+    let encoded = encode_batch(&[crate::samples::notice(1, &long('语'))], prev()).unwrap();
+    let line = String::from_utf8(encoded.bytes).unwrap();
+    let preview = format!(r#""preview":"{}"}}"#, "语".repeat(PREVIEW_CHARS_MAX));
+    assert!(line.contains(&preview), "{line}");
+}
+
+fn prev() -> LineHash {
+    LineHash::of(b"the line before")
+}
+
+/// Writes the event and reads it again; says how many texts were taken out.
+#[track_caller]
+fn check(event: &Event) -> usize {
+    let encoded = encode_batch(std::slice::from_ref(event), prev()).unwrap();
+    let line = encoded.bytes.strip_suffix(b"\n").unwrap();
+    let n_taken = encoded.long_texts.len();
+    let whole = serde_json::to_string(event).unwrap();
+    if n_taken == 0 {
+        assert!(line.len() > whole.len());
+    } else {
+        assert!(line.len() < 2048 + n_taken * 1024, "{} bytes left", line.len());
+        assert!(may_name_a_blob(line));
+    }
+    let texts: HashMap<&str, &str> =
+        encoded.long_texts.iter().map(|it| (it.sha256.as_str(), it.text.as_str())).collect();
+    let read = Decoder::default().whole_event(line, prev(), &mut |named| {
+        let text = texts[named.blob.as_str()];
+        assert_eq!(named.bytes, text.len() as u64);
+        Ok(text.to_owned())
+    });
+    let read = read.unwrap();
+    assert_eq!(read.event, *event);
+    assert_eq!(read.blob_bytes, texts_len(&encoded.long_texts));
+    assert_eq!(serde_json::to_string(&read.event).unwrap(), whole);
+    n_taken
+}
+
+fn texts_len(texts: &[LongText]) -> u64 {
+    texts.iter().map(|it| it.text.len() as u64).sum()
+}

@@ -1,0 +1,417 @@
+//! `search_files`: which lines of which files match a pattern.
+//!
+//! ripgrep's crates do the matching, our own walk finds the files: theirs goes by paths and could
+//! be led out of the roots. A search reads much, so what it may read is bounded as a whole, and
+//! what it leaves out is said.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use grep_matcher::{LineTerminator, Matcher};
+use grep_regex::RegexMatcher;
+use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
+use kith_vocab::clock::BoxFuture;
+use kith_vocab::json::Json;
+use kith_vocab::snapshot::ToolSpec;
+use kith_vocab::tool::{Prepared, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::call;
+use crate::folder::Kind;
+use crate::glob::Glob;
+use crate::roots::{OpenedFile, OpenedFolder, OpenedPath, Roots};
+use crate::search_files::page::{Around, Detail, Page};
+use crate::search_files::pattern::{Case, Pattern};
+use crate::shown;
+use crate::text;
+use crate::walk::{WALK_DEPTH_MAX, Walk};
+
+mod page;
+mod pattern;
+
+const NAME: &str = "search_files";
+const DESCRIPTION: &str = "Search file contents line by line. What .gitignore names is left out.";
+const INPUT_SCHEMA: &str = r#"{
+    "type": "object",
+    "properties": {
+        "pattern": {"type": "string", "description": "Rust regex"},
+        "path": {"type": "string", "description": "file or folder, default ."},
+        "glob": {"type": "string", "description": "which files, e.g. *.rs"},
+        "filesOnly": {"type": "boolean"},
+        "ignoreCase": {"type": "boolean"},
+        "context": {"type": "integer", "description": "lines around, 0-5"}
+    },
+    "required": ["pattern"],
+    "additionalProperties": false
+}"#;
+
+pub const SEARCH_CONTEXT_LINES_MAX: usize = 5;
+/// Larger files are not searched.
+pub const SEARCH_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Where a line is longer, the search of its file ends.
+pub const SEARCH_LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// No more is read in one search.
+pub const SEARCH_BYTES_MAX: u64 = 512 * 1024 * 1024;
+/// Bytes times places of the pattern, which no search exceeds: a large pattern gets fewer bytes.
+pub const SEARCH_STEPS_MAX: u64 = 8 * 1024 * 1024 * 1024;
+/// Header and footer.
+const REMARKS_BYTES_MAX: usize = 1024;
+
+pub struct SearchFiles {
+    spec: ToolSpec,
+    roots: Arc<Roots>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Input {
+    pattern: String,
+    #[serde(default = "here")]
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    glob: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files_only: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ignore_case: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<usize>,
+}
+
+fn here() -> String {
+    ".".to_owned()
+}
+
+impl SearchFiles {
+    pub fn new(roots: Arc<Roots>) -> SearchFiles {
+        SearchFiles { spec: call::spec(NAME, DESCRIPTION, INPUT_SCHEMA), roots }
+    }
+}
+
+impl Tool for SearchFiles {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn prepare<'a>(&'a self, input: &'a Json) -> BoxFuture<'a, Result<Prepared, String>> {
+        let (roots, input) = (Arc::clone(&self.roots), input.clone());
+        Box::pin(call::look(NAME, move || open(&roots, &input).map(|opened| opened.prepared)))
+    }
+
+    fn run<'a>(
+        &'a self,
+        prepared: Prepared,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, ToolOutput> {
+        let roots = Arc::clone(&self.roots);
+        Box::pin(call::work(NAME, cancel, move |cancel| {
+            let opened = open(&roots, &prepared.input)?;
+            call::check_unchanged(&prepared, &opened.prepared)?;
+            search(opened, cancel)
+        }))
+    }
+}
+
+struct Opened {
+    input: Input,
+    pattern: Pattern,
+    glob: Option<Glob>,
+    path: OpenedPath,
+    prepared: Prepared,
+}
+
+fn open(roots: &Roots, json: &Json) -> Result<Opened, String> {
+    let input: Input = call::read_input(NAME, json)?;
+    if input.context.is_some_and(|context| context > SEARCH_CONTEXT_LINES_MAX) {
+        return Err(format!("`context` is at most {SEARCH_CONTEXT_LINES_MAX}"));
+    }
+    let case = if input.ignore_case == Some(true) { Case::Ignored } else { Case::Counts };
+    let pattern = Pattern::parse(&input.pattern, case)?;
+    let glob = input.glob.as_deref().map(parse_glob).transpose()?;
+    let path = roots.open_path(&input.path)?;
+    let real = match &path {
+        OpenedPath::File(file) => &file.real,
+        OpenedPath::Folder(folder) => &folder.real,
+    };
+    let prepared = call::prepared_read(NAME, roots, (json, &input), real, summary(&input));
+    Ok(Opened { input, pattern, glob, path, prepared })
+}
+
+/// A glob without `/` is about the names of files, in whatever folder they lie.
+fn parse_glob(text: &str) -> Result<Glob, String> {
+    let glob = Glob::parse("glob", text)?;
+    if text.ends_with('/') {
+        // It means what lies in the folder: a folder itself has no lines.
+        return Glob::parse("glob", &format!("{text}**"));
+    }
+    if !text.contains('/') {
+        return Glob::parse("glob", &format!("**/{text}"));
+    }
+    Ok(glob)
+}
+
+fn summary(input: &Input) -> String {
+    let (pattern, path) = (shown::name(&input.pattern), shown::name(&input.path));
+    match &input.glob {
+        None => format!("search for `{pattern}` in `{path}`"),
+        Some(glob) => {
+            format!("search for `{pattern}` in `{path}`, files `{}`", shown::name(glob))
+        }
+    }
+}
+
+fn search(opened: Opened, cancel: &CancellationToken) -> Result<String, String> {
+    let Opened { input, pattern, glob, path, .. } = opened;
+    let mut search = Search::new(&input, pattern, cancel);
+    let left_out = match path {
+        OpenedPath::File(file) => search.named_file(&input.path, file),
+        OpenedPath::Folder(folder) => Ok(search.folder(&input.path, folder, glob.as_ref())),
+    };
+    if cancel.is_cancelled() {
+        return Err(call::cancelled(NAME));
+    }
+    left_out.map(|left_out| search.into_text(&input, &left_out))
+}
+
+struct Search<'a> {
+    matcher: RegexMatcher,
+    searcher: Searcher,
+    page: Page,
+    cancel: &'a CancellationToken,
+    bytes_left: u64,
+    n_searched: u64,
+    n_binary: u64,
+    n_large: u64,
+    n_unread: u64,
+    n_ignored: u64,
+    /// The walk did not see all files.
+    is_cut: bool,
+}
+
+enum Outcome {
+    Searched,
+    Binary,
+    TooLarge,
+    LineTooLong,
+    Unreadable(io::Error),
+}
+
+impl<'a> Search<'a> {
+    fn new(input: &Input, pattern: Pattern, cancel: &'a CancellationToken) -> Self {
+        let is_files_only = input.files_only == Some(true);
+        let detail = if is_files_only { Detail::Files } else { Detail::Lines };
+        let n_context = if is_files_only { 0 } else { input.context.unwrap_or(0) };
+        let searcher = SearcherBuilder::new()
+            .line_terminator(LineTerminator::crlf())
+            .before_context(n_context)
+            .after_context(n_context)
+            .heap_limit(Some(SEARCH_LINE_BYTES_MAX))
+            .build();
+        Search {
+            matcher: pattern.matcher,
+            searcher,
+            page: Page::new(detail, TOOL_OUTPUT_BYTES_MAX - REMARKS_BYTES_MAX),
+            cancel,
+            bytes_left: SEARCH_BYTES_MAX.min(SEARCH_STEPS_MAX / pattern.n_places),
+            n_searched: 0,
+            n_binary: 0,
+            n_large: 0,
+            n_unread: 0,
+            n_ignored: 0,
+            is_cut: false,
+        }
+    }
+
+    /// Whoever names a file wants it searched, whatever the glob says.
+    fn named_file(&mut self, path: &str, opened: OpenedFile) -> Result<String, String> {
+        let (name, bytes) = (shown::name(path), shown::number(opened.bytes));
+        match self.file(path, opened.file, opened.bytes) {
+            Outcome::Searched => Ok(String::new()),
+            Outcome::Binary => Err(format!(
+                "`{name}` is a binary file of {bytes} bytes; {NAME} searches text only"
+            )),
+            Outcome::TooLarge => Err(format!(
+                "`{name}` is too large to search: {bytes} bytes, at most {}; read_file shows a \
+                 part of it",
+                shown::number(SEARCH_FILE_BYTES_MAX)
+            )),
+            // What stands before the line was searched.
+            Outcome::LineTooLong if self.page.n_matches > 0 => {
+                self.n_unread += 1;
+                Ok(String::new())
+            }
+            Outcome::LineTooLong => Err(format!(
+                "`{name}` cannot be searched: it has a line of more than {} bytes",
+                shown::number(SEARCH_LINE_BYTES_MAX as u64)
+            )),
+            Outcome::Unreadable(error) => Err(format!("`{name}` cannot be searched: {error}")),
+        }
+    }
+
+    /// Returns what the walk left out, in words.
+    fn folder(&mut self, path: &str, folder: OpenedFolder, glob: Option<&Glob>) -> String {
+        let above = if Path::new(path) == Path::new(".") { Path::new("") } else { Path::new(path) };
+        let depth_max = glob.map_or(WALK_DEPTH_MAX, |glob| glob.depth_max);
+        let mut walk = Walk::new(folder, depth_max, self.cancel);
+        while self.bytes_left > 0
+            && let Some(found) = walk.next()
+        {
+            if found.kind != Kind::File || glob.is_some_and(|glob| !glob.matches(&found)) {
+                continue;
+            }
+            let path = above.join(&found.path);
+            let outcome = match walk.open(&found) {
+                Ok((file, bytes)) => self.file(&path.to_string_lossy(), file, bytes),
+                Err(error) => Outcome::Unreadable(error),
+            };
+            match outcome {
+                Outcome::Searched => (),
+                Outcome::Binary => self.n_binary += 1,
+                Outcome::TooLarge => self.n_large += 1,
+                Outcome::LineTooLong | Outcome::Unreadable(_) => self.n_unread += 1,
+            }
+        }
+        self.n_ignored = walk.n_ignored;
+        self.is_cut = walk.is_cut;
+        walk.left_out()
+    }
+
+    fn file(&mut self, path: &str, mut file: File, bytes: u64) -> Outcome {
+        if bytes > SEARCH_FILE_BYTES_MAX {
+            return Outcome::TooLarge;
+        }
+        let head = match text::head_of(&mut file) {
+            Ok(Some(head)) => head,
+            Ok(None) => return Outcome::Binary,
+            Err(error) => return Outcome::Unreadable(error),
+        };
+        self.n_searched += 1;
+        self.page.begin_file(path);
+        let reader = Metered {
+            source: head.chain(file).take(SEARCH_FILE_BYTES_MAX),
+            bytes_left: &mut self.bytes_left,
+            cancel: self.cancel,
+        };
+        let found = Matches { page: &mut self.page, matcher: &self.matcher };
+        let searched = self.searcher.search_reader(&self.matcher, reader, found);
+        self.page.end_file();
+        match searched {
+            Ok(()) => Outcome::Searched,
+            // The text says that it stopped early.
+            Err(_) if self.bytes_left == 0 => Outcome::Searched,
+            // The searcher's own word for it; errors of the disk have other kinds.
+            Err(error) if error.kind() == io::ErrorKind::Other => Outcome::LineTooLong,
+            Err(error) => Outcome::Unreadable(error),
+        }
+    }
+
+    fn into_text(self, input: &Input, left_out: &str) -> String {
+        let page = &self.page;
+        let is_cut = self.is_cut || self.bytes_left == 0;
+        let at_least = if is_cut { "at least " } else { "" };
+        let n_matches = shown::count(page.n_matches, "match", "matches");
+        let n_files = match page.n_files {
+            0 => shown::count(self.n_searched, "file", "files") + " searched",
+            n_files => shown::count(n_files, "file", "files"),
+        };
+        let footer = match page.n_matches {
+            0 => self.hints(input).join("\n"),
+            _ => page.footer(at_least),
+        };
+        let remarks = self.remarks();
+        format!("{at_least}{n_matches} in {n_files}{left_out}{remarks}\n{}{footer}", page.body)
+    }
+
+    fn remarks(&self) -> String {
+        let files = |n| shown::count(n, "file", "files");
+        let mebibytes_max = SEARCH_FILE_BYTES_MAX / 1024 / 1024;
+        let remarks = [
+            (self.n_binary > 0, format!(", {} left out as binary", files(self.n_binary))),
+            (
+                self.n_large > 0,
+                format!(", {} above {mebibytes_max} MiB left out", files(self.n_large)),
+            ),
+            (self.n_unread > 0, format!(", {} not read to the end", files(self.n_unread))),
+            (self.bytes_left == 0, ", stopped early: choose a narrower path or glob".to_owned()),
+            (self.page.has_shortened, ", long lines shortened (…)".to_owned()),
+            (self.page.has_invalid_utf8, ", invalid UTF-8 shown as \u{fffd}".to_owned()),
+        ];
+        remarks.into_iter().filter_map(|(holds, remark)| holds.then_some(remark)).collect()
+    }
+
+    /// Why nothing was found, as far as it can be guessed.
+    fn hints(&self, input: &Input) -> Vec<String> {
+        if let Some(glob) = &input.glob
+            && self.n_searched == 0
+        {
+            return vec![format!("no text file here matches the glob `{}`", shown::name(glob))];
+        }
+        let mut hints = Vec::new();
+        let has_case = |ch: char| ch.is_uppercase() || ch.is_lowercase();
+        if input.ignore_case != Some(true) && input.pattern.contains(has_case) {
+            hints.push("capitals count unless `ignoreCase` is true".to_owned());
+        }
+        if input.pattern.contains(['.', '*', '+', '?', '(', '[', '{', '^', '$', '|']) {
+            hints.push(
+                "the pattern is a regex: `\\` before a sign searches for the sign".to_owned(),
+            );
+        }
+        if self.n_ignored > 0 {
+            hints.push("name an ignored file or folder in `path` to search it".to_owned());
+        }
+        hints
+    }
+}
+
+/// Hands on a file's bytes as long as the search may go on.
+struct Metered<'a, R> {
+    source: R,
+    bytes_left: &'a mut u64,
+    cancel: &'a CancellationToken,
+}
+
+impl<R: Read> Read for Metered<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // An error and not an end: half a line would match what the whole does not.
+        if self.cancel.is_cancelled() || *self.bytes_left == 0 {
+            return Err(io::Error::other("stopped"));
+        }
+        let room = usize::try_from(*self.bytes_left).unwrap_or(usize::MAX).min(buffer.len());
+        let n_read = self.source.read(&mut buffer[..room])?;
+        *self.bytes_left -= n_read as u64;
+        Ok(n_read)
+    }
+}
+
+/// Carries what the searcher finds to the page.
+struct Matches<'a> {
+    page: &'a mut Page,
+    matcher: &'a RegexMatcher,
+}
+
+impl Sink for Matches<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        let matcher = self.matcher;
+        self.page.matched(found.line_number().unwrap_or(0), found.bytes(), |line| {
+            matcher.find(line).ok().flatten().map_or(0, |at| at.start())
+        });
+        Ok(true)
+    }
+
+    fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> io::Result<bool> {
+        let around = match line.kind() {
+            SinkContextKind::Before => Around::Before,
+            SinkContextKind::After | SinkContextKind::Other => Around::After,
+        };
+        self.page.context(around, line.line_number().unwrap_or(0), line.bytes());
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! A fake model server as a process of its own: no delay, and the time of every byte.
+//!
+//! It speaks OpenAI Chat as a stream. A request that ends with a tool's result is answered with
+//! words, any other with a call of `read_file`: a turn is two requests. `GET /log` gives the
+//! requests since the last time it was asked: when the first byte came, when the last byte of the
+//! answer was sent (microseconds since 1970), and the length of the body.
+
+#![allow(dead_code, reason = "two programs share this file and neither uses all of it")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::{Arc, Mutex};
+use std::{env, io};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream as AsyncStream};
+
+use super::house::WallClock;
+
+/// The argument that makes one of our programs the server.
+pub(crate) const FLAG: &str = "--serve";
+/// What the model wants to read; it stands in every house of ours.
+pub(crate) const NOTE: &str = "note.txt";
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+const BODY_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// One request as the server saw it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchange {
+    pub(crate) first_byte_us: u64,
+    pub(crate) answered_us: u64,
+    pub(crate) body_bytes: u64,
+    /// Whether it was answered with words, which ends a turn.
+    pub(crate) is_last: bool,
+}
+
+/// The server while it runs. It ends with this value.
+pub(crate) struct ServerProcess {
+    child: Child,
+    pub(crate) address: SocketAddr,
+}
+
+impl ServerProcess {
+    pub(crate) fn start() -> ServerProcess {
+        let own = env::current_exe().expect("this program knows where it lies");
+        let mut child = Command::new(own)
+            .arg(FLAG)
+            // The server ends when this pipe does, even if we are killed.
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the server can be started");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("the server's output is a pipe");
+        BufReader::new(stdout).read_line(&mut line).expect("the server says its address");
+        let address = line.trim().parse().expect("the server says its address");
+        ServerProcess { child, address }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// What was asked since this was called last.
+    pub(crate) fn take_log(&self) -> Vec<Exchange> {
+        let mut stream = TcpStream::connect(self.address).expect("the server is there");
+        let request = b"GET /log HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+        stream.write_all(request).expect("the server listens");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("the server answers");
+        let (_, body) = text.split_once("\r\n\r\n").expect("an answer has a head");
+        let exchange = |line: &str| {
+            let numbers: Vec<u64> = line.split(' ').filter_map(|it| it.parse().ok()).collect();
+            let &[first_byte_us, answered_us, body_bytes, is_last] = numbers.as_slice() else {
+                panic!("`{line}` is no exchange");
+            };
+            Exchange { first_byte_us, answered_us, body_bytes, is_last: is_last == 1 }
+        };
+        body.lines().map(exchange).collect()
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        // It may have ended by itself, which is as good.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// The server's side: serves until its input is closed.
+pub(crate) fn main() -> ExitCode {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
+    runtime.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
+        println!("{}", listener.local_addr().expect("a bound socket has an address"));
+        let shared = Arc::new(Shared::new());
+        std::thread::spawn(|| {
+            let mut rest = Vec::new();
+            io::stdin().read_to_end(&mut rest).ok();
+            std::process::exit(0);
+        });
+        // Ends with the process.
+        loop {
+            let Ok((stream, _)) = listener.accept().await else { continue };
+            stream.set_nodelay(true).ok();
+            tokio::spawn(serve(stream, Arc::clone(&shared)));
+        }
+    })
+}
+
+struct Shared {
+    log: Mutex<Vec<Exchange>>,
+    calls: Vec<u8>,
+    words: Vec<u8>,
+}
+
+impl Shared {
+    fn new() -> Shared {
+        let arguments = json!({"path": NOTE}).to_string();
+        let call = json!({"index": 0, "id": "call_0", "type": "function",
+            "function": {"name": "read_file", "arguments": arguments}});
+        Shared {
+            log: Mutex::default(),
+            calls: answer(&json!({"tool_calls": [call]}), "tool_calls"),
+            words: answer(&json!({"content": "There it is, as you asked."}), "stop"),
+        }
+    }
+
+    fn take_log(&self) -> String {
+        let exchanges = std::mem::take(&mut *self.log.lock().expect("nobody panics here"));
+        let line = |it: &Exchange| {
+            let Exchange { first_byte_us, answered_us, body_bytes, is_last } = it;
+            format!("{first_byte_us} {answered_us} {body_bytes} {}\n", u8::from(*is_last))
+        };
+        exchanges.iter().map(line).collect()
+    }
+}
+
+/// Every connection asks as often as it likes. An error is the client's going away.
+async fn serve(mut stream: AsyncStream, shared: Arc<Shared>) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    while let Some(request) = read_request(&mut stream, &mut bytes).await? {
+        if request.is_get {
+            let log = shared.take_log();
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", log.len());
+            stream.write_all(head.as_bytes()).await?;
+            stream.write_all(log.as_bytes()).await?;
+            return stream.shutdown().await;
+        }
+        let answer = if request.is_last { &shared.words } else { &shared.calls };
+        stream.write_all(answer).await?;
+        let answered_us = WallClock.micros();
+        let Request { first_byte_us, body_bytes, is_last, .. } = request;
+        let exchange = Exchange { first_byte_us, answered_us, body_bytes, is_last };
+        shared.log.lock().expect("nobody panics here").push(exchange);
+    }
+    Ok(())
+}
+
+struct Request {
+    first_byte_us: u64,
+    body_bytes: u64,
+    is_get: bool,
+    is_last: bool,
+}
+
+async fn read_request(
+    stream: &mut AsyncStream,
+    bytes: &mut Vec<u8>,
+) -> io::Result<Option<Request>> {
+    let mut first_byte_us = None;
+    let head_len = loop {
+        if !bytes.is_empty() {
+            first_byte_us.get_or_insert_with(|| WallClock.micros());
+        }
+        if let Some(at) = bytes.windows(4).position(|it| it == b"\r\n\r\n") {
+            break at + 4;
+        }
+        if bytes.len() > HEAD_BYTES_MAX || stream.read_buf(bytes).await? == 0 {
+            return Ok(None);
+        }
+    };
+    let head = String::from_utf8_lossy(&bytes[..head_len]).to_lowercase();
+    let length = head.split("content-length:").nth(1).and_then(|it| it.lines().next());
+    let length: usize = length.and_then(|it| it.trim().parse().ok()).unwrap_or_default();
+    if length > BODY_BYTES_MAX {
+        return Ok(None);
+    }
+    while bytes.len() < head_len + length {
+        if stream.read_buf(bytes).await? == 0 {
+            return Ok(None);
+        }
+    }
+    let body = &bytes[head_len..head_len + length];
+    let request = Request {
+        first_byte_us: first_byte_us.unwrap_or_else(|| WallClock.micros()),
+        body_bytes: length as u64,
+        is_get: head.starts_with("get "),
+        is_last: ends_with_a_result(body),
+    };
+    bytes.drain(..head_len + length);
+    Ok(Some(request))
+}
+
+/// Looks for the role of the last message, from the end: a whole parse would be the server's cost.
+fn ends_with_a_result(body: &[u8]) -> bool {
+    const ROLE: &[u8] = b"\"role\":\"";
+    let at = body.windows(ROLE.len()).rposition(|it| it == ROLE);
+    at.is_some_and(|at| body[at + ROLE.len()..].starts_with(b"tool\""))
+}
+
+/// A whole reply: head, stream and end, in one piece.
+fn answer(delta: &Value, finish_reason: &str) -> Vec<u8> {
+    let chunk = |choices: Value, usage: Value| {
+        let chunk = json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1,
+            "model": "fake", "choices": choices, "usage": usage});
+        format!("data: {chunk}\n\n")
+    };
+    let choice = |delta: &Value, reason: Option<&str>| json!([{"index": 0, "delta": delta, "finish_reason": reason}]);
+    let usage = json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15});
+    let stream = [
+        chunk(choice(&json!({"role": "assistant", "content": ""}), None), Value::Null),
+        chunk(choice(delta, None), Value::Null),
+        chunk(choice(&json!({}), Some(finish_reason)), Value::Null),
+        chunk(json!([]), usage),
+        "data: [DONE]\n\n".to_owned(),
+    ]
+    .concat();
+    format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n\
+         {:x}\r\n{stream}\r\n0\r\n\r\n",
+        stream.len()
+    )
+    .into_bytes()
+}

@@ -1,0 +1,518 @@
+//! Whatever a disk may hold: one clear sentence, the right exit code, nothing half-written.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use crate::check;
+use crate::house::{House, Ran, lines_of, of_type, spoil};
+use crate::session::{BY_HAND, write_session};
+
+/// A session file of the workspace's fixtures, put into this house.
+fn put_fixture(house: &House, name: &str) -> String {
+    let path = format!("{}/../../testdata/sessions/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(path).unwrap();
+    let header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let id = header["sessionId"].as_str().unwrap().to_owned();
+    house.write(&format!(".kith/sessions/{id}.jsonl"), text);
+    id
+}
+
+#[test]
+fn without_a_home_there_is_nobody_to_ask() {
+    let house = House::empty();
+    check!(house.kith(&["ask", "hi"]), @"
+    exit 1
+    --- stderr
+    error: there is no agent in `[house]` or above it
+    hint: `kith init my-agent` makes one, then `cd my-agent`
+    ");
+    check!(house.kith(&["session", "ls", "--json"]), @r#"
+    exit 1
+    --- stdout
+    {"ok":false,"error":{"code":"home_not_found","message":"there is no agent in `[house]` or above it","hint":"`kith init my-agent` makes one, then `cd my-agent`"}}
+    "#);
+    check!(house.kith_with_input(&[], "hi\n"), @"
+    exit 1
+    --- stderr
+    error: there is no agent in `[house]` or above it
+    hint: `kith init my-agent` makes one, then `cd my-agent`
+    ");
+    assert_eq!(house.files(), Vec::<String>::new());
+}
+
+#[test]
+fn a_house_that_is_none_is_refused_and_stays_as_it_is() {
+    let house = House::empty();
+    house.write("plain/notes.txt", "");
+    house.write("tables/kith.toml", "");
+    check!(house.kith(&["ask", "hi", "--home", "plain"]), @"
+    exit 1
+    --- stderr
+    error: `[house]/plain` is not a home: it holds neither `Agent.md` nor `AGENTS.md`
+    hint: `kith init [house]/plain` makes an agent there
+    ");
+    check!(house.kith(&["ask", "hi", "--home", "tables"]), @"
+    exit 1
+    --- stderr
+    error: `[house]/tables` is not a home: it holds neither `Agent.md` nor `AGENTS.md`
+    hint: `kith init [house]/tables` makes an agent there
+    ");
+    check!(house.kith(&["ask", "hi", "--home", "nowhere"]), @"
+    exit 1
+    --- stderr
+    error: cannot find the house `nowhere`: No such file or directory (os error 2)
+    hint: `kith init nowhere` makes an agent there
+    ");
+    check!(house.kith(&["session", "ls", "--home", "plain/notes.txt"]), @"
+    exit 1
+    --- stderr
+    error: the house `plain/notes.txt` is not a folder
+    hint: name the folder the agent lives in
+    ");
+    assert_eq!(house.files(), ["plain/notes.txt", "tables/kith.toml"]);
+}
+
+#[test]
+fn the_house_may_be_named_from_anywhere() {
+    let house = House::empty();
+    house.kith(&["init", "ada"]).succeeded();
+    house.kith(&["--home", "ada", "ask", "say hi"]).succeeded();
+    let ran = house.kith(&["session", "ls", "--home", "ada"]).succeeded();
+    assert!(ran.stdout.ends_with("say hi\n"), "{}", ran.stdout);
+    let house = house.with("KITH_HOME", "ada");
+    house.kith(&["session", "show", "latest"]).succeeded();
+    let house = house.with("KITH_HOME", "");
+    assert_eq!(house.kith(&["session", "ls"]).code, 1);
+}
+
+#[test]
+fn a_home_that_may_not_be_looked_into_blames_the_disk() {
+    let house = House::new();
+    let dir = house.path("");
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o000)).unwrap();
+    // The superuser may look into everything: there is nothing to see then.
+    let is_barred = fs::read_dir(&dir).is_err();
+    let output = house.command(&["ask", "hi", "--home"]).arg(&dir).current_dir("/").output();
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).unwrap();
+    if is_barred {
+        assert_eq!(output.unwrap().status.code(), Some(3));
+    }
+}
+
+#[test]
+fn a_folder_in_place_of_a_prompt_file_is_told_and_left_out() {
+    let house = House::new();
+    fs::create_dir(house.path("SOUL.md")).unwrap();
+    check!(house.kith(&["ask", "say hi", "--model", "demo"]), @"
+    exit 0
+    --- stdout
+    hi
+    --- stderr
+    note: `[house]/SOUL.md` is not a file and is left out; put a file in its place or remove it
+    ");
+    let ran = house.kith(&["ask", "say on", "--model", "demo"]).succeeded();
+    assert_eq!(ran.stderr, "", "it is told once, when the session begins");
+}
+
+#[test]
+fn a_prompt_file_that_cannot_be_read_stops_before_anything_is_accepted() {
+    let house = House::new();
+    std::os::unix::fs::symlink("SOUL.md", house.path("SOUL.md")).unwrap();
+    check!(house.kith(&["ask", "hi"]), @"
+    exit 3
+    --- stderr
+    error: prompt file `[house]/SOUL.md` could not be read
+      cause: Too many levels of symbolic links (os error 40)
+    hint: without it the agent would be another: make it readable, or remove it
+    ");
+    assert_eq!(house.session_files().len(), 0);
+    fs::remove_file(house.path("SOUL.md")).unwrap();
+    house.kith(&["ask", "hello"]).succeeded();
+    assert_eq!(
+        of_type(&house.log(), "user_message").len(),
+        1,
+        "what was refused is not said later"
+    );
+}
+
+#[test]
+fn a_constitution_that_is_gone_stops_only_new_sessions() {
+    let house = House::new();
+    house.kith(&["ask", "one"]).succeeded();
+    fs::remove_file(house.path("Agent.md")).unwrap();
+    house.kith(&["ask", "two"]).succeeded();
+    check!(house.kith(&["ask", "three", "--new"]), @"
+    exit 1
+    --- stderr
+    error: `[house]` is not a home: it holds neither `Agent.md` nor `AGENTS.md`
+    hint: `kith init [house]` makes an agent there
+    ");
+    house.write("Agent.md", "Be kind.\n");
+    house.kith(&["ask", "four"]).succeeded();
+    let said = of_type(&house.log(), "user_message").len();
+    assert_eq!(said, 3, "the one that was refused is not said later");
+}
+
+#[test]
+fn bytes_that_are_not_text_are_replaced_and_told() {
+    let house = House::new();
+    house.write("USER.md", b"The owner is called Ad\xff.\n");
+    check!(house.kith(&["ask", "say hi", "--model", "demo"]), @"
+    exit 0
+    --- stdout
+    hi
+    --- stderr
+    note: `[house]/USER.md` holds bytes that are not text; they were replaced
+    ");
+    let prompt = house.kith(&["prompt"]).succeeded();
+    assert!(prompt.stdout.contains("Ad\u{fffd}."));
+    assert!(prompt.stderr.contains("not text"), "{}", prompt.stderr);
+}
+
+#[test]
+fn a_prompt_file_of_ten_megabytes_is_cut_and_told() {
+    let house = House::new();
+    house.write("SOUL.md", "You are long-winded. ".repeat(500_000));
+    check!(house.kith(&["ask", "say hi", "--model", "demo"]), @"
+    exit 0
+    --- stdout
+    hi
+    --- stderr
+    note: `[house]/SOUL.md` is too long; [n] characters are not in the prompt
+    ");
+    let log = fs::metadata(house.session_file()).unwrap().len();
+    assert!(log < 1024 * 1024, "{log}");
+    check!(only_errors(house.kith(&["prompt"])), @"
+    exit 0
+    --- stderr
+    [house]/Agent.md: 9 characters, 9 in the prompt
+    [house]/SOUL.md: [n] characters, 58982 in the prompt
+    note: `[house]/SOUL.md` is too long; [n] characters are not in the prompt
+    ");
+}
+
+fn only_errors(mut ran: Ran) -> Ran {
+    ran.stdout.clear();
+    ran
+}
+
+#[test]
+fn a_file_in_place_of_the_kith_folder_blames_the_disk() {
+    let house = House::new();
+    house.write(".kith", "");
+    check!(house.kith(&["ask", "hi"]), @"
+    exit 3
+    --- stderr
+    error: cannot take the lock `[house]/.kith/host.lock`
+      cause: File exists (os error 17)
+    hint: `.kith` must be a folder, on a disk that works, that you may write to
+    ");
+    check!(house.kith(&["ask", "hi", "--json"]), @r#"
+    exit 3
+    --- stdout
+    {"ok":false,"error":{"code":"filesystem_error","message":"cannot take the lock `[house]/.kith/host.lock`: File exists (os error 17)","hint":"`.kith` must be a folder, on a disk that works, that you may write to"}}
+    "#);
+    house.kith(&["prompt"]).succeeded();
+    assert_eq!(house.files(), [".kith", "Agent.md"]);
+}
+
+#[test]
+fn a_file_in_place_of_the_sessions_folder_blames_the_disk() {
+    let house = House::new();
+    house.write(".kith/sessions", "");
+    check!(house.kith(&["ask", "hi"]), @"
+    exit 3
+    --- stderr
+    error: cannot read session file `[house]/.kith/sessions/[id].jsonl`
+      cause: Not a directory (os error 20)
+    hint: `.kith` must be a folder, on a disk that works, that you may write to
+    ");
+    check!(house.kith(&["session", "ls"]), @"
+    exit 3
+    --- stderr
+    error: cannot list the sessions in `[house]/.kith/sessions`
+      cause: Not a directory (os error 20)
+    hint: `.kith` must be a folder, on a disk that works, that you may write to
+    ");
+}
+
+#[test]
+fn a_read_only_kith_folder_blames_the_disk() {
+    let house = House::new();
+    house.kith(&["ask", "one"]).succeeded();
+    let folders = [house.path(".kith/sessions"), house.path(".kith")];
+    let set_mode = |mode| {
+        for folder in &folders {
+            fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    set_mode(0o500);
+    // The superuser writes everywhere: there is nothing to see then.
+    let is_barred = fs::write(house.path(".kith/probe"), "").is_err();
+    let ran = house.kith(&["ask", "two", "--new"]);
+    let list = house.kith(&["session", "ls"]);
+    set_mode(0o700);
+    if is_barred {
+        assert_eq!((ran.code, list.code), (3, 0), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_desk_that_is_none_is_named_and_the_sessions_can_still_be_read() {
+    let house = House::new();
+    house.kith(&["ask", "say one"]).succeeded();
+    house.write(".kith/state.db", "nonsense");
+    check!(house.kith(&["ask", "hi"]), @"
+    exit 1
+    --- stderr
+    error: `[house]/.kith/state.db` is not a desk: it is not a SQLite database
+    hint: move that file away: a new one is made, and the sessions stay as they are
+    ");
+    check!(house.kith(&["session", "ls"]), @"
+    exit 0
+    --- stdout
+    [short]  [minute]  idle       cli:room:[cwd]  say one
+    --- stderr
+    note: the sessions are read as they are: `[house]/.kith/state.db` is not a desk: it is not a SQLite database
+    ");
+    check!(house.kith(&["session", "verify", "latest", "--json"]), @r#"
+    exit 1
+    --- stdout
+    {"ok":false,"error":{"code":"damaged","message":"`[house]/.kith/state.db` is not a desk: it is not a SQLite database","hint":"move that file away: a new one is made, and the sessions stay as they are"}}
+    "#);
+    fs::remove_file(house.path(".kith/state.db")).unwrap();
+    house.kith(&["ask", "say two"]).succeeded();
+    assert_eq!(house.session_files().len(), 2);
+}
+
+#[test]
+fn a_damaged_session_stays_readable_and_the_conversation_goes_on_in_a_new_one() {
+    let house = House::new();
+    house.kith(&["ask", "say one"]).succeeded();
+    house.kith(&["ask", "say two"]).succeeded();
+    let damaged = house.session_file();
+    spoil(&damaged, "say two");
+    let before = fs::read(&damaged).unwrap();
+    check!(house.kith(&["ask", "say three", "--model", "demo"]), @"
+    exit 0
+    --- stdout
+    three
+    --- stderr
+    note: session [short] is damaged at line 9 (bad_crc): its bytes do not have the checksum that stands in it; the conversation goes on in session [short]
+    ");
+    house.kith(&["ask", "say four"]).succeeded();
+    assert_eq!(fs::read(&damaged).unwrap(), before);
+    let sessions = house.session_files();
+    assert_eq!(sessions.len(), 2);
+    let new = lines_of(sessions.iter().find(|it| **it != damaged).unwrap());
+    assert_eq!(of_type(&new, "user_message").len(), 2);
+    assert_eq!(of_type(&new, "notice")[0]["level"], "warn");
+    let id = damaged.file_stem().unwrap().to_str().unwrap();
+    let ran = house.kith(&["session", "show", id]).succeeded();
+    assert!(ran.stdout.contains("say one"), "{}", ran.stdout);
+    check!(house.kith(&["session", "show", "latest"]), @"
+    exit 0
+    --- stdout
+    ! The earlier session of this thread can only be read: session file `[house]/.kith/sessions/[id].jsonl` is damaged at line 9: bad_crc: its bytes do not have the checksum that stands in it. The thread goes on here.
+
+    owner:
+      say three
+
+    agent:
+      three
+
+    owner:
+      say four
+
+    agent:
+      four
+    ");
+}
+
+#[test]
+fn an_answer_of_a_damaged_session_is_not_asked_for_again() {
+    let house = House::new();
+    house.kith(&["ask", "say one", "--message-id", "m1"]).succeeded();
+    house.kith(&["ask", "say two"]).succeeded();
+    spoil(&house.session_file(), "say two");
+    let again = house.kith(&["ask", "x", "--message-id", "m1", "--model", "demo"]).succeeded();
+    assert_eq!(again.stdout, "one\n");
+    assert_eq!(house.session_files().len(), 1);
+}
+
+#[test]
+fn a_session_of_the_first_version_opens_for_ever() {
+    let house = House::new();
+    let id = put_fixture(&house, "v1-plain");
+    let verified = house.kith(&["session", "verify", &id, "--json"]);
+    assert_eq!(verified.json().get("damaged"), None, "{}", verified.stdout);
+    house.kith(&["session", "show", &id]).succeeded();
+    assert_eq!(house.json(&["session", "ls", "--json"])["sessions"][0]["state"], "idle");
+}
+
+#[test]
+fn a_newer_version_is_named_and_nothing_is_changed() {
+    let house = House::new();
+    let id = put_fixture(&house, "v2-header");
+    let before = house.files();
+    check!(house.kith(&["session", "show", &id]), @"
+    exit 1
+    --- stderr
+    error: session file `[house]/.kith/sessions/[id].jsonl` cannot be read from line 1 on: it is of format version 2, this program knows up to 1; a newer kith can read it
+    hint: nothing was changed; `kith ask --new` goes on in a new session
+    ");
+    check!(house.kith(&["session", "show", &id, "--json"]), @r#"
+    exit 1
+    --- stdout
+    {"ok":false,"error":{"code":"newer_version","message":"session file `[house]/.kith/sessions/[id].jsonl` cannot be read from line 1 on: it is of format version 2, this program knows up to 1; a newer kith can read it","line":1,"hint":"nothing was changed; `kith ask --new` goes on in a new session"}}
+    "#);
+    check!(house.kith(&["session", "verify", &id, "--json"]), @r#"
+    exit 1
+    --- stdout
+    {"ok":false,"events":0,"requests":0,"damaged":{"line":1,"code":"newer_version"},"mismatches":[]}
+    --- stderr
+    note: the session cannot be read from line 1 on: it is of format version 2, this program knows up to 1; a newer kith can read it; what stands before can still be read
+    "#);
+    check!(house.kith(&["session", "ls"]), @"
+    exit 0
+    --- stdout
+    [short]  -                 read-only  -  (cannot be read)
+    --- stderr
+    note: session [short] cannot be read from line 1 on: it is of format version 2, this program knows up to 1; a newer kith can read it
+    ");
+    assert_eq!(house.files(), before);
+    check!(house.kith(&["ask", "hi", "--session", &id]), @"
+    exit 1
+    --- stderr
+    error: session file `[house]/.kith/sessions/[id].jsonl` cannot be read from line 1 on: it is of format version 2, this program knows up to 1; a newer kith can read it
+    hint: nothing was changed; `kith ask --new` goes on in a new session
+    ");
+}
+
+#[test]
+fn a_newer_event_is_named_and_what_stands_before_it_can_be_read() {
+    let house = House::new();
+    let id = put_fixture(&house, "v1-newer-event");
+    check!(house.kith(&["session", "verify", &id]), @"
+    exit 1
+    --- stderr
+    error: the session cannot be read from line 4 on: it is of format version 2, this program knows up to 1; a newer kith can read it; what stands before can still be read
+    hint: `kith session show` shows those 2 events; nothing was changed
+    ");
+    let view = house.json(&["session", "show", &id, "--json"]);
+    assert_eq!(view["damaged"]["code"], "newer_version");
+}
+
+#[test]
+fn an_unknown_event_is_named_and_what_stands_before_it_can_be_read() {
+    let house = House::new();
+    let id = put_fixture(&house, "v1-unknown-event");
+    check!(house.kith(&["session", "verify", &id]), @"
+    exit 1
+    --- stderr
+    error: the session is damaged at line 4 (invalid_event): unknown variant `telepathy`; what stands before can still be read
+    hint: `kith session show` shows those 2 events; nothing was changed
+    ");
+    check!(house.kith(&["session", "verify", &id, "--json"]), @r#"
+    exit 1
+    --- stdout
+    {"ok":false,"events":2,"requests":0,"damaged":{"line":4,"code":"invalid_event"},"mismatches":[]}
+    --- stderr
+    note: the session is damaged at line 4 (invalid_event): unknown variant `telepathy`; what stands before can still be read
+    "#);
+    house.kith(&["session", "show", &id]).succeeded();
+}
+
+#[test]
+fn files_that_are_not_sessions_are_let_alone() {
+    let house = House::new();
+    house.kith(&["ask", "say one"]).succeeded();
+    house.write(".kith/sessions/notes.txt", "mine");
+    house.write(".kith/sessions/other.jsonl", "{}\n");
+    fs::create_dir(house.path(".kith/sessions/folder.jsonl")).unwrap();
+    check!(house.kith(&["session", "ls"]), @"
+    exit 0
+    --- stdout
+    [short]  [minute]  idle       cli:room:[cwd]  say one
+    ");
+    house.kith(&["ask", "say two"]).succeeded();
+}
+
+#[test]
+fn a_foreign_file_with_the_name_of_a_session_is_listed_and_not_touched() {
+    let house = House::new();
+    let texts = ["", "{\"hello\":\"world\"}\n", "\u{0}\u{1}\u{2}", "{\"type\":\"user\"}\n"];
+    for text in texts {
+        house.write(&format!(".kith/sessions/{BY_HAND}.jsonl"), text);
+        let list = house.json(&["session", "ls", "--json"]);
+        assert_eq!(list["sessions"][0]["state"], "readOnly", "{text:?}");
+        let ran = house.kith(&["session", "show", BY_HAND, "--json"]);
+        assert_eq!((ran.code, ran.json()["error"]["line"].as_u64()), (1, Some(1)), "{text:?}");
+        let ran = house.kith(&["session", "verify", BY_HAND, "--json"]);
+        assert_eq!((ran.code, ran.json()["damaged"]["line"].as_u64()), (1, Some(1)), "{text:?}");
+        assert_eq!(fs::read_to_string(house.session_file()).unwrap(), text);
+    }
+}
+
+#[test]
+fn a_session_under_the_name_of_another_is_refused() {
+    let house = House::new();
+    write_session(&house, "user: go | model: ok | ended done");
+    let other = BY_HAND.replace("c0", "c1");
+    fs::rename(house.session_file(), house.path(&format!(".kith/sessions/{other}.jsonl"))).unwrap();
+    check!(house.kith(&["session", "show", &other]), @"
+    exit 1
+    --- stderr
+    error: session file `[house]/.kith/sessions/[id].jsonl` is damaged at line 1 (invalid_header): it is the header of session `[id]`
+    hint: nothing was changed; `kith ask --new` goes on in a new session
+    ");
+}
+
+#[test]
+fn every_failure_is_one_json_value_with_a_code_a_message_and_its_exit_code() {
+    let house = House::new();
+    house.kith(&["ask", "say one"]).succeeded();
+    let cases: [(&[&str], i32, &str); 12] = [
+        (&["ask", ""], 2, "usage"),
+        (&["ask", "x", "--bogus"], 2, "usage"),
+        (&["bogus"], 2, "usage"),
+        (&["session"], 2, "usage"),
+        (&["session", "show"], 2, "usage"),
+        (&["init"], 2, "usage"),
+        (&["ask", "x", "--thread", "x"], 2, "usage"),
+        (&["ask", "x", "--home", "nowhere"], 1, "home_not_found"),
+        (&["session", "show", "ffff"], 1, "session_not_found"),
+        (&["session", "verify", "ffff"], 1, "session_not_found"),
+        (&["ask", "x", "--model", "none"], 1, "invalid_request"),
+        (&["prompt", "--cwd", "nowhere"], 1, "invalid_request"),
+    ];
+    for (args, exit_code, code) in cases {
+        let ran = house.kith(&[args, &["--json"]].concat());
+        assert_eq!(ran.code, exit_code, "{args:?}: {}", ran.stdout);
+        let value = ran.json();
+        assert_eq!(value["ok"], false, "{args:?}");
+        assert_eq!(value["error"]["code"], code, "{args:?}");
+        assert!(!value["error"]["message"].as_str().unwrap().contains('\n'), "{args:?}");
+        assert_eq!(ran.stderr, "", "{args:?}");
+    }
+}
+
+#[test]
+fn nothing_is_written_outside_the_house() {
+    let house = House::new();
+    house.kith(&["ask", "list the files"]).succeeded();
+    house.kith_with_input(&[], "hello\n").succeeded();
+    house.kith(&["session", "verify", "latest"]).succeeded();
+    assert_eq!(fs::read_dir(house.path("../user")).unwrap().count(), 0);
+    let files = house.files();
+    let mut files = files.iter().map(|it| it.split(".kith/").last().unwrap());
+    assert!(
+        files
+            .all(|it| ["Agent.md", "host.lock", "state.db"].contains(&it)
+                || it.starts_with("sessions/")),
+        "{:?}",
+        house.files()
+    );
+}

@@ -1,0 +1,97 @@
+//! Plain `kith`, without a terminal: a message per line.
+
+use crate::check;
+use crate::house::{House, Vendor, of_type};
+use kith_testkit::server::ServerReply;
+
+#[test]
+fn a_piped_conversation_answers_line_by_line() {
+    let house = House::new();
+    check!(house.kith_with_input(&[], "say one\n\n  \nlist the files\n"), @"
+    exit 0
+    --- stdout
+    one
+
+    Here is what `list_files` gave:
+
+    .: 1 entry
+    Agent.md	9
+    --- stderr
+    note: the built-in demo model answers; set OPENAI_API_KEY for a real one
+    ");
+    assert_eq!(of_type(&house.log(), "user_message").len(), 2);
+}
+
+#[test]
+fn a_last_line_without_an_end_counts() {
+    let house = House::new();
+    let ran = house.kith_with_input(&["--model", "demo"], "say one\r\nsay two").succeeded();
+    assert_eq!(ran.stdout, "one\n\ntwo\n");
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn nothing_to_say_is_no_failure_and_begins_nothing() {
+    let house = House::new();
+    let ran = house.kith_with_input(&["--model", "demo"], "").succeeded();
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
+    assert_eq!(house.session_files().len(), 0);
+}
+
+#[test]
+fn new_and_quit_are_commands_and_unknown_ones_are_not_sent() {
+    let house = House::new();
+    let input = "say one\n/new\n/nwe\nsay two\n/etc/hosts is a file\n/quit\nsay three\n";
+    check!(house.kith_with_input(&["--model", "demo"], input), @"
+    exit 0
+    --- stdout
+    one
+
+    two
+
+    You said: “/etc/hosts is a file”. I am only the demo model and know a few rules. Try: list the files; read README.md; search for TODO; what did I say first.
+    --- stderr
+    (the next message begins a new session)
+    (there is no /nwe; there are /new, /help and /quit)
+    ");
+    assert_eq!(house.session_files().len(), 2);
+}
+
+#[test]
+fn a_conversation_has_no_json_form() {
+    let house = House::new();
+    check!(house.kith(&["--json"]), @r#"
+    exit 2
+    --- stdout
+    {"ok":false,"error":{"code":"usage","message":"a conversation has no JSON form","hint":"`kith ask --json TEXT` answers with one JSON value"}}
+    "#);
+    assert_eq!(house.files(), ["Agent.md"]);
+}
+
+#[test]
+fn a_line_that_is_not_utf_8_ends_a_piped_conversation() {
+    let house = House::new();
+    check!(house.kith_with_input(&["--model", "demo"], b"say one\n\xff\nsay two\n"), @"
+    exit 1
+    --- stdout
+    one
+    --- stderr
+    error: what came on stdin is not UTF-8 (byte 1)
+    hint: `iconv -t UTF-8` converts text of another encoding
+    ");
+    assert_eq!(of_type(&house.log(), "user_message").len(), 1);
+}
+
+#[test]
+fn a_failing_model_ends_a_piped_conversation() {
+    let vendor = Vendor::new([ServerReply::text("one"), ServerReply::Html]);
+    let house = House::asking(&vendor);
+    check!(house.kith_with_input(&[], "first\nsecond\nthird\n"), @"
+    exit 3
+    --- stdout
+    one
+    --- stderr
+    error: `openai` answered with a web page, not a model's stream: check the base URL
+    ");
+    assert_eq!(vendor.requests().len(), 2);
+}

@@ -1,0 +1,131 @@
+//! Help, version and wrong usage: what a person meets first.
+
+use crate::check;
+use crate::house::House;
+
+const COMMANDS: [&[&str]; 7] = [
+    &[],
+    &["init"],
+    &["ask"],
+    &["session"],
+    &["session", "ls"],
+    &["session", "show"],
+    &["session", "verify"],
+];
+
+#[test]
+fn every_command_has_help_with_an_example_and_needs_no_home() {
+    let house = House::empty();
+    for command in COMMANDS.iter().chain([&["prompt"] as &[&str]].iter()) {
+        for flag in ["--help", "-h"] {
+            let ran = house.kith(&[command, &[flag] as &[&str]].concat()).succeeded();
+            assert!(ran.stdout.contains("Example:\n  "), "{command:?}:\n{}", ran.stdout);
+            assert!(!ran.stdout.contains('\u{1b}'), "colour in a pipe:\n{}", ran.stdout);
+            assert_eq!(ran.stderr, "");
+        }
+        let ran = house.kith(&[&["help"], *command].concat()).succeeded();
+        assert!(ran.stdout.contains("Example:\n  "), "help {command:?}:\n{}", ran.stdout);
+    }
+    assert_eq!(house.files(), Vec::<String>::new());
+}
+
+#[test]
+fn the_help_of_ask_reads_so() {
+    check!(House::empty().kith(&["ask", "--help"]), @r#"
+    exit 0
+    --- stdout
+    Say one thing to this folder's thread and print the answer
+
+    Usage: kith ask [OPTIONS] [TEXT]...
+
+    Arguments:
+      [TEXT]...  What to say; `-`, or nothing when input is piped, reads it from stdin
+
+    Options:
+          --home <DIR>         The house: the folder with `kith.toml` or `.kith` [env: KITH_HOME]
+          --session <SESSION>  Say it in this session
+          --json               Print exactly one JSON value to stdout, also on failure
+          --thread <THREAD>    Say it in this thread (`platform:scopeType:scopeId`)
+          --new                Begin a new session of the thread
+          --message-id <ID>    The message's own id: a repeated one gets the first answer again
+          --stream-json        Print every event and delta as a line of JSON while the turn runs, and the answer last
+          --model <MODEL>      The model to use: `demo`, a name from kith.toml, or a vendor's model name
+      -h, --help               Print help
+
+    Example:
+      kith ask "read README.md and tell me what it is"
+      git diff | kith ask --new -
+    "#);
+}
+
+#[test]
+fn the_version_names_program_and_log_format() {
+    for flag in ["--version", "-V"] {
+        let ran = House::empty().kith(&[flag]).succeeded();
+        assert_eq!(ran.stdout, concat!("kith ", env!("CARGO_PKG_VERSION"), " (log format 1)\n"));
+    }
+}
+
+#[test]
+fn a_wrong_flag_is_wrong_usage() {
+    check!(House::empty().kith(&["ask", "--modle", "demo", "hi"]), @"
+    exit 2
+    --- stderr
+    error: unexpected argument '--modle' found
+
+      tip: a similar argument exists: '--model'
+
+    Usage: kith ask --model <MODEL> [TEXT]...
+
+    For more information, try '--help'.
+    ");
+    check!(House::empty().kith(&["ask", "--modle", "demo", "hi", "--json"]), @r#"
+    exit 2
+    --- stdout
+    {"ok":false,"error":{"code":"usage","message":"unexpected argument '--modle' found","hint":"a similar argument exists: '--model'"}}
+    "#);
+}
+
+#[test]
+fn a_wrong_command_is_wrong_usage() {
+    check!(House::empty().kith(&["sesion"]), @"
+    exit 2
+    --- stderr
+    error: unrecognized subcommand 'sesion'
+
+      tip: a similar subcommand exists: 'session'
+
+    Usage: kith [OPTIONS] [COMMAND]
+
+    For more information, try '--help'.
+    ");
+    check!(House::empty().kith(&["session", "--json"]), @r#"
+    exit 2
+    --- stdout
+    {"ok":false,"error":{"code":"usage","message":"'kith session' requires a subcommand but one was not provided [subcommands: ls, show, verify, help]","hint":"`--help` shows what is possible"}}
+    "#);
+}
+
+#[test]
+fn what_cannot_stand_together_is_wrong_usage() {
+    let house = House::new();
+    let cases: [&[&str]; 3] = [
+        &["ask", "hi", "--session", "latest", "--new"],
+        &["ask", "hi", "--session", "latest", "--thread", "web:room:a"],
+        &["ask", "hi", "--stream-json", "--json"],
+    ];
+    for args in cases {
+        assert_eq!(house.kith(args).code, 2, "{args:?}");
+    }
+    assert_eq!(house.files(), ["Agent.md"]);
+}
+
+#[test]
+fn an_argument_that_is_not_utf_8_is_wrong_usage() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let house = House::new();
+    let output = house.command(&["ask"]).arg(OsStr::from_bytes(b"\xff")).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(house.files(), ["Agent.md"]);
+}

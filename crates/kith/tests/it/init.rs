@@ -1,0 +1,126 @@
+//! `kith init`.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::check;
+use crate::house::House;
+
+const FILES: [&str; 7] =
+    [".gitignore", "Agent.md", "HEARTBEAT.md", "IDENTITY.md", "TOOLS.md", "USER.md", "kith.toml"];
+
+#[test]
+fn init_makes_an_agent_that_can_be_talked_to_at_once() {
+    let house = House::empty();
+    check!(house.kith(&["init", "."]), @"
+    exit 0
+    --- stdout
+    Made in `.`:
+      Agent.md
+      USER.md
+      IDENTITY.md
+      TOOLS.md
+      HEARTBEAT.md
+      kith.toml
+      .gitignore
+
+    Talk to it:
+      kith
+    ");
+    assert_eq!(house.files(), FILES);
+    house.kith(&["ask", "hello"]).succeeded();
+    house.kith(&["prompt"]).succeeded();
+}
+
+#[test]
+fn init_again_completes_and_overwrites_nothing() {
+    let house = House::empty();
+    house.kith(&["init", "."]).succeeded();
+    house.write("Agent.md", "mine");
+    house.write("USER.md", "");
+    fs::remove_file(house.path("TOOLS.md")).unwrap();
+    let ran = house.json(&["init", ".", "--yes", "--json"]);
+    assert_eq!(ran["files"], json!([house.path("TOOLS.md")]));
+    assert_eq!(fs::read_to_string(house.path("Agent.md")).unwrap(), "mine");
+    assert_eq!(fs::read_to_string(house.path("USER.md")).unwrap(), "");
+    check!(house.kith(&["init", "."]), @"
+    exit 0
+    --- stdout
+    `.` has all its files already; nothing was changed
+
+    Talk to it:
+      kith
+    ");
+}
+
+#[test]
+fn init_answers_in_its_json_form() {
+    let house = House::empty();
+    let ran = house.json(&["init", "ada", "--json"]);
+    let files = ["Agent.md", "USER.md", "IDENTITY.md", "TOOLS.md", "HEARTBEAT.md", "kith.toml"];
+    let files = files.iter().chain(&[".gitignore"]).map(|it| house.path("ada").join(it));
+    let files: Vec<_> = files.collect();
+    let house = house.path("ada");
+    assert_eq!(ran, json!({ "ok": true, "house": house, "agentId": "main", "files": files }));
+}
+
+#[test]
+fn the_folder_may_be_named_as_the_house_is() {
+    let house = House::empty().with("KITH_HOME", "ada lovelace");
+    check!(house.kith(&["init"]), @"
+    exit 0
+    --- stdout
+    Made in `ada lovelace`:
+      Agent.md
+      USER.md
+      IDENTITY.md
+      TOOLS.md
+      HEARTBEAT.md
+      kith.toml
+      .gitignore
+
+    Talk to it:
+      cd 'ada lovelace' && kith
+    ");
+}
+
+#[test]
+fn init_without_a_folder_is_wrong_usage() {
+    check!(House::empty().kith(&["init"]), @"
+    exit 2
+    --- stderr
+    error: which folder is the agent to live in?
+    hint: `kith init my-agent` makes it, `kith init .` uses this one
+    ");
+}
+
+#[test]
+fn init_where_a_file_stands_is_refused() {
+    let house = House::empty();
+    house.write("ada", "");
+    check!(house.kith(&["init", "ada"]), @"
+    exit 1
+    --- stderr
+    error: folder `ada` could not be made
+      cause: File exists (os error 17)
+    hint: there is a file of that name; choose another
+    ");
+    check!(house.kith(&["init", "ada/b", "--json"]), @r#"
+    exit 1
+    --- stdout
+    {"ok":false,"error":{"code":"invalid_request","message":"folder `ada/b` could not be made: Not a directory (os error 20)","hint":"there is a file of that name; choose another"}}
+    "#);
+    assert_eq!(house.files(), ["ada"]);
+}
+
+#[test]
+fn init_where_nothing_can_be_made_blames_the_disk() {
+    check!(House::empty().kith(&["init", "/proc/kith"]), @"
+    exit 3
+    --- stderr
+    error: folder `/proc/kith` could not be made
+      cause: No such file or directory (os error 2)
+    hint: choose a folder that you may write to
+    ");
+}

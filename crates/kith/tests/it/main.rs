@@ -1,0 +1,48 @@
+//! The real program in a house of its own: what is typed, and what comes of it.
+//!
+//! Each test makes a house in a temporary folder and runs the binary there with an environment of
+//! its own, so nothing of this machine and no network is touched. A run is compared whole: exit
+//! code, stdout, stderr.
+
+#![cfg(unix)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests prepare folders and processes"
+)]
+
+mod ask;
+mod bad_input;
+mod chat;
+mod config;
+mod help;
+mod house;
+mod init;
+mod models;
+mod prompt;
+mod sent;
+mod session;
+mod stopping;
+
+/// Compares a run with its text; ids, times and folders are replaced by their names.
+macro_rules! check {
+    ($ran:expr, @$expected:literal) => {{
+        let text = $ran.shown();
+        insta::with_settings!({ filters => $crate::FILTERS.to_vec() }, {
+            insta::assert_snapshot!(text, @$expected);
+        });
+    }};
+}
+pub(crate) use check;
+
+const FILTERS: [(&str, &str); 8] = [
+    (r"\d{8} characters", "[n] characters"),
+    (r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b", "[id]"),
+    (r"cli:room:[0-9a-f]{16}", "cli:room:[cwd]"),
+    (r"\b[0-9a-f]{64}\b", "[sha256]"),
+    (r"\b[0-9a-f]{8}\b", "[short]"),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "[time]"),
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d", "[minute]"),
+    (r"127\.0\.0\.1:\d+", "[server]"),
+];

@@ -1,0 +1,263 @@
+//! Which model is asked, and what a bad one does.
+
+use kith_testkit::server::ServerReply;
+use serde_json::json;
+
+use crate::check;
+use crate::house::{House, Vendor, of_type, types};
+
+fn raw(status: u16, body: &str) -> ServerReply {
+    let content_type = "application/json".to_owned();
+    ServerReply::Raw { status, content_type, body: body.as_bytes().to_vec() }
+}
+
+#[test]
+fn a_wire_that_is_not_built_is_named_and_nothing_is_written() {
+    let house = House::new().with("ANTHROPIC_API_KEY", "x");
+    check!(house.kith(&["ask", "hi"]), @"
+    exit 3
+    --- stderr
+    error: the wire `anthropic` is not built yet (ANTHROPIC_API_KEY is set)
+    hint: `--model demo` needs no key; OPENAI_API_KEY with OPENAI_BASE_URL reaches any compatible server
+    ");
+    check!(house.kith(&["ask", "hi", "--json"]), @r#"
+    exit 3
+    --- stdout
+    {"ok":false,"error":{"code":"model_failed","message":"the wire `anthropic` is not built yet (ANTHROPIC_API_KEY is set)","hint":"`--model demo` needs no key; OPENAI_API_KEY with OPENAI_BASE_URL reaches any compatible server"}}
+    "#);
+    check!(house.kith_with_input(&[], "hi\n"), @"
+    exit 3
+    --- stderr
+    error: the wire `anthropic` is not built yet (ANTHROPIC_API_KEY is set)
+    hint: `--model demo` needs no key; OPENAI_API_KEY with OPENAI_BASE_URL reaches any compatible server
+    ");
+    assert_eq!(house.files(), ["Agent.md"]);
+    house.kith(&["ask", "hi", "--model", "demo"]).succeeded();
+}
+
+#[test]
+fn a_model_that_nobody_has_is_named_and_nothing_is_written() {
+    let house = House::new();
+    check!(house.kith(&["ask", "hi", "--model", "gpt-9"]), @"
+    exit 1
+    --- stderr
+    error: there is no model `gpt-9`: kith.toml does not name it and no key is set
+    hint: `--model demo` needs no key; OPENAI_API_KEY in the environment brings a vendor's models
+    ");
+    assert_eq!(house.files(), ["Agent.md"]);
+}
+
+#[test]
+fn the_environment_names_server_and_model() {
+    let vendor = Vendor::new([ServerReply::text("hello"), ServerReply::text("hello")]);
+    let house = House::asking(&vendor).with("OPENAI_MODEL", "small");
+    check!(house.kith(&["ask", "hi"]), @"
+    exit 0
+    --- stdout
+    hello
+    ");
+    house.kith(&["ask", "hi", "--model", "large"]).succeeded();
+    let models: Vec<_> = vendor.bodies().iter().map(|it| it["model"].clone()).collect();
+    assert_eq!(models, ["small", "large"]);
+    assert_eq!(vendor.requests()[0].path, "/v1/chat/completions");
+}
+
+#[test]
+fn an_empty_key_is_no_key() {
+    let house = House::new().with("OPENAI_API_KEY", "").with("ANTHROPIC_API_KEY", " ");
+    let ran = house.kith(&["ask", "hello"]).succeeded();
+    assert!(ran.stderr.contains("demo"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_address_that_is_none_is_refused_before_anything_is_written() {
+    let house = House::new().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", "localhost");
+    check!(house.kith(&["ask", "hi"]), @"
+    exit 1
+    --- stderr
+    error: base URL `localhost` is not an address such as `https://api.openai.com/v1`
+    ");
+    assert_eq!(house.files(), ["Agent.md"]);
+}
+
+#[test]
+fn a_server_that_answers_with_a_page_is_reported_and_the_message_is_kept() {
+    let vendor = Vendor::new([ServerReply::Html]);
+    let house = House::asking(&vendor);
+    check!(house.kith(&["ask", "hi"]), @"
+    exit 3
+    --- stderr
+    error: `openai` answered with a web page, not a model's stream: check the base URL
+    hint: what you said is kept: `kith session show [short]`
+    ");
+    let log = house.log();
+    insta::assert_snapshot!(types(&log), @"session_header instruction_snapshot toolset_snapshot user_message turn_started model_requested model_failed notice turn_ended");
+    assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
+    check!(house.kith(&["session", "show", "latest"]), @"
+    exit 0
+    --- stdout
+    owner:
+      hi
+
+    ! The turn failed: `openai` answered with a web page, not a model's stream: check the base URL.
+    ");
+}
+
+#[test]
+fn a_wrong_key_is_reported_without_trying_again() {
+    let vendor = Vendor::new([raw(401, r#"{"error":{"message":"no such key"}}"#)]);
+    let house = House::asking(&vendor);
+    check!(house.kith(&["ask", "hi"]), @"
+    exit 3
+    --- stderr
+    error: `openai` refused the key (status 401): check OPENAI_API_KEY or `apiKey`; it said: no such key
+    hint: what you said is kept: `kith session show [short]`
+    ");
+    assert_eq!(vendor.requests().len(), 1);
+}
+
+#[test]
+fn too_many_requests_are_tried_again_and_the_wait_is_explained() {
+    let vendor = Vendor::new([
+        ServerReply::TooManyRequests { retry_after_secs: 0 },
+        ServerReply::text("at last"),
+    ]);
+    let house = House::asking(&vendor);
+    check!(house.kith(&["ask", "hi"]), @"
+    exit 0
+    --- stdout
+    at last
+    --- stderr
+    note: `openai` has had too many requests for now (status 429); it said: the script says so; trying again
+    ");
+    let requests = vendor.requests();
+    assert_eq!(requests[0].body, requests[1].body);
+    assert_eq!(house.json(&["session", "verify", "latest", "--json"])["requests"], 2);
+}
+
+#[test]
+fn a_server_that_fails_every_time_is_given_up() {
+    let fails = || ServerReply::TooManyRequests { retry_after_secs: 0 };
+    let vendor = Vendor::new([fails(), fails(), fails(), fails(), ServerReply::text("too late")]);
+    let house = House::asking(&vendor);
+    check!(house.kith(&["ask", "hi", "--json"]), @r#"
+    exit 3
+    --- stdout
+    {"ok":false,"error":{"code":"model_failed","message":"`openai` has had too many requests for now (status 429); it said: the script says so","hint":"what you said is kept: `kith session show [short]`"}}
+    --- stderr
+    note: `openai` has had too many requests for now (status 429); it said: the script says so; trying again
+    note: `openai` has had too many requests for now (status 429); it said: the script says so; trying again
+    note: `openai` has had too many requests for now (status 429); it said: the script says so; trying again
+    "#);
+    assert_eq!(vendor.requests().len(), 4);
+    let log = house.log();
+    assert_eq!(of_type(&log, "turn_ended")[0]["reason"], "failed");
+}
+
+#[test]
+fn a_wait_of_an_hour_is_reported_instead() {
+    let vendor = Vendor::new([ServerReply::TooManyRequests { retry_after_secs: 3600 }]);
+    let house = House::asking(&vendor);
+    let ran = house.kith(&["ask", "hi"]);
+    assert_eq!((ran.code, vendor.requests().len()), (3, 1), "{}", ran.stderr);
+}
+
+#[test]
+fn a_server_error_and_a_cut_stream_are_tried_again() {
+    let whole = ServerReply::text("a whole answer");
+    let half = whole.body().len() / 2;
+    let vendor = Vendor::new([ServerReply::ServerError, whole.clone().cut_after(half), whole]);
+    let house = House::asking(&vendor);
+    let answer = house.json(&["ask", "hi", "--json"]);
+    assert_eq!(answer["text"], "a whole answer");
+    let log = house.log();
+    let failed: Vec<_> =
+        of_type(&log, "model_failed").iter().map(|it| it["kind"].clone()).collect();
+    assert_eq!(failed, ["status", "cut"]);
+    assert_eq!(of_type(&log, "assistant_message").len(), 1);
+    assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
+}
+
+#[test]
+fn an_empty_answer_is_tried_again() {
+    let vendor = Vendor::new([ServerReply::text(""), ServerReply::text("here I am")]);
+    let house = House::asking(&vendor);
+    check!(house.kith(&["ask", "hi"]), @"
+    exit 0
+    --- stdout
+    here I am
+    --- stderr
+    note: openai answered with nothing; trying again
+    ");
+}
+
+#[test]
+fn arguments_that_are_not_json_are_told_to_the_model_and_the_turn_goes_on() {
+    let broken = ServerReply::Calls {
+        text: String::new(),
+        calls: vec![("read_file".to_owned(), "{\"path\": ".to_owned())],
+    };
+    let vendor = Vendor::new([broken, ServerReply::text("I see")]);
+    let house = House::asking(&vendor);
+    let answer = house.json(&["ask", "hi", "--json"]);
+    assert_eq!(answer["text"], "I see");
+    let log = house.log();
+    let result = of_type(&log, "tool_result")[0];
+    assert_eq!(result["outcome"], "failed");
+    let bodies = vendor.bodies();
+    let told = bodies[1]["messages"].as_array().unwrap().last().unwrap();
+    assert_eq!(told["role"], "tool");
+    assert!(told["content"].as_str().unwrap().contains("not one whole JSON object"), "{told}");
+}
+
+#[test]
+fn a_tool_that_does_not_exist_is_told_to_the_model_and_the_turn_goes_on() {
+    let vendor = Vendor::new([
+        ServerReply::calls("", &[("launch", json!({}))]),
+        ServerReply::text("then not"),
+    ]);
+    let house = House::asking(&vendor);
+    assert_eq!(house.json(&["ask", "hi", "--json"])["text"], "then not");
+}
+
+#[test]
+fn a_model_that_calls_for_ever_is_stopped_at_a_limit_and_it_is_told() {
+    let call = || ServerReply::calls("", &[("list_files", json!({}))]);
+    let vendor = Vendor::new((0..20).map(|_| call()));
+    let house = House::asking(&vendor);
+    check!(house.kith(&["ask", "hi"]), @r#"
+    exit 0
+    --- stderr
+    note: The turn was stopped at its limit of 5 identical calls in a row. Say "go on" to continue.
+    "#);
+    assert_eq!(of_type(&house.log(), "turn_ended")[0]["reason"], "bound");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_reported() {
+    // The server is gone before it is asked, so its port is closed.
+    let vendor = Vendor::new([]);
+    let house = House::asking(&vendor);
+    drop(vendor);
+    let ran = house.kith(&["ask", "hi", "--json"]);
+    assert_eq!(ran.code, 3);
+    let error = &ran.json()["error"];
+    assert_eq!(error["code"], "model_failed");
+    assert!(error["message"].as_str().unwrap().contains("Connection refused"), "{error}");
+}
+
+#[test]
+fn control_characters_of_an_answer_are_made_visible() {
+    let said = "clear\u{1b}[2J title\u{1b}]0;x\u{7} back\u{202e}wards\u{9b}A\r\nend";
+    let vendor = Vendor::new([ServerReply::text(said), ServerReply::text(said)]);
+    let house = House::asking(&vendor);
+    check!(house.kith(&["ask", "hi"]), @r"
+    exit 0
+    --- stdout
+    clear\u{1b}[2J title\u{1b}]0;x\u{7} back\u{202e}wards\u{9b}A
+    end
+    ");
+    let ran = house.kith(&["ask", "hi", "--json"]).succeeded();
+    assert!(!ran.stdout.trim_end().contains(|ch: char| ch.is_control() || ch == '\u{202e}'));
+    assert_eq!(ran.json()["text"], said);
+}

@@ -1,0 +1,193 @@
+//! A turn that is stopped, killed or left alone: nothing is lost, doubled or half-written.
+
+use kith_testkit::server::ServerReply;
+use serde_json::Value;
+
+use crate::check;
+use crate::house::{House, Ran, Running, Vendor, of_type, types};
+
+#[test]
+fn ctrl_c_stops_a_stream_that_never_ends_and_what_was_said_is_kept() {
+    let vendor = Vendor::new([ServerReply::Trickle { pause_ms: 1 }, ServerReply::text("again")]);
+    let house = House::asking(&vendor);
+    let mut running = house.start(&["ask", "talk for ever", "--stream-json"]);
+    running.until("drip");
+    running.signal("INT");
+    let ran = running.finish();
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(Running::last_line(&ran)["error"]["code"], "cancelled");
+
+    let log = house.log();
+    insta::assert_snapshot!(types(&log), @"session_header instruction_snapshot toolset_snapshot user_message turn_started model_requested cancel_requested assistant_message turn_ended");
+    assert_eq!(of_type(&log, "turn_ended")[0]["reason"], "cancelled");
+    let partial = of_type(&log, "assistant_message")[0];
+    assert_eq!(partial["stopReason"], "cancelled");
+    assert!(partial["message"]["content"][0]["text"].as_str().unwrap().starts_with("drip "));
+    assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
+    assert_eq!(house.json(&["ask", "and now?", "--json"])["text"], "again");
+}
+
+#[test]
+fn ctrl_c_stops_the_wait_for_a_server_that_says_nothing() {
+    check!(stopped_by("INT"), @r#"
+    exit 1
+    --- stdout
+    {"ok":false,"error":{"code":"cancelled","message":"the turn was stopped","hint":"what you said is kept: `kith session show [short]`"}}
+    "#);
+}
+
+#[test]
+fn a_request_to_end_is_obeyed_in_good_order() {
+    check!(stopped_by("TERM"), @r#"
+    exit 1
+    --- stdout
+    {"ok":false,"error":{"code":"cancelled","message":"the turn was stopped","hint":"what you said is kept: `kith session show [short]`"}}
+    "#);
+}
+
+fn stopped_by(signal: &str) -> Ran {
+    let vendor = Vendor::new([ServerReply::Hang]);
+    let house = House::asking(&vendor);
+    let mut running = house.start(&["ask", "hello?", "--stream-json"]);
+    running.until("model_requested");
+    vendor.until_asked(1);
+    running.signal(signal);
+    let ran = running.finish();
+    assert_eq!(of_type(&house.log(), "turn_ended")[0]["reason"], "cancelled");
+    last(ran)
+}
+
+/// The run with the last line of its stdout only.
+fn last(mut ran: Ran) -> Ran {
+    ran.stdout = format!("{}\n", ran.stdout.lines().last().unwrap());
+    ran
+}
+
+#[test]
+fn a_program_killed_in_the_middle_of_a_request_goes_on_where_it_was() {
+    let vendor = Vendor::new([
+        ServerReply::Hang,
+        ServerReply::text("first answer"),
+        ServerReply::text("second answer"),
+    ]);
+    let house = House::asking(&vendor);
+    let mut running = house.start(&["ask", "first", "--message-id", "m1", "--stream-json"]);
+    running.until("model_requested");
+    vendor.until_asked(1);
+    running.signal("KILL");
+    assert_eq!(running.finish().code, -1);
+    check!(house.kith(&["session", "ls"]), @"
+    exit 0
+    --- stdout
+    [short]  [minute]  running    cli:room:[cwd]  first
+    ");
+    check!(house.kith(&["session", "verify", "latest"]), @"
+    exit 0
+    --- stdout
+    5 events, whole; 1 of 1 requests built again, each byte as it was sent
+    ");
+
+    check!(house.kith(&["ask", "second"]), @"
+    exit 0
+    --- stdout
+    second answer
+    --- stderr
+    note: an earlier message had been cut short and was dealt with first: `kith session show [short]`
+    ");
+    let log = house.log();
+    insta::assert_snapshot!(types(&log), @"session_header instruction_snapshot toolset_snapshot user_message turn_started model_requested resumed model_requested assistant_message turn_ended user_message turn_started model_requested assistant_message turn_ended");
+    let users: Vec<_> = of_type(&log, "user_message")
+        .iter()
+        .map(|it| it["message"]["content"][0]["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(users, ["first", "second"]);
+    assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
+    let first = house.json(&["ask", "first", "--message-id", "m1", "--json"]);
+    assert_eq!(first["text"], "first answer");
+    assert_eq!(vendor.requests().len(), 3);
+}
+
+#[test]
+fn the_same_message_said_again_after_a_kill_is_answered_once() {
+    let vendor = Vendor::new([ServerReply::Hang, ServerReply::text("the answer")]);
+    let house = House::asking(&vendor);
+    let mut running = house.start(&["ask", "hello", "--message-id", "m1", "--stream-json"]);
+    running.until("model_requested");
+    vendor.until_asked(1);
+    running.signal("KILL");
+    running.finish();
+    let answer = house.json(&["ask", "hello", "--message-id", "m1", "--json"]);
+    assert_eq!(answer["text"], "the answer");
+    let log = house.log();
+    assert_eq!(of_type(&log, "user_message").len(), 1);
+    assert_eq!(of_type(&log, "resumed").len(), 1);
+}
+
+#[test]
+fn a_reader_that_has_had_enough_does_not_cut_a_turn_short() {
+    let house = House::new();
+    let mut running = house.start(&["ask", "list the files", "--stream-json"]);
+    running.until("\"type\"");
+    let ran = running.hang_up();
+    assert_eq!((ran.code, ran.stderr.contains("error")), (0, false), "{}", ran.stderr);
+    assert_eq!(of_type(&house.log(), "turn_ended")[0]["reason"], "done");
+}
+
+#[test]
+fn a_list_whose_reader_is_gone_ends_quietly() {
+    let house = House::new();
+    house.kith(&["ask", "say one"]).succeeded();
+    let ran = house.start(&["session", "ls"]).hang_up();
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn closed_streams_are_no_failure() {
+    let house = House::new();
+    house.kith(&["ask", "say one"]).succeeded();
+    let kith = env!("CARGO_BIN_EXE_kith");
+    let mut shell = std::process::Command::new("sh");
+    shell.current_dir(house.path("")).arg("-c").arg(format!("'{kith}' session ls >&- 2>&- <&-"));
+    assert!(shell.status().unwrap().success());
+}
+
+#[test]
+fn a_disk_that_takes_no_output_is_reported() {
+    let house = House::new();
+    house.kith(&["ask", "say one"]).succeeded();
+    let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else { return };
+    let output = house.command(&["session", "ls"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.starts_with("error: cannot write to stdout: "), "{stderr}");
+}
+
+#[test]
+fn a_file_that_may_not_grow_fails_the_turn_and_loses_nothing() {
+    let house = House::new();
+    // The log must be the longest file of the house, so that the limit meets it first.
+    house.write("Agent.md", "Be kind. ".repeat(10_000));
+    house.kith(&["ask", "say one"]).succeeded();
+    let blocks = std::fs::metadata(house.session_file()).unwrap().len() / 512 + 1;
+    let long = format!("say {}", "x".repeat(4096));
+    let kith = env!("CARGO_BIN_EXE_kith");
+    let mut shell = std::process::Command::new("sh");
+    shell
+        .current_dir(house.path(""))
+        .env_clear()
+        .env("HOME", house.path("../user"))
+        .arg("-c")
+        .arg(format!("ulimit -f {blocks}; exec '{kith}' ask '{long}' --json"));
+    let output = shell.output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{stdout}");
+    let value: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(value["error"]["code"], "disk_full", "{stdout}");
+    assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
+
+    let answer = house.json(&["ask", "say two", "--json"]);
+    assert_eq!(answer["text"], "two");
+    let log = house.log();
+    assert_eq!(of_type(&log, "user_message").len(), 3);
+    assert_eq!(of_type(&log, "assistant_message").len(), 3);
+}
