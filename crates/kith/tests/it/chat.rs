@@ -41,20 +41,27 @@ fn nothing_to_say_is_no_failure_and_begins_nothing() {
 #[test]
 fn new_and_quit_are_commands_and_unknown_ones_are_not_sent() {
     let house = House::new();
-    let input = "say one\n/new\n/nwe\nsay two\n/etc/hosts is a file\n/quit\nsay three\n";
+    let input = "say one\n/new\n/nwe\nsay two\n/quit\nsay three\n";
     check!(house.kith_with_input(&["--model", "demo"], input), @"
     exit 0
     --- stdout
     one
 
     two
-
-    You said: “/etc/hosts is a file”. I am only the demo model and know a few rules. Try: list the files; read README.md; search for TODO; what did I say first.
     --- stderr
     (the next message begins a new session)
     (there is no /nwe; there are /new, /help and /quit)
     ");
     assert_eq!(house.session_files().len(), 2);
+}
+
+#[test]
+fn a_sentence_that_begins_with_a_slash_is_sent() {
+    let house = House::new();
+    house.kith_with_input(&["--model", "demo"], "/etc/hosts is a file\n").succeeded();
+    let log = house.log();
+    let said = &of_type(&log, "user_message")[0]["message"]["content"][0]["text"];
+    assert_eq!(said, "/etc/hosts is a file");
 }
 
 #[test]

@@ -202,7 +202,7 @@ impl Ran {
         let mut text = format!("exit {}\n", self.code);
         for (name, stream) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
             if !stream.is_empty() {
-                text.push_str(&format!("--- {name}\n{stream}"));
+                text = format!("{text}--- {name}\n{stream}");
             }
         }
         text.replace(&format!("{}/house", self.root), "[house]").replace(&self.root, "[root]")

@@ -16,6 +16,7 @@ mod ask;
 mod bad_input;
 mod chat;
 mod config;
+mod damage;
 mod help;
 mod house;
 mod init;

@@ -169,7 +169,7 @@ fn a_file_that_may_not_grow_fails_the_turn_and_loses_nothing() {
     house.write("Agent.md", "Be kind. ".repeat(10_000));
     house.kith(&["ask", "say one"]).succeeded();
     let blocks = std::fs::metadata(house.session_file()).unwrap().len() / 512 + 1;
-    let long = format!("say {}", "x".repeat(4096));
+    let words = format!("say {}", "x".repeat(4096));
     let kith = env!("CARGO_BIN_EXE_kith");
     let mut shell = std::process::Command::new("sh");
     shell
@@ -177,7 +177,7 @@ fn a_file_that_may_not_grow_fails_the_turn_and_loses_nothing() {
         .env_clear()
         .env("HOME", house.path("../user"))
         .arg("-c")
-        .arg(format!("ulimit -f {blocks}; exec '{kith}' ask '{long}' --json"));
+        .arg(format!("ulimit -f {blocks}; exec '{kith}' ask '{words}' --json"));
     let output = shell.output().unwrap();
     let stdout = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(3), "{stdout}");
