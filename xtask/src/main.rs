@@ -9,12 +9,15 @@
     reason = "a tool for developers talks on the terminal; `kith` itself prints in one file only"
 )]
 
+mod bench;
 mod fresh;
 mod invocation;
+mod measured;
 mod start;
 mod test;
 mod tidy;
 mod times;
+mod torture;
 mod usage;
 
 use std::path::{Path, PathBuf};
@@ -30,11 +33,13 @@ struct Verb {
     run: fn(&[String]) -> anyhow::Result<ExitCode>,
 }
 
-const VERBS: [Verb; 4] = [
+const VERBS: [Verb; 6] = [
     Verb { name: "start", purpose: start::PURPOSE, help: start::HELP, run: start::run },
     Verb { name: "test", purpose: test::PURPOSE, help: test::HELP, run: test::run },
     Verb { name: "tidy", purpose: tidy::PURPOSE, help: tidy::HELP, run: tidy::run },
     Verb { name: "fresh", purpose: fresh::PURPOSE, help: fresh::HELP, run: fresh::run },
+    Verb { name: "torture", purpose: torture::PURPOSE, help: torture::HELP, run: torture::run },
+    Verb { name: "bench", purpose: bench::PURPOSE, help: bench::HELP, run: bench::run },
 ];
 
 fn main() -> ExitCode {
@@ -76,7 +81,7 @@ fn is_help(arg: &str) -> bool {
 }
 
 fn overview() -> String {
-    let verbs = VERBS.iter().map(|verb| format!("  {:<7}{}\n", verb.name, verb.purpose));
+    let verbs = VERBS.iter().map(|verb| format!("  {:<9}{}\n", verb.name, verb.purpose));
     format!(
         "cargo xtask <verb>\n\n{}\n`cargo xtask <verb> --help` says more, with an example.",
         verbs.collect::<String>()

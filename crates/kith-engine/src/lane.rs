@@ -121,7 +121,7 @@ impl Engine {
         };
         // The session goes back into its place only if nothing failed: an error may have left a
         // state that is ahead of the disk, and only opening the file again tells.
-        self.work_off(&mut session, run).await?;
+        self.work_off(&mut session, &event.key, run).await?;
         let report = Report::of(&session, &event.key);
         session.trim();
         *place = Some(session);
@@ -140,10 +140,9 @@ impl Engine {
     ) -> Result<Vec<(SessionId, Option<EngineError>)>, EngineError> {
         let mut taken = Vec::new();
         for session_id in self.desk.unclosed_sessions().await? {
-            let Some(row) = self.desk.unclosed(session_id).await?.into_iter().next() else {
-                continue;
-            };
-            let event = row.event;
+            let rows = self.desk.unclosed(session_id).await?;
+            // The last one brings those before it along.
+            let Some(InboxRow { event, .. }) = rows.into_iter().next_back() else { continue };
             let accepted =
                 Accepted { first: false, session_id, begins: false, closed: false, event };
             taken.push((session_id, self.run(&accepted, run).await.err()));
@@ -256,8 +255,16 @@ impl Engine {
         held
     }
 
-    async fn work_off(&self, session: &mut Session, run: Run<'_>) -> Result<(), EngineError> {
-        for row in self.desk.unclosed(session.id()).await? {
+    /// Answers the rows before this one, and it. Later ones are for those who wait for them.
+    async fn work_off(
+        &self,
+        session: &mut Session,
+        key: &str,
+        run: Run<'_>,
+    ) -> Result<(), EngineError> {
+        let rows = self.desk.unclosed(session.id()).await?;
+        let n_due = rows.iter().position(|row| row.key == key).map_or(0, |place| place + 1);
+        for row in rows.into_iter().take(n_due) {
             self.say(session, &row, run)?;
             self.rest(session, run).await?;
             self.close(session.id(), session.head(), vec![row.key]).await?;

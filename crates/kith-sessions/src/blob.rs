@@ -37,6 +37,10 @@ impl Blobs {
 
     /// Puts the bytes under the name of their hash. When this returns `Ok`, they are on the disk.
     pub(crate) fn put(&self, bytes: &[u8]) -> Result<String, LogError> {
+        if bytes.len() as u64 > BLOB_BYTES_MAX {
+            let detail = format!("{} bytes are more than {BLOB_BYTES_MAX}", bytes.len());
+            return Err(LogError::BadBlob { path: self.folder.clone(), detail });
+        }
         let sha256 = sha256_hex(bytes);
         self.put_as(&sha256, bytes)?;
         Ok(sha256)
@@ -102,10 +106,6 @@ impl Blobs {
 
     fn put_as(&self, sha256: &str, bytes: &[u8]) -> Result<(), LogError> {
         let path = self.folder.join(sha256);
-        if bytes.len() as u64 > BLOB_BYTES_MAX {
-            let detail = format!("it has {} bytes and may have {BLOB_BYTES_MAX}", bytes.len());
-            return Err(LogError::BadBlob { path, detail });
-        }
         self.make(&path, bytes).map_err(|source| LogError::PutBlob { path, source })
     }
 

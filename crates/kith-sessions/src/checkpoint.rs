@@ -26,3 +26,6 @@ impl CheckpointPlace {
         Past::from_bytes(&self.past).filter(|past| past.head() == Some(self.head))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,8 @@ use crate::line::{
 };
 use crate::read::{ReadError, Reading, Tail, read_events};
 use crate::samples::{event, every_type, file_of, user};
+use crate::texts::long_fields;
+use crate::{BLOB_BYTES_MAX, INLINE_TEXT_BYTES_MAX};
 
 #[test]
 fn format_table_lists_every_event_type() {
@@ -50,9 +52,38 @@ fn format_table_lists_every_error() {
 }
 
 #[test]
+fn format_table_lists_every_field_that_may_be_long() {
+    let specification = specification();
+    let listed = table(
+        &specification,
+        "such an object is what the field's type says it is:\n\n| type | fields |",
+    );
+    let listed = listed.into_iter();
+    let listed: Vec<_> = listed.map(|row| (row[0].clone(), row[1].clone())).collect();
+    let in_code = long_fields().into_iter().map(|(name, paths)| {
+        let blocks = "text, signature, redacted, input, rawInput";
+        let blocks: Vec<&str> = blocks.split(", ").collect();
+        let (block_paths, others): (Vec<String>, Vec<String>) = paths
+            .into_iter()
+            .partition(|path| blocks.iter().any(|it| path.ends_with(&format!("content[].{it}"))));
+        let cell = match block_paths.first() {
+            None => others.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", "),
+            Some(first) => {
+                assert_eq!((block_paths.len(), others.len()), (blocks.len(), 0));
+                format!("`{}`: see below", first.strip_suffix(".text").unwrap())
+            }
+        };
+        (format!("`{name}`"), cell)
+    });
+    assert_eq!(listed, in_code.collect::<Vec<_>>());
+}
+
+#[test]
 fn the_specification_states_the_limits() {
     let specification = specification();
-    for limit in [LINE_BYTES_MAX as u64, BATCH_BYTES_MAX, u64::from(BATCH_EVENTS_MAX)] {
+    let texts = INLINE_TEXT_BYTES_MAX as u64;
+    let lines = [LINE_BYTES_MAX as u64, BATCH_BYTES_MAX, u64::from(BATCH_EVENTS_MAX)];
+    for limit in lines.into_iter().chain([BLOB_BYTES_MAX, texts]) {
         assert!(specification.contains(&limit.to_string()), "{limit}");
     }
 }

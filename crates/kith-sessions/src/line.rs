@@ -306,11 +306,6 @@ impl Decoder {
             text_of(named)
         })?;
         let Some(whole) = whole else { return Err(flaw.into()) };
-        // A line cannot hold one, and no more may what stands outside it.
-        if whole.contains('\n') {
-            let detail = "a blob that it names has a line break between two tokens";
-            return Err(Flaw::wrong(DamageCode::BadBlob, detail).into());
-        }
         Ok(EventLine { blob_bytes, ..decode(whole.as_bytes())? })
     }
 

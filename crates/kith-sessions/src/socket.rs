@@ -80,7 +80,7 @@ fn make_own_dir(dir: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(dir)?;
     let is_ours = metadata.is_dir()
         && metadata.uid() == rustix::process::getuid().as_raw()
-        && metadata.mode() & 0o077 == 0;
+        && metadata.mode() & 0o777 == 0o700;
     if is_ours {
         Ok(())
     } else {

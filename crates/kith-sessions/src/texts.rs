@@ -12,6 +12,8 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
+use crate::damage::{BadLine, DamageCode, Flaw};
+
 /// A longer text stands in a blob.
 pub const INLINE_TEXT_BYTES_MAX: usize = 64 * 1024;
 /// Of a text in a blob, for people who look at the line; a reader does not need it.
@@ -115,10 +117,10 @@ pub(crate) fn take_out(json: &str) -> Option<(String, Vec<LongText>)> {
 }
 
 /// Puts texts back in place of the blobs that a line names; `None` when it names none.
-pub(crate) fn put_back<E>(
+pub(crate) fn put_back(
     json: &str,
-    text_of: &mut dyn FnMut(&BlobRef) -> Result<String, E>,
-) -> Result<Option<String>, E> {
+    text_of: &mut dyn FnMut(&BlobRef) -> Result<String, BadLine>,
+) -> Result<Option<String>, BadLine> {
     let mut is_changed = false;
     let rewritten = rewrite_event(json, Way::Back, &mut |found| {
         let (Found::Text(raw) | Found::Input(raw)) = found;
@@ -126,12 +128,22 @@ pub(crate) fn put_back<E>(
         let Ok(named) = serde_json::from_str::<BlobRef>(raw) else { return Ok(None) };
         let text = text_of(&named)?;
         is_changed = true;
-        Ok(match found {
-            Found::Text(_) => serde_json::to_string(&text).ok(),
-            Found::Input(_) => Some(text),
-        })
+        match found {
+            Found::Text(_) => Ok(serde_json::to_string(&text).ok()),
+            Found::Input(_) if is_one_object(&text) => Ok(Some(text)),
+            Found::Input(_) => {
+                let detail = format!("the blob `{}` is not a JSON object on one line", named.blob);
+                Err(BadLine::Flaw(Flaw::wrong(DamageCode::BadBlob, detail)))
+            }
+        }
     })?;
     Ok(is_changed.then_some(rewritten))
+}
+
+/// Anything else would stand in the event as something that the line does not say.
+fn is_one_object(text: &str) -> bool {
+    let is_json = serde_json::from_str::<&RawValue>(text).is_ok_and(|raw| raw.get() == text);
+    is_json && text.starts_with('{') && !text.contains('\n')
 }
 
 /// Whether a line may name a blob. A free JSON object may make it look so.
@@ -240,13 +252,11 @@ fn rewrite_field<E>(
         return Ok(());
     }
     put_key(key, written);
-    match fields.iter().find(|(name, _)| *name == key) {
-        Some((_, shape)) => rewrite(value, shape, way, exchange, written),
-        None => {
-            written.push_str(value);
-            Ok(())
-        }
+    if let Some((_, shape)) = fields.iter().find(|(name, _)| *name == key) {
+        return rewrite(value, shape, way, exchange, written);
     }
+    written.push_str(value);
+    Ok(())
 }
 
 fn put_key(key: &str, written: &mut String) {
@@ -280,6 +290,25 @@ impl<'de> Deserialize<'de> for Entries<'de> {
 
         deserializer.deserialize_map(InOrder)
     }
+}
+
+/// The table as paths, for the specification.
+#[cfg(test)]
+pub(crate) fn long_fields() -> Vec<(&'static str, Vec<String>)> {
+    fn paths(shape: &Shape, before: &str) -> Vec<String> {
+        match shape {
+            Shape::Text | Shape::Input => vec![before.to_owned()],
+            Shape::Each(shape) => paths(shape, &format!("{before}[]")),
+            Shape::Fields(fields) => {
+                let path = |name: &str| match before {
+                    "" => name.to_owned(),
+                    before => format!("{before}.{name}"),
+                };
+                fields.iter().flat_map(|(name, shape)| paths(shape, &path(name))).collect()
+            }
+        }
+    }
+    LONG_FIELDS.iter().map(|(name, shape)| (*name, paths(shape, ""))).collect()
 }
 
 #[cfg(test)]

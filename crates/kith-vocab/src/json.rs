@@ -99,23 +99,23 @@ fn without_spaces(json: &str) -> String {
 macro_rules! tagged_enum {
     (
         $(#[$meta:meta])*
-        pub enum $name:ident { $( $(#[$variant_meta:meta])* $variant:ident($payload:ty) = $tag:literal, )+ }
+        $vis:vis enum $name:ident { $( $(#[$variant_meta:meta])* $variant:ident($payload:ty) = $tag:literal, )+ }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, Eq, ::serde::Serialize)]
         #[serde(tag = "type")]
-        pub enum $name { $( $(#[$variant_meta])* #[serde(rename = $tag)] $variant($payload), )+ }
+        $vis enum $name { $( $(#[$variant_meta])* #[serde(rename = $tag)] $variant($payload), )+ }
 
         impl $name {
             /// Every `type` there is, in the order of the enumeration.
-            pub const TYPES: &'static [&'static str] = &[$($tag),+];
+            $vis const TYPES: &'static [&'static str] = &[$($tag),+];
 
-            pub fn type_name(&self) -> &'static str {
+            $vis fn type_name(&self) -> &'static str {
                 match self { $( $name::$variant(_) => $tag, )+ }
             }
 
             /// Reads the fields that follow `"type":"<tag>"`.
-            pub fn read_fields<'de, M: ::serde::de::MapAccess<'de>>(
+            $vis fn read_fields<'de, M: ::serde::de::MapAccess<'de>>(
                 tag: &str,
                 map: M,
             ) -> Result<$name, M::Error> {

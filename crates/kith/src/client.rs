@@ -36,6 +36,28 @@ pub(crate) struct SendMessage {
     pub(crate) place: Place,
     pub(crate) cwd: String,
     pub(crate) model: Option<String>,
+    /// The model that would be asked here. A host that was set up for another one refuses: what
+    /// is said goes only where its author thinks it goes.
+    pub(crate) expects: ModelName,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ModelName {
+    pub(crate) provider: String,
+    pub(crate) model: String,
+}
+
+impl Request {
+    /// The word it has in the protocol.
+    pub(crate) fn type_name(&self) -> &'static str {
+        match self {
+            Request::SendMessage(_) => "send_message",
+            Request::ListSessions {} => "list_sessions",
+            Request::ShowSession { .. } => "show_session",
+            Request::VerifySession { .. } => "verify_session",
+            Request::GetPrompt { .. } => "get_prompt",
+        }
+    }
 }
 
 /// Which session of the thread a message goes to.

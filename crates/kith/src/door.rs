@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kith_engine::session::Watcher;
-use kith_sessions::lock::LockError;
 use kith_sessions::socket::socket_path;
 use kith_vocab::clock::BoxFuture;
 use tokio::sync::Mutex;
@@ -19,10 +18,11 @@ use tokio_util::sync::CancellationToken;
 use crate::attach::{self, Unanswered};
 use crate::client::{Answer, Client, Request};
 use crate::config::Config;
-use crate::host::{Host, StartError};
+use crate::host::Host;
 use crate::house::House;
 use crate::report::{Blame, Report};
 use crate::serve::Server;
+use crate::signals::Brake;
 
 /// How often a request is tried with one host after the other.
 const TRIES_MAX: u32 = 1_000;
@@ -33,7 +33,7 @@ const LOOK_AGAIN_MS: u64 = 10;
 
 pub(crate) struct Door {
     house: House,
-    config: Config,
+    config: Arc<Config>,
     /// The host, if it is in this process.
     here: Mutex<Option<Here>>,
 }
@@ -45,7 +45,7 @@ struct Here {
 
 impl Door {
     pub(crate) fn new(house: House, config: Config) -> Door {
-        Door { house, config, here: Mutex::default() }
+        Door { house, config: Arc::new(config), here: Mutex::default() }
     }
 
     /// The host in this process, if the house has none elsewhere.
@@ -54,11 +54,8 @@ impl Door {
         if let Some(here) = &*here {
             return Ok(Some(Arc::clone(&here.host)));
         }
-        let host = match Host::start(self.house.clone(), self.config.clone()).await {
-            Ok(host) => Arc::new(host),
-            Err(StartError::Lock(LockError::Held { .. })) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
+        let started = Host::start(self.house.clone(), Arc::clone(&self.config)).await?;
+        let Some(host) = started.map(Arc::new) else { return Ok(None) };
         let server = Server::start(&self.house, &host).map_err(|source| {
             let path = socket_path(&self.house.kith_dir());
             let message = format!("cannot listen at `{}`: {source}", path.display());
@@ -69,10 +66,14 @@ impl Door {
     }
 
     /// Leaves the house. If the host is here, it stays until the turns it accepted rest.
-    pub(crate) async fn leave(self) {
-        if let Some(here) = self.here.into_inner() {
-            drop(here.host);
-            here.server.end().await;
+    /// A pull of the brake ends the wait: what was accepted is in the log, and goes on with the
+    /// next host.
+    pub(crate) async fn leave(self, brake: &mut Brake) {
+        let Some(here) = self.here.into_inner() else { return };
+        drop(here.host);
+        tokio::select! {
+            () = here.server.end() => (),
+            _ = brake.pulled() => (),
         }
     }
 

@@ -6,7 +6,7 @@ use kith_engine::lane::{Engine, Report as TurnReport, Run};
 use kith_engine::session::Watcher;
 use kith_sessions::desk::{Accepted, Desk, Target};
 use kith_sessions::disk::DiskFiles;
-use kith_sessions::lock::HouseLock;
+use kith_sessions::lock::{HouseLock, LockError};
 use kith_sessions::store::SessionStore;
 use kith_vocab::clock::{BoxFuture, Clock};
 use kith_vocab::event::control::EndReason;
@@ -18,7 +18,9 @@ use kith_vocab::ingress::{IngressContent, IngressEvent};
 use kith_vocab::provider::{Delta, Tap};
 use tokio_util::sync::CancellationToken;
 
-use crate::client::{Answer, Client, MessageAnswer, Outcome, Place, Request, SendMessage, Told};
+use crate::client::{
+    Answer, Client, MessageAnswer, ModelName, Outcome, Place, Request, SendMessage, Told,
+};
 use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::house::{AGENT_ID, House};
@@ -26,7 +28,7 @@ use crate::models;
 use crate::opening::{self, HomeOpening};
 use crate::policy::ReadsOnly;
 use crate::reading::{Reader, short};
-use crate::report::{Report, damage_in_words};
+use crate::report::{Blame, Report, damage_in_words};
 
 /// The person at this machine.
 const OWNER_ID: &str = "owner";
@@ -39,16 +41,22 @@ pub(crate) struct Host {
     desk: Desk,
     opening: Arc<HomeOpening>,
     house: House,
-    config: Config,
+    config: Arc<Config>,
     clock: Arc<dyn Clock>,
+    started_at: u64,
     /// Held for as long as the host lives: it stands last, so it is given back last.
     _lock: HouseLock,
 }
 
 impl Host {
-    pub(crate) async fn start(house: House, config: Config) -> Result<Host, Report> {
+    /// Takes the house's lock and starts the engine; `None` if the house has a host already.
+    pub(crate) async fn start(house: House, config: Arc<Config>) -> Result<Option<Host>, Report> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let lock = HouseLock::take(&house.kith_dir(), clock.now())?;
+        let lock = match HouseLock::take(&house.kith_dir(), clock.now()) {
+            Ok(lock) => lock,
+            Err(LockError::Held { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
         let desk = Desk::open(&house.desk_path(), clock.new_id().to_string()).await?;
         let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
         let opening = Arc::new(HomeOpening::new(house.clone()));
@@ -60,7 +68,19 @@ impl Host {
             opening.clone(),
         );
         let reader = Reader::new(house.clone(), store.clone(), Some(desk.clone()));
-        Ok(Host { engine, reader, store, desk, opening, house, config, clock, _lock: lock })
+        let started_at = clock.now();
+        Ok(Some(Host {
+            engine,
+            reader,
+            store,
+            desk,
+            opening,
+            house,
+            config,
+            clock,
+            started_at,
+            _lock: lock,
+        }))
     }
 
     /// The session that the next message of the thread goes to, and what it is about.
@@ -85,6 +105,10 @@ impl Host {
     ) -> Result<Answer, Report> {
         // Before the message is accepted: without a model it could only be kept waiting.
         let provider = models::choose(message.model.as_deref(), &self.config)?.provider;
+        let here = models::name_of(&*provider);
+        if here != message.expects {
+            return Err(other_model(&here, &message.expects));
+        }
         let mut notes = Vec::new();
         let target = self.target(&mut message, &mut notes).await?;
         let event = self.ingress(message);
@@ -104,7 +128,8 @@ impl Host {
         if report.session_id != accepted.session_id {
             notes.push(self.moved(&accepted, report.session_id).await?);
         }
-        if waiting.iter().any(|row| row.key != *key) {
+        // What others say meanwhile waits too; only what an earlier host left is worth a word.
+        if waiting.iter().any(|row| row.key != *key && row.accepted_at < self.started_at) {
             notes.push(format!(
                 "an earlier message had been cut short and was dealt with first: `kith session show {}`",
                 short(report.session_id)
@@ -227,6 +252,15 @@ impl Watcher for Listening<'_> {
         }
         self.screen.written(events);
     }
+}
+
+fn other_model(here: &ModelName, expected: &ModelName) -> Report {
+    let message = format!(
+        "the kith that is at work in this house asks the model `{}` of {}, and here it would be `{}` of {}",
+        here.model, here.provider, expected.model, expected.provider
+    );
+    Report::new(Blame::Request, "conflict", message)
+        .hint("end the other one, or start both with the same settings and keys")
 }
 
 fn outcome_of(report: &TurnReport, last_notice: Option<String>) -> Outcome {

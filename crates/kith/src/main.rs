@@ -2,8 +2,10 @@
 //!
 //! - [`args`]: the command line, as typed.
 //! - [`commands`]: one file per verb.
-//! - [`client`], [`host`], [`reading`]: every command speaks to a client; who answers is the host
-//!   in this process, or a reader when nothing needs to be written.
+//! - [`client`], [`reading`], [`door`]: every command speaks to a client: a reader when nothing
+//!   needs to be written, else the way into the house.
+//! - [`host`], [`serve`], [`attach`], [`protocol`]: who answers behind the door, in this process or
+//!   in another.
 //! - [`house`], [`config`], [`models`], [`opening`], [`policy`], [`clock`], [`signals`]: what the
 //!   engine is wired up with.
 //! - [`screen`], [`transcript`]: a turn as it is watched, a session as a person reads it.
@@ -14,6 +16,8 @@
 #[cfg(unix)]
 mod args;
 #[cfg(unix)]
+mod attach;
+#[cfg(unix)]
 mod client;
 #[cfg(unix)]
 mod clock;
@@ -21,6 +25,8 @@ mod clock;
 mod commands;
 #[cfg(unix)]
 mod config;
+#[cfg(unix)]
+mod door;
 #[cfg(unix)]
 mod host;
 #[cfg(unix)]
@@ -32,11 +38,15 @@ mod opening;
 #[cfg(unix)]
 mod policy;
 #[cfg(unix)]
+mod protocol;
+#[cfg(unix)]
 mod reading;
 #[cfg(unix)]
 mod report;
 #[cfg(unix)]
 mod screen;
+#[cfg(unix)]
+mod serve;
 #[cfg(unix)]
 mod signals;
 #[cfg(unix)]

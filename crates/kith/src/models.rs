@@ -13,6 +13,7 @@ use kith_vocab::json::Json;
 use kith_vocab::provider::{ModelChoice, Provider};
 use serde_json::{Map, Value};
 
+use crate::client::ModelName;
 use crate::config::{self, Config, Model};
 use crate::report::{Blame, Report};
 
@@ -28,6 +29,11 @@ pub(crate) struct Chosen {
 
 pub(crate) const DEMO_LABEL: &str =
     "the built-in demo model answers; set OPENAI_API_KEY for a real one";
+
+pub(crate) fn name_of(provider: &dyn Provider) -> ModelName {
+    let choice = provider.choice();
+    ModelName { provider: choice.provider.clone(), model: choice.model.clone() }
+}
 
 pub(crate) fn choose(named: Option<&str>, config: &Config) -> Result<Chosen, Report> {
     let name = named.or(config.models.chosen.as_deref());

@@ -51,7 +51,7 @@ pub(crate) enum Stop {
 
 tagged_enum! {
     /// What a host sends.
-    pub enum Said {
+    pub(crate) enum Said {
         Hello(HostHello) = "hello",
         Response(Response) = "response",
         Error(Failure) = "error",
@@ -61,13 +61,13 @@ tagged_enum! {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HostHello {
+pub(crate) struct HostHello {
     pub(crate) protocol: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Response {
+pub(crate) struct Response {
     pub(crate) request_type: String,
     pub(crate) request_id: String,
     pub(crate) ok: bool,
@@ -81,7 +81,7 @@ pub struct Response {
 /// A [`Report`] on its way to another process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Failure {
+pub(crate) struct Failure {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) request_id: Option<String>,
     pub(crate) ok: bool,
@@ -95,14 +95,14 @@ pub struct Failure {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct EventPush {
+pub(crate) struct EventPush {
     pub(crate) request_id: String,
     pub(crate) event: Event,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct DeltaPush {
+pub(crate) struct DeltaPush {
     pub(crate) request_id: String,
     pub(crate) delta: DeltaSaid,
 }
@@ -173,12 +173,8 @@ impl Response {
                 let outcome = self.outcome.unwrap_or(Outcome::Answered);
                 Answer::Message(Told { form: self.data.read()?, notes }, outcome)
             }
-            Request::ListSessions {} => {
-                Answer::Sessions(Told { form: self.data.read()?, notes })
-            }
-            Request::ShowSession { .. } => {
-                Answer::Session(Told { form: self.data.read()?, notes })
-            }
+            Request::ListSessions {} => Answer::Sessions(Told { form: self.data.read()?, notes }),
+            Request::ShowSession { .. } => Answer::Session(Told { form: self.data.read()?, notes }),
             Request::VerifySession { .. } => {
                 Answer::Verification(Told { form: self.data.read()?, notes })
             }

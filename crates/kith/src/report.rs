@@ -17,6 +17,7 @@ use kith_sessions::damage::{Damage, DamageCode};
 use kith_sessions::desk::DeskError;
 use kith_sessions::lock::LockError;
 use kith_sessions::log::LogError;
+use serde::{Deserialize, Serialize};
 
 pub(crate) const EXIT_REQUEST: u8 = 1;
 pub(crate) const EXIT_USAGE: u8 = 2;
@@ -24,7 +25,8 @@ pub(crate) const EXIT_ENVIRONMENT: u8 = 3;
 pub(crate) const EXIT_BUG: u8 = 70;
 
 /// Whose move it is. Decides the exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Blame {
     /// A request that cannot be met.
     Request,

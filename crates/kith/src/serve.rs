@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::client::{Client, Request};
+use crate::client::Client;
 use crate::host::Host;
 use crate::house::House;
 use crate::protocol::{
@@ -262,9 +262,4 @@ async fn write_all(
             return;
         }
     }
-}
-
-/// Whether this request may only be answered by the one that writes.
-pub(crate) fn needs_a_host(request: &Request) -> bool {
-    matches!(request, Request::SendMessage(_))
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::header::LOG_FORMAT_VERSION;
-use kith_vocab::ids::SessionId;
+use kith_vocab::ids::{SessionId, ThreadId};
 use rusqlite::{
     Connection, ErrorCode, OptionalExtension, Result, Row, TransactionBehavior, params,
 };
@@ -61,10 +61,9 @@ pub(super) fn open(path: &Path) -> std::result::Result<Connection, IndexError> {
     let failed = |source| IndexError::Failed { path: path.to_owned(), source };
     match open_ours(path) {
         Ok(Some(connection)) => return Ok(connection),
-        Ok(None) => (),
         // Then it may be good, and throwing it away would not help.
         Err(Failure::Sqlite(error)) if !is_the_file(&error) => return Err(failed(error)),
-        Err(Failure::Sqlite(_)) => (),
+        Ok(None) | Err(Failure::Sqlite(_)) => (),
         Err(Failure::Io(source)) => return Err(IndexError::Open { path: path.to_owned(), source }),
     }
     throw_away(path).map_err(|source| IndexError::Open { path: path.to_owned(), source })?;
@@ -199,7 +198,7 @@ pub(super) fn put_rows(index: &mut Connection, rows: &[IndexRow]) -> Result<()> 
             )?
             .execute(params![
                 row.session_id.to_string(),
-                row.thread_id.as_ref().map(|it| it.as_str()),
+                row.thread_id.as_ref().map(ThreadId::as_str),
                 row.agent_id,
                 row.title,
                 row.created_at.map(stored),

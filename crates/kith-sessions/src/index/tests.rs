@@ -1,1 +1,247 @@
+use std::fs;
 
+use kith_vocab::header::LOG_FORMAT_VERSION;
+use tempfile::TempDir;
+
+use super::*;
+use crate::disk::DiskFiles;
+use crate::line::{Head, LineHash};
+use crate::samples::{NOW, event_id, header, notice, session_id};
+
+#[tokio::test]
+async fn a_row_counts_while_its_file_is_as_it_was() {
+    let (folder, index, store) = house().await;
+    for n in 1..=4 {
+        store.create(&header(n), &[notice(1, "hi")]).unwrap();
+    }
+    let (known, changed, gone) = (row(&store, 1), row(&store, 2), row(&store, 3));
+    index.put_rows(vec![changed, gone, known.clone()]).await.unwrap();
+    fs::remove_file(store.path(session_id(3))).unwrap();
+    let mut log = store.open(session_id(2), None, &clock(), &mut |_| ()).unwrap();
+    log.append(&[notice(2, "again")]).unwrap();
+    let expected = Listing { rows: vec![known], unread: vec![session_id(2), session_id(4)] };
+    assert_eq!(index.listing(&store).await.unwrap(), expected);
+
+    index.put_row(row(&store, 2)).await.unwrap();
+    drop(index);
+    let index = Index::open(&path(&folder)).await.unwrap();
+    let listing = index.listing(&store).await.unwrap();
+    assert_eq!(listing.rows, [row(&store, 1), row(&store, 2)]);
+    assert_eq!(listing.unread, [session_id(4)]);
+    index.forget(session_id(1)).await.unwrap();
+    assert_eq!(index.listing(&store).await.unwrap().unread, [session_id(1), session_id(4)]);
+}
+
+#[tokio::test]
+async fn a_file_of_the_same_size_and_another_time_is_read_again() {
+    let (_folder, index, store) = house().await;
+    store.create(&header(1), &[notice(1, "hi")]).unwrap();
+    let mut row = row(&store, 1);
+    row.stamp.modified_ns -= 1;
+    index.put_row(row).await.unwrap();
+    assert_eq!(index.listing(&store).await.unwrap().unread, [session_id(1)]);
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_read_has_a_row_too() {
+    let (_folder, index, store) = house().await;
+    store.create(&header(1), &[]).unwrap();
+    let unreadable = IndexRow {
+        thread_id: None,
+        agent_id: None,
+        title: None,
+        created_at: None,
+        updated_at: None,
+        leaf: None,
+        ..row(&store, 1)
+    };
+    index.put_row(unreadable.clone()).await.unwrap();
+    assert_eq!(index.listing(&store).await.unwrap().rows, [unreadable]);
+}
+
+#[tokio::test]
+async fn a_checkpoint_is_found_by_the_code_that_made_it() {
+    let (_folder, index, _) = house().await;
+    assert_eq!(index.checkpoint(session_id(1), 7).await.unwrap(), None);
+    index.put_checkpoint(session_id(1), checkpoint(b"old")).await.unwrap();
+    index.put_checkpoint(session_id(1), checkpoint(b"state")).await.unwrap();
+    let found = index.checkpoint(session_id(1), 7).await.unwrap();
+    assert_eq!(found, Some(checkpoint(b"state")));
+    assert_eq!(index.checkpoint(session_id(1), 8).await.unwrap(), None);
+    assert_eq!(index.checkpoint(session_id(2), 7).await.unwrap(), None);
+    index.forget(session_id(1)).await.unwrap();
+    assert_eq!(index.checkpoint(session_id(1), 7).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_checkpoint_that_was_changed_is_not_given() {
+    for change in [
+        "state = x'00'",
+        "past = x'00'",
+        "offset = offset + 1",
+        "line_start = 0",
+        "seq = seq + 1",
+        "hash = '0000000000000000'",
+        "hash = 'no hash'",
+        "format_version = format_version + 1",
+        "session_id = replace(session_id, '1', '2')",
+    ] {
+        let (folder, index, _) = house().await;
+        index.put_checkpoint(session_id(1), checkpoint(b"state")).await.unwrap();
+        drop(index);
+        let other = Connection::open(path(&folder)).unwrap();
+        other.execute(&format!("UPDATE checkpoints SET {change}"), []).unwrap();
+        drop(other);
+        let index = Index::open(&path(&folder)).await.unwrap();
+        assert_eq!(index.checkpoint(session_id(1), 7).await.unwrap(), None, "{change}");
+    }
+    assert_eq!(LOG_FORMAT_VERSION, 1);
+}
+
+#[tokio::test]
+async fn a_state_that_is_too_large_is_not_kept() {
+    let (_folder, index, _) = house().await;
+    index.put_checkpoint(session_id(1), checkpoint(b"state")).await.unwrap();
+    let large = checkpoint(&vec![0; CHECKPOINT_BYTES_MAX]);
+    index.put_checkpoint(session_id(1), large).await.unwrap();
+    assert_eq!(index.checkpoint(session_id(1), 7).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn what_is_not_an_index_is_thrown_away() {
+    let foreign = |path: &Path, sql: &str| {
+        let other = Connection::open(path).unwrap();
+        other.execute_batch(sql).unwrap();
+    };
+    for what in ["text", "half", "foreign", "other version", "zeros", "stray log"] {
+        let (folder, index, store) = house().await;
+        index.put_checkpoint(session_id(1), checkpoint(b"state")).await.unwrap();
+        drop(index);
+        let path = path(&folder);
+        let bytes = fs::read(&path).unwrap();
+        match what {
+            "text" => fs::write(&path, "hello, I am a file of some length".repeat(99)).unwrap(),
+            "half" => fs::write(&path, &bytes[..bytes.len() / 2]).unwrap(),
+            "zeros" => fs::write(&path, vec![0; 9000]).unwrap(),
+            "other version" => foreign(&path, "PRAGMA user_version = 99"),
+            "stray log" => {
+                fs::write(&path, "not a database").unwrap();
+                fs::write(folder.path().join("index.db-wal"), "x").unwrap();
+            }
+            _ => {
+                fs::remove_file(&path).unwrap();
+                foreign(&path, "CREATE TABLE notes (text); PRAGMA user_version = 1");
+            }
+        }
+        let index = Index::open(&path).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+        // Damage may show only when it is met; whoever meets it is the last.
+        index.checkpoint(session_id(1), 7).await.ok();
+        index.put_checkpoint(session_id(1), checkpoint(b"new")).await.unwrap();
+        let found = index.checkpoint(session_id(1), 7).await.unwrap();
+        assert_eq!(found, Some(checkpoint(b"new")), "{what}");
+        assert_eq!(index.listing(&store).await.unwrap(), Listing::default(), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn damage_that_is_met_later_is_thrown_away_too() {
+    let (folder, index, _) = house().await;
+    for n in 0..200 {
+        index.put_checkpoint(session_id(n), checkpoint(&[7; 4000])).await.unwrap();
+    }
+    drop(index);
+    let mut bytes = fs::read(path(&folder)).unwrap();
+    bytes[4096..].fill(0x55);
+    fs::write(path(&folder), bytes).unwrap();
+    let index = Index::open(&path(&folder)).await.unwrap();
+    let error = index.checkpoint(session_id(1), 7).await.unwrap_err();
+    assert!(matches!(error, IndexError::Failed { .. }), "{error}");
+    assert_eq!(index.checkpoint(session_id(1), 7).await.unwrap(), None);
+    index.put_checkpoint(session_id(1), checkpoint(b"new")).await.unwrap();
+    drop(index);
+    let index = Index::open(&path(&folder)).await.unwrap();
+    let found = index.checkpoint(session_id(1), 7).await.unwrap();
+    assert_eq!(found, Some(checkpoint(b"new")));
+}
+
+#[tokio::test]
+async fn reading_creates_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SessionStore::new(Arc::new(DiskFiles), folder.path());
+    assert!(Index::open_read_only(&path(&folder)).await.is_none());
+    fs::write(path(&folder), "not a database, but long enough to be one".repeat(99)).unwrap();
+    assert!(Index::open_read_only(&path(&folder)).await.is_none());
+    fs::write(path(&folder), "").unwrap();
+    assert!(Index::open_read_only(&path(&folder)).await.is_none());
+    assert_eq!(names(&folder), ["index.db"]);
+
+    let host = Index::open(&path(&folder)).await.unwrap();
+    store.create(&header(1), &[]).unwrap();
+    host.put_row(row(&store, 1)).await.unwrap();
+    let before = names(&folder);
+    let reader = Index::open_read_only(&path(&folder)).await.unwrap();
+    assert_eq!(reader.listing(&store).await.unwrap().rows, [row(&store, 1)]);
+    assert!(reader.forget(session_id(1)).await.is_err());
+    drop(reader);
+    assert_eq!(names(&folder), before);
+    drop(host);
+    let before = names(&folder);
+    let reader = Index::open_read_only(&path(&folder)).await.unwrap();
+    assert_eq!(reader.listing(&store).await.unwrap().rows, [row(&store, 1)]);
+    drop(reader);
+    assert_eq!(names(&folder), before);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_index_is_its_owners_only() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let (folder, _index, _) = house().await;
+    let mode = fs::metadata(path(&folder)).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+fn checkpoint(state: &[u8]) -> Checkpoint {
+    let head = Head { seq: 5, hash: LineHash::of(b"a line") };
+    let place = CheckpointPlace { offset: 900, line_start: 700, head, past: b"past".to_vec() };
+    Checkpoint { place, fold_version: 7, state: state.to_vec() }
+}
+
+fn row(store: &SessionStore, n: u64) -> IndexRow {
+    IndexRow {
+        session_id: session_id(n),
+        thread_id: Some("cli:room:main".parse().unwrap()),
+        agent_id: Some("ada".to_owned()),
+        title: Some("Notes".to_owned()),
+        created_at: Some(NOW),
+        updated_at: Some(NOW + 1),
+        events: 1,
+        leaf: Some(event_id(1)),
+        state: "idle".to_owned(),
+        stamp: store.stat(session_id(n)).unwrap(),
+    }
+}
+
+fn clock() -> crate::samples::StillClock {
+    crate::samples::StillClock::default()
+}
+
+fn path(folder: &TempDir) -> PathBuf {
+    folder.path().join("index.db")
+}
+
+fn names(folder: &TempDir) -> Vec<String> {
+    let entries = fs::read_dir(folder.path()).unwrap();
+    let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+    let mut names: Vec<String> = entries.map(name).filter(|it| it != "sessions").collect();
+    names.sort_unstable();
+    names
+}
+
+async fn house() -> (TempDir, Index, SessionStore) {
+    let folder = tempfile::tempdir().unwrap();
+    let index = Index::open(&path(&folder)).await.unwrap();
+    let store = SessionStore::new(Arc::new(DiskFiles), folder.path());
+    (folder, index, store)
+}

@@ -98,7 +98,7 @@ fn what_is_wrong_with_the_name_of_a_blob_has_a_name() {
     check_blobs(&with(&named.replace("9,", "18446744073709551615,")), "whole bad_blob");
     check_blobs(&with(&named.replace("9,", "-1,")), "whole invalid_event");
     check_blobs(&with(&named.replace(",\"preview\":\"aaa\"", "")), "whole invalid_event");
-    check_blobs(&with(&named.replace("}", ",\"more\":1}")), "whole invalid_event");
+    check_blobs(&with(&named.replace('}', ",\"more\":1}")), "whole invalid_event");
     check_blobs(&with(&named.replace(&sha256, &"0".repeat(64))), "whole bad_blob");
     check_blobs(&with(&format!("[{named}]")), "whole invalid_event");
     // Only texts may be long, and only those of the table.
@@ -126,7 +126,9 @@ fn arguments_stand_in_the_line_or_in_a_blob_and_not_in_both() {
     check_blobs(&answer(&blob("{}")), "2 bytes in blobs");
     check_blobs(&answer(&format!("\"input\":{{}},{}", blob("{}"))), "whole invalid_event");
     check_blobs(&answer(&format!("{0},{0}", blob("{}"))), "whole invalid_event");
-    check_blobs(&answer(&blob("{")), "whole invalid_json");
+    check_blobs(&answer(&blob("{")), "whole bad_blob");
+    check_blobs(&answer(&blob("[]")), "whole bad_blob");
+    check_blobs(&answer(&blob("{} ")), "whole bad_blob");
     check_blobs(&answer(&blob("{\n}")), "whole bad_blob");
     check_blobs(&answer(&blob("{},\"rawInput\":\"x\"")), "whole bad_blob");
 }
@@ -186,7 +188,7 @@ fn check_event(line: &str, expected: &str) {
 fn check_blobs(json: &str, expected: &str) {
     let mut line = forged_line(json, prev());
     line.pop();
-    let texts = ["aaaaaaaaa", "{}", "{", "{\n}", "{},\"rawInput\":\"x\""];
+    let texts = ["aaaaaaaaa", "{}", "{", "[]", "{} ", "{\n}", "{},\"rawInput\":\"x\""];
     let read = Decoder::default().whole_event(&line, prev(), &mut |named| {
         let text = texts.iter().find(|it| hex_of_sha256(it.as_bytes()) == named.blob);
         let missing = || Flaw::wrong(DamageCode::BadBlob, "missing").into();

@@ -42,22 +42,22 @@ fn the_last_event_of_the_tree_stays_known() {
 #[test]
 fn of_old_ids_the_elders_know() {
     // Odd numbers are of the tree.
-    check_old(Event { id: event_id(3), ..notice(1001, "") }, Some(DamageCode::DuplicateEventId));
-    check_old(user(1001, Some(3), "a branch"), None);
-    check_old(user(1001, Some(4), "on a notice"), Some(DamageCode::InvalidParent));
+    check_old(&Event { id: event_id(3), ..notice(1001, "") }, Some(DamageCode::DuplicateEventId));
+    check_old(&user(1001, Some(3), "a branch"), None);
+    check_old(&user(1001, Some(4), "on a notice"), Some(DamageCode::InvalidParent));
     let absent: EventId = "019a8a00-0000-7000-7000-000000000001".parse().unwrap();
     check_old(
-        Event { parent_id: Some(absent), ..user(1001, None, "") },
+        &Event { parent_id: Some(absent), ..user(1001, None, "") },
         Some(DamageCode::InvalidParent),
     );
-    check_old(Event { id: absent, ..notice(1001, "") }, None);
+    check_old(&Event { id: absent, ..notice(1001, "") }, None);
 }
 
 #[track_caller]
-fn check_old(event: Event, expected: Option<DamageCode>) {
+fn check_old(event: &Event, expected: Option<DamageCode>) {
     let (mut past, elders) = past_of(1000);
-    assert_eq!(past.unsure_of(std::slice::from_ref(&event)).len(), 1);
-    let actual = past.admit(&event, &elders).err().map(|flaw| flaw.code);
+    assert_eq!(past.unsure_of(std::slice::from_ref(event)).len(), 1);
+    let actual = past.admit(event, &elders).err().map(|flaw| flaw.code);
     assert_eq!(actual, expected);
 }
 

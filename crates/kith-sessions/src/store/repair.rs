@@ -144,3 +144,6 @@ fn inherited(mut event: Event) -> Option<Event> {
     // It was valid without the tag, so this asks only whether it may carry it.
     validate(&event).is_ok().then_some(event)
 }
+
+#[cfg(test)]
+mod tests;

@@ -59,7 +59,7 @@ impl Fault {
 }
 
 pub(crate) async fn run(kith: &Path, dir: &Path) -> (Table, bool) {
-    let mut head = vec!["house", "fault", "operations M", "cases"];
+    let mut head = vec!["house", "fault", "operations M", "lives that failed of it"];
     head.extend(HARM_HEAD);
     let mut table = Table::new("torture-desk", &head);
     if Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_err() {
@@ -75,9 +75,10 @@ pub(crate) async fn run(kith: &Path, dir: &Path) -> (Table, bool) {
         let calls = calls_of_a_message(house, dir);
         for (fault, what) in FAULTS {
             let n_points = calls.iter().filter(|it| fault.is_hit_by(&it.name)).count();
-            let mut harm = Harm::default();
+            let (mut harm, mut n_failed) = (Harm::default(), 0);
             for n in 1..=n_points.min(CALLS_MAX) {
-                let one = one_case(house, dir, fault, n, n_before).await;
+                let (one, failed) = one_case(house, dir, fault, n, n_before).await;
+                n_failed += usize::from(failed);
                 if !one.is_none() {
                     println!("HARM {name} {fault:?} at {n}: {one:?}");
                 }
@@ -85,21 +86,23 @@ pub(crate) async fn run(kith: &Path, dir: &Path) -> (Table, bool) {
             }
             total.add(harm);
             let [lost, doubled, unanswered, damaged, panics] = harm.cells();
-            let (name, what, n) = (name.to_owned(), what.to_owned(), n_points.to_string());
-            table.row([name, what, n.clone(), n, lost, doubled, unanswered, damaged, panics]);
+            let (name, what) = (name.to_owned(), what.to_owned());
+            let (m, n_failed) = (n_points.to_string(), n_failed.to_string());
+            table.row([name, what, m, n_failed, lost, doubled, unanswered, damaged, panics]);
         }
     }
     (table, total.is_none())
 }
 
-/// One fault, and then undisturbed lives until the message is answered.
+/// One fault, and then an undisturbed life in which the message is answered. Also tells whether
+/// the life with the fault failed of it.
 async fn one_case(
     template: &RealHouse,
     dir: &Path,
     fault: Fault,
     n: usize,
     n_before: usize,
-) -> Harm {
+) -> (Harm, bool) {
     let folder = tempfile::tempdir_in(dir).expect("a folder can be made");
     let house = template.copied_to(&folder.path().join("house"));
     let trace = folder.path().join("trace");
@@ -123,7 +126,7 @@ async fn one_case(
     harm.doubled += account.n_turns_ended.saturating_sub(n_before + 1);
     harm.unanswered += account.n_unclosed;
     harm.damaged += account.n_damaged + account.n_mismatches;
-    harm
+    (harm, !output.status.success())
 }
 
 fn answer(house: &RealHouse, id: &str) -> Result<(), String> {

@@ -32,6 +32,7 @@ fn every_request_comes_back_as_it_went() {
             place,
             cwd: "/tmp".to_owned(),
             model: None,
+            expects: ModelName { provider: "openai".to_owned(), model: "m".to_owned() },
         }));
     }
     check(&Request::ListSessions {});

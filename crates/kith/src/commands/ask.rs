@@ -10,10 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{print_form, print_notes, unexpected};
 use crate::args::{Ask, ModelArg, Shared};
-use crate::client::{Answer, Client, MessageAnswer, Outcome, Place, Request, SendMessage, Told};
+use crate::client::{
+    Answer, Client, MessageAnswer, ModelName, Outcome, Place, Request, SendMessage, Told,
+};
 use crate::clock::SystemClock;
 use crate::config::Config;
-use crate::host::Host;
+use crate::door::Door;
 use crate::house::House;
 use crate::models::{self, DEMO_LABEL};
 use crate::reading::short;
@@ -27,9 +29,9 @@ pub(crate) async fn run(shared: &Shared, model: ModelArg, args: Ask) -> Result<E
     let house = House::find(shared.home.as_deref())?;
     // All that can be refused is refused before the house is touched.
     let config = Config::load(&house)?;
-    let by_default = models::choose(model.as_deref(), &config)?.by_default;
-    let message = message(&house, &args, model)?;
-    let host = Host::start(house, config).await?;
+    let chosen = models::choose(model.as_deref(), &config)?;
+    let message = message(&house, &args, model, models::name_of(&*chosen.provider))?;
+    let door = Door::new(house, config);
 
     let as_json = shared.json || args.stream_json;
     let shows_live = ui::is_interactive() && !as_json;
@@ -39,8 +41,27 @@ pub(crate) async fn run(shared: &Shared, model: ModelArg, args: Ask) -> Result<E
         (false, true) => &live,
         (false, false) => &Quiet,
     };
-    let (told, outcome) = send(&host, message, screen, &mut Brake::take()?).await?;
+    let mut brake = Brake::take()?;
+    let sent = send(&door, message, screen, &mut brake).await;
     live.end_line();
+    let printed = sent.and_then(|(told, outcome)| {
+        print(&told, outcome, as_json, !live.has_shown_text())?;
+        if chosen.by_default {
+            ui::note(DEMO_LABEL);
+        }
+        Ok(ExitCode::SUCCESS)
+    });
+    // The answer is out; whoever attached meanwhile is still answered.
+    door.leave(&mut brake).await;
+    printed
+}
+
+fn print(
+    told: &Told<MessageAnswer>,
+    outcome: Outcome,
+    as_json: bool,
+    is_unseen: bool,
+) -> Result<(), Report> {
     let answer = &told.form;
     let kept = format!("what you said is kept: `kith session show {}`", short(answer.session_id));
     match outcome {
@@ -57,14 +78,11 @@ pub(crate) async fn run(shared: &Shared, model: ModelArg, args: Ask) -> Result<E
     }
     if as_json {
         print_form(true, answer);
-    } else if !live.has_shown_text() && !answer.text.trim().is_empty() {
+    } else if is_unseen && !answer.text.trim().is_empty() {
         ui::line(answer.text.trim_end());
     }
     print_notes(&told.notes);
-    if by_default {
-        ui::note(DEMO_LABEL);
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Sends the message. The first pull of the brake stops the turn in good order; the second does
@@ -95,7 +113,12 @@ pub(super) async fn send(
     Ok((told, outcome))
 }
 
-fn message(house: &House, args: &Ask, model: Option<String>) -> Result<SendMessage, Report> {
+fn message(
+    house: &House,
+    args: &Ask,
+    model: Option<String>,
+    expects: ModelName,
+) -> Result<SendMessage, Report> {
     let thread_id = match &args.thread {
         None => house.thread_of_cwd()?,
         Some(thread) => thread.parse().map_err(|error| {
@@ -117,7 +140,7 @@ fn message(house: &House, args: &Ask, model: Option<String>) -> Result<SendMessa
     };
     let cwd = house.cwd.display().to_string();
     let text = message_text(&args.text)?;
-    Ok(SendMessage { client_message_id, text, thread_id, place, cwd, model })
+    Ok(SendMessage { client_message_id, text, thread_id, place, cwd, model, expects })
 }
 
 fn message_text(words: &[String]) -> Result<String, Report> {

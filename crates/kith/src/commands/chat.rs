@@ -17,10 +17,10 @@ use tokio::sync::mpsc;
 use super::ask::{as_text, check_length, send};
 use super::print_notes;
 use crate::args::{ModelArg, Shared};
-use crate::client::{Outcome, Place, SendMessage};
+use crate::client::{ModelName, Outcome, Place, SendMessage};
 use crate::clock::SystemClock;
 use crate::config::Config;
-use crate::host::Host;
+use crate::door::Door;
 use crate::house::House;
 use crate::models::{self, Chosen, DEMO_LABEL};
 use crate::reading::short;
@@ -42,29 +42,31 @@ pub(crate) async fn run(shared: &Shared, model: ModelArg) -> Result<ExitCode, Re
     let chosen = models::choose(model.model.as_deref(), &config)?;
     let thread_id = house.thread_of_cwd()?;
     let cwd = house.cwd.display().to_string();
-    let host = Host::start(house.clone(), config).await?;
+    let door = Door::new(house.clone(), config);
     let is_attended = ui::is_interactive();
     if is_attended {
-        greet(&host, &house, &thread_id, &chosen).await?;
+        greet(&door, &house, &thread_id, &chosen).await?;
     } else if chosen.by_default {
         ui::note(DEMO_LABEL);
     }
     let mut talk = Talk {
-        host,
+        door,
         thread_id,
         cwd,
         model: model.model,
+        expects: models::name_of(&*chosen.provider),
         place: Place::Current,
         is_attended,
         has_answered: false,
         brake: Brake::take()?,
     };
-    talk.go_on(lines_of_stdin()).await?;
-    Ok(ExitCode::SUCCESS)
+    let talked = talk.go_on(lines_of_stdin()).await;
+    talk.door.leave(&mut talk.brake).await;
+    talked.map(|()| ExitCode::SUCCESS)
 }
 
 async fn greet(
-    host: &Host,
+    door: &Door,
     house: &House,
     thread_id: &ThreadId,
     chosen: &Chosen,
@@ -77,6 +79,11 @@ async fn greet(
     if chosen.by_default {
         ui::note(DEMO_LABEL);
     }
+    let Some(host) = door.host().await? else {
+        ui::error_line("Another kith is at work in this house; it answers here too.");
+        ui::error_line(HELP);
+        return Ok(());
+    };
     if let Some((id, title)) = host.current(thread_id).await? {
         let about = title.map_or_else(String::new, |title| format!(", “{title}”"));
         ui::error_line(&format!("Going on with session {}{about}.", short(id)));
@@ -86,10 +93,11 @@ async fn greet(
 }
 
 struct Talk {
-    host: Host,
+    door: Door,
     thread_id: ThreadId,
     cwd: String,
     model: Option<String>,
+    expects: ModelName,
     place: Place,
     is_attended: bool,
     has_answered: bool,
@@ -181,14 +189,15 @@ impl Talk {
             place: self.place.clone(),
             cwd: self.cwd.clone(),
             model: self.model.clone(),
+            expects: self.expects.clone(),
         };
         let live = Live::default();
         let (told, outcome) = if self.is_attended {
-            let outcome = send(&self.host, message, &live, &mut self.brake).await;
+            let outcome = send(&self.door, message, &live, &mut self.brake).await;
             live.end_line();
             outcome?
         } else {
-            send(&self.host, message, &Quiet, &mut self.brake).await?
+            send(&self.door, message, &Quiet, &mut self.brake).await?
         };
         // Only now: a message that could not be accepted has begun nothing.
         self.place = Place::Current;

@@ -1,0 +1,99 @@
+//! What an open session and an idle thread cost, and where the process's own counts come from.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kith_sessions::desk::Target;
+use kith_testkit::scripted::ScriptedModel;
+
+use super::Ground;
+use super::bench_house::BenchHouse;
+use super::figure::{Figure, megabytes};
+use super::house::Unsynced;
+
+/// The argument that makes this program a host with so many threads, each of which spoke once.
+pub(crate) const THREADS_FLAG: &str = "--threads";
+const FEW: u64 = 500;
+const MANY: u64 = 10_000;
+/// Linux counts processor time in hundredths of a second.
+const TICK: Duration = Duration::from_millis(10);
+
+pub(crate) fn measure(ground: &Ground) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    match threads(ground, FEW) {
+        Ok(bytes) => {
+            let each = bytes / FEW;
+            figures.push(
+                Figure::new("an open session", format!("{:.3} MB", megabytes(each)))
+                    .goal("at most 0.25 MB", each <= 250_000),
+            );
+        }
+        Err(complaint) => figures.push(Figure::new("an open session", complaint)),
+    }
+    let figure = match threads(ground, MANY) {
+        Ok(bytes) => Figure::new("10,000 idle threads", format!("{:.0} MB", megabytes(bytes)))
+            .goal("add at most 50 MB", bytes <= 50_000_000),
+        Err(complaint) => {
+            Figure::new("10,000 idle threads", complaint).goal("add at most 50 MB", false)
+        }
+    };
+    figures.push(figure);
+    figures
+}
+
+/// How much a host grows with so many threads, in a process of its own.
+fn threads(ground: &Ground, n_threads: u64) -> Result<u64, String> {
+    let own = std::env::current_exe().expect("this program knows where it lies");
+    let dir = ground.dir.join(format!("threads-{n_threads}"));
+    let output = Command::new(own)
+        .arg(THREADS_FLAG)
+        .arg(&dir)
+        .arg(n_threads.to_string())
+        .output()
+        .expect("a process can be started");
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.trim().parse().map_err(|_| {
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        format!("failed: {}", complaint.lines().nth(1).unwrap_or("no word"))
+    })
+}
+
+/// The process behind [`THREADS_FLAG`].
+pub(crate) fn threads_main(args: &[String]) -> ExitCode {
+    let [dir, n_threads] = args else { return ExitCode::from(2) };
+    let n_threads: u64 = n_threads.parse().expect("a number of threads");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
+    runtime.block_on(async {
+        let dir = PathBuf::from(dir);
+        let model = Box::new(ScriptedModel::new([]));
+        let house = BenchHouse::on(Arc::new(Unsynced), &dir, model).await;
+        // One turn first: what it allocates once is not the threads' cost.
+        house.turn("cli:room:first", "first", Target::Current).await;
+        let before = status_bytes("VmRSS");
+        for n in 0..n_threads {
+            house.turn(&format!("cli:room:t{n}"), &format!("m{n}"), Target::Current).await;
+        }
+        println!("{}", status_bytes("VmRSS").saturating_sub(before));
+    });
+    ExitCode::SUCCESS
+}
+
+/// A line of `/proc/self/status`, which counts in kilobytes.
+pub(crate) fn status_bytes(name: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let kilobytes = line.and_then(|it| it.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kilobytes.unwrap_or_default() * 1024
+}
+
+/// What this process has used of the processors so far.
+pub(crate) fn cpu_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name of the program may hold blanks; what follows its bracket does not.
+    let fields: Vec<&str> =
+        text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |index: usize| fields.get(index).and_then(|it| it.parse::<u32>().ok());
+    TICK * (ticks(11).unwrap_or_default() + ticks(12).unwrap_or_default())
+}

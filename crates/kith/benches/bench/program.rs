@@ -1,0 +1,119 @@
+//! Which figures there are, and which are asked for. Read in this order:
+//!
+//! - [`start`]: the program from its start to its first request, and its size.
+//! - [`step`]: what a turn costs between an answer and the next request.
+//! - [`throughput`], [`bare`]: turns per second beside a loop that does nothing else.
+//! - [`appends`]: durable appends beside raw `fdatasync`.
+//! - [`sessions`]: old, large and many sessions.
+//! - [`memory`]: what an open session and an idle thread cost.
+//! - [`unbuilt`]: figures whose subject does not exist yet.
+//! - [`bench_house`], [`figure`], [`conversation`]: what it is done with.
+
+mod appends;
+mod bare;
+mod bench_house;
+mod conversation;
+mod figure;
+mod memory;
+mod sessions;
+mod start;
+mod step;
+mod throughput;
+mod unbuilt;
+
+#[path = "../shared/house.rs"]
+mod house;
+#[path = "../shared/life.rs"]
+mod life;
+#[path = "../shared/server.rs"]
+mod server;
+#[path = "../shared/table.rs"]
+mod table;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use figure::Figure;
+use table::Table;
+
+const USAGE: &str = "bench [--only NAME] --kith PATH --out DIR";
+
+/// What each part is given.
+pub(crate) struct Ground {
+    kith: PathBuf,
+    /// On the disk that is measured; emptied at the end.
+    dir: PathBuf,
+}
+
+type Part = fn(&Ground) -> Vec<Figure>;
+
+const PARTS: [(&str, Part); 7] = [
+    ("start", start::measure),
+    ("step", step::measure),
+    ("throughput", throughput::measure),
+    ("appends", appends::measure),
+    ("sessions", sessions::measure),
+    ("memory", memory::measure),
+    ("unbuilt", unbuilt::list),
+];
+
+pub(crate) fn run() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.first().map(String::as_str) {
+        Some(server::FLAG) => return server::main(),
+        Some(sessions::OPEN_FLAG) => return sessions::open_main(&args[1..]),
+        Some(memory::THREADS_FLAG) => return memory::threads_main(&args[1..]),
+        _ => (),
+    }
+    let mut args = args.into_iter();
+    let (mut only, mut kith, mut out) = (None, None, None);
+    while let Some(arg) = args.next() {
+        let slot = match arg.as_str() {
+            "--only" => &mut only,
+            "--kith" => &mut kith,
+            "--out" => &mut out,
+            _ => return wrong(&format!("`{arg}` is not known")),
+        };
+        *slot = args.next();
+    }
+    let (Some(kith), Some(out)) = (kith, out.map(PathBuf::from)) else {
+        return wrong("`--kith` or `--out` is missing");
+    };
+    let is_known = |name: &String| PARTS.iter().any(|(known, _)| known == name);
+    if let Some(name) = only.as_ref().filter(|name| !is_known(name)) {
+        let names: Vec<&str> = PARTS.iter().map(|(name, _)| *name).collect();
+        return wrong(&format!("there is no part `{name}`; there are: {}", names.join(", ")));
+    }
+    std::fs::create_dir_all(&out).expect("the report folder can be made");
+    let scratch = tempfile::tempdir_in(&out).expect("a scratch folder can be made");
+    let ground = Ground { kith: PathBuf::from(kith), dir: scratch.path().to_owned() };
+    measure(&ground, only.as_deref(), &out);
+    ExitCode::SUCCESS
+}
+
+fn measure(ground: &Ground, only: Option<&str>, out: &std::path::Path) {
+    let mut figures = Vec::new();
+    for (name, part) in PARTS {
+        if only.is_some_and(|only| only != name) {
+            continue;
+        }
+        let began = Instant::now();
+        figures.extend(part(ground));
+        println!("{name}: measured in {:.1} s", began.elapsed().as_secs_f64());
+    }
+    let mut table = Table::new("bench", &["figure", "value", "reference", "ratio", "goal", "met"]);
+    for figure in figures {
+        table.row(figure.cells());
+    }
+    table.print();
+    // A part alone is for whoever works on it; the document shows whole runs.
+    if only.is_none() {
+        table.write(out);
+    }
+}
+
+fn wrong(complaint: &str) -> ExitCode {
+    println!("{complaint}\nusage: {USAGE}");
+    ExitCode::from(2)
+}

@@ -1,0 +1,160 @@
+//! Old, large and many sessions.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kith_engine::session::Session;
+use kith_sessions::desk::Target;
+use kith_sessions::disk::DiskFiles;
+use kith_sessions::store::SessionStore;
+use kith_vocab::ids::SessionId;
+use tokio::runtime::Runtime;
+
+use super::Ground;
+use super::bench_house::{BenchHouse, chat};
+use super::conversation::{self, Length};
+use super::figure::{Figure, median, megabytes, ms, ratio};
+use super::house::WallClock;
+use super::life::RealHouse;
+use super::memory::status_bytes;
+use super::server::ServerProcess;
+
+/// The argument that makes this program a process that opens one session and says what it cost.
+pub(crate) const OPEN_FLAG: &str = "--open";
+const YOUNG: Length = Length { events_min: 100, bytes_min: 0, result_bytes: 200 };
+/// Its last compaction is as far back as the beginning of the young one.
+const OLD: Length = Length { events_min: 100_100, ..YOUNG };
+const LARGE: Length = Length { events_min: 0, bytes_min: 100_000_000, result_bytes: 12_000 };
+const SMALL: Length = Length { events_min: 5, ..YOUNG };
+const SMALL_SESSIONS: usize = 10_000;
+const TURNS: usize = 60;
+const OPENINGS: usize = 5;
+const LISTINGS: usize = 5;
+
+pub(crate) fn measure(ground: &Ground) -> Vec<Figure> {
+    let runtime = Runtime::new().expect("a runtime can be made");
+    let mut figures = runtime.block_on(age(ground));
+    figures.extend(runtime.block_on(large(ground)));
+    figures.extend(runtime.block_on(many(ground)));
+    figures
+}
+
+/// The same turn in a young and in an old session, both held open, and both opened anew.
+async fn age(ground: &Ground) -> Vec<Figure> {
+    let dir = ground.dir.join("age");
+    let server = ServerProcess::start();
+    let house = BenchHouse::open(&dir, chat(&server.url())).await;
+    let young = conversation::write(&dir, "young", YOUNG).await;
+    let old = conversation::write(&dir, "old", OLD).await;
+    let mut n_turns = 0;
+    let mut times = [Vec::new(), Vec::new()];
+    let mut opened = [Vec::new(), Vec::new()];
+    let both = [("cli:room:young", young), ("cli:room:old", old)];
+    for n in 0..=TURNS {
+        for (which, (thread, id)) in both.into_iter().enumerate() {
+            let took = timed_turn(&house, thread, id, &mut n_turns).await;
+            // The first turn also opens the session.
+            if n > 0 {
+                times[which].push(took);
+            }
+        }
+    }
+    drop(house);
+    for _ in 0..OPENINGS {
+        for (which, (thread, id)) in both.into_iter().enumerate() {
+            let house = BenchHouse::open(&dir, chat(&server.url())).await;
+            opened[which].push(timed_turn(&house, thread, id, &mut n_turns).await);
+        }
+    }
+    let [[young, old], [young_opened, old_opened]] = [times, opened].map(|it| it.map(median));
+    let figure = |name: &str, old: Duration, young: Duration| {
+        let ratio = ratio(old, young);
+        Figure::new(name, ms(old))
+            .against(format!("{} at 100 events", ms(young)), ratio)
+            .goal("at most 1.5x", ratio <= 1.5)
+    };
+    vec![
+        figure("a turn at 100,000 events, session held open", old, young),
+        figure("opening and a turn at 100,000 events", old_opened, young_opened),
+    ]
+}
+
+async fn timed_turn(
+    house: &BenchHouse,
+    thread: &str,
+    id: SessionId,
+    n_turns: &mut usize,
+) -> Duration {
+    *n_turns += 1;
+    let began = Instant::now();
+    let found = house.turn(thread, &format!("turn-{n_turns}"), Target::Session(id)).await;
+    let took = began.elapsed();
+    assert_eq!(found, id, "the turn is in the session that was meant");
+    took
+}
+
+async fn large(ground: &Ground) -> Vec<Figure> {
+    let dir = ground.dir.join("large");
+    std::fs::create_dir_all(dir.join(".kith")).expect("a folder can be made");
+    let id = conversation::write(&dir, "large", LARGE).await;
+    let (mut times, mut peaks) = (Vec::new(), Vec::new());
+    for _ in 0..OPENINGS {
+        let own = std::env::current_exe().expect("this program knows where it lies");
+        let output = Command::new(own).arg(OPEN_FLAG).arg(&dir).arg(id.to_string()).output();
+        let output = output.expect("a process can be started");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let numbers: Vec<u64> = text.split_whitespace().filter_map(|it| it.parse().ok()).collect();
+        let &[micros, peak] = numbers.as_slice() else { panic!("`{text}` is no measurement") };
+        times.push(Duration::from_micros(micros));
+        peaks.push(peak);
+    }
+    let (time, peak) = (median(times), median(peaks));
+    vec![
+        Figure::new("opening a 100 MB session: time", ms(time))
+            .goal("at most 1 s", time <= Duration::from_secs(1)),
+        Figure::new("opening a 100 MB session: peak memory", format!("{:.0} MB", megabytes(peak)))
+            .goal("at most 150 MB", peak <= 150_000_000),
+    ]
+}
+
+/// The process behind [`OPEN_FLAG`].
+pub(crate) fn open_main(args: &[String]) -> ExitCode {
+    let [dir, id] = args else { return ExitCode::from(2) };
+    let id: SessionId = id.parse().expect("the id was printed by us");
+    let store = SessionStore::new(Arc::new(DiskFiles), &PathBuf::from(dir).join(".kith"));
+    let began = Instant::now();
+    let session = Session::open(&store, Arc::new(WallClock), id, None);
+    let took = began.elapsed();
+    session.expect("the session opens");
+    println!("{} {}", took.as_micros(), status_bytes("VmHWM"));
+    ExitCode::SUCCESS
+}
+
+async fn many(ground: &Ground) -> Vec<Figure> {
+    let server = ServerProcess::start();
+    let house = RealHouse::make(&ground.kith, &ground.dir.join("many"), &server);
+    for _ in 0..SMALL_SESSIONS {
+        conversation::write(&house.dir, "small", SMALL).await;
+    }
+    let first = listing(&ground.kith, &house.dir);
+    let later = median((0..LISTINGS).map(|_| listing(&ground.kith, &house.dir)).collect());
+    vec![
+        Figure::new("`kith session ls` with 10,000 sessions, first time", ms(first))
+            .goal("at most 5 s to build the index", first <= Duration::from_secs(5)),
+        Figure::new("`kith session ls` with 10,000 sessions, later", ms(later))
+            .goal("at most 50 ms from the index", later <= Duration::from_millis(50)),
+    ]
+}
+
+fn listing(kith: &Path, house: &Path) -> Duration {
+    let mut command = Command::new(kith);
+    command.args(["session", "ls", "--home"]).arg(house).stdin(Stdio::null());
+    let began = Instant::now();
+    let output = command.output().expect("kith can be started");
+    let took = began.elapsed();
+    let n_lines = String::from_utf8_lossy(&output.stdout).lines().count();
+    assert_eq!(n_lines, SMALL_SESSIONS, "{}", String::from_utf8_lossy(&output.stderr));
+    took
+}
