@@ -94,6 +94,7 @@ impl Stage {
     pub(crate) fn reopen(&mut self) {
         let clock: Arc<dyn Clock> = self.clock.clone();
         self.session = Session::open(&self.store, clock, self.session.id(), None).unwrap();
+        self.session.resume();
     }
 
     pub(crate) fn file(&self) -> String {

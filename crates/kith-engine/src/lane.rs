@@ -113,7 +113,7 @@ impl Engine {
         if accepted.closed {
             return self.report_again(accepted);
         }
-        let lane = self.lane(event);
+        let lane = self.lane(&event.agent_id, &event.thread_id);
         let mut place = lane.lock().await;
         let mut session = match place.take() {
             Some(session) if session.id() == accepted.session_id => session,
@@ -150,6 +150,35 @@ impl Engine {
         Ok(taken)
     }
 
+    /// Writes one event into a session between its turns.
+    pub async fn note(
+        &self,
+        agent_id: &str,
+        thread_id: &ThreadId,
+        session_id: SessionId,
+        body: Body,
+        watcher: &dyn Watcher,
+    ) -> Result<EventId, EngineError> {
+        let lane = self.lane(agent_id, thread_id);
+        let mut place = lane.lock().await;
+        let mut session = match place.take() {
+            Some(session) if session.id() == session_id => session,
+            _ => {
+                let head = self.desk.head(session_id).await?;
+                let clock = Arc::clone(&self.clock);
+                Session::open(&self.store, clock, session_id, head.as_ref())?
+            }
+        };
+        let id = session.stage(body);
+        session.commit(watcher).await?;
+        self.close(session_id, session.head(), Vec::new()).await?;
+        // A turn that was left open is taken up by whoever runs the session, not by a note.
+        if session.state().turn.is_none() {
+            *place = Some(session);
+        }
+        Ok(id)
+    }
+
     fn close_idle(&self) {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if lanes.len() > OPEN_SESSIONS_MAX {
@@ -167,8 +196,8 @@ impl Engine {
         Ok(Report::from_state(&state, id, &event.thread_id, &event.key))
     }
 
-    fn lane(&self, event: &IngressEvent) -> Lane {
-        let key = (event.agent_id.clone(), event.thread_id.clone());
+    fn lane(&self, agent_id: &str, thread_id: &ThreadId) -> Lane {
+        let key = (agent_id.to_owned(), thread_id.clone());
         // The map is never left half-changed, so a panic elsewhere does not spoil it.
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(lanes.entry(key).or_default())
@@ -194,11 +223,15 @@ impl Engine {
                 }
                 Err(error) => return Err(error.into()),
             };
+        session.resume();
         self.rest(&mut session, run).await?;
         let rows = self.desk.unclosed(id).await?;
         let keys = rows.into_iter().map(|row| row.key);
-        let in_the_log = keys.filter(|key| session.state().recent_keys.contains(key)).collect();
-        self.close(session.id(), session.head(), in_the_log).await?;
+        let in_the_log: Vec<String> =
+            keys.filter(|key| session.state().recent_keys.contains(key)).collect();
+        if !in_the_log.is_empty() {
+            self.close(session.id(), session.head(), in_the_log).await?;
+        }
         Ok(session)
     }
 
@@ -334,7 +367,7 @@ impl Engine {
         head: Option<Head>,
         keys: Vec<String>,
     ) -> Result<(), EngineError> {
-        if let (false, Some(head)) = (keys.is_empty(), head) {
+        if let Some(head) = head {
             self.desk.close(keys, session_id, head, self.clock.now()).await?;
         }
         Ok(())

@@ -73,8 +73,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Opens a session to go on with it. If something was open when it was left, that was cut
-    /// short, and the log says so before anything else happens.
+    /// Opens a session as it was left.
     pub fn open(
         store: &SessionStore,
         clock: Arc<dyn Clock>,
@@ -83,7 +82,7 @@ impl Session {
     ) -> Result<Session, SessionError> {
         let mut state = State::default();
         let log = store.open(id, head, &*clock, &mut |event| state.fold(event))?;
-        let mut session = Session {
+        Ok(Session {
             header: log.header().clone(),
             next_seq: log.next_seq(),
             log: Some(log),
@@ -91,11 +90,15 @@ impl Session {
             staged: Vec::new(),
             client_id: CLIENT_ID.to_owned(),
             clock,
-        };
-        if let Some(resumed) = session.left_open() {
-            session.stage(Body::Resumed(resumed));
+        })
+    }
+
+    /// Goes on with a session that was opened. If something was open when it was left, that was
+    /// cut short, and the log says so before anything else happens.
+    pub fn resume(&mut self) {
+        if let Some(resumed) = self.left_open() {
+            self.stage(Body::Resumed(resumed));
         }
-        Ok(session)
     }
 
     pub fn id(&self) -> SessionId {

@@ -33,7 +33,7 @@ pub(super) async fn model(session: &mut Session, hands: &Hands<'_>) -> Result<()
 
     match hands.provider.ask(body, hands.watcher, hands.cancel).await {
         Ok(answer) if is_empty(&answer) => {
-            let message = format!("{} answered with nothing", choice.provider);
+            let message = format!("`{}` answered with nothing", choice.provider);
             let attempt = next_attempt(session);
             fail(
                 session,
