@@ -27,6 +27,7 @@ use kith_vocab::tool::Tool;
 use tokio_util::sync::CancellationToken;
 
 use crate::session::{Session, SessionError, Watcher};
+use crate::shelf::{CHECKPOINT_BYTES_MIN, Shelf, row_of};
 use crate::state::State;
 use crate::turn::{Hands, Pause, TurnError, drive};
 
@@ -68,6 +69,7 @@ pub struct Engine {
     clock: Arc<dyn Clock>,
     policy: Arc<dyn Policy>,
     opening: Arc<dyn Opening>,
+    shelf: Shelf,
     lanes: Mutex<HashMap<(String, ThreadId), Lane>>,
 }
 
@@ -93,8 +95,9 @@ impl Engine {
         clock: Arc<dyn Clock>,
         policy: Arc<dyn Policy>,
         opening: Arc<dyn Opening>,
+        shelf: Shelf,
     ) -> Engine {
-        Engine { store, desk, clock, policy, opening, lanes: Mutex::default() }
+        Engine { store, desk, clock, policy, opening, shelf, lanes: Mutex::default() }
     }
 
     /// Accepts an event once, durably. A repeated key gets the first answer again.
@@ -123,7 +126,7 @@ impl Engine {
         // state that is ahead of the disk, and only opening the file again tells.
         self.work_off(&mut session, &event.key, run).await?;
         let report = Report::of(&session, &event.key);
-        session.trim();
+        self.put_away(&mut session).await;
         *place = Some(session);
         drop(place);
         drop(lane);
@@ -165,8 +168,7 @@ impl Engine {
             Some(session) if session.id() == session_id => session,
             _ => {
                 let head = self.desk.head(session_id).await?;
-                let clock = Arc::clone(&self.clock);
-                Session::open(&self.store, clock, session_id, head.as_ref())?
+                self.load(session_id, head.as_ref()).await?
             }
         };
         let id = session.stage(body);
@@ -177,6 +179,22 @@ impl Engine {
             *place = Some(session);
         }
         Ok(id)
+    }
+
+    /// Writes what is only remembered so far. Whoever ends the engine calls this last.
+    pub async fn flush(&self) {
+        self.shelf.flush().await;
+    }
+
+    /// After a turn: lets go of what is not needed, and notes what would take long to find again.
+    async fn put_away(&self, session: &mut Session) {
+        session.trim();
+        if let Some(place) = session.due_checkpoint(CHECKPOINT_BYTES_MIN) {
+            self.shelf.put(session.id(), place, session.state()).await;
+        }
+        if let Ok(stamp) = self.store.stat(session.id()) {
+            self.shelf.list(row_of(session.header(), session.state(), stamp)).await;
+        }
     }
 
     fn close_idle(&self) {
@@ -211,18 +229,17 @@ impl Engine {
         run: Run<'_>,
     ) -> Result<Session, EngineError> {
         let head = self.desk.head(id).await?;
-        let mut session =
-            match Session::open(&self.store, Arc::clone(&self.clock), id, head.as_ref()) {
-                Ok(session) => session,
-                // Accepted, and then the program ended before the session was begun.
-                Err(SessionError::Log(LogError::NotFound { .. })) if head.is_none() => {
-                    return self.begin(event, id, Vec::new());
-                }
-                Err(SessionError::Log(error @ LogError::Damaged { .. })) => {
-                    return self.begin_instead(event, id, &error).await;
-                }
-                Err(error) => return Err(error.into()),
-            };
+        let mut session = match self.load(id, head.as_ref()).await {
+            Ok(session) => session,
+            // Accepted, and then the program ended before the session was begun.
+            Err(SessionError::Log(LogError::NotFound { .. })) if head.is_none() => {
+                return self.begin(event, id, Vec::new());
+            }
+            Err(SessionError::Log(error @ LogError::Damaged { .. })) => {
+                return self.begin_instead(event, id, &error).await;
+            }
+            Err(error) => return Err(error.into()),
+        };
         session.resume();
         self.rest(&mut session, run).await?;
         let rows = self.desk.unclosed(id).await?;
@@ -233,6 +250,18 @@ impl Engine {
             self.close(session.id(), session.head(), in_the_log).await?;
         }
         Ok(session)
+    }
+
+    async fn load(&self, id: SessionId, head: Option<&Head>) -> Result<Session, SessionError> {
+        let (store, clock) = (&self.store, || Arc::clone(&self.clock));
+        let is_long = store.stat(id).is_ok_and(|stamp| stamp.bytes >= CHECKPOINT_BYTES_MIN);
+        if is_long
+            && let Some(put_away) = self.shelf.take(id).await
+            && let Some(session) = Session::open_from(store, clock(), id, head, put_away)?
+        {
+            return Ok(session);
+        }
+        Session::open(store, clock(), id, head)
     }
 
     fn begin(

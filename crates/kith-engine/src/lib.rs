@@ -6,6 +6,7 @@
 //! - [`step`]: what a session does next (pure).
 //! - [`context`]: what the model is shown (pure).
 //! - [`session`]: a log and its state, kept in step.
+//! - [`shelf`]: where a session is put away.
 //! - [`turn`]: the loop that performs the steps.
 //! - [`lane`]: one turn at a time per thread, each message once.
 //! - [`verify`]: every request of a log, built again and compared.
@@ -13,6 +14,7 @@
 pub mod context;
 pub mod lane;
 pub mod session;
+pub mod shelf;
 pub mod state;
 pub mod step;
 pub mod turn;

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use kith_sessions::checkpoint::CheckpointPlace;
 use kith_sessions::line::Head;
 use kith_sessions::log::{LogError, SessionLog};
 use kith_sessions::store::SessionStore;
@@ -34,6 +35,9 @@ pub struct Session {
     staged: Vec<Event>,
     next_seq: u64,
     client_id: String,
+    /// How much of the log the last checkpoint covers.
+    checkpointed: u64,
+    store: SessionStore,
     clock: Arc<dyn Clock>,
 }
 
@@ -63,6 +67,8 @@ impl Session {
             staged: Vec::new(),
             next_seq: 1,
             client_id,
+            checkpointed: 0,
+            store: store.clone(),
             clock,
         };
         for body in bodies {
@@ -89,8 +95,34 @@ impl Session {
             state,
             staged: Vec::new(),
             client_id: CLIENT_ID.to_owned(),
+            checkpointed: 0,
+            store: store.clone(),
             clock,
         })
+    }
+
+    /// Opens a session from what it amounted to at some place in its log. `None` if that does not
+    /// fit any more, or is not enough: then it is opened from the start.
+    pub fn open_from(
+        store: &SessionStore,
+        clock: Arc<dyn Clock>,
+        id: SessionId,
+        head: Option<&Head>,
+        (place, mut state): (CheckpointPlace, State),
+    ) -> Result<Option<Session>, SessionError> {
+        let log = store.open_from(id, head, &place, &*clock, &mut |event| state.fold(event))?;
+        let Some(log) = log.filter(|_| !state.lost_track) else { return Ok(None) };
+        Ok(Some(Session {
+            header: log.header().clone(),
+            next_seq: log.next_seq(),
+            log: Some(log),
+            state,
+            staged: Vec::new(),
+            client_id: CLIENT_ID.to_owned(),
+            checkpointed: place.offset,
+            store: store.clone(),
+            clock,
+        }))
     }
 
     /// Goes on with a session that was opened. If something was open when it was left, that was
@@ -116,6 +148,23 @@ impl Session {
     /// Where the log on disk ends.
     pub fn head(&self) -> Option<Head> {
         self.log.as_ref().and_then(SessionLog::head)
+    }
+
+    /// A place to go on from, if the log has grown enough since the last one.
+    pub fn due_checkpoint(&mut self, grown_bytes_min: u64) -> Option<CheckpointPlace> {
+        let log = self.log.as_ref().filter(|_| self.staged.is_empty())?;
+        if log.byte_len() < self.checkpointed.saturating_add(grown_bytes_min) {
+            return None;
+        }
+        self.checkpointed = log.byte_len();
+        log.checkpoint_place()
+    }
+
+    /// Keeps a whole output of which the log shows a part.
+    pub async fn keep(&self, output: String) -> Result<String, SessionError> {
+        let (store, session_id) = (self.store.clone(), self.id());
+        let kept = tokio::task::spawn_blocking(move || store.put_blob(output.as_bytes()));
+        Ok(kept.await.map_err(|_| SessionError::WriterLost { session_id })??)
     }
 
     /// Who causes the events that follow.

@@ -14,6 +14,7 @@ pub mod turn;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use kith_vocab::block::{Block, plain_text};
 use kith_vocab::event::control::{EndReason, Queue, QueueItem, TitleSource};
 use kith_vocab::event::models::Purpose;
 use kith_vocab::event::{Body, Event};
@@ -46,6 +47,8 @@ pub struct State {
     pub title: Option<(String, TitleSource)>,
     pub n_events: u64,
     pub last_ts: u64,
+    /// How the first message begins: a title until there is a better one.
+    pub first_words: Option<String>,
     /// The inbox rows of the last messages: whether a row that is not closed was said already.
     pub recent_keys: VecDeque<String>,
     /// The conversation moved to where this state cannot follow: the log must be read again.
@@ -54,6 +57,7 @@ pub struct State {
 
 /// More rows than can be open at once.
 const RECENT_KEYS_MAX: usize = 64;
+const FIRST_WORDS_CHARS_MAX: usize = 60;
 
 impl State {
     pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> State {
@@ -98,7 +102,10 @@ impl State {
                 self.toolset.get_or_insert_with(|| Arc::new(it.clone()));
             }
             _ if !event.is_lived() => (),
-            Body::UserMessage(_) => {
+            Body::UserMessage(it) => {
+                if self.first_words.is_none() {
+                    self.first_words = first_words(&it.message.content);
+                }
                 let turn = self.turn.get_or_insert_with(|| Turn::begun_by(event));
                 turn.owes_reply = true;
             }
@@ -170,6 +177,13 @@ impl State {
             self.title = Some((title.to_owned(), source));
         }
     }
+}
+
+fn first_words(content: &[Block]) -> Option<String> {
+    let text = plain_text(content);
+    let line = text.lines().find(|line| !line.trim().is_empty())?.trim();
+    let words: String = line.chars().take(FIRST_WORDS_CHARS_MAX).collect();
+    Some(if words.len() < line.len() { format!("{words}…") } else { words })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kith_engine::lane::{Engine, Report as TurnReport, Run};
 use kith_engine::session::Watcher;
+use kith_engine::shelf::Shelf;
 use kith_sessions::desk::{Accepted, Desk, Target};
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::lock::{HouseLock, LockError};
@@ -66,6 +67,7 @@ impl Host {
             Arc::clone(&clock),
             Arc::new(ReadsOnly),
             opening.clone(),
+            Shelf::new(&house.kith_dir().join("index.db")),
         );
         let reader = Reader::new(house.clone(), store.clone(), Some(desk.clone()));
         let started_at = clock.now();

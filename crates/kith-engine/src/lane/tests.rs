@@ -67,7 +67,8 @@ impl House {
         let desk = Desk::open(&path, "device".to_owned()).await.unwrap();
         let opening = TestOpening { prompt: Arc::clone(&self.prompt), tool: self.tool.clone() };
         let clock: Arc<dyn Clock> = self.clock.clone();
-        Engine::new(self.store(), desk, clock, Arc::new(AllowAll), Arc::new(opening))
+        let shelf = Shelf::new(&self.dir.path().join("index.db"));
+        Engine::new(self.store(), desk, clock, Arc::new(AllowAll), Arc::new(opening), shelf)
     }
 
     /// Every event of a session, in order.
@@ -401,6 +402,31 @@ async fn idle_sessions_are_closed_and_open_again() {
     let events = house.events(threads[0].session_id);
     let n_said = events.iter().filter(|it| matches!(it.body, Body::UserMessage(_))).count();
     assert_eq!(n_said, 2);
+}
+
+#[tokio::test]
+async fn a_long_session_goes_on_from_where_it_was_put_away() {
+    let house = House::new();
+    let model = (0..60).fold(ScriptedModel::new([]), |model, n| model.says(&format!("{n}")));
+    let mut session_id = None;
+    for n in 0..60 {
+        // A new host for each message: every one opens the session again.
+        let engine = house.engine().await;
+        let text = format!("{n} {}", "word ".repeat(2_000));
+        let event = message(&format!("m{n}"), "cli:room:a", &text);
+        let report = ask(&engine, &event, &model).await.unwrap();
+        session_id = Some(report.session_id);
+        engine.flush().await;
+    }
+    let id = session_id.unwrap();
+    let engine = house.engine().await;
+    let (place, put_away) = engine.shelf.take(id).await.unwrap();
+    assert!(place.offset >= CHECKPOINT_BYTES_MIN);
+    let events = house.events(id);
+    assert!(put_away.n_events < events.len() as u64);
+    let taken_up = engine.load(id, engine.desk.head(id).await.unwrap().as_ref()).await.unwrap();
+    assert!(*taken_up.state() == State::of(&events));
+    prove(&house, id, &model);
 }
 
 #[tokio::test]

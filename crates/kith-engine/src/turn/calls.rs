@@ -62,7 +62,7 @@ pub(super) async fn run_reads(
     }))
     .await;
     for (call, output) in calls.iter().zip(outputs) {
-        finish(session, hands, call, output);
+        finish(session, hands, call, output).await?;
     }
     Ok(())
 }
@@ -88,8 +88,7 @@ pub(super) async fn run(
     session.stage(Body::ToolStarted(started));
     session.commit(hands.watcher).await?;
     let output = tool.run(prepared, hands.cancel).await;
-    finish(session, hands, &call, output);
-    Ok(())
+    finish(session, hands, &call, output).await
 }
 
 pub(super) fn refuse(session: &mut Session, call: &ToolCall, reason: &str) {
@@ -110,24 +109,47 @@ pub(super) fn settle(
     text: String,
     trust: Trust,
 ) {
+    settle_part(session, call, outcome, (text, None), trust);
+}
+
+fn settle_part(
+    session: &mut Session,
+    call: &ToolCall,
+    outcome: Outcome,
+    (text, full_output): (String, Option<String>),
+    trust: Trust,
+) {
     session.stage(Body::ToolResult(ToolResult {
         call_id: call.call_id,
         tool: call.tool.clone(),
         content: vec![Block::text(text)],
         outcome,
         trust,
-        full_output: None,
+        full_output,
         primed: None,
     }));
 }
 
-fn finish(session: &mut Session, hands: &Hands<'_>, call: &ToolCall, output: ToolOutput) {
+async fn finish(
+    session: &mut Session,
+    hands: &Hands<'_>,
+    call: &ToolCall,
+    output: ToolOutput,
+) -> Result<(), TurnError> {
     let outcome = match (output.succeeded, hands.cancel.is_cancelled()) {
         (true, _) => Outcome::Done,
         (false, true) => Outcome::Cancelled,
         (false, false) => Outcome::Failed,
     };
-    settle(session, call, outcome, shorten(output.text), output.trust);
+    let shown = match shorten(&output.text) {
+        None => (output.text, None),
+        Some(part) => {
+            let whole = session.keep(output.text).await?;
+            (format!("{part}\n(The whole output is kept as {whole}.)"), Some(whole))
+        }
+    };
+    settle_part(session, call, outcome, shown, output.trust);
+    Ok(())
 }
 
 async fn prepare(hands: &Hands<'_>, call: &ToolCall) -> Result<(Arc<dyn Tool>, Prepared), String> {
@@ -150,13 +172,14 @@ fn judged_digest(session: &Session, call: &ToolCall) -> Option<String> {
     session.state().turn.as_ref()?.calls.get(call.call_id)?.digest.clone()
 }
 
-/// Keeps head and tail of a long output: errors stand at either end.
-fn shorten(text: String) -> String {
+/// Head and tail of an output that is too long: errors stand at either end.
+fn shorten(text: &str) -> Option<String> {
     if text.len() <= TOOL_OUTPUT_BYTES_MAX {
-        return text;
+        return None;
     }
     let head_end = text.floor_char_boundary(TOOL_OUTPUT_BYTES_MAX * 7 / 10);
     let tail_begin = text.ceil_char_boundary(text.len() - TOOL_OUTPUT_BYTES_MAX / 5);
     let n_missing = tail_begin - head_end;
-    format!("{}\n… {n_missing} bytes left out …\n{}", &text[..head_end], &text[tail_begin..])
+    let (head, tail) = (&text[..head_end], &text[tail_begin..]);
+    Some(format!("{head}\n… {n_missing} bytes left out …\n{tail}"))
 }

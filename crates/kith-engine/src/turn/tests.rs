@@ -316,6 +316,23 @@ async fn a_started_call_is_reported_as_unknown_after_a_restart_and_not_run_again
 }
 
 #[tokio::test]
+async fn a_long_output_is_cut_for_the_model_and_kept_whole() {
+    let whole = "line\n".repeat(20_000);
+    let model = script().calls("", &[("read_a", json!({}))]).says("Long.");
+    let mut stage = Stage::new(model, vec![Arc::new(ReadTool::new("read_a", &whole))]);
+    assert_eq!(stage.turn("go").await, Pause::Rest);
+    let result = stage.session.state().tree.from_leaf().find_map(|event| match &event.body {
+        Body::ToolResult(result) => Some(result.clone()),
+        _ => None,
+    });
+    let result = result.unwrap();
+    let shown = kith_vocab::block::plain_text(&result.content);
+    assert!(shown.len() < 20_000 && shown.contains("bytes left out"), "{}", shown.len());
+    let kept = stage.store.read_blob(&result.full_output.unwrap()).unwrap();
+    assert_eq!(kept, whole.as_bytes());
+}
+
+#[tokio::test]
 async fn an_endless_loop_of_calls_is_stopped_and_told() {
     let write = CountingTool::new("write_b");
     let model = (0..60).fold(script(), |model, _| model.calls("", &[("write_b", json!({}))]));

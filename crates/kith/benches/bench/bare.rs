@@ -12,13 +12,14 @@ use tokio::task::JoinSet;
 
 use super::step::{RawFile, TURNS_PER_SESSION};
 
-/// What a turn leaves behind, in the order of its writes.
+/// What a turn sends and leaves behind, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
-    pub(crate) request_bytes: usize,
-    pub(crate) batch_bytes: usize,
-    pub(crate) desk_row_bytes: usize,
-    pub(crate) first_bytes: usize,
+    pub(crate) request: usize,
+    pub(crate) batch: usize,
+    pub(crate) desk_row: usize,
+    /// Of a session when it is made.
+    pub(crate) first: usize,
 }
 
 pub(crate) async fn turns(
@@ -54,22 +55,22 @@ async fn session_of(dir: &Path, n: usize, client: &reqwest::Client, url: &str, s
     let mut desk = RawFile::new(&dir.join(format!("{n}.desk")));
     let mut log = blocking(move || {
         let mut file = RawFile::new(&beside);
-        file.append(sizes.first_bytes);
+        file.append(sizes.first);
         std::fs::rename(&beside, &path).expect("a file can be renamed");
         sync_folder(&folder);
         RawFile::new(&path)
     })
     .await;
-    let Sizes { request_bytes, batch_bytes, desk_row_bytes, .. } = sizes;
+    let Sizes { request, batch, desk_row, .. } = sizes;
     for _ in 0..TURNS_PER_SESSION {
-        desk = append(desk, desk_row_bytes).await;
-        log = append(log, batch_bytes).await;
-        post(client, url, "user", request_bytes).await;
-        log = append(log, batch_bytes).await;
-        log = append(log, batch_bytes).await;
-        post(client, url, "tool", request_bytes).await;
-        log = append(log, batch_bytes).await;
-        desk = append(desk, desk_row_bytes).await;
+        desk = append(desk, desk_row).await;
+        log = append(log, batch).await;
+        post(client, url, "user", request).await;
+        log = append(log, batch).await;
+        log = append(log, batch).await;
+        post(client, url, "tool", request).await;
+        log = append(log, batch).await;
+        desk = append(desk, desk_row).await;
     }
 }
 

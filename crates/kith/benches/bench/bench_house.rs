@@ -70,6 +70,7 @@ impl BenchHouse {
             Arc::new(WallClock),
             Arc::new(AllowAll),
             Arc::new(opening),
+            kith_engine::shelf::Shelf::new(&kith_dir.join("index.db")),
         );
         BenchHouse { engine, provider }
     }

@@ -67,7 +67,7 @@ fn first_request(house: &RealHouse, server: &ServerProcess, empty: &Path) -> Fig
     server.take_log();
     for n in 0..ASK_RUNS {
         theirs.push(time_of(&mut Command::new(empty)));
-        let began = WallClock.micros();
+        let began = WallClock::micros();
         let output = house.ask(&[], &format!("cli:room:s{n}"), &format!("s{n}")).output();
         assert!(output.expect("kith can be started").status.success(), "kith ask failed");
         let first = server.take_log().first().expect("the model was asked").first_byte_us;

@@ -64,9 +64,8 @@ fn figures(times: &Times) -> Vec<Figure> {
 
 /// What the same two appends cost when the next request has to be sent as well.
 async fn bare_gaps(dir: &Path, server: &ServerProcess) -> Vec<Duration> {
-    let [_, batch_bytes] = BATCH_BYTES;
-    let sizes =
-        Sizes { request_bytes: 10_000, batch_bytes, desk_row_bytes: 1000, first_bytes: 8000 };
+    let [_, batch] = BATCH_BYTES;
+    let sizes = Sizes { request: 10_000, batch, desk_row: 1000, first: 8000 };
     bare::turns(dir, &server.url(), 1, TURNS / TURNS_PER_SESSION, sizes).await;
     server.take_log().chunks(2).filter_map(gap).collect()
 }

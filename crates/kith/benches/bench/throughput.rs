@@ -76,10 +76,10 @@ async fn pace(dir: &Path, server: &ServerProcess, n_threads: usize, n_sessions: 
     assert_eq!(exchanges.len() as u64, 2 * n_turns, "a turn is two requests");
     let request_bytes = exchanges.iter().map(|it| it.body_bytes).sum::<u64>() / (2 * n_turns);
     let sizes = Sizes {
-        request_bytes: usize::try_from(request_bytes).unwrap_or_default(),
-        batch_bytes: 1100,
-        desk_row_bytes: 1000,
-        first_bytes: 8000,
+        request: usize::try_from(request_bytes).unwrap_or_default(),
+        batch: 1100,
+        desk_row: 1000,
+        first: 8000,
     };
     let bare_dir = dir.join("bare");
     let bare = bare::turns(&bare_dir, &server.url(), n_threads, n_sessions, sizes).await;

@@ -148,7 +148,7 @@ impl Watcher for Acknowledged {
 pub(crate) struct WallClock;
 
 impl WallClock {
-    pub(crate) fn micros(self) -> u64 {
+    pub(crate) fn micros() -> u64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
     }
@@ -156,7 +156,7 @@ impl WallClock {
 
 impl Clock for WallClock {
     fn now(&self) -> u64 {
-        self.micros() / 1000
+        WallClock::micros() / 1000
     }
 
     fn new_id(&self) -> Uuid {

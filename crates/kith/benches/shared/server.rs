@@ -152,7 +152,7 @@ async fn serve(mut stream: AsyncStream, shared: Arc<Shared>) -> io::Result<()> {
         }
         let answer = if request.is_last { &shared.words } else { &shared.calls };
         stream.write_all(answer).await?;
-        let answered_us = WallClock.micros();
+        let answered_us = WallClock::micros();
         let Request { first_byte_us, body_bytes, is_last, .. } = request;
         let exchange = Exchange { first_byte_us, answered_us, body_bytes, is_last };
         shared.log.lock().expect("nobody panics here").push(exchange);
@@ -174,7 +174,7 @@ async fn read_request(
     let mut first_byte_us = None;
     let head_len = loop {
         if !bytes.is_empty() {
-            first_byte_us.get_or_insert_with(|| WallClock.micros());
+            first_byte_us.get_or_insert_with(WallClock::micros);
         }
         if let Some(at) = bytes.windows(4).position(|it| it == b"\r\n\r\n") {
             break at + 4;
@@ -196,7 +196,7 @@ async fn read_request(
     }
     let body = &bytes[head_len..head_len + length];
     let request = Request {
-        first_byte_us: first_byte_us.unwrap_or_else(|| WallClock.micros()),
+        first_byte_us: first_byte_us.unwrap_or_else(WallClock::micros),
         body_bytes: length as u64,
         is_get: head.starts_with("get "),
         is_last: ends_with_a_result(body),

@@ -22,7 +22,7 @@ impl Table {
     }
 
     pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.to_vec());
+        self.rows.push(cells.into_iter().collect());
     }
 
     pub(crate) fn note(&mut self, sentence: impl Into<String>) {
@@ -72,7 +72,7 @@ impl Table {
             text += &line(row.iter().map(escaped).collect());
         }
         for note in &self.notes {
-            text += &format!("\n{note}\n");
+            text += &["\n", note, "\n"].concat();
         }
         text
     }

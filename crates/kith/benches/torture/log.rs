@@ -1,6 +1,5 @@
 //! A session file cut, flipped, zeroed, and written to a disk that fails.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kith_sessions::line::Head;
@@ -11,52 +10,16 @@ use kith_testkit::clock::FakeClock;
 use kith_testkit::files::{CrashModel, Fault, MemoryFiles};
 use kith_vocab::event::Event;
 
+use super::blobs::BlobSpecimen;
 use super::chance::Chance;
 use super::house;
 use super::specimen::{DIR, Found, Specimen, notice, session_id, specimen};
 use super::table::Table;
+use super::tally::{Tally, each};
 
-const RANDOM_FLIPS: u64 = 10_000;
+const RANDOM_FLIPS: usize = 10_000;
 const SECTOR_BYTES: usize = 512;
 const PAGE_BYTES: usize = 4096;
-
-/// What came of one kind of harm.
-#[derive(Default)]
-struct Tally {
-    n_cases: usize,
-    whole: usize,
-    torn: usize,
-    /// Damage by the name it was given.
-    named: BTreeMap<&'static str, usize>,
-    /// Acknowledged events that were not found, or a history that did not happen.
-    altered: usize,
-    panics: usize,
-    first: Option<String>,
-}
-
-impl Tally {
-    fn add(&mut self, found: Found, what: impl FnOnce() -> String) {
-        self.n_cases += 1;
-        match found {
-            Found::Whole => self.whole += 1,
-            Found::Torn => self.torn += 1,
-            Found::Named(code) => *self.named.entry(code.as_str()).or_default() += 1,
-            Found::Altered(how) => {
-                self.altered += 1;
-                self.first.get_or_insert_with(|| format!("{}: {how}", what()));
-            }
-            Found::Panicked => {
-                self.panics += 1;
-                self.first.get_or_insert_with(|| format!("{}: panic", what()));
-            }
-        }
-    }
-
-    fn fail(&mut self, what: String) {
-        self.altered += 1;
-        self.first.get_or_insert(what);
-    }
-}
 
 pub(crate) fn run(seed: u64) -> (Table, bool) {
     let mut table = Table::new(
@@ -112,22 +75,17 @@ pub(crate) fn run(seed: u64) -> (Table, bool) {
     ] {
         put(words, disk_fault(fault));
     }
-    put_blobs(&mut table);
+    let blob = BlobSpecimen::new();
+    put("every bit of a blob flipped", blob.flips());
+    put("a blob cut at every byte, missing, or with zeroed pages", blob.cuts());
     table.note(format!(
-        "seed {seed}; session of {} bytes in {} batches, random flips in one of {} bytes",
+        "seed {seed}; session of {} bytes in {} batches, random flips in one of {} bytes, blob of {} bytes",
         small.bytes.len(),
         small.n_batches(),
-        large.bytes.len()
+        large.bytes.len(),
+        blob.bytes.len()
     ));
     (table, is_good)
-}
-
-/// Here come the flips and cuts of blobs, as soon as kith-sessions writes any.
-fn put_blobs(table: &mut Table) {
-    let none = || "-".to_owned();
-    let row = ["every bit of a blob flipped".to_owned(), "not built yet".to_owned()];
-    let [what, state] = row;
-    table.row([what, state, none(), none(), none(), none(), none()]);
 }
 
 /// What the desk has noted of the session.
@@ -231,37 +189,33 @@ fn repairs(specimen: &Specimen) -> Tally {
     tally
 }
 
+/// Of the header, of the events, and of the newline at the very end.
 fn flips(specimen: &Specimen, desk: Desk) -> [Tally; 3] {
-    let mut tallies = [Tally::default(), Tally::default(), Tally::default()];
-    let mut bytes = specimen.bytes.clone();
-    for at in 0..bytes.len() {
-        let part = match at {
-            _ if at < specimen.ends[0] => 0,
-            _ if at + 1 < bytes.len() => 1,
-            _ => 2,
-        };
-        for bit in 0..8 {
-            bytes[at] ^= 1 << bit;
-            let found = specimen.read(&bytes, desk.head(specimen));
-            tallies[part].add(found, || format!("bit {bit} of byte {at}"));
-            bytes[at] ^= 1 << bit;
-        }
-    }
-    tallies
+    let (header, all) = (specimen.ends[0], specimen.bytes.len());
+    [0..header, header..all - 1, all - 1..all].map(|part| {
+        each(part.len(), |n, tally| {
+            let mut bytes = specimen.bytes.clone();
+            let at = part.start + n;
+            for bit in 0..8 {
+                bytes[at] ^= 1 << bit;
+                let found = specimen.read(&bytes, desk.head(specimen));
+                tally.add(found, || format!("bit {bit} of byte {at}"));
+                bytes[at] ^= 1 << bit;
+            }
+        })
+    })
 }
 
 fn random_flips(specimen: &Specimen, desk: Desk, seed: u64) -> Tally {
-    let mut tally = Tally::default();
-    for n in 0..RANDOM_FLIPS {
-        let mut chance = Chance::of(seed, n);
+    each(RANDOM_FLIPS, |n, tally| {
+        let mut chance = Chance::of(seed, n as u64);
         let mut bytes = specimen.bytes.clone();
         for _ in 0..=chance.below(8) {
             let at = chance.below(bytes.len());
             bytes[at] ^= 1 << chance.below(8);
         }
         tally.add(specimen.read(&bytes, desk.head(specimen)), || format!("case {n}"));
-    }
-    tally
+    })
 }
 
 fn zeroed(specimen: &Specimen, desk: Desk) -> Tally {
@@ -366,8 +320,10 @@ impl Writing {
             return self.store.open(id, None, &self.clock, each).ok();
         }
         let first = notice(1, "begins");
-        let log =
-            self.store.create(&house::header(id, "cli:room:torture"), &[first.clone()]).ok()?;
+        let log = self
+            .store
+            .create(&house::header(id, "cli:room:torture"), std::slice::from_ref(&first))
+            .ok()?;
         found.push(first);
         Some(log)
     }

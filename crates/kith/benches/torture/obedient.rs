@@ -38,11 +38,10 @@ impl Obedient {
     fn answer(&self, body: &[u8], cancel: &CancellationToken) -> Result<Answer, Unfinished> {
         let (wish, n_results) = read_request(body);
         let calls: &[(&str, u32)] = match (wish.split(':').next().unwrap_or_default(), n_results) {
-            ("write once", 0) => &[(WRITE, 1)],
+            ("write once" | "write, then write", 0) => &[(WRITE, 1)],
             ("write twice", 0) => &[(WRITE, 1), (WRITE, 2)],
             ("read", 0) => &[(READ, 1), (READ, 2)],
             ("read and write", 0) => &[(READ, 1), (WRITE, 1), (WRITE, 2)],
-            ("write, then write", 0) => &[(WRITE, 1)],
             ("write, then write", 1) => &[(WRITE, 2)],
             ("fail", _) => return Err(failed("no such key", false)),
             ("stumble", _) if self.is_new(body) => return Err(failed("try again", true)),

@@ -127,8 +127,10 @@ fn examine(log: &[Event]) -> Result<u64, Objection> {
                 earlier = Some(now);
             }
             // Here the model is shown another path, or a shorter one.
-            Body::Compact(_) | Body::LeafMoved(_) => earlier = None,
-            Body::InstructionSnapshot(_) | Body::ToolsetSnapshot(_) => earlier = None,
+            Body::Compact(_)
+            | Body::LeafMoved(_)
+            | Body::InstructionSnapshot(_)
+            | Body::ToolsetSnapshot(_) => earlier = None,
             _ if event.is_tree() && event.parent_id != state.leaf() => earlier = None,
             _ => (),
         }

@@ -3,16 +3,18 @@
 //! - [`turn`]: a turn with the plug pulled at every write, in this process.
 //! - [`desk`]: the real program, its desk failing at every system call.
 //! - [`kills`]: the real program, killed at random times.
-//! - [`log`], [`specimen`]: a session file cut, flipped, zeroed.
+//! - [`log`], [`blobs`], [`specimen`], [`tally`]: a session file and its blobs, cut, flipped, zeroed.
 //! - [`orders`]: events in any order.
 //! - [`obedient`], [`house`], [`life`], [`server`], [`chance`], [`table`]: what it is done with.
 
+mod blobs;
 mod desk;
 mod kills;
 mod log;
 mod obedient;
 mod orders;
 mod specimen;
+mod tally;
 mod turn;
 
 #[path = "../shared/chance.rs"]
@@ -54,6 +56,11 @@ pub(crate) fn run() -> ExitCode {
     let mut args = std::env::args().skip(1).peekable();
     if args.peek().is_some_and(|arg| arg == server::FLAG) {
         return server::main();
+    }
+    // `cargo test --all-targets` starts it so; a torture must be asked for.
+    if args.peek().is_none() {
+        println!("start it by `cargo xtask torture`");
+        return ExitCode::SUCCESS;
     }
     let plan = match parse(args) {
         Ok(plan) => plan,

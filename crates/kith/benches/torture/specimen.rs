@@ -85,10 +85,10 @@ pub(crate) fn specimen(n_more_batches: u64) -> Specimen {
     }
     batches.push(vec![next("last but one"), next("of three"), next("你好")]);
     batches.push((0..6).map(|n| next(&format!("page {n} ").repeat(300))).collect());
-    written(batches)
+    written(&batches)
 }
 
-fn written(batches: Vec<Vec<Event>>) -> Specimen {
+fn written(batches: &[Vec<Event>]) -> Specimen {
     let files = MemoryFiles::new();
     let store = SessionStore::new(Arc::new(files.clone()), DIR.as_ref());
     let mut header = house::header(session_id(), "cli:room:torture");

@@ -248,7 +248,8 @@ impl Life {
         let opening = FixedOpening { prompt: "Be kind.".to_owned(), tools: tools.to_vec() };
         let clock: Arc<dyn Clock> = self.clock.clone();
         let (policy, opening) = (Arc::new(AllowAll), Arc::new(opening));
-        let engine = Engine::new(self.store(), self.desk().await, clock, policy, opening);
+        let shelf = kith_engine::shelf::Shelf::new(&self.folder.path().join("index.db"));
+        let engine = Engine::new(self.store(), self.desk().await, clock, policy, opening, shelf);
         let model = Obedient::new();
         for (n, text) in texts.iter().enumerate() {
             let event = message(&format!("m{n}"), THREAD, text);
@@ -276,22 +277,9 @@ impl Life {
             harm.damaged += usize::from(!is_whole) + verifier.mismatches.len();
         }
         harm.lost += seen.ids().iter().filter(|id| !events.iter().any(|it| it.id == **id)).count();
-        self.harm_to_messages(&events, texts, &mut harm);
+        harm_to_messages(&events, texts, &mut harm);
         self.harm_to_effects(&events, &mut harm);
         harm
-    }
-
-    /// Each message once, and one end for each.
-    fn harm_to_messages(&self, events: &[Event], texts: &[&str], harm: &mut Harm) {
-        for n in 0..texts.len() {
-            let key = format!("cli:local:m{n}");
-            let n_said = events.iter().filter(|it| it.ingress_key.as_deref() == Some(&key)).count();
-            harm.lost += usize::from(n_said == 0);
-            harm.doubled += n_said.saturating_sub(1);
-        }
-        let n_ends = events.iter().filter(|it| matches!(it.body, Body::TurnEnded(_))).count();
-        harm.lost += texts.len().saturating_sub(n_ends);
-        harm.doubled += n_ends.saturating_sub(texts.len());
     }
 
     /// Each call that changes something ran at most once, and what ran is in the log: with its
@@ -310,4 +298,17 @@ impl Life {
         });
         harm.lost += runs.len().saturating_sub(n_settled.count());
     }
+}
+
+/// Each message once, and one end for each.
+fn harm_to_messages(events: &[Event], texts: &[&str], harm: &mut Harm) {
+    for n in 0..texts.len() {
+        let key = format!("cli:local:m{n}");
+        let n_said = events.iter().filter(|it| it.ingress_key.as_deref() == Some(&key)).count();
+        harm.lost += usize::from(n_said == 0);
+        harm.doubled += n_said.saturating_sub(1);
+    }
+    let n_ends = events.iter().filter(|it| matches!(it.body, Body::TurnEnded(_))).count();
+    harm.lost += texts.len().saturating_sub(n_ends);
+    harm.doubled += n_ends.saturating_sub(texts.len());
 }

@@ -1,0 +1,115 @@
+//! Where sessions are put away: what a long log amounts to, so that it need not be read again.
+//!
+//! All of it is derived. Whatever goes wrong here is not worth a word: the log is read from its
+//! beginning, and only takes longer.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use kith_sessions::checkpoint::CheckpointPlace;
+use kith_sessions::index::{Checkpoint, Index, IndexRow};
+use kith_sessions::store::FileStamp;
+use kith_vocab::header::SessionHeader;
+use kith_vocab::ids::SessionId;
+use tokio::sync::OnceCell;
+
+use crate::state::calls::Stage;
+use crate::state::{FOLD_VERSION, State};
+
+/// A shorter log is read from its beginning faster than a checkpoint is found.
+pub const CHECKPOINT_BYTES_MIN: u64 = 256 * 1024;
+/// So many sessions are remembered before their rows are written to the index together.
+pub const ROWS_WAITING_MAX: usize = 64;
+
+pub struct Shelf {
+    path: PathBuf,
+    /// Opened when it is first needed: a short command on a short session never does.
+    index: OnceCell<Option<Index>>,
+    rows: Mutex<HashMap<SessionId, IndexRow>>,
+}
+
+impl Shelf {
+    /// `path` is that of the index, which is made when there is something to keep.
+    pub fn new(path: &Path) -> Shelf {
+        Shelf { path: path.to_owned(), index: OnceCell::new(), rows: Mutex::default() }
+    }
+
+    /// What a session's log amounts to up to some place in it.
+    pub(crate) async fn take(&self, id: SessionId) -> Option<(CheckpointPlace, State)> {
+        let index = self.index().await?;
+        let checkpoint = index.checkpoint(id, FOLD_VERSION).await.ok()??;
+        let state = serde_json::from_slice(&checkpoint.state).ok()?;
+        Some((checkpoint.place, state))
+    }
+
+    pub(crate) async fn put(&self, id: SessionId, place: CheckpointPlace, state: &State) {
+        let Ok(state) = serde_json::to_vec(state) else { return };
+        let checkpoint = Checkpoint { place, fold_version: FOLD_VERSION, state };
+        if let Some(index) = self.index().await {
+            // One that could not be put is made again after the next turns.
+            index.put_checkpoint(id, checkpoint).await.ok();
+        }
+    }
+
+    /// Remembers what a list shows of the session.
+    pub(crate) async fn list(&self, row: IndexRow) {
+        let n_rows = {
+            let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+            rows.insert(row.session_id, row);
+            rows.len()
+        };
+        if n_rows >= ROWS_WAITING_MAX {
+            self.flush().await;
+        }
+    }
+
+    /// Writes what was remembered. Whoever ends calls this; without it lists take longer.
+    pub async fn flush(&self) {
+        let rows: Vec<IndexRow> = {
+            let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+            rows.drain().map(|(_, row)| row).collect()
+        };
+        if rows.is_empty() {
+            return;
+        }
+        if let Some(index) = self.index().await {
+            index.put_rows(rows).await.ok();
+        }
+    }
+
+    async fn index(&self) -> Option<&Index> {
+        let open = || async { Index::open(&self.path).await.ok() };
+        self.index.get_or_init(open).await.as_ref()
+    }
+}
+
+/// What a list shows of a session with this state.
+pub fn row_of(header: &SessionHeader, state: &State, stamp: FileStamp) -> IndexRow {
+    let title = state.title.as_ref().map(|(title, _)| title.clone());
+    let title = title.or_else(|| header.meta.title.clone()).or_else(|| state.first_words.clone());
+    let updated_at = if state.n_events == 0 { header.created_at } else { state.last_ts };
+    IndexRow {
+        session_id: header.session_id,
+        thread_id: Some(header.thread_id.clone()),
+        agent_id: Some(header.agent_id.clone()),
+        title,
+        created_at: Some(header.created_at),
+        updated_at: Some(updated_at),
+        events: state.n_events,
+        leaf: state.leaf(),
+        state: standing(state).to_owned(),
+        stamp,
+    }
+}
+
+/// One word for where a session stands.
+pub fn standing(state: &State) -> &'static str {
+    match &state.turn {
+        None => "idle",
+        Some(turn) if turn.calls.iter().any(|it| matches!(it.stage, Stage::Asked { .. })) => {
+            "waiting"
+        }
+        Some(_) => "running",
+    }
+}
