@@ -3,6 +3,8 @@
 //! A handle sends the thread work and waits, so no caller ever holds a connection across an
 //! `await`. What is kept in the file is the affair of the desk and of the index.
 
+mod group;
+
 use std::fmt::Write;
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -15,6 +17,9 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::disk::{DiskFiles, owner_only};
+use group::{Change, GROUP_CHANGES_MAX, Pending};
+
+pub(crate) use group::Durability;
 
 /// Requests that wait for a database's thread; whoever comes after them waits for a place.
 const DATABASE_QUEUE_MAX: usize = 1024;
@@ -29,7 +34,12 @@ pub(crate) struct Worker {
     thread: Option<thread::JoinHandle<()>>,
 }
 
-type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+enum Job {
+    /// Done by itself.
+    Alone(Box<dyn FnOnce(&mut Connection) + Send>),
+    /// Done and committed together with what else waits.
+    Change(Box<dyn Change>),
+}
 
 /// The thread has ended and does no more work.
 #[derive(Debug)]
@@ -79,18 +89,50 @@ impl Worker {
     ) -> Result<T, Gone> {
         let jobs = self.jobs.as_ref().ok_or(Gone)?;
         let (reply, answer) = oneshot::channel();
-        let job: Job = Box::new(move |connection| {
+        let job = Job::Alone(Box::new(move |connection| {
             // Whoever asked may have stopped waiting; what was done is done all the same.
             reply.send(work(connection)).ok();
-        });
+        }));
         jobs.send(job).await.map_err(|_| Gone)?;
+        answer.await.map_err(|_| Gone)
+    }
+
+    /// Has the thread make a change, in one commit with others that wait.
+    pub(crate) async fn change<T: Send + 'static>(
+        &self,
+        durability: Durability,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<rusqlite::Result<T>, Gone> {
+        let jobs = self.jobs.as_ref().ok_or(Gone)?;
+        let (reply, answer) = oneshot::channel();
+        let change = Pending { durability, work: Some(work), result: None, reply };
+        jobs.send(Job::Change(Box::new(change))).await.map_err(|_| Gone)?;
         answer.await.map_err(|_| Gone)
     }
 }
 
 fn serve(mut connection: Connection, mut queue: mpsc::Receiver<Job>) {
-    while let Some(job) = queue.blocking_recv() {
-        job(&mut connection);
+    let mut next = None;
+    while let Some(job) = next.take().or_else(|| queue.blocking_recv()) {
+        let change = match job {
+            Job::Alone(work) => {
+                work(&mut connection);
+                continue;
+            }
+            Job::Change(change) => change,
+        };
+        let mut changes = vec![change];
+        while changes.len() < GROUP_CHANGES_MAX {
+            match queue.try_recv() {
+                Ok(Job::Change(change)) => changes.push(change),
+                Ok(alone) => {
+                    next = Some(alone);
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        group::commit(&connection, changes);
     }
 }
 

@@ -15,7 +15,7 @@ use kith_vocab::ids::{SessionId, ThreadId};
 use kith_vocab::ingress::IngressEvent;
 use rusqlite::Connection;
 
-use crate::database::{Gone, StartError, Worker};
+use crate::database::{Durability, Gone, StartError, Worker};
 use crate::line::Head;
 
 pub use error::DeskError;
@@ -96,7 +96,8 @@ impl Desk {
     ) -> Result<Accepted, DeskError> {
         inbox::check_size(event)?;
         let event = event.clone();
-        self.run(move |desk| inbox::accept(desk, event, target, fresh, now)).await
+        self.change(Durability::Synced, move |desk| inbox::accept(desk, event, target, fresh, now))
+            .await
     }
 
     /// The messages of a session whose turn has not ended, in the order of their acceptance.
@@ -120,7 +121,9 @@ impl Desk {
         head: Head,
         now: u64,
     ) -> Result<(), DeskError> {
-        self.run(move |desk| inbox::close(desk, &keys, session, head, now)).await
+        // The log says it already: a row that is found open after a crash is closed again.
+        self.change(Durability::Eventual, move |desk| inbox::close(desk, &keys, session, head, now))
+            .await
     }
 
     /// A thread goes on in another session: `old` can only be read. Messages that wait for it
@@ -135,7 +138,7 @@ impl Desk {
         now: u64,
     ) -> Result<(), DeskError> {
         let (agent_id, thread_id) = (agent_id.to_owned(), thread_id.clone());
-        self.run(move |desk| {
+        self.change(Durability::Synced, move |desk| {
             inbox::replace_session(desk, &agent_id, &thread_id, (old, new), &held, now)
         })
         .await
@@ -186,6 +189,18 @@ impl Desk {
             Err(StartError::NoThread(source)) => Err(DeskError::Open { path, source }),
             Err(StartError::Gone) => Err(DeskError::Gone { path }),
         }
+    }
+
+    /// Has the desk's thread change something, in one commit with what else waits.
+    async fn change<T: Send + 'static>(
+        &self,
+        durability: Durability,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, DeskError> {
+        let path = &self.0.path;
+        let answer = self.0.worker.change(durability, work).await;
+        let answer = answer.map_err(|Gone| DeskError::Gone { path: path.clone() })?;
+        answer.map_err(|source| DeskError::of(path, source))
     }
 
     /// Has the desk's thread do the work. It is done even if the caller stops waiting.

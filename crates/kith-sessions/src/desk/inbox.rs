@@ -1,10 +1,10 @@
-//! The statements of the desk. Each function is one transaction.
+//! The statements of the desk. What changes something is one change of a transaction.
 
 use kith_vocab::header::Audience;
 use kith_vocab::ids::{SessionId, ThreadId};
 use kith_vocab::ingress::{INGRESS_KEY_BYTES_MAX, IngressContent, IngressEvent, MESSAGE_BYTES_MAX};
 use rusqlite::types::Type;
-use rusqlite::{Connection, Error, OptionalExtension, Result, Row, TransactionBehavior, params};
+use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::StringDeserializer;
@@ -46,22 +46,20 @@ pub(super) fn check_size(event: &IngressEvent) -> std::result::Result<(), DeskEr
 }
 
 pub(super) fn accept(
-    desk: &mut Connection,
+    desk: &Connection,
     event: IngressEvent,
     target: Target,
     fresh: SessionId,
     now: u64,
 ) -> Result<Accepted> {
-    // The lock is taken at once: two deliveries of one message must not both find no row.
-    let desk = desk.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if let Some(row) = row_of(&desk, &event.key)? {
+    if let Some(row) = row_of(desk, &event.key)? {
         let InboxRow { session_id, event, closed_at, .. } = row;
         let closed = closed_at.is_some();
         return Ok(Accepted { first: false, session_id, begins: false, closed, event });
     }
     let session_id = match target {
         Target::Current => {
-            current_session(&desk, &event.agent_id, &event.thread_id)?.unwrap_or(fresh)
+            current_session(desk, &event.agent_id, &event.thread_id)?.unwrap_or(fresh)
         }
         Target::New => fresh,
         Target::Session(session_id) => session_id,
@@ -94,7 +92,6 @@ pub(super) fn accept(
         json(&event)?,
         now,
     ])?;
-    desk.commit()?;
     let begins = session_id == fresh;
     Ok(Accepted { first: true, session_id, begins, closed: false, event })
 }
@@ -117,15 +114,14 @@ pub(super) fn unclosed_sessions(desk: &Connection) -> Result<Vec<SessionId>> {
 }
 
 pub(super) fn close(
-    desk: &mut Connection,
+    desk: &Connection,
     keys: &[String],
     session: SessionId,
     head: Head,
     now: u64,
 ) -> Result<()> {
-    let desk = desk.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let now = stored(now)?;
-    close_rows(&desk, keys, now)?;
+    close_rows(desk, keys, now)?;
     // Two turns of a session may end in one breath and be noted in either order.
     desk.prepare_cached(
         "INSERT INTO heads (session_id, seq, hash) VALUES (?1, ?2, ?3)
@@ -137,7 +133,7 @@ pub(super) fn close(
         "UPDATE threads SET updated_at = max(updated_at, ?2) WHERE session_id = ?1",
     )?
     .execute(params![session.to_string(), now])?;
-    desk.commit()
+    Ok(())
 }
 
 fn close_rows(desk: &Connection, keys: &[String], now: i64) -> Result<()> {
@@ -151,15 +147,14 @@ fn close_rows(desk: &Connection, keys: &[String], now: i64) -> Result<()> {
 }
 
 pub(super) fn replace_session(
-    desk: &mut Connection,
+    desk: &Connection,
     agent_id: &str,
     thread_id: &ThreadId,
     (old, new): (SessionId, SessionId),
     held: &[String],
     now: u64,
 ) -> Result<()> {
-    let desk = desk.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    close_rows(&desk, held, stored(now)?)?;
+    close_rows(desk, held, stored(now)?)?;
     desk.execute(
         "UPDATE threads SET session_id = ?4
          WHERE agent_id = ?1 AND thread_id = ?2 AND session_id = ?3",
@@ -170,7 +165,7 @@ pub(super) fn replace_session(
          WHERE agent_id = ?1 AND thread_id = ?2 AND session_id = ?3 AND closed_at IS NULL",
         params![agent_id, thread_id.as_str(), old.to_string(), new.to_string()],
     )?;
-    desk.commit()
+    Ok(())
 }
 
 pub(super) fn head(desk: &Connection, session: SessionId) -> Result<Option<Head>> {

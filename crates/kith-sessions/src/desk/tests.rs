@@ -263,16 +263,61 @@ async fn the_desk_belongs_to_its_owner_only() {
 }
 
 #[tokio::test]
-async fn every_commit_is_synced() {
+async fn what_is_promised_is_synced_and_what_the_log_says_already_need_not_be() {
     let (_folder, desk) = desk().await;
-    let pragma = |name: &'static str| {
-        desk.run(move |desk| desk.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0)))
-    };
-    let synchronous: i64 = pragma("synchronous").await.unwrap();
-    assert_eq!(synchronous, 2);
+    let synchronous =
+        || desk.run(|desk| desk.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0)));
+    let (full, normal): (i64, i64) = (2, 1);
+    desk.accept(&said("m-1", "hi"), Target::Current, session_id(1), NOW).await.unwrap();
+    assert_eq!(synchronous().await.unwrap(), full);
+    desk.close(vec!["m-1".to_owned()], session_id(1), head(5), NOW).await.unwrap();
+    assert_eq!(synchronous().await.unwrap(), normal);
+    desk.accept(&said("m-2", "hi"), Target::Current, session_id(1), NOW).await.unwrap();
+    assert_eq!(synchronous().await.unwrap(), full);
     let mode: String =
         desk.run(|desk| desk.query_row("PRAGMA journal_mode", [], |row| row.get(0))).await.unwrap();
     assert_eq!(mode, "wal");
+}
+
+#[tokio::test]
+async fn changes_that_wait_share_a_commit_and_fail_alone() {
+    let (_folder, desk) = desk().await;
+    let counted =
+        || desk.run(|desk| desk.query_row("SELECT count(*) FROM inbox", [], |row| row.get(0)));
+    // The thread is kept busy until all are waiting, so that they are one group.
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let busy = desk.run(move |_| {
+        held.recv().ok();
+        Ok(())
+    });
+    let keys: Vec<String> = (0..50).map(|n| format!("m-{n}")).collect();
+    let accepted = futures(&desk, &keys);
+    let failing = desk.change(Durability::Synced, |desk| {
+        desk.execute("INSERT INTO facts (name, value) VALUES ('deviceId', 'other')", [])
+    });
+    let all = async {
+        let go = async {
+            tokio::task::yield_now().await;
+            release.send(()).unwrap();
+        };
+        tokio::join!(busy, accepted, failing, go)
+    };
+    let (_, accepted, failed, ()) = all.await;
+    assert!(accepted.iter().all(|it| it.as_ref().unwrap().first));
+    assert!(failed.is_err());
+    let n_rows: i64 = counted().await.unwrap();
+    assert_eq!(n_rows, 50);
+}
+
+async fn futures(desk: &Desk, keys: &[String]) -> Vec<Result<Accepted, DeskError>> {
+    let mut waiting = tokio::task::JoinSet::new();
+    for key in keys {
+        let (desk, key) = (desk.clone(), key.clone());
+        waiting.spawn(async move {
+            desk.accept(&said(&key, "hi"), Target::Current, session_id(1), NOW).await
+        });
+    }
+    waiting.join_all().await
 }
 
 async fn desk() -> (TempDir, Desk) {
