@@ -40,7 +40,7 @@ pub trait FileSystem: Send + Sync {
 }
 
 /// A file that is only ever written at its end.
-pub trait AppendFile: Send {
+pub trait AppendFile: Send + Sync {
     /// Like `write(2)`: may take fewer bytes than given.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
