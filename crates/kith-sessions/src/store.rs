@@ -236,6 +236,10 @@ impl SessionStore {
         // What was read may never have been synced, and from here on it counts. What the desk
         // knows was.
         if log.head().as_ref() != head {
+            // Nor may its name: whoever made the file may have died before the folder was synced.
+            self.files
+                .sync_dir(&self.sessions)
+                .map_err(|source| LogError::Sync { path: self.sessions.clone(), source })?;
             log.sync()?;
         }
         if let (Some(torn_bytes), Some(torn_file)) = (torn_bytes, torn_file) {

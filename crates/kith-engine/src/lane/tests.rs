@@ -200,6 +200,10 @@ async fn kill_at(
     assert!(!report.text.is_empty(), "{at} {written:?} {crash:?}");
     assert!(engine.desk.unclosed(report.session_id).await.unwrap().is_empty());
 
+    // What the second process went on with must outlive a power cut, also what the first one
+    // had not made durable.
+    drop(engine);
+    house.files = house.files.reboot(CrashModel::PowerCut);
     let events = house.events(report.session_id);
     let is_there = |id: &EventId| events.iter().any(|event| event.id == *id);
     let seen = seen.0.into_inner().unwrap();
