@@ -23,11 +23,12 @@ is what it is, stands in the help of the two commands and in the programs in `cr
 ";
 
 /// The tables, in the order of the document, and their headings.
-const SECTIONS: [(&str, &str); 6] = [
+const SECTIONS: [(&str, &str); 7] = [
     ("bench", "Speed and size"),
     ("torture-turn", "A turn killed at every write and sync"),
     ("torture-desk", "The desk failing at every system call"),
     ("torture-kills", "The real program killed at random"),
+    ("torture-crowd", "Fifty processes on one house"),
     ("torture-log", "A session file damaged"),
     ("torture-orders", "Events in any order"),
 ];
@@ -171,7 +172,8 @@ fn document(old: &str, tables: &[(&str, String)]) -> String {
         let new = tables.iter().find(|(name, _)| *name == section).map(|(_, table)| table.as_str());
         let table = new.or_else(|| between_marks(old, section)).unwrap_or("Not measured yet.");
         let (begin, end) = marks(section);
-        text += &format!("\n## {heading}\n\n{begin}\n{table}\n{end}\n");
+        let lines = ["", &format!("## {heading}"), "", &begin, table, &end, ""];
+        text += &lines.join("\n");
     }
     text
 }

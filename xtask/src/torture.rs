@@ -18,7 +18,8 @@ a choice it does all three. Prints counts and seeds, writes them to docs/measure
 command, and fails if anything was lost, done twice, altered in silence, or panicked.
 
   --turn      a turn killed at every write and sync (process killed, power cut), its desk failing at
-              every system call (needs `strace`), and 1,000 random SIGKILLs of the real program
+              every system call (needs `strace`), 1,000 random SIGKILLs of the real program, and fifty
+              of it at once on one house
   --log       a session file cut at every byte, every bit flipped, pages zeroed, a failing disk
   --orders N  N logs with events in any order: folded, decided, rendered for both vendors
   --first N   with --orders: begin at this log, to repeat one that failed

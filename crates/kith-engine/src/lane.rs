@@ -118,13 +118,15 @@ impl Engine {
         }
         let lane = self.lane(&event.agent_id, &event.thread_id);
         let mut place = lane.lock().await;
-        let mut session = match place.take() {
-            Some(session) if session.id() == accepted.session_id => session,
-            _ => self.open(event, accepted.session_id, run).await?,
+        // A session that was open all along holds all that was said before; one that is opened now
+        // may find rows that an earlier process left.
+        let (mut session, is_next) = match place.take() {
+            Some(session) if session.id() == accepted.session_id => (session, accepted.is_next),
+            _ => (self.open(event, accepted.session_id, run).await?, false),
         };
         // The session goes back into its place only if nothing failed: an error may have left a
         // state that is ahead of the disk, and only opening the file again tells.
-        self.work_off(&mut session, &event.key, run).await?;
+        self.work_off(&mut session, accepted, is_next, run).await?;
         let report = Report::of(&session, &event.key);
         self.put_away(&mut session).await;
         *place = Some(session);
@@ -147,7 +149,7 @@ impl Engine {
             // The last one brings those before it along.
             let Some(InboxRow { event, .. }) = rows.into_iter().next_back() else { continue };
             let accepted =
-                Accepted { first: false, session_id, begins: false, closed: false, event };
+                Accepted { first: false, session_id, closed: false, is_next: false, event };
             taken.push((session_id, self.run(&accepted, run).await.err()));
         }
         Ok(taken)
@@ -172,7 +174,7 @@ impl Engine {
             }
         };
         let id = session.stage(body);
-        session.commit(watcher).await?;
+        session.commit(watcher)?;
         self.close(session_id, session.head(), Vec::new()).await?;
         // A turn that was left open is taken up by whoever runs the session, not by a note.
         if session.state().turn.is_none() {
@@ -184,6 +186,9 @@ impl Engine {
     /// Writes what is only remembered so far. Whoever ends the engine calls this last.
     pub async fn flush(&self) {
         self.shelf.flush().await;
+        if let Ok(heads) = self.desk.heads().await {
+            self.shelf.catch_up(&self.store, &heads.into_iter().collect()).await;
+        }
     }
 
     /// After a turn: lets go of what is not needed, and notes what would take long to find again.
@@ -321,28 +326,42 @@ impl Engine {
     async fn work_off(
         &self,
         session: &mut Session,
-        key: &str,
+        accepted: &Accepted,
+        is_next: bool,
         run: Run<'_>,
     ) -> Result<(), EngineError> {
-        let rows = self.desk.unclosed(session.id()).await?;
-        let n_due = rows.iter().position(|row| row.key == key).map_or(0, |place| place + 1);
-        for row in rows.into_iter().take(n_due) {
-            self.say(session, &row, run)?;
+        // Whoever waited for a later row may have answered this one on the way.
+        if session.has_said(&accepted.event.key) {
+            return Ok(());
+        }
+        let mut due = vec![accepted.event.clone()];
+        if !is_next {
+            let rows = self.desk.unclosed(session.id()).await?;
+            let own = rows.iter().position(|row| row.key == accepted.event.key);
+            let n_due = own.map_or(0, |place| place + 1);
+            due = rows.into_iter().take(n_due).map(|row| row.event).collect();
+        }
+        for event in due {
+            self.say(session, &event, run)?;
             self.rest(session, run).await?;
-            self.close(session.id(), session.head(), vec![row.key]).await?;
+            self.close(session.id(), session.head(), vec![event.key]).await?;
         }
         Ok(())
     }
 
     /// Puts the row's message into the log, in one batch with the start of its turn.
-    fn say(&self, session: &mut Session, row: &InboxRow, run: Run<'_>) -> Result<(), EngineError> {
+    fn say(
+        &self,
+        session: &mut Session,
+        event: &IngressEvent,
+        run: Run<'_>,
+    ) -> Result<(), EngineError> {
         // A session that was repaired or imported has no snapshot; no request goes without one.
         if session.state().snapshot.is_none() {
             for body in self.opening.first_events(session.header())? {
                 session.stage(body);
             }
         }
-        let event = &row.event;
         let IngressContent::Text { text } = &event.content;
         session.act_for(&event.client_id);
         let message = UserMessage {

@@ -5,6 +5,7 @@
 //! back (ask a model, run a tool, show, acknowledge, wait) commits first. A failed write leaves a state that
 //! is ahead of the disk, so the session is unusable from then on and must be opened again.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use kith_sessions::checkpoint::CheckpointPlace;
@@ -15,8 +16,10 @@ use kith_vocab::clock::Clock;
 use kith_vocab::event::control::Resumed;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
-use kith_vocab::ids::{EventId, SessionId};
+use kith_vocab::ids::{CallId, EventId, SessionId};
 use kith_vocab::provider::Tap;
+use kith_vocab::tool::Prepared;
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::state::State;
 use crate::state::calls::Stage;
@@ -29,12 +32,16 @@ pub trait Watcher: Tap {
 /// Invariant: `state` is folded from the log and then from `staged`, unless `log` is gone.
 pub struct Session {
     header: SessionHeader,
-    /// Away while it writes; gone for good after a failure.
+    /// Gone for good after a failed write.
     log: Option<SessionLog>,
     state: State,
     staged: Vec<Event>,
     next_seq: u64,
     client_id: String,
+    /// The inbox rows said since it was opened.
+    said: HashSet<String>,
+    /// What calls that may run were found to do when they were judged.
+    ready: HashMap<CallId, Prepared>,
     /// How much of the log the last checkpoint covers.
     checkpointed: u64,
     store: SessionStore,
@@ -47,8 +54,6 @@ pub enum SessionError {
     Log(#[from] LogError),
     #[error("session `{session_id}` must be opened again after a failed write")]
     Unusable { session_id: SessionId },
-    #[error("the thread that writes session `{session_id}` broke off")]
-    WriterLost { session_id: SessionId },
 }
 
 impl Session {
@@ -67,6 +72,8 @@ impl Session {
             staged: Vec::new(),
             next_seq: 1,
             client_id,
+            said: HashSet::new(),
+            ready: HashMap::new(),
             checkpointed: 0,
             store: store.clone(),
             clock,
@@ -95,6 +102,8 @@ impl Session {
             state,
             staged: Vec::new(),
             client_id: CLIENT_ID.to_owned(),
+            said: HashSet::new(),
+            ready: HashMap::new(),
             checkpointed: 0,
             store: store.clone(),
             clock,
@@ -119,6 +128,8 @@ impl Session {
             state,
             staged: Vec::new(),
             client_id: CLIENT_ID.to_owned(),
+            said: HashSet::new(),
+            ready: HashMap::new(),
             checkpointed: place.offset,
             store: store.clone(),
             clock,
@@ -161,10 +172,22 @@ impl Session {
     }
 
     /// Keeps a whole output of which the log shows a part.
-    pub async fn keep(&self, output: String) -> Result<String, SessionError> {
-        let (store, session_id) = (self.store.clone(), self.id());
-        let kept = tokio::task::spawn_blocking(move || store.put_blob(output.as_bytes()));
-        Ok(kept.await.map_err(|_| SessionError::WriterLost { session_id })??)
+    pub fn keep(&self, output: &str) -> Result<String, SessionError> {
+        Ok(waiting_for_the_disk(|| self.store.put_blob(output.as_bytes()))?)
+    }
+
+    /// Whether the row's message was said since the session was opened.
+    pub(crate) fn has_said(&self, key: &str) -> bool {
+        self.said.contains(key)
+    }
+
+    /// Remembers what a call was found to do, so that a reader need not look twice.
+    pub(crate) fn set_ready(&mut self, call_id: CallId, prepared: Prepared) {
+        self.ready.insert(call_id, prepared);
+    }
+
+    pub(crate) fn take_ready(&mut self, call_id: CallId) -> Option<Prepared> {
+        self.ready.remove(&call_id)
     }
 
     /// Who causes the events that follow.
@@ -175,6 +198,7 @@ impl Session {
     /// Lets go of what neither the next decision nor the next request needs.
     pub fn trim(&mut self) {
         self.state.trim();
+        self.ready.clear();
     }
 
     pub fn stage(&mut self, body: Body) -> EventId {
@@ -196,26 +220,20 @@ impl Session {
             body,
         };
         self.next_seq += 1;
+        self.said.extend(event.ingress_key.clone());
         self.state.fold(&event);
         self.staged.push(event);
     }
 
     /// Writes what was staged as one batch. When this returns `Ok`, it is on the disk.
-    pub async fn commit(&mut self, watcher: &dyn Watcher) -> Result<(), SessionError> {
+    pub fn commit(&mut self, watcher: &dyn Watcher) -> Result<(), SessionError> {
         let session_id = self.id();
         if self.staged.is_empty() && self.log.is_some() {
             return Ok(());
         }
         let mut log = self.log.take().ok_or(SessionError::Unusable { session_id })?;
         let events = std::mem::take(&mut self.staged);
-        // The disk may take its time; other threads' turns go on meanwhile.
-        let written = tokio::task::spawn_blocking(move || {
-            let result = log.append(&events);
-            (log, events, result)
-        });
-        let (log, events, result) =
-            written.await.map_err(|_| SessionError::WriterLost { session_id })?;
-        result?;
+        waiting_for_the_disk(|| log.append(&events))?;
         self.log = Some(log);
         watcher.written(&events);
         Ok(())
@@ -228,6 +246,17 @@ impl Session {
         let open_request = turn.open_request;
         let is_open = open_request.is_some() || !open_calls.is_empty();
         is_open.then_some(Resumed { open_request, open_calls })
+    }
+}
+
+/// Does what may take its time, on this very thread: handing it to another and being woken again
+/// costs as much as a fast disk does. Other turns go on meanwhile on threads of their own.
+fn waiting_for_the_disk<T>(work: impl FnOnce() -> T) -> T {
+    let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+    match flavor {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        // A runtime of one thread has no other turns to go on with.
+        _ => work(),
     }
 }
 

@@ -9,7 +9,9 @@ use std::sync::{Mutex, PoisonError};
 
 use kith_sessions::checkpoint::CheckpointPlace;
 use kith_sessions::index::{Checkpoint, Index, IndexRow};
-use kith_sessions::store::FileStamp;
+use kith_sessions::line::Head;
+use kith_sessions::read::Tail;
+use kith_sessions::store::{FileStamp, SessionStore};
 use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::SessionId;
 use tokio::sync::OnceCell;
@@ -19,6 +21,8 @@ use crate::state::{FOLD_VERSION, State};
 
 /// A shorter log is read from its beginning faster than a checkpoint is found.
 pub const CHECKPOINT_BYTES_MIN: u64 = 256 * 1024;
+/// So many sessions are read at once to complete the index.
+pub const CATCH_UP_SESSIONS_MAX: usize = 20_000;
 /// So many sessions are remembered before their rows are written to the index together.
 pub const ROWS_WAITING_MAX: usize = 64;
 
@@ -78,10 +82,31 @@ impl Shelf {
         }
     }
 
+    /// Reads the sessions that the index does not know as they are now, so that the next list need
+    /// not. What is damaged is left to whoever lists it, to be named.
+    pub(crate) async fn catch_up(&self, store: &SessionStore, heads: &HashMap<SessionId, Head>) {
+        let Some(index) = self.index().await else { return };
+        let Ok(listing) = index.listing(store).await else { return };
+        let mut rows = Vec::new();
+        for id in listing.unread.into_iter().take(CATCH_UP_SESSIONS_MAX) {
+            rows.extend(read_row(store, id, heads.get(&id)));
+        }
+        if !rows.is_empty() {
+            index.put_rows(rows).await.ok();
+        }
+    }
+
     async fn index(&self) -> Option<&Index> {
         let open = || async { Index::open(&self.path).await.ok() };
         self.index.get_or_init(open).await.as_ref()
     }
+}
+
+fn read_row(store: &SessionStore, id: SessionId, head: Option<&Head>) -> Option<IndexRow> {
+    let stamp = store.stat(id).ok()?;
+    let mut state = State::default();
+    let reading = store.read(id, head, &mut |event| state.fold(&event)).ok()?;
+    (reading.tail == Tail::Clean).then(|| row_of(&reading.header, &state, stamp))
 }
 
 /// What a list shows of a session with this state.

@@ -91,7 +91,7 @@ pub async fn drive(session: &mut Session, hands: &Hands<'_>) -> Result<Pause, Tu
                 continue;
             }
             Step::Wait(Wait::Until(time)) => {
-                session.commit(hands.watcher).await?;
+                session.commit(hands.watcher)?;
                 tokio::select! {
                     () = hands.clock.sleep_until(time) => (),
                     () = hands.cancel.cancelled() => (),
@@ -106,7 +106,7 @@ pub async fn drive(session: &mut Session, hands: &Hands<'_>) -> Result<Pause, Tu
             Step::TakeFollowUp => Pause::NotBuilt("taking a message from the queue"),
             Step::Compact => Pause::NotBuilt("compaction"),
         };
-        session.commit(hands.watcher).await?;
+        session.commit(hands.watcher)?;
         return Ok(pause);
     }
     Err(TurnError::TooManySteps)

@@ -103,11 +103,20 @@ impl Worker {
         durability: Durability,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<rusqlite::Result<T>, Gone> {
+        self.begin_change(durability, work).await?.await.map_err(|_| Gone)
+    }
+
+    /// Asks for a change, which is made in its turn whether or not the answer is waited for.
+    pub(crate) async fn begin_change<T: Send + 'static>(
+        &self,
+        durability: Durability,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<oneshot::Receiver<rusqlite::Result<T>>, Gone> {
         let jobs = self.jobs.as_ref().ok_or(Gone)?;
         let (reply, answer) = oneshot::channel();
         let change = Pending { durability, work: Some(work), result: None, reply };
         jobs.send(Job::Change(Box::new(change))).await.map_err(|_| Gone)?;
-        answer.await.map_err(|_| Gone)
+        Ok(answer)
     }
 }
 

@@ -41,10 +41,10 @@ pub struct Accepted {
     /// Whether this key was seen for the first time.
     pub first: bool,
     pub session_id: SessionId,
-    /// Whether this delivery chose the fresh session; it still has to be made.
-    pub begins: bool,
     /// Whether the turn it caused has ended.
     pub closed: bool,
+    /// Whether no message of the session that came before it still waits.
+    pub is_next: bool,
     /// The event as it was accepted, which a later delivery does not change.
     pub event: IngressEvent,
 }
@@ -112,8 +112,9 @@ impl Desk {
 
     /// Notes that a turn ended: its messages are closed and the log is durable up to `head`.
     ///
-    /// A head never goes back. Keys that are not in the inbox are passed over: a desk that was
-    /// lost and made anew must not keep an old session from ending its turn.
+    /// This does not wait for the disk: the log says it already, and a row that is found open after
+    /// a crash is closed again. A head never goes back. Keys that are not in the inbox are passed
+    /// over: a desk that was lost and made anew must not keep an old session from ending its turn.
     pub async fn close(
         &self,
         keys: Vec<String>,
@@ -121,9 +122,9 @@ impl Desk {
         head: Head,
         now: u64,
     ) -> Result<(), DeskError> {
-        // The log says it already: a row that is found open after a crash is closed again.
-        self.change(Durability::Eventual, move |desk| inbox::close(desk, &keys, session, head, now))
-            .await
+        let work = move |desk: &Connection| inbox::close(desk, &keys, session, head, now);
+        let asked = self.0.worker.begin_change(Durability::Eventual, work).await;
+        asked.map(drop).map_err(|Gone| DeskError::Gone { path: self.0.path.clone() })
     }
 
     /// A thread goes on in another session: `old` can only be read. Messages that wait for it

@@ -14,6 +14,7 @@ use kith_vocab::tool::{Prepared, ToolOutput};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio_util::sync::CancellationToken;
 
 use crate::roots::Roots;
@@ -86,6 +87,14 @@ where
     match tokio::task::spawn_blocking(look).await {
         Ok(found) => found,
         Err(_) => Err(format!("{tool} broke off: this is a fault of the program, not of the call")),
+    }
+}
+
+/// Takes a short look, on this very thread: handing it to another would take longer than the look.
+pub(crate) fn glance<T>(look: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(look),
+        _ => look(),
     }
 }
 

@@ -71,7 +71,7 @@ impl Tool for ReadFile {
 
     fn prepare<'a>(&'a self, input: &'a Json) -> BoxFuture<'a, Result<Prepared, String>> {
         let (roots, input) = (Arc::clone(&self.roots), input.clone());
-        Box::pin(call::look(NAME, move || open(&roots, &input).map(|opened| opened.prepared)))
+        Box::pin(async move { call::glance(|| open(&roots, &input).map(|opened| opened.prepared)) })
     }
 
     fn run<'a>(

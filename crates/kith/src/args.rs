@@ -58,10 +58,11 @@ pub(crate) struct ModelArg {
 pub(crate) enum Command {
     Init(Init),
     Ask(Ask),
-    /// List, show and verify sessions
+    /// List, show, verify, name, export and repair sessions
     #[command(subcommand, after_help = "Example:\n  kith session ls\n  kith session show latest")]
     Session(Session),
     Prompt(Prompt),
+    Doctor(Doctor),
 }
 
 /// Make an agent: a folder with its files. What is there already stays as it is
@@ -106,6 +107,9 @@ pub(crate) enum Session {
     Ls(SessionLs),
     Show(SessionShow),
     Verify(SessionVerify),
+    Export(SessionExport),
+    Rename(SessionRename),
+    Repair(SessionRepair),
 }
 
 /// List sessions, newest first
@@ -131,6 +135,49 @@ pub(crate) struct SessionVerify {
     /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
     pub(crate) session: String,
 }
+
+/// Print a session, to be kept or read elsewhere
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith session export latest > session.jsonl\n  \
+                        kith session export latest --format markdown > session.md")]
+pub(crate) struct SessionExport {
+    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    pub(crate) session: String,
+    /// One event per line, the header first, or a document
+    #[arg(long, value_enum, default_value_t = ExportFormat::Jsonl)]
+    pub(crate) format: ExportFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    Jsonl,
+    Markdown,
+    Uimessages,
+}
+
+/// Give a session a title, which no generated one replaces
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith session rename latest \"the garden plan\"")]
+pub(crate) struct SessionRename {
+    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    pub(crate) session: String,
+    /// One line
+    #[arg(required = true)]
+    pub(crate) title: Vec<String>,
+}
+
+/// Copy what can be read of a damaged session into a new one
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith session repair latest")]
+pub(crate) struct SessionRepair {
+    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    pub(crate) session: String,
+}
+
+/// Look whether all is well with this house. Changes nothing
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith doctor\n  kith doctor --json")]
+pub(crate) struct Doctor {}
 
 /// Print the system prompt a new session would get, with its sources, without starting one
 #[derive(Debug, Args)]

@@ -24,6 +24,8 @@ pub(crate) enum Request {
     ShowSession { session: String },
     VerifySession { session: String },
     GetPrompt { audience: Audience, cwd: String },
+    RenameSession { session: String, title: String },
+    RepairSession { session: String },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +47,9 @@ pub(crate) struct SendMessage {
 pub(crate) struct ModelName {
     pub(crate) provider: String,
     pub(crate) model: String,
+    /// Where it is asked, if that is elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) server: Option<String>,
 }
 
 impl Request {
@@ -56,6 +61,8 @@ impl Request {
             Request::ShowSession { .. } => "show_session",
             Request::VerifySession { .. } => "verify_session",
             Request::GetPrompt { .. } => "get_prompt",
+            Request::RenameSession { .. } => "rename_session",
+            Request::RepairSession { .. } => "repair_session",
         }
     }
 }
@@ -77,6 +84,8 @@ pub(crate) enum Answer {
     Session(Told<Box<SessionView>>),
     Verification(Told<Verification>),
     Prompt(Told<PromptView>),
+    Renamed(Told<Renamed>),
+    Repaired(Told<RepairView>),
 }
 
 /// The form that programs rely on, and what a person should know besides.
@@ -179,6 +188,24 @@ pub(crate) struct MismatchView {
 pub(crate) struct PromptView {
     pub(crate) system_prompt: String,
     pub(crate) snapshot: InstructionSnapshot,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Renamed {
+    pub(crate) session_id: SessionId,
+    pub(crate) title: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RepairView {
+    /// The new session.
+    pub(crate) session_id: SessionId,
+    /// How many events were copied.
+    pub(crate) events: u64,
+    /// Where the damaged one can no longer be read.
+    pub(crate) lost_from: DamageView,
 }
 
 pub(crate) trait Client: Send + Sync {

@@ -2,6 +2,7 @@
 
 mod ask;
 mod chat;
+mod doctor;
 mod init;
 mod prompt;
 mod session;
@@ -17,10 +18,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::{Command, Invocation, Shared};
 use crate::client::{Answer, Client, Request};
+use crate::config::Config;
+use crate::door::Door;
 use crate::house::House;
 use crate::reading::Reader;
 use crate::report::{Blame, Report};
 use crate::screen::Quiet;
+use crate::signals::Brake;
 use crate::{args, signals, ui};
 
 pub(crate) fn run(invocation: Invocation) -> ExitCode {
@@ -32,6 +36,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Init(args)) => init::run(&shared, args),
             Some(Command::Session(args)) => session::run(&shared, args).await,
             Some(Command::Prompt(args)) => prompt::run(&shared, args).await,
+            Some(Command::Doctor(_)) => doctor::run(&shared).await,
         }
     });
     outcome.unwrap_or_else(|report| ui::failure(&report, args::asks_for_json()))
@@ -54,25 +59,52 @@ fn in_runtime(work: impl Future<Output = Result<ExitCode, Report>>) -> Result<Ex
 
 /// Asks without taking the lock: such a request changes nothing and creates nothing.
 async fn read(shared: &Shared, request: Request) -> Result<Answer, Report> {
-    let house = House::find(shared.home.as_deref())?;
-    let desk = match &request {
-        Request::GetPrompt { .. } | Request::SendMessage(_) => None,
-        // Without the desk nobody can tell whether the end of a log was lost.
-        Request::VerifySession { .. } => Desk::open_read_only(&house.desk_path()).await?,
-        Request::ListSessions {} | Request::ShowSession { .. } => {
-            let opened = Desk::open_read_only(&house.desk_path()).await;
-            opened.unwrap_or_else(|error| {
-                ui::note(&format!(
-                    "the sessions are read as they are: {}",
-                    Report::from(error).message()
-                ));
-                None
-            })
+    let reader = match &request {
+        Request::GetPrompt { .. } => {
+            let house = House::find(shared.home.as_deref())?;
+            reader_of(house, None)
         }
+        // Without the desk nobody can tell whether the end of a log was lost.
+        Request::VerifySession { .. } => {
+            let house = House::find(shared.home.as_deref())?;
+            let desk = Desk::open_read_only(&house.desk_path()).await?;
+            reader_of(house, desk)
+        }
+        _ => reader(shared).await?,
     };
-    let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
-    let reader = Reader::new(house, store, desk);
     reader.call(request, &Quiet, &CancellationToken::new()).await
+}
+
+/// Reads the sessions also where the desk cannot be read.
+async fn reader(shared: &Shared) -> Result<Reader, Report> {
+    let house = House::find(shared.home.as_deref())?;
+    let opened = Desk::open_read_only(&house.desk_path()).await;
+    let desk = opened.unwrap_or_else(|error| {
+        let why = Report::from(error).message();
+        ui::note(&format!("the sessions are read as they are: {why}"));
+        None
+    });
+    Ok(reader_of(house, desk))
+}
+
+fn reader_of(house: House, desk: Option<Desk>) -> Reader {
+    let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
+    Reader::new(house, store, desk)
+}
+
+/// Asks the host, wherever it is, and leaves when it has answered.
+async fn write(shared: &Shared, request: Request) -> Result<Answer, Report> {
+    let house = House::find(shared.home.as_deref())?;
+    let config = Config::load(&house)?;
+    let mut brake = Brake::take()?;
+    let door = Door::new(house, config);
+    let cancel = CancellationToken::new();
+    let answer = tokio::select! {
+        answer = door.call(request, &Quiet, &cancel) => answer,
+        _ = brake.pulled() => Err(Report::new(Blame::Request, "cancelled", "stopped")),
+    };
+    door.leave(&mut brake).await;
+    answer
 }
 
 // Flattened as text, not as a JSON value: that would round numbers the log keeps as they came.

@@ -1,5 +1,7 @@
 //! The one that writes: it holds the house's lock and the engine.
 
+pub(crate) mod upkeep;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kith_engine::lane::{Engine, Report as TurnReport, Run};
@@ -49,13 +51,21 @@ pub(crate) struct Host {
     _lock: HouseLock,
 }
 
+pub(crate) enum Started {
+    Here(Box<Host>),
+    /// The house has a host already: who it is, as far as it says.
+    Elsewhere {
+        holder: String,
+    },
+}
+
 impl Host {
-    /// Takes the house's lock and starts the engine; `None` if the house has a host already.
-    pub(crate) async fn start(house: House, config: Arc<Config>) -> Result<Option<Host>, Report> {
+    /// Takes the house's lock and starts the engine, unless the house has a host.
+    pub(crate) async fn start(house: House, config: Arc<Config>) -> Result<Started, Report> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let lock = match HouseLock::take(&house.kith_dir(), clock.now()) {
             Ok(lock) => lock,
-            Err(LockError::Held { .. }) => return Ok(None),
+            Err(LockError::Held { holder, .. }) => return Ok(Started::Elsewhere { holder }),
             Err(error) => return Err(error.into()),
         };
         let desk = Desk::open(&house.desk_path(), clock.new_id().to_string()).await?;
@@ -71,7 +81,7 @@ impl Host {
         );
         let reader = Reader::new(house.clone(), store.clone(), Some(desk.clone()));
         let started_at = clock.now();
-        Ok(Some(Host {
+        Ok(Started::Here(Box::new(Host {
             engine,
             reader,
             store,
@@ -82,7 +92,12 @@ impl Host {
             clock,
             started_at,
             _lock: lock,
-        }))
+        })))
+    }
+
+    /// Writes down what makes the next start faster.
+    pub(crate) async fn flush(&self) {
+        self.engine.flush().await;
     }
 
     /// The session that the next message of the thread goes to, and what it is about.
@@ -106,11 +121,11 @@ impl Host {
         cancel: &CancellationToken,
     ) -> Result<Answer, Report> {
         // Before the message is accepted: without a model it could only be kept waiting.
-        let provider = models::choose(message.model.as_deref(), &self.config)?.provider;
-        let here = models::name_of(&*provider);
-        if here != message.expects {
-            return Err(other_model(&here, &message.expects));
+        let chosen = models::choose(message.model.as_deref(), &self.config)?;
+        if chosen.name != message.expects {
+            return Err(other_model(&chosen.name, &message.expects));
         }
+        let provider = chosen.provider;
         let mut notes = Vec::new();
         let target = self.target(&mut message, &mut notes).await?;
         let event = self.ingress(message);
@@ -152,7 +167,7 @@ impl Host {
             Place::Session(session) => {
                 let id = self.reader.resolve(session).await?;
                 // A session never changes its thread, whatever folder it is spoken to from.
-                message.thread_id = self.reader.thread_of(id).await?;
+                message.thread_id = self.reader.read(id).await?.reading.header.thread_id;
                 return Ok(Target::Session(id));
             }
             Place::New => Target::New,
@@ -220,6 +235,12 @@ impl Client for Host {
         Box::pin(async move {
             match request {
                 Request::SendMessage(message) => self.send(message, screen, cancel).await,
+                Request::RenameSession { session, title } => {
+                    self.rename(&session, &title, screen).await.map(Answer::Renamed)
+                }
+                Request::RepairSession { session } => {
+                    self.repair(&session).await.map(Answer::Repaired)
+                }
                 other => self.reader.answer(other).await,
             }
         })
@@ -256,10 +277,17 @@ impl Watcher for Listening<'_> {
     }
 }
 
-fn other_model(here: &ModelName, expected: &ModelName) -> Report {
+/// `there` is what would be asked by the host, `here` what its client has in mind.
+fn other_model(there: &ModelName, here: &ModelName) -> Report {
+    let is_same = (&there.provider, &there.model) == (&here.provider, &here.model);
+    let difference = if is_same {
+        "and here that model is at another address".to_owned()
+    } else {
+        format!("and here it would be `{}` of {}", here.model, here.provider)
+    };
     let message = format!(
-        "the kith that is at work in this house asks the model `{}` of {}, and here it would be `{}` of {}",
-        here.model, here.provider, expected.model, expected.provider
+        "the kith that is at work in this house asks the model `{}` of {}, {difference}",
+        there.model, there.provider
     );
     Report::new(Blame::Request, "conflict", message)
         .hint("end the other one, or start both with the same settings and keys")

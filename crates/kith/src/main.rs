@@ -8,6 +8,7 @@
 //!   in another.
 //! - [`house`], [`config`], [`models`], [`opening`], [`policy`], [`clock`], [`signals`]: what the
 //!   engine is wired up with.
+//! - [`doctor`]: whether all is well.
 //! - [`screen`], [`transcript`]: a turn as it is watched, a session as a person reads it.
 //! - [`report`], [`ui`]: errors in words, and the only place that prints.
 
@@ -25,6 +26,8 @@ mod clock;
 mod commands;
 #[cfg(unix)]
 mod config;
+#[cfg(unix)]
+mod doctor;
 #[cfg(unix)]
 mod door;
 #[cfg(unix)]

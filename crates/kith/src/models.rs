@@ -4,6 +4,7 @@
 //! is probed and nothing is guessed: the owner's files go only where the owner said.
 
 use std::env::{self, VarError};
+use std::sync::Arc;
 
 use kith_providers::demo::demo;
 use kith_providers::openai_chat::OpenAiChat;
@@ -22,7 +23,8 @@ const OPENAI_MODEL: &str = "gpt-5-mini";
 const CONTEXT_WINDOW: u64 = 128_000;
 
 pub(crate) struct Chosen {
-    pub(crate) provider: Box<dyn Provider>,
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) name: ModelName,
     /// Nobody chose: the demo answers because there is nothing else.
     pub(crate) by_default: bool,
 }
@@ -30,24 +32,32 @@ pub(crate) struct Chosen {
 pub(crate) const DEMO_LABEL: &str =
     "the built-in demo model answers; set OPENAI_API_KEY for a real one";
 
-pub(crate) fn name_of(provider: &dyn Provider) -> ModelName {
-    let choice = provider.choice();
-    ModelName { provider: choice.provider.clone(), model: choice.model.clone() }
+impl Chosen {
+    fn new(provider: Arc<dyn Provider>, server: Option<&str>) -> Chosen {
+        let choice = provider.choice();
+        let name = ModelName {
+            provider: choice.provider.clone(),
+            model: choice.model.clone(),
+            server: server.map(str::to_owned),
+        };
+        Chosen { provider, name, by_default: false }
+    }
+
+    fn demo() -> Chosen {
+        Chosen::new(Arc::new(demo()), None)
+    }
 }
 
 pub(crate) fn choose(named: Option<&str>, config: &Config) -> Result<Chosen, Report> {
     let name = named.or(config.models.chosen.as_deref());
-    let provider = match name {
-        Some("demo") => Some(Box::new(demo()) as Box<dyn Provider>),
+    match name {
+        Some("demo") => return Ok(Chosen::demo()),
         Some(name) => match config.models.named.get(name) {
-            Some(model) => Some(configured(name, model)?),
+            Some(model) => return configured(name, model),
             None if named.is_none() => return Err(not_configured(name)),
-            None => None,
+            None => (),
         },
-        None => None,
-    };
-    if let Some(provider) = provider {
-        return Ok(Chosen { provider, by_default: false });
+        None => (),
     }
     if variable("ANTHROPIC_API_KEY")?.is_some() {
         return Err(not_built("anthropic", "ANTHROPIC_API_KEY is set"));
@@ -60,12 +70,10 @@ pub(crate) fn choose(named: Option<&str>, config: &Config) -> Result<Chosen, Rep
         };
         let model = model.unwrap_or_else(|| OPENAI_MODEL.to_owned());
         let window = CONTEXT_WINDOW;
-        let provider =
-            open_ai_chat("openai", model, &url, Some(key), Json::empty_object(), window)?;
-        return Ok(Chosen { provider, by_default: false });
+        return open_ai_chat("openai", model, &url, Some(key), Json::empty_object(), window);
     }
     match name {
-        None => Ok(Chosen { provider: Box::new(demo()), by_default: true }),
+        None => Ok(Chosen { by_default: true, ..Chosen::demo() }),
         Some(name) => Err(refused(format!(
             "there is no model `{name}`: kith.toml does not name it and no key is set"
         ))
@@ -76,9 +84,9 @@ pub(crate) fn choose(named: Option<&str>, config: &Config) -> Result<Chosen, Rep
     }
 }
 
-fn configured(name: &str, model: &Model) -> Result<Box<dyn Provider>, Report> {
+fn configured(name: &str, model: &Model) -> Result<Chosen, Report> {
     match model.wire.as_str() {
-        "demo" => Ok(Box::new(demo())),
+        "demo" => Ok(Chosen::demo()),
         "openai_chat" => {
             let key = model.api_key.as_deref().map(config::secret).transpose()?;
             let url = model.base_url.as_deref().unwrap_or(OPENAI_URL);
@@ -107,7 +115,7 @@ fn open_ai_chat(
     key: Option<String>,
     parameters: Json,
     context_window: u64,
-) -> Result<Box<dyn Provider>, Report> {
+) -> Result<Chosen, Report> {
     let choice = ModelChoice {
         provider: provider.to_owned(),
         wire: Wire::OpenaiChat,
@@ -117,7 +125,7 @@ fn open_ai_chat(
     };
     let provider = OpenAiChat::new(choice, url, key.map(Secret::new))
         .map_err(|error| Report::new(Blame::Request, "invalid_request", error))?;
-    Ok(Box::new(provider))
+    Ok(Chosen::new(Arc::new(provider), Some(url)))
 }
 
 /// The variable's value; an empty one counts as not set.

@@ -38,7 +38,7 @@ pub(crate) struct Asked {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Wanted {
-    Request(Request),
+    Request(Box<Request>),
     Stop(Stop),
 }
 
@@ -57,6 +57,7 @@ tagged_enum! {
         Error(Failure) = "error",
         Event(EventPush) = "event",
         Delta(DeltaPush) = "delta",
+        Alive(Alive) = "alive",
     }
 }
 
@@ -64,6 +65,11 @@ tagged_enum! {
 pub(crate) struct HostHello {
     pub(crate) protocol: u32,
 }
+
+/// Said when there is nothing else to say, so that a host that is stopped can be told from one that
+/// is busy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Alive {}
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -146,6 +152,8 @@ impl Said {
             Answer::Session(told) => (Json::of(&told.form), told.notes.clone(), None),
             Answer::Verification(told) => (Json::of(&told.form), told.notes.clone(), None),
             Answer::Prompt(told) => (Json::of(&told.form), told.notes.clone(), None),
+            Answer::Renamed(told) => (Json::of(&told.form), told.notes.clone(), None),
+            Answer::Repaired(told) => (Json::of(&told.form), told.notes.clone(), None),
         };
         let request_type = request.type_name().to_owned();
         Said::Response(Response { request_type, request_id, ok: true, data, notes, outcome })
@@ -179,45 +187,77 @@ impl Response {
                 Answer::Verification(Told { form: self.data.read()?, notes })
             }
             Request::GetPrompt { .. } => Answer::Prompt(Told { form: self.data.read()?, notes }),
+            Request::RenameSession { .. } => {
+                Answer::Renamed(Told { form: self.data.read()?, notes })
+            }
+            Request::RepairSession { .. } => {
+                Answer::Repaired(Told { form: self.data.read()?, notes })
+            }
         })
     }
 }
 
-/// Reads one line and what it says; `None` at the end.
-pub(crate) async fn read_frame<T: DeserializeOwned>(
-    reader: &mut (impl AsyncBufRead + Unpin),
-) -> io::Result<Option<T>> {
-    let mut line = Vec::new();
-    loop {
-        let available = reader.fill_buf().await?;
-        if available.is_empty() {
-            // A line that was cut off is as good as none: the other side is gone.
-            return Ok(None);
-        }
-        let end = available.iter().position(|&byte| byte == b'\n');
-        let n_taken = end.map_or(available.len(), |end| end + 1);
-        if line.len() + n_taken > FRAME_BYTES_MAX {
-            return Err(invalid(format!("a line is longer than {FRAME_BYTES_MAX} bytes")));
-        }
-        line.extend_from_slice(&available[..n_taken]);
-        reader.consume(n_taken);
-        if end.is_some() {
-            break;
-        }
+/// The lines that come from the other side.
+pub(crate) struct Frames<R> {
+    reader: R,
+    /// What has come of the next line. It is kept here so that nothing of it is lost when whoever
+    /// waits for it turns to something else.
+    line: Vec<u8>,
+}
+
+impl<R: AsyncBufRead + Unpin> Frames<R> {
+    pub(crate) fn new(reader: R) -> Frames<R> {
+        Frames { reader, line: Vec::new() }
     }
-    serde_json::from_slice(&line).map(Some).map_err(|error| invalid(error.to_string()))
+
+    /// Reads the next line and what it says; `None` at the end.
+    pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+        loop {
+            let available = self.reader.fill_buf().await?;
+            if available.is_empty() {
+                // A line that was cut off is as good as none: the other side is gone.
+                return Ok(None);
+            }
+            let end = available.iter().position(|&byte| byte == b'\n');
+            let n_taken = end.map_or(available.len(), |end| end + 1);
+            if self.line.len() + n_taken > FRAME_BYTES_MAX {
+                return Err(invalid(format!("it is longer than {FRAME_BYTES_MAX} bytes")));
+            }
+            self.line.extend_from_slice(&available[..n_taken]);
+            self.reader.consume(n_taken);
+            if end.is_some() {
+                break;
+            }
+        }
+        let line = std::mem::take(&mut self.line);
+        serde_json::from_slice(&line).map(Some).map_err(|error| match error.classify() {
+            serde_json::error::Category::Data => {
+                invalid(format!("it is not among the words of protocol {PROTOCOL}"))
+            }
+            _ => invalid(format!("it is not JSON: {error}")),
+        })
+    }
+}
+
+/// The line that says this; `None` if it would be longer than a line may be.
+pub(crate) fn frame(said: &impl Serialize) -> Option<Vec<u8>> {
+    let mut line = serde_json::to_vec(said).ok()?;
+    line.push(b'\n');
+    (line.len() <= FRAME_BYTES_MAX).then_some(line)
 }
 
 pub(crate) async fn write_frame(
     writer: &mut (impl AsyncWrite + Unpin),
-    frame: &impl Serialize,
+    said: &impl Serialize,
 ) -> io::Result<()> {
-    let mut line = serde_json::to_vec(frame)?;
-    line.push(b'\n');
-    writer.write_all(&line).await?;
+    let too_long = || invalid(format!("it would be longer than {FRAME_BYTES_MAX} bytes"));
+    writer.write_all(&frame(said).ok_or_else(too_long)?).await?;
     writer.flush().await
 }
 
 fn invalid(reason: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason)
 }
+
+#[cfg(test)]
+mod tests;

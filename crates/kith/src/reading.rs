@@ -3,20 +3,20 @@
 use jiff::Timestamp;
 use kith_engine::lane::Report as TurnReport;
 use kith_engine::session::Watcher;
+use kith_engine::shelf::row_of;
 use kith_engine::state::State;
-use kith_engine::state::calls::Stage;
 use kith_engine::verify::Verifier;
 use kith_sessions::damage::Damage;
 use kith_sessions::desk::Desk;
+use kith_sessions::index::{Index, IndexRow};
 use kith_sessions::line::Head;
 use kith_sessions::log::LogError;
 use kith_sessions::read::{Reading, Tail};
-use kith_sessions::store::SessionStore;
-use kith_vocab::block::plain_text;
+use kith_sessions::store::{FileStamp, SessionStore};
 use kith_vocab::clock::{BoxFuture, Clock};
-use kith_vocab::event::{Body, Event};
+use kith_vocab::event::Event;
 use kith_vocab::header::Audience;
-use kith_vocab::ids::{SessionId, ThreadId};
+use kith_vocab::ids::SessionId;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{
@@ -28,8 +28,6 @@ use crate::house::House;
 use crate::opening;
 use crate::report::{Blame, Report, damage_in_words};
 
-const TITLE_CHARS_MAX: usize = 60;
-
 /// The end of an id, as lists show it: the beginning is a time, and alike for what began together.
 const SHORT_ID_CHARS: usize = 8;
 
@@ -38,6 +36,11 @@ pub(crate) struct Reader {
     store: SessionStore,
     /// Absent in a house where nothing was ever said.
     desk: Option<Desk>,
+}
+
+pub(crate) struct Read {
+    pub(crate) reading: Reading,
+    pub(crate) state: State,
 }
 
 impl Reader {
@@ -53,8 +56,10 @@ impl Reader {
                 self.verify(&session).await.map(Answer::Verification)
             }
             Request::GetPrompt { audience, cwd } => self.prompt(audience, &cwd).map(Answer::Prompt),
-            Request::SendMessage(_) => {
-                Err(Report::new(Blame::Program, "internal_error", "a message was sent to a reader"))
+            Request::SendMessage(_)
+            | Request::RenameSession { .. }
+            | Request::RepairSession { .. } => {
+                Err(Report::new(Blame::Program, "internal_error", "a reader was asked to write"))
             }
         }
     }
@@ -62,7 +67,19 @@ impl Reader {
     async fn list(&self) -> Result<Told<SessionList>, Report> {
         let mut rows = Vec::new();
         let mut notes = Vec::new();
-        for id in self.store.list()? {
+        let index = Index::open_read_only(&self.house.kith_dir().join("index.db")).await;
+        let known = match &index {
+            Some(index) => index.listing(&self.store).await.ok(),
+            None => None,
+        };
+        let unread = match known {
+            Some(listing) => {
+                rows.extend(listing.rows.into_iter().map(row_of_index));
+                listing.unread
+            }
+            None => self.store.list()?,
+        };
+        for id in unread {
             let (updated, row, note) = self.row(id).await?;
             rows.push((updated, row));
             notes.extend(note);
@@ -77,11 +94,7 @@ impl Reader {
     async fn row(&self, id: SessionId) -> Result<(u64, SessionRow, Option<String>), Report> {
         let head = self.head(id).await?;
         let mut state = State::default();
-        let mut first_words = None;
-        let reading = self.store.read(id, head.as_ref(), &mut |event| {
-            first_words = first_words.take().or_else(|| words_of(&event));
-            state.fold(&event);
-        });
+        let reading = self.store.read(id, head.as_ref(), &mut |event| state.fold(&event));
         let Reading { header, tail, .. } = match reading {
             Ok(reading) => reading,
             Err(error) => {
@@ -94,26 +107,17 @@ impl Reader {
                 return Ok((0, unreadable(id), Some(note)));
             }
         };
-        let title = state.title.as_ref().map(|(title, _)| title.clone());
-        let title = title.or_else(|| header.meta.title.clone()).or(first_words);
-        let updated = if state.n_events == 0 { header.created_at } else { state.last_ts };
+        let stamp = FileStamp { bytes: 0, modified_ns: 0 };
+        let (updated, mut row) = row_of_index(row_of(&header, &state, stamp));
         let note = match &tail {
             Tail::Damaged(damage) => {
                 Some(format!("session {} {}", short(id), damage_in_words(damage)))
             }
             Tail::Clean | Tail::Torn { .. } => None,
         };
-        let row = SessionRow {
-            session_id: id,
-            thread_id: Some(header.thread_id),
-            agent_id: Some(header.agent_id),
-            title,
-            created_at: Some(rfc3339(header.created_at)),
-            updated_at: Some(rfc3339(updated)),
-            events: state.n_events,
-            leaf: state.leaf(),
-            state: session_state(&state, &tail),
-        };
+        if note.is_some() {
+            row.state = SessionState::ReadOnly;
+        }
         Ok((updated, row, note))
     }
 
@@ -171,17 +175,26 @@ impl Reader {
         }
     }
 
-    /// The thread a session belongs to.
-    pub(crate) async fn thread_of(&self, id: SessionId) -> Result<ThreadId, Report> {
+    /// A session as far as it can be read, and what its events amount to.
+    pub(crate) async fn read(&self, id: SessionId) -> Result<Read, Report> {
+        let mut state = State::default();
+        let reading = self.each(id, &mut |event| state.fold(&event)).await?;
+        Ok(Read { reading, state })
+    }
+
+    /// Gives every event that can be read to `each`, one at a time: a session of any length fits.
+    pub(crate) async fn each(
+        &self,
+        id: SessionId,
+        each: &mut (dyn FnMut(Event) + Send),
+    ) -> Result<Reading, Report> {
         let head = self.head(id).await?;
-        Ok(self.store.read(id, head.as_ref(), &mut |_| ())?.header.thread_id)
+        Ok(self.store.read(id, head.as_ref(), each)?)
     }
 
     /// What came of a message whose turn has ended, read off the log.
     pub(crate) async fn turn_report(&self, id: SessionId, key: &str) -> Result<TurnReport, Report> {
-        let head = self.head(id).await?;
-        let mut state = State::default();
-        let reading = self.store.read(id, head.as_ref(), &mut |event| state.fold(&event))?;
+        let Read { reading, state } = self.read(id).await?;
         Ok(TurnReport::from_state(&state, id, &reading.header.thread_id, key))
     }
 
@@ -243,30 +256,30 @@ pub(crate) fn short(id: SessionId) -> String {
     id.get(id.len().saturating_sub(SHORT_ID_CHARS)..).unwrap_or_default().to_owned()
 }
 
-fn rfc3339(ms: u64) -> String {
+pub(crate) fn rfc3339(ms: u64) -> String {
     let timestamp = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     format!("{:.3}", timestamp.unwrap_or(Timestamp::MAX))
 }
 
-fn words_of(event: &Event) -> Option<String> {
-    let Body::UserMessage(message) = &event.body else { return None };
-    let text = plain_text(&message.message.content);
-    let line = text.lines().find(|line| !line.trim().is_empty())?.trim();
-    let cut: String = line.chars().take(TITLE_CHARS_MAX).collect();
-    Some(if cut.len() < line.len() { format!("{cut}…") } else { cut })
-}
-
-fn session_state(state: &State, tail: &Tail) -> SessionState {
-    if matches!(tail, Tail::Damaged(_)) {
-        return SessionState::ReadOnly;
-    }
-    match &state.turn {
-        None => SessionState::Idle,
-        Some(turn) if turn.calls.iter().any(|it| matches!(it.stage, Stage::Asked { .. })) => {
-            SessionState::Waiting
-        }
-        Some(_) => SessionState::Running,
-    }
+fn row_of_index(row: IndexRow) -> (u64, SessionRow) {
+    let updated = row.updated_at.unwrap_or_default();
+    let state = match row.state.as_str() {
+        "waiting" => SessionState::Waiting,
+        "running" => SessionState::Running,
+        _ => SessionState::Idle,
+    };
+    let row = SessionRow {
+        session_id: row.session_id,
+        thread_id: row.thread_id,
+        agent_id: row.agent_id,
+        title: row.title,
+        created_at: row.created_at.map(rfc3339),
+        updated_at: row.updated_at.map(rfc3339),
+        events: row.events,
+        leaf: row.leaf,
+        state,
+    };
+    (updated, row)
 }
 
 fn unreadable(id: SessionId) -> SessionRow {
@@ -288,7 +301,7 @@ fn damage_view(tail: &Tail) -> Option<DamageView> {
     Some(DamageView { line: damage.line, code: damage.code.as_str().to_owned() })
 }
 
-fn tail_in_words(tail: &Tail) -> Vec<String> {
+pub(crate) fn tail_in_words(tail: &Tail) -> Vec<String> {
     match tail {
         Tail::Clean => Vec::new(),
         Tail::Torn { bytes } => vec![format!(

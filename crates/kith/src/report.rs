@@ -116,8 +116,9 @@ impl From<LogError> for Report {
                     format!("session file `{}` {}", path.display(), damage_in_words(damage));
                 Report::new(Blame::Request, damage.code.as_str(), message)
                     .at_line(damage.line)
-                    .hint("nothing was changed; `kith ask --new` goes on in a new session")
+                    .hint(what_helps(path, damage))
             }
+            LogError::NotDamaged { .. } => Report::new(Blame::Request, "invalid_request", error),
             _ if error.is_disk_full() => Report::new(Blame::Environment, "disk_full", error)
                 .hint("make room on the disk; what was said is kept and answered the next time"),
             _ => on_disk(error),
@@ -195,6 +196,19 @@ impl From<HomeError> for Report {
             }
         }
     }
+}
+
+/// What can be done about a damaged session.
+fn what_helps(path: &Path, damage: &Damage) -> String {
+    let id = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("latest");
+    // Without its first line nobody knows what the rest belongs to; and what a newer program wrote
+    // is not damaged for the newer program.
+    if damage.line <= 1 || damage.code == DamageCode::NewerVersion {
+        return "nothing was changed; `kith ask --new` goes on in a new session".to_owned();
+    }
+    format!(
+        "nothing was changed; `kith session repair {id}` copies what can be read into a new one"
+    )
 }
 
 /// What is wrong with a session, in words that follow its name.

@@ -3,6 +3,8 @@
 //! The one place that turns events into a transcript. What is hidden here is still in the log and
 //! in the audit lines: nothing that reached the model is out of a person's reach.
 
+pub(crate) mod markdown;
+
 use std::fmt::Write;
 
 use kith_vocab::block::{Block, plain_text};

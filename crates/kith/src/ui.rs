@@ -41,12 +41,19 @@ pub(crate) fn prompt(text: &str) {
 
 /// One JSON value, alone on its line.
 pub(crate) fn json(value: &impl Serialize) {
-    match serde_json::to_string(value) {
-        Ok(text) => out(&format!("{}\n", escaped(&text))),
-        Err(error) => {
-            failure(&Report::new(Blame::Program, "internal_error", error), false);
+    match json_line(value) {
+        Ok(line) => out(&line),
+        Err(report) => {
+            failure(&report, false);
         }
     }
+}
+
+/// The line that [`json`] prints.
+pub(crate) fn json_line(value: &impl Serialize) -> Result<String, Report> {
+    let text = serde_json::to_string(value)
+        .map_err(|error| Report::new(Blame::Program, "internal_error", error))?;
+    Ok(format!("{}\n", escaped(&text)))
 }
 
 pub(crate) fn failure(report: &Report, as_json: bool) -> ExitCode {

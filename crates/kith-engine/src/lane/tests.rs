@@ -67,8 +67,8 @@ impl House {
         let desk = Desk::open(&path, "device".to_owned()).await.unwrap();
         let opening = TestOpening { prompt: Arc::clone(&self.prompt), tool: self.tool.clone() };
         let clock: Arc<dyn Clock> = self.clock.clone();
-        let shelf = Shelf::new(&self.dir.path().join("index.db"));
-        Engine::new(self.store(), desk, clock, Arc::new(AllowAll), Arc::new(opening), shelf)
+        let put_away = Shelf::new(&self.dir.path().join("index.db"));
+        Engine::new(self.store(), desk, clock, Arc::new(AllowAll), Arc::new(opening), put_away)
     }
 
     /// Every event of a session, in order.
@@ -365,6 +365,25 @@ async fn a_changed_byte_in_a_logged_message_shows_in_the_proof() {
         verifier.read(&event);
     }
     assert_eq!((verifier.n_requests, verifier.mismatches.len()), (2, 2));
+}
+
+#[tokio::test]
+async fn a_message_that_a_later_one_brought_along_is_not_said_again() {
+    let house = House::new();
+    let engine = house.engine().await;
+    let model = ScriptedModel::new([]).says("Zero.").says("One.").says("Two.");
+    let first = ask(&engine, &message("m0", "cli:room:a", "zero"), &model).await.unwrap();
+    let one = engine.accept(&message("m1", "cli:room:a", "one"), Target::Current).await.unwrap();
+    let two = engine.accept(&message("m2", "cli:room:a", "two"), Target::Current).await.unwrap();
+    let cancel = CancellationToken::new();
+    let run = Run { provider: &model, watcher: &Unwatched, cancel: &cancel };
+    // Whoever waits for the second comes first.
+    assert_eq!(engine.run(&two, run).await.unwrap().text, "Two.");
+    assert_eq!(engine.run(&one, run).await.unwrap().text, "One.");
+    assert_eq!(model.bodies().len(), 3);
+    let events = house.events(first.session_id);
+    let n_said = events.iter().filter(|it| matches!(it.body, Body::UserMessage(_))).count();
+    assert_eq!(n_said, 3);
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ pub(super) async fn model(session: &mut Session, hands: &Hands<'_>) -> Result<()
     };
     let request_id = EventId::from_uuid(hands.clock.new_id());
     session.stage(Body::ModelRequested(requested(request_id, choice, &body)));
-    session.commit(hands.watcher).await?;
+    session.commit(hands.watcher)?;
 
     match hands.provider.ask(body, hands.watcher, hands.cancel).await {
         Ok(answer) if is_empty(&answer) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use kith_vocab::block::{Block, ToolCall};
 use kith_vocab::event::Body;
-use kith_vocab::event::calls::{CallJudged, ToolStarted};
+use kith_vocab::event::calls::{CallJudged, Effect, ToolStarted, Verdict};
 use kith_vocab::event::messages::{Outcome, ToolResult, Trust};
 use kith_vocab::policy::CallToJudge;
 use kith_vocab::tool::{Prepared, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput};
@@ -33,16 +33,19 @@ pub(super) async fn judge(session: &mut Session, hands: &Hands<'_>, calls: Vec<T
         });
         session.stage(Body::CallJudged(CallJudged {
             call_id: call.call_id,
-            tool: call.tool,
+            tool: call.tool.clone(),
             effect: prepared.effect,
             verdict: judgement.verdict,
             reason: judgement.reason,
             rule: judgement.rule,
             grant_id: judgement.grant_id,
             sandbox: judgement.sandbox,
-            digest: prepared.digest,
-            facts: prepared.facts,
+            digest: prepared.digest.clone(),
+            facts: prepared.facts.clone(),
         }));
+        if judgement.verdict == Verdict::Allow && prepared.effect == Effect::Read {
+            session.set_ready(call.call_id, prepared);
+        }
     }
 }
 
@@ -53,18 +56,26 @@ pub(super) async fn run_reads(
     hands: &Hands<'_>,
     calls: Vec<ToolCall>,
 ) -> Result<(), TurnError> {
-    session.commit(hands.watcher).await?;
-    let outputs = join_all(calls.iter().map(|call| async {
-        match prepare(hands, call).await {
-            Ok((tool, prepared)) => tool.run(prepared, hands.cancel).await,
-            Err(text) => ToolOutput { text, succeeded: false, trust: Trust::Owner },
-        }
-    }))
-    .await;
+    session.commit(hands.watcher)?;
+    let readers = calls.iter().map(|call| (call, session.take_ready(call.call_id)));
+    let readers: Vec<_> = readers.collect();
+    let outputs = join_all(readers.into_iter().map(|(call, ready)| read(hands, call, ready))).await;
     for (call, output) in calls.iter().zip(outputs) {
-        finish(session, hands, call, output).await?;
+        finish(session, hands, call, output)?;
     }
     Ok(())
+}
+
+async fn read(hands: &Hands<'_>, call: &ToolCall, ready: Option<Prepared>) -> ToolOutput {
+    let ready = match (ready, find(hands, call)) {
+        (Some(prepared), Some(tool)) => Ok((tool, prepared)),
+        // Judged before a restart: what it was found to do is known no more.
+        _ => prepare(hands, call).await,
+    };
+    match ready {
+        Ok((tool, prepared)) => tool.run(prepared, hands.cancel).await,
+        Err(text) => ToolOutput { text, succeeded: false, trust: Trust::Owner },
+    }
 }
 
 pub(super) async fn run(
@@ -86,9 +97,9 @@ pub(super) async fn run(
     }
     let started = ToolStarted { call_id: call.call_id, digest: prepared.digest.clone() };
     session.stage(Body::ToolStarted(started));
-    session.commit(hands.watcher).await?;
+    session.commit(hands.watcher)?;
     let output = tool.run(prepared, hands.cancel).await;
-    finish(session, hands, &call, output).await
+    finish(session, hands, &call, output)
 }
 
 pub(super) fn refuse(session: &mut Session, call: &ToolCall, reason: &str) {
@@ -130,7 +141,7 @@ fn settle_part(
     }));
 }
 
-async fn finish(
+fn finish(
     session: &mut Session,
     hands: &Hands<'_>,
     call: &ToolCall,
@@ -144,7 +155,7 @@ async fn finish(
     let shown = match shorten(&output.text) {
         None => (output.text, None),
         Some(part) => {
-            let whole = session.keep(output.text).await?;
+            let whole = session.keep(&output.text)?;
             (format!("{part}\n(The whole output is kept as {whole}.)"), Some(whole))
         }
     };
@@ -160,12 +171,16 @@ async fn prepare(hands: &Hands<'_>, call: &ToolCall) -> Result<(Arc<dyn Tool>, P
             raw.len()
         ));
     }
-    let Some(tool) = hands.tools.iter().find(|tool| tool.spec().name == call.tool) else {
+    let Some(tool) = find(hands, call) else {
         let names: Vec<&str> = hands.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
         return Err(format!("There is no tool `{}`. There are: {}.", call.tool, names.join(", ")));
     };
     let prepared = tool.prepare(&call.input).await?;
-    Ok((Arc::clone(tool), prepared))
+    Ok((tool, prepared))
+}
+
+fn find(hands: &Hands<'_>, call: &ToolCall) -> Option<Arc<dyn Tool>> {
+    hands.tools.iter().find(|tool| tool.spec().name == call.tool).map(Arc::clone)
 }
 
 fn judged_digest(session: &Session, call: &ToolCall) -> Option<String> {

@@ -55,7 +55,8 @@ pub(super) fn accept(
     if let Some(row) = row_of(desk, &event.key)? {
         let InboxRow { session_id, event, closed_at, .. } = row;
         let closed = closed_at.is_some();
-        return Ok(Accepted { first: false, session_id, begins: false, closed, event });
+        let is_next = false;
+        return Ok(Accepted { first: false, session_id, closed, is_next, event });
     }
     let session_id = match target {
         Target::Current => {
@@ -65,6 +66,9 @@ pub(super) fn accept(
         Target::Session(session_id) => session_id,
     };
     let now = stored(now)?;
+    let is_next = !desk
+        .prepare_cached("SELECT 1 FROM inbox WHERE session_id = ?1 AND closed_at IS NULL")?
+        .exists([session_id.to_string()])?;
     desk.prepare_cached(
         "INSERT INTO threads (agent_id, thread_id, session_id, audience, updated_at)
          VALUES (?1, ?2, ?3, ?4, ?5)
@@ -92,8 +96,7 @@ pub(super) fn accept(
         json(&event)?,
         now,
     ])?;
-    let begins = session_id == fresh;
-    Ok(Accepted { first: true, session_id, begins, closed: false, event })
+    Ok(Accepted { first: true, session_id, closed: false, is_next, event })
 }
 
 pub(super) fn unclosed(desk: &Connection, session: SessionId) -> Result<Vec<InboxRow>> {

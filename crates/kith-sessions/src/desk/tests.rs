@@ -20,8 +20,8 @@ async fn the_first_delivery_chooses_the_session_and_later_ones_find_it() {
         Accepted {
             first: true,
             session_id: session_id(1),
-            begins: true,
             closed: false,
+            is_next: true,
             event: said("m-1", "hi")
         }
     );
@@ -29,7 +29,7 @@ async fn the_first_delivery_chooses_the_session_and_later_ones_find_it() {
     let desk = reopened(&folder).await;
     let again =
         desk.accept(&said("m-1", "changed"), Target::New, session_id(2), NOW + 9).await.unwrap();
-    assert_eq!(again, Accepted { first: false, begins: false, ..first });
+    assert_eq!(again, Accepted { first: false, is_next: false, ..first });
 }
 
 #[tokio::test]
@@ -65,10 +65,10 @@ async fn a_thread_stays_in_its_session_until_told_otherwise() {
     for (n, target) in (1..).zip(targets) {
         let event = said(&format!("m-{n}"), "hi");
         let accepted = desk.accept(&event, target, session_id(n), NOW + n).await.unwrap();
-        sessions.push((accepted.session_id, accepted.begins));
+        sessions.push((accepted.session_id, accepted.is_next));
     }
     let expected = [(1, true), (1, false), (3, true), (3, false), (1, false)];
-    assert_eq!(sessions, expected.map(|(n, begins)| (session_id(n), begins)));
+    assert_eq!(sessions, expected.map(|(n, is_next)| (session_id(n), is_next)));
     let thread_id = said("", "").thread_id;
     let current = desk.current_session("ada", &thread_id).await.unwrap();
     assert_eq!(current, Some(session_id(1)));

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kith_engine::lane::{Engine, Run};
+use kith_engine::shelf::Shelf;
 use kith_providers::openai_chat::OpenAiChat;
 use kith_sessions::desk::{Desk, Target};
 use kith_sessions::disk::DiskFiles;
@@ -70,7 +71,7 @@ impl BenchHouse {
             Arc::new(WallClock),
             Arc::new(AllowAll),
             Arc::new(opening),
-            kith_engine::shelf::Shelf::new(&kith_dir.join("index.db")),
+            Shelf::new(&kith_dir.join("index.db")),
         );
         BenchHouse { engine, provider }
     }

@@ -137,7 +137,7 @@ impl Life {
     }
 
     async fn commit(&mut self) {
-        self.session.commit(&Unwatched).await.expect("a batch is taken");
+        self.session.commit(&Unwatched).expect("a batch is taken");
     }
 }
 

@@ -6,7 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kith_sessions::desk::Target;
-use kith_testkit::scripted::ScriptedModel;
+use kith_vocab::clock::BoxFuture;
+use kith_vocab::event::messages::StopReason;
+use kith_vocab::event::models::Wire;
+use kith_vocab::json::Json;
+use kith_vocab::provider::{Answer, AnswerBlock, ModelChoice, Provider, Tap, Unfinished};
+use tokio_util::sync::CancellationToken;
 
 use super::Ground;
 use super::bench_house::BenchHouse;
@@ -67,8 +72,7 @@ pub(crate) fn threads_main(args: &[String]) -> ExitCode {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
     runtime.block_on(async {
         let dir = PathBuf::from(dir);
-        let model = Box::new(ScriptedModel::new([]));
-        let house = BenchHouse::on(Arc::new(Unsynced), &dir, model).await;
+        let house = BenchHouse::on(Arc::new(Unsynced), &dir, Box::new(Terse::new())).await;
         // One turn first: what it allocates once is not the threads' cost.
         house.turn("cli:room:first", "first", Target::Current).await;
         let before = status_bytes("VmRSS");
@@ -78,6 +82,38 @@ pub(crate) fn threads_main(args: &[String]) -> ExitCode {
         println!("{}", status_bytes("VmRSS").saturating_sub(before));
     });
     ExitCode::SUCCESS
+}
+
+/// A model that keeps nothing of what it was asked.
+struct Terse(ModelChoice);
+
+impl Terse {
+    fn new() -> Terse {
+        Terse(ModelChoice {
+            provider: "terse".to_owned(),
+            wire: Wire::OpenaiChat,
+            model: "terse".to_owned(),
+            parameters: Json::empty_object(),
+            context_window: 128_000,
+        })
+    }
+}
+
+impl Provider for Terse {
+    fn choice(&self) -> &ModelChoice {
+        &self.0
+    }
+
+    fn ask<'a>(
+        &'a self,
+        _: Vec<u8>,
+        _: &'a dyn Tap,
+        _: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Answer, Unfinished>> {
+        let content = vec![AnswerBlock::Text("Yes.".to_owned())];
+        let answer = Answer { content, usage: None, stop_reason: StopReason::EndTurn };
+        Box::pin(async move { Ok(answer) })
+    }
 }
 
 /// A line of `/proc/self/status`, which counts in kilobytes.

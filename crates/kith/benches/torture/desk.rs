@@ -39,22 +39,32 @@ const FAULTS: [(Fault, &str); 5] = [
 ];
 
 impl Fault {
-    fn injection(self, n: usize) -> String {
+    /// What strace is told. It counts the calls of each name by themselves.
+    fn injection(self, call: &str, n: usize) -> String {
         match self {
-            Fault::Kill | Fault::PowerCut => format!("inject={CALLS}:signal=SIGKILL:when={n}"),
-            Fault::FullOnce => format!("inject=pwrite64,write:error=ENOSPC:when={n}"),
-            Fault::Full => format!("inject=pwrite64,write:error=ENOSPC:when={n}+"),
-            Fault::FailedSync => format!("inject=fdatasync,fsync:error=EIO:when={n}"),
+            Fault::Kill | Fault::PowerCut => format!("inject={call}:signal=SIGKILL:when={n}"),
+            Fault::FullOnce => format!("inject={call}:error=ENOSPC:when={n}"),
+            Fault::Full => format!("inject={call}:error=ENOSPC:when={n}+"),
+            Fault::FailedSync => format!("inject={call}:error=EIO:when={n}"),
         }
     }
 
-    fn is_hit_by(self, call: &str) -> bool {
-        let is_one_of = |names: &str| names.split(',').any(|it| it == call);
+    /// The names of the calls that it strikes.
+    fn calls(self) -> &'static str {
         match self {
-            Fault::Kill | Fault::PowerCut => is_one_of(CALLS),
-            Fault::FullOnce | Fault::Full => is_one_of("pwrite64,write"),
-            Fault::FailedSync => is_one_of("fdatasync,fsync"),
+            Fault::Kill | Fault::PowerCut => CALLS,
+            Fault::FullOnce | Fault::Full => "pwrite64,write",
+            Fault::FailedSync => "fdatasync,fsync",
         }
+    }
+
+    /// Everywhere it can strike: the name of a call, and which of its kind.
+    fn points(self, calls: &[Call]) -> Vec<(&'static str, usize)> {
+        let of_name = |name: &'static str| {
+            let n_calls = calls.iter().filter(|it| it.name == name).count();
+            (1..=n_calls.min(CALLS_MAX)).map(move |n| (name, n))
+        };
+        self.calls().split(',').flat_map(of_name).collect()
     }
 }
 
@@ -74,20 +84,21 @@ pub(crate) async fn run(kith: &Path, dir: &Path) -> (Table, bool) {
     for (house, name, n_before) in [(&fresh, "new", 0), (&lived_in, "lived in", 1)] {
         let calls = calls_of_a_message(house, dir);
         for (fault, what) in FAULTS {
-            let n_points = calls.iter().filter(|it| fault.is_hit_by(&it.name)).count();
+            let points = fault.points(&calls);
             let (mut harm, mut n_failed) = (Harm::default(), 0);
-            for n in 1..=n_points.min(CALLS_MAX) {
-                let (one, failed) = one_case(house, dir, fault, n, n_before).await;
+            for &(call, n) in &points {
+                let injection = fault.injection(call, n);
+                let (one, failed) = one_case(house, dir, fault, &injection, n_before).await;
                 n_failed += usize::from(failed);
                 if !one.is_none() {
-                    println!("HARM {name} {fault:?} at {n}: {one:?}");
+                    println!("HARM {name} {injection}: {one:?}");
                 }
                 harm.add(one);
             }
             total.add(harm);
             let [lost, doubled, unanswered, damaged, panics] = harm.cells();
             let (name, what) = (name.to_owned(), what.to_owned());
-            let (m, n_failed) = (n_points.to_string(), n_failed.to_string());
+            let (m, n_failed) = (points.len().to_string(), n_failed.to_string());
             table.row([name, what, m, n_failed, lost, doubled, unanswered, damaged, panics]);
         }
     }
@@ -100,13 +111,13 @@ async fn one_case(
     template: &RealHouse,
     dir: &Path,
     fault: Fault,
-    n: usize,
+    injection: &str,
     n_before: usize,
 ) -> (Harm, bool) {
     let folder = tempfile::tempdir_in(dir).expect("a folder can be made");
     let house = template.copied_to(&folder.path().join("house"));
     let trace = folder.path().join("trace");
-    let tracer = tracer(&house, &trace, Some(&fault.injection(n)));
+    let tracer = tracer(&house, &trace, Some(injection));
     let output = house.ask(&tracer, THREAD, "m1").output().expect("strace can be started");
     let mut harm = Harm::default();
     // The program's word for a bug of its own.
@@ -115,7 +126,7 @@ async fn one_case(
         forget_unsynced(&house, &read_trace(&trace));
     }
     if let Err(said) = answer(&house, "m1") {
-        println!("UNANSWERED {fault:?} at {n}: {said}");
+        println!("UNANSWERED {injection}: {said}");
         harm.unanswered += 1;
     }
     let account = house.account().await;

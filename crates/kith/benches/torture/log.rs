@@ -10,7 +10,7 @@ use kith_testkit::clock::FakeClock;
 use kith_testkit::files::{CrashModel, Fault, MemoryFiles};
 use kith_vocab::event::Event;
 
-use super::blobs::BlobSpecimen;
+use super::blobs::{BlobSpecimen, long_message};
 use super::chance::Chance;
 use super::house;
 use super::specimen::{DIR, Found, Specimen, notice, session_id, specimen};
@@ -303,7 +303,8 @@ impl Writing {
             acknowledged = found;
             for _ in 0..3 {
                 let seq = log.next_seq();
-                let batch = [notice(seq, "first"), notice(seq + 1, "second")];
+                // The long one has its text in a blob, which must be on the disk before it.
+                let batch = [notice(seq, "first"), long_message(seq + 1)];
                 if log.append(&batch).is_ok() {
                     acknowledged.extend(batch);
                 }

@@ -3,11 +3,13 @@
 //! - [`turn`]: a turn with the plug pulled at every write, in this process.
 //! - [`desk`]: the real program, its desk failing at every system call.
 //! - [`kills`]: the real program, killed at random times.
+//! - [`crowd`]: fifty of it at once on one house.
 //! - [`log`], [`blobs`], [`specimen`], [`tally`]: a session file and its blobs, cut, flipped, zeroed.
 //! - [`orders`]: events in any order.
 //! - [`obedient`], [`house`], [`life`], [`server`], [`chance`], [`table`]: what it is done with.
 
 mod blobs;
+mod crowd;
 mod desk;
 mod kills;
 mod log;
@@ -89,6 +91,7 @@ fn perform(plan: &Plan) -> bool {
         note(&|| runtime().block_on(turn::run(dir, plan.seed)));
         note(&|| runtime().block_on(desk::run(&plan.kith, dir)));
         note(&|| runtime().block_on(kills::run(&plan.kith, dir, plan.kills, plan.seed)));
+        note(&|| runtime().block_on(crowd::run(&plan.kith, dir, plan.seed)));
     }
     // From here on panics are counted, and what they say is kept by those who count.
     std::panic::set_hook(Box::new(|_| ()));

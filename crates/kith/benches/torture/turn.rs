@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kith_engine::lane::{Engine, EngineError, Run};
+use kith_engine::shelf::Shelf;
 use kith_engine::verify::Verifier;
 use kith_sessions::desk::{Desk, Target};
 use kith_sessions::read::Tail;
@@ -248,8 +249,8 @@ impl Life {
         let opening = FixedOpening { prompt: "Be kind.".to_owned(), tools: tools.to_vec() };
         let clock: Arc<dyn Clock> = self.clock.clone();
         let (policy, opening) = (Arc::new(AllowAll), Arc::new(opening));
-        let shelf = kith_engine::shelf::Shelf::new(&self.folder.path().join("index.db"));
-        let engine = Engine::new(self.store(), self.desk().await, clock, policy, opening, shelf);
+        let index = Shelf::new(&self.folder.path().join("index.db"));
+        let engine = Engine::new(self.store(), self.desk().await, clock, policy, opening, index);
         let model = Obedient::new();
         for (n, text) in texts.iter().enumerate() {
             let event = message(&format!("m{n}"), THREAD, text);

@@ -32,13 +32,19 @@ fn every_request_comes_back_as_it_went() {
             place,
             cwd: "/tmp".to_owned(),
             model: None,
-            expects: ModelName { provider: "openai".to_owned(), model: "m".to_owned() },
+            expects: ModelName {
+                provider: "openai".to_owned(),
+                model: "m".to_owned(),
+                server: Some("http://localhost/v1".to_owned()),
+            },
         }));
     }
     check(&Request::ListSessions {});
     check(&Request::ShowSession { session: "latest".to_owned() });
     check(&Request::VerifySession { session: "latest".to_owned() });
     check(&Request::GetPrompt { audience: Audience::Peer, cwd: "/".to_owned() });
+    check(&Request::RenameSession { session: "latest".to_owned(), title: "四 words".to_owned() });
+    check(&Request::RepairSession { session: "latest".to_owned() });
 }
 
 #[test]
@@ -102,5 +108,11 @@ fn every_answer_comes_back_as_it_went() {
         mismatches: mismatches.into_iter().collect(),
         other_renderer: leaf.into_iter().collect(),
     };
-    check(&Answer::Verification(Told { form, notes }));
+    check(&Answer::Verification(Told { form, notes: notes.clone() }));
+
+    let form = Renamed { session_id: session_id(), title: "四 words".to_owned() };
+    check(&Answer::Renamed(Told { form, notes: notes.clone() }));
+    let lost_from = DamageView { line: 4, code: "bad_crc".to_owned() };
+    let form = RepairView { session_id: session_id(), events: 3, lost_from };
+    check(&Answer::Repaired(Told { form, notes }));
 }

@@ -30,7 +30,7 @@ pub(crate) async fn run(shared: &Shared, model: ModelArg, args: Ask) -> Result<E
     // All that can be refused is refused before the house is touched.
     let config = Config::load(&house)?;
     let chosen = models::choose(model.as_deref(), &config)?;
-    let message = message(&house, &args, model, models::name_of(&*chosen.provider))?;
+    let message = message(&house, &args, model, chosen.name.clone())?;
     let door = Door::new(house, config);
 
     let as_json = shared.json || args.stream_json;

@@ -6,6 +6,7 @@
 
 use std::io::{self, BufRead, Read};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::thread;
 
 use kith_home::identity::Identity;
@@ -20,7 +21,7 @@ use crate::args::{ModelArg, Shared};
 use crate::client::{ModelName, Outcome, Place, SendMessage};
 use crate::clock::SystemClock;
 use crate::config::Config;
-use crate::door::Door;
+use crate::door::{Door, Heir};
 use crate::house::House;
 use crate::models::{self, Chosen, DEMO_LABEL};
 use crate::reading::short;
@@ -42,7 +43,11 @@ pub(crate) async fn run(shared: &Shared, model: ModelArg) -> Result<ExitCode, Re
     let chosen = models::choose(model.model.as_deref(), &config)?;
     let thread_id = house.thread_of_cwd()?;
     let cwd = house.cwd.display().to_string();
-    let door = Door::new(house.clone(), config);
+    let (sender, notes) = mpsc::unbounded_channel();
+    // What was said to a real model is not for the demo to answer because a key is missing today.
+    let heir = (!chosen.by_default)
+        .then(|| Heir { provider: Arc::clone(&chosen.provider), notes: sender });
+    let door = Door::new(house.clone(), config).with_heir(heir);
     let is_attended = ui::is_interactive();
     if is_attended {
         greet(&door, &house, &thread_id, &chosen).await?;
@@ -54,14 +59,18 @@ pub(crate) async fn run(shared: &Shared, model: ModelArg) -> Result<ExitCode, Re
         thread_id,
         cwd,
         model: model.model,
-        expects: models::name_of(&*chosen.provider),
+        expects: chosen.name.clone(),
         place: Place::Current,
         is_attended,
         has_answered: false,
+        notes,
         brake: Brake::take()?,
     };
     let talked = talk.go_on(lines_of_stdin()).await;
     talk.door.leave(&mut talk.brake).await;
+    while let Ok(note) = talk.notes.try_recv() {
+        ui::note(&note);
+    }
     talked.map(|()| ExitCode::SUCCESS)
 }
 
@@ -101,11 +110,14 @@ struct Talk {
     place: Place,
     is_attended: bool,
     has_answered: bool,
+    /// What became of turns that an earlier host left, as it becomes known.
+    notes: mpsc::UnboundedReceiver<String>,
     brake: Brake,
 }
 
 enum Heard {
     Line(String),
+    Note(String),
     /// Ctrl-C where nothing runs.
     Interrupt,
     End,
@@ -122,6 +134,8 @@ impl Talk {
                     ui::error_line("\n(Ctrl-C again, or Ctrl-D, ends)");
                 }
                 Heard::Interrupt | Heard::End => break,
+                Heard::Note(note) if self.is_attended => ui::error_line(&format!("\n({note})")),
+                Heard::Note(note) => ui::note(&note),
                 Heard::Line(text) => {
                     interrupted = false;
                     if self.obey(text).await? {
@@ -150,6 +164,7 @@ impl Talk {
                 }
                 Some(Err(report)) => Err(report),
             },
+            Some(note) = self.notes.recv() => Ok(Heard::Note(note)),
             pulled = self.brake.pulled() => match pulled {
                 Pulled::Interrupt => Ok(Heard::Interrupt),
                 Pulled::Terminate => Ok(Heard::End),

@@ -1,9 +1,14 @@
-//! `kith session`: list, show and verify.
+//! `kith session`: list, show, verify; the other verbs in files of their own.
+
+mod export;
+mod rename;
+mod repair;
 
 use std::process::ExitCode;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use kith_sessions::damage::DamageCode;
 
 use super::{print_form, print_notes, read, unexpected};
 use crate::args::{Session, SessionShow, SessionVerify, Shared};
@@ -17,6 +22,9 @@ pub(crate) async fn run(shared: &Shared, command: Session) -> Result<ExitCode, R
         Session::Ls(_) => list(shared).await,
         Session::Show(args) => show(shared, args).await,
         Session::Verify(args) => verify(shared, args).await,
+        Session::Export(args) => export::run(shared, args).await,
+        Session::Rename(args) => rename::run(shared, args).await,
+        Session::Repair(args) => repair::run(shared, args).await,
     }
 }
 
@@ -112,9 +120,16 @@ async fn verify(shared: &Shared, args: SessionVerify) -> Result<ExitCode, Report
     }
     if let Some(damage) = &found.damaged {
         let message = told.notes.join("; ");
-        return Err(Report::new(Blame::Request, "damaged", message).at_line(damage.line).hint(
-            format!("`kith session show` shows those {} events; nothing was changed", found.events),
-        ));
+        let shows = format!("`kith session show` shows those {} events", found.events);
+        // What a newer program wrote is not damaged for the newer program.
+        let helps = if damage.code == DamageCode::NewerVersion.as_str() || damage.line <= 1 {
+            shows
+        } else {
+            format!("{shows}, `kith session repair` copies them into a new session")
+        };
+        return Err(Report::new(Blame::Request, "damaged", message)
+            .at_line(damage.line)
+            .hint(format!("{helps}; nothing was changed")));
     }
     print_notes(&told.notes);
     if !is_sound {

@@ -313,9 +313,8 @@ fn nothing_is_written_outside_the_house() {
     let files = house.files();
     let mut files = files.iter().map(|it| it.split(".kith/").last().unwrap());
     assert!(
-        files
-            .all(|it| ["Agent.md", "host.lock", "state.db"].contains(&it)
-                || it.starts_with("sessions/")),
+        files.all(|it| ["Agent.md", "host.lock", "index.db", "state.db"].contains(&it)
+            || it.starts_with("sessions/")),
         "{:?}",
         house.files()
     );

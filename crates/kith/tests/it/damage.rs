@@ -144,7 +144,7 @@ fn an_unknown_event_is_named_and_what_stands_before_it_can_be_read() {
     exit 1
     --- stderr
     error: the session is damaged at line 4 (invalid_event): unknown variant `telepathy`; what stands before can still be read
-    hint: `kith session show` shows those 2 events; nothing was changed
+    hint: `kith session show` shows those 2 events, `kith session repair` copies them into a new session; nothing was changed
     ");
     check!(house.kith(&["session", "verify", &id, "--json"]), @r#"
     exit 1

@@ -3,7 +3,7 @@
 use crate::check;
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 7] = [
+const COMMANDS: [&[&str]; 11] = [
     &[],
     &["init"],
     &["ask"],
@@ -11,6 +11,10 @@ const COMMANDS: [&[&str]; 7] = [
     &["session", "ls"],
     &["session", "show"],
     &["session", "verify"],
+    &["session", "export"],
+    &["session", "rename"],
+    &["session", "repair"],
+    &["doctor"],
 ];
 
 #[test]
@@ -102,7 +106,7 @@ fn a_wrong_command_is_wrong_usage() {
     check!(House::empty().kith(&["session", "--json"]), @r#"
     exit 2
     --- stdout
-    {"ok":false,"error":{"code":"usage","message":"'kith session' requires a subcommand but one was not provided [subcommands: ls, show, verify, help]","hint":"`--help` shows what is possible"}}
+    {"ok":false,"error":{"code":"usage","message":"'kith session' requires a subcommand but one was not provided [subcommands: ls, show, verify, export, rename, repair, help]","hint":"`--help` shows what is possible"}}
     "#);
 }
 

@@ -20,11 +20,13 @@ mod damage;
 mod help;
 mod house;
 mod init;
+mod many;
 mod models;
 mod prompt;
 mod sent;
 mod session;
 mod stopping;
+mod upkeep;
 
 /// Compares a run with its text; ids, times and folders are replaced by their names.
 macro_rules! check {

@@ -187,7 +187,7 @@ fn an_empty_answer_is_tried_again() {
     --- stdout
     here I am
     --- stderr
-    note: openai answered with nothing; trying again
+    note: `openai` answered with nothing; trying again
     ");
 }
 

@@ -267,7 +267,7 @@ fn a_damaged_session_does_not_verify_and_the_line_is_named() {
     exit 1
     --- stderr
     error: the session is damaged at line 9 (bad_crc): its bytes do not have the checksum that stands in it; what stands before can still be read
-    hint: `kith session show` shows those 7 events; nothing was changed
+    hint: `kith session show` shows those 7 events, `kith session repair` copies them into a new session; nothing was changed
     ");
     check!(house.kith(&["session", "verify", "latest", "--json"]), @r#"
     exit 1

@@ -1,0 +1,61 @@
+//! `kith session export`: a session as text that leaves the house.
+//!
+//! It goes out while it is read, so a session of any length fits into memory.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::super::{print_notes, reader};
+use crate::args::{ExportFormat, SessionExport, Shared};
+use crate::reading::{Read, tail_in_words};
+use crate::report::{Blame, Report};
+use crate::transcript::markdown;
+use crate::ui;
+
+pub(super) async fn run(shared: &Shared, args: SessionExport) -> Result<ExitCode, Report> {
+    if args.format == ExportFormat::Uimessages {
+        let message = "`uimessages` is not built yet: it comes with thread files";
+        return Err(Report::new(Blame::Request, "invalid_request", message)
+            .hint("`--format jsonl` and `--format markdown` are there"));
+    }
+    let reader = reader(shared).await?;
+    let id = reader.resolve(&args.session).await?;
+    let Read { reading, state } = reader.read(id).await?;
+    let header = reading.header;
+    let title = state.title.map(|(title, _)| title).or_else(|| header.meta.title.clone());
+    let mut text = String::new();
+    let mut put = |part: &str| {
+        if shared.json {
+            text.push_str(part);
+        } else {
+            ui::part(part);
+        }
+    };
+    // The control characters of JSON are escaped already, and Markdown's are made visible.
+    let tail = match args.format {
+        ExportFormat::Markdown => {
+            put(&markdown::heading(&header, title.as_deref()));
+            let each = &mut |event| put(&markdown::entry(&event).unwrap_or_default());
+            reader.each(id, each).await?.tail
+        }
+        ExportFormat::Jsonl | ExportFormat::Uimessages => {
+            put(&ui::json_line(&header)?);
+            let mut failed = None;
+            let each = &mut |event| match ui::json_line(&event) {
+                Ok(line) => put(&line),
+                Err(report) => failed = Some(report),
+            };
+            let tail = reader.each(id, each).await?.tail;
+            if let Some(report) = failed {
+                return Err(report);
+            }
+            tail
+        }
+    };
+    if shared.json {
+        ui::json(&json!({ "ok": true, "sessionId": id, "text": text }));
+    }
+    print_notes(&tail_in_words(&tail));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,89 @@
+//! A session as a Markdown document.
+//!
+//! Words stay as they were said, being Markdown already. What went into a tool and came out of it
+//! stands in a fence that is longer than any fence inside.
+
+use kith_vocab::block::{Block, plain_text};
+use kith_vocab::event::messages::StopReason;
+use kith_vocab::event::{Body, Event};
+use kith_vocab::header::SessionHeader;
+
+use super::{harness, outcome_in_words};
+use crate::reading::rfc3339;
+
+/// What stands above the conversation.
+pub(crate) fn heading(header: &SessionHeader, title: Option<&str>) -> String {
+    let title = title.unwrap_or("A conversation").replace(['\n', '\r'], " ");
+    let (id, thread, begun) = (header.session_id, &header.thread_id, rfc3339(header.created_at));
+    format!("# {title}\n\nSession `{id}` of thread `{}`, begun {begun}.\n\n", thread.as_str())
+}
+
+/// What one event adds, with a blank line behind it.
+pub(crate) fn entry(event: &Event) -> Option<String> {
+    let told = if event.is_lived() { "" } else { " (not lived here)" };
+    let text = match &event.body {
+        Body::UserMessage(it) => {
+            let name = it.author.display_name.replace(['\n', '\r'], " ");
+            format!("## {name}{told}\n\n{}", said(&it.message.content))
+        }
+        Body::AssistantMessage(it) => {
+            let cut = match it.stop_reason {
+                StopReason::Cancelled | StopReason::Error => " (broken off)",
+                StopReason::MaxTokens => " (cut off at its limit)",
+                StopReason::Refusal => " (refused)",
+                StopReason::EndTurn | StopReason::ToolCall => "",
+            };
+            format!("## agent{told}{cut}\n\n{}", said(&it.message.content))
+        }
+        Body::ToolResult(it) => {
+            let how = outcome_in_words(it.outcome);
+            format!("**{}** {how}:\n\n{}", it.tool, fenced("", &plain_text(&it.content)))
+        }
+        Body::HarnessItem(it) => quoted(&harness(it)?),
+        Body::Notice(it) => quoted(&it.text),
+        Body::Compact(it) => {
+            format!("{}\n\n{}", quoted("The conversation so far, in short:"), it.summary)
+        }
+        Body::CancelRequested(_) => quoted("stopped"),
+        Body::LeafMoved(_) => quoted("the conversation goes on from an earlier place"),
+        _ => return None,
+    };
+    Some(format!("{}\n\n", text.trim_end()))
+}
+
+fn said(content: &[Block]) -> String {
+    let mut parts = vec![plain_text(content)];
+    for block in content {
+        match block {
+            Block::ToolCall(call) => {
+                let input = call.raw_input.as_deref().unwrap_or(call.input.as_str());
+                parts.push(format!(
+                    "**{}** is called with:\n\n{}",
+                    call.tool,
+                    fenced("json", input)
+                ));
+            }
+            Block::Image(it) | Block::Audio(it) | Block::File(it) => {
+                let kind = block.type_name();
+                parts.push(format!("*({kind}, {}, {} bytes)*", it.media_type, it.bytes));
+            }
+            Block::Text(_) | Block::Thinking(_) => (),
+        }
+    }
+    parts.retain(|part| !part.trim().is_empty());
+    parts.join("\n\n")
+}
+
+fn fenced(language: &str, text: &str) -> String {
+    let longest = text.split(|ch| ch != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}{language}\n{}\n{fence}", text.trim_end_matches('\n'))
+}
+
+fn quoted(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| format!("> {line}")).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests;
