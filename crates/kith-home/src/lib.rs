@@ -12,6 +12,7 @@
 //! - [`prompt_file`]: one prompt file, read with a limit on everything.
 //! - [`platform`]: the machine as the model is told of it.
 //! - [`snapshot`]: the six sections of a session's instructions.
+//! - [`priming`]: histories that a conversation may begin with.
 //! - [`init`]: a home that is good on the first day.
 
 pub mod discovery;
@@ -20,6 +21,7 @@ pub mod house;
 pub mod identity;
 pub mod init;
 pub mod platform;
+pub mod priming;
 pub mod prompt_file;
 pub mod snapshot;
 pub mod user;

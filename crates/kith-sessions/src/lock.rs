@@ -11,6 +11,7 @@ use std::process;
 use kith_vocab::files::FileSystem;
 
 use crate::disk::{DiskFiles, owner_only};
+use crate::socket::socket_path;
 
 /// Held until it is dropped.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ pub enum LockError {
     Io { path: PathBuf, source: io::Error },
 }
 
-const HOLDER_BYTES_MAX: u64 = 256;
+const HOLDER_BYTES_MAX: u64 = 1024;
 
 impl HouseLock {
     /// Takes the lock of the house whose `.kith` folder this is, and makes the folder if need be.
@@ -49,7 +50,9 @@ impl HouseLock {
         }
         file.set_len(0).map_err(failed)?;
         file.rewind().map_err(failed)?;
-        writeln!(file, "pid {} since {now}", process::id()).map_err(failed)?;
+        let socket = socket_path(kith_dir);
+        writeln!(file, "pid {} since {now} at {}", process::id(), socket.display())
+            .map_err(failed)?;
         Ok(HouseLock { _file: file })
     }
 }
@@ -58,7 +61,10 @@ fn holder(file: &mut File) -> String {
     let mut text = String::new();
     // The text is a courtesy; the lock itself has already answered.
     match file.take(HOLDER_BYTES_MAX).read_to_string(&mut text) {
-        Ok(_) if !text.trim().is_empty() => text.trim().to_owned(),
+        Ok(_) if !text.trim().is_empty() => {
+            // Where it listens is for those who look into the file.
+            text.trim().split(" at ").next().unwrap_or_default().to_owned()
+        }
         _ => "it does not say who it is".to_owned(),
     }
 }
@@ -74,10 +80,12 @@ mod tests {
         let first = HouseLock::take(&kith_dir, 7).unwrap();
         let error = HouseLock::take(&kith_dir, 8).unwrap_err();
         let pid = process::id();
-        assert!(error.to_string().ends_with(&format!("(pid {pid} since 7)")), "{error}");
+        let socket = socket_path(&kith_dir).display().to_string();
+        let holder = format!("(pid {pid} since 7)");
+        assert!(error.to_string().ends_with(&holder), "{error}");
         drop(first);
         HouseLock::take(&kith_dir, 9).unwrap();
         let text = std::fs::read_to_string(kith_dir.join("host.lock")).unwrap();
-        assert_eq!(text, format!("pid {pid} since 9\n"));
+        assert_eq!(text, format!("pid {pid} since 9 at {socket}\n"));
     }
 }

@@ -110,6 +110,11 @@ where
         () = cancel.cancelled() => Err(cancelled(tool)),
         done = look(tool, move || work(&token)) => done,
     };
+    output(done)
+}
+
+/// Either way it is text for the model.
+pub(crate) fn output(done: Result<String, String>) -> ToolOutput {
     let succeeded = done.is_ok();
     let text = done.unwrap_or_else(|reason| reason);
     ToolOutput { text, succeeded, trust: Trust::Owner }

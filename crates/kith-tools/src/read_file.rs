@@ -58,6 +58,9 @@ struct Input {
     limit: Option<u64>,
 }
 
+/// A file of this size is read faster than another thread is woken to read it.
+const SHORT_FILE_BYTES_MAX: u64 = 256 * 1024;
+
 impl ReadFile {
     pub fn new(roots: Arc<Roots>) -> ReadFile {
         ReadFile { spec: call::spec(NAME, DESCRIPTION, INPUT_SCHEMA), roots }
@@ -79,12 +82,25 @@ impl Tool for ReadFile {
         prepared: Prepared,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, ToolOutput> {
-        let roots = Arc::clone(&self.roots);
-        Box::pin(call::work(NAME, cancel, move |cancel| {
-            let Opened { input, file, prepared: again } = open(&roots, &prepared.input)?;
-            call::check_unchanged(&prepared, &again)?;
-            read(&input, file, cancel)
-        }))
+        Box::pin(async move {
+            if cancel.is_cancelled() {
+                return call::output(Err(call::cancelled(NAME)));
+            }
+            let opened = call::glance(|| {
+                let opened = open(&self.roots, &prepared.input)?;
+                call::check_unchanged(&prepared, &opened.prepared)?;
+                Ok(opened)
+            });
+            match opened {
+                Err(reason) => call::output(Err(reason)),
+                Ok(Opened { input, file, .. }) if file.bytes <= SHORT_FILE_BYTES_MAX => {
+                    call::output(call::glance(|| read(&input, file, cancel)))
+                }
+                Ok(Opened { input, file, .. }) => {
+                    call::work(NAME, cancel, move |cancel| read(&input, file, cancel)).await
+                }
+            }
+        })
     }
 }
 

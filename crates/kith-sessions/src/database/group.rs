@@ -76,18 +76,30 @@ fn transact(
     must_sync: bool,
     changes: &mut [Box<dyn Change>],
 ) -> rusqlite::Result<()> {
-    let synchronous = if must_sync { "FULL" } else { "NORMAL" };
-    connection.pragma_update(None, "synchronous", synchronous)?;
+    // Outside a transaction, where alone it has an effect.
+    run(
+        connection,
+        if must_sync { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" },
+    )?;
     // The lock is taken at once: two deliveries of one message must not both find no row.
-    connection.execute_batch("BEGIN IMMEDIATE")?;
-    for change in changes {
-        connection.execute_batch("SAVEPOINT change")?;
-        if !change.apply(connection) {
-            connection.execute_batch("ROLLBACK TO change")?;
-        }
-        connection.execute_batch("RELEASE change")?;
+    run(connection, "BEGIN IMMEDIATE")?;
+    if let [alone] = changes {
+        let how = if alone.apply(connection) { "COMMIT" } else { "ROLLBACK" };
+        return run(connection, how);
     }
-    connection.execute_batch("COMMIT")
+    for change in changes {
+        run(connection, "SAVEPOINT change")?;
+        if !change.apply(connection) {
+            run(connection, "ROLLBACK TO change")?;
+        }
+        run(connection, "RELEASE change")?;
+    }
+    run(connection, "COMMIT")
+}
+
+/// Statements of every commit; compiling them anew would cost more than running them.
+fn run(connection: &Connection, statement: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(statement)?.raw_execute().map(drop)
 }
 
 /// The same failure, for each of those it concerns.

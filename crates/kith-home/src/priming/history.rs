@@ -1,0 +1,320 @@
+//! The events of a session as a script.
+//!
+//! What came from a script goes back as the same records. What was lived here becomes the record
+//! that would replay it, under our ids. Control events, hidden reminders and summaries are left
+//! out: a script carries a history, not the machinery around it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kith_vocab::block::{Block, Media};
+use kith_vocab::event::messages::{
+    AssistantMessage, HarnessItemEvent, ToolResult, Trust, UserMessage, Visibility,
+};
+use kith_vocab::event::{Body, Event};
+use kith_vocab::ids::{CallId, EventId};
+use kith_vocab::json::Json;
+use serde_json::json;
+
+use super::form::{entries_of, from_json};
+use super::record_type::RecordType;
+use super::replay::{PRIMED, PRIMING_PLATFORM};
+use super::script::{Field, GENSEQ_MAX, RECORDS_MAX, Record, Script};
+
+/// Where a script comes from, as its front matter says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    pub title: Option<String>,
+    pub owner_agent_id: String,
+    /// RFC 3339.
+    pub generated_at: String,
+    pub session_id: String,
+    pub thread_id: String,
+    pub branch: String,
+    pub state: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HistoryError {
+    #[error("the session holds no history that a script could tell")]
+    Empty,
+    #[error(
+        "the session has more than {RECORDS_MAX} records, which is more than a script may have"
+    )]
+    TooLong,
+    #[error("the primed record of event `{event_id}` is not a record of a script")]
+    NotARecord { event_id: EventId },
+}
+
+/// Makes a script of the events from the root of the conversation to its leaf.
+pub fn from_events<'a>(
+    path: impl IntoIterator<Item = &'a Event>,
+    source: &Source,
+) -> Result<Script, HistoryError> {
+    let path: Vec<&Event> = path.into_iter().collect();
+    let mut history = History {
+        records: Vec::new(),
+        n_generations: first_generation(&path),
+        ids: BTreeMap::new(),
+        taken: primed_call_ids(&path),
+        answered: BTreeSet::new(),
+        trust: Trust::Owner,
+    };
+    for event in path {
+        history.take(event)?;
+        if history.records.len() > RECORDS_MAX {
+            return Err(HistoryError::TooLong);
+        }
+    }
+    if history.records.is_empty() {
+        return Err(HistoryError::Empty);
+    }
+    Ok(Script { front_matter: front_matter(source, history.trust), records: history.records })
+}
+
+struct History {
+    records: Vec<Record>,
+    /// The number of the last answer of a model.
+    n_generations: u64,
+    /// The id that a call has in the script, and its generation.
+    ids: BTreeMap<CallId, (String, u64)>,
+    /// Ids that scripts gave and that are not used up yet.
+    taken: BTreeSet<String>,
+    answered: BTreeSet<CallId>,
+    /// The lowest on the way.
+    trust: Trust,
+}
+
+impl History {
+    fn take(&mut self, event: &Event) -> Result<(), HistoryError> {
+        match &event.body {
+            Body::UserMessage(it) => self.user_message(event, it),
+            Body::AssistantMessage(it) => self.answer(it),
+            Body::ToolResult(it) => self.result(it),
+            Body::HarnessItem(it) => self.reminder(it),
+            Body::PrimedRecord(it) => {
+                let record = from_json(&it.record).and_then(Result::ok);
+                let error = HistoryError::NotARecord { event_id: event.id };
+                self.records.push(record.ok_or(error)?);
+            }
+            // The rest is no part of what was said: the machinery, and summaries of what is here.
+            _ => (),
+        }
+        Ok(())
+    }
+
+    fn user_message(&mut self, event: &Event, message: &UserMessage) {
+        self.trust = self.trust.max(message.trust);
+        let text = said(&message.message.content);
+        if let Some(record) = primed_message(event, message) {
+            self.records.push(Record { body: text, ..record });
+            return;
+        }
+        // What the runtime wrote in a person's place is not a person's.
+        if message.message.meta == Some(true) {
+            return;
+        }
+        let fields = vec![
+            Field::count("genseq", self.next_generation()),
+            Field::text("msgId", &event.id.to_string()),
+            Field::text("grammar", "markdown"),
+        ];
+        self.push(RecordType::HumanText, fields, text);
+    }
+
+    fn answer(&mut self, answer: &AssistantMessage) {
+        let content = &answer.message.content;
+        if let Some(record) = primed_record(answer.primed.as_ref())
+            && let [block] = content.as_slice()
+            && self.primed_answer(record, block)
+        {
+            return;
+        }
+        self.n_generations = self.next_generation();
+        let genseq = || Field::count("genseq", self.n_generations);
+        let mut records: Vec<(RecordType, Vec<Field>, String)> = Vec::new();
+        for block in content {
+            match block {
+                Block::Thinking(it) if !it.text.is_empty() => {
+                    records.push((RecordType::AgentThought, vec![genseq()], it.text.clone()));
+                }
+                Block::Thinking(_) => (),
+                Block::ToolCall(it) => {
+                    let id = it.call_id.to_string();
+                    let fields = vec![
+                        genseq(),
+                        Field::text("id", &id),
+                        Field::text("name", &it.tool),
+                        Field::new("arguments", it.input.clone()),
+                    ];
+                    self.ids.insert(it.call_id, (id, self.n_generations));
+                    records.push((RecordType::FuncCall, fields, String::new()));
+                }
+                Block::Text(_) | Block::Image(_) | Block::Audio(_) | Block::File(_) => {
+                    let text = said(std::slice::from_ref(block));
+                    // Vendors split one text where they like.
+                    match records.last_mut() {
+                        Some((RecordType::AgentWords, _, words)) => words.push_str(&text),
+                        _ => records.push((RecordType::AgentWords, vec![genseq()], text)),
+                    }
+                }
+            }
+        }
+        for (record_type, fields, body) in records {
+            self.push(record_type, fields, body);
+        }
+    }
+
+    /// Puts back the record that an answer came from; `false` if it does not fit the answer.
+    fn primed_answer(&mut self, mut record: Record, block: &Block) -> bool {
+        match (record.record_type, block) {
+            (RecordType::AgentWords, Block::Text(it)) => record.body.clone_from(&it.text),
+            (RecordType::AgentThought, Block::Thinking(it)) => record.body.clone_from(&it.text),
+            (RecordType::FuncCall, Block::ToolCall(it)) => {
+                let id = record.get_text("id").unwrap_or_default();
+                let genseq = record.genseq().unwrap_or_default();
+                // Two scripts may use one id; the second call then goes by ours.
+                if !self.taken.remove(&id) {
+                    return false;
+                }
+                self.ids.insert(it.call_id, (id, genseq));
+            }
+            _ => return false,
+        }
+        self.records.push(record);
+        true
+    }
+
+    fn result(&mut self, result: &ToolResult) {
+        self.trust = self.trust.max(result.trust);
+        let Some((id, genseq)) = self.ids.get(&result.call_id).cloned() else { return };
+        if !self.answered.insert(result.call_id) {
+            return;
+        }
+        let body = said(&result.content);
+        if let Some(record) = primed_record(result.primed.as_ref())
+            && record.record_type == RecordType::FuncResult
+            && record.get_text("id").as_ref() == Some(&id)
+        {
+            self.records.push(Record { body, ..record });
+            return;
+        }
+        let fields = vec![
+            Field::count("genseq", genseq),
+            Field::text("id", &id),
+            Field::text("name", &result.tool),
+        ];
+        self.push(RecordType::FuncResult, fields, body);
+    }
+
+    fn reminder(&mut self, event: &HarnessItemEvent) {
+        let item = &event.item;
+        if let Some(record) = primed_reminder(event) {
+            self.trust = self.trust.max(event.trust);
+            self.records.push(Record { body: item.content.clone(), ..record });
+            return;
+        }
+        if item.visibility == Visibility::Hidden {
+            return;
+        }
+        self.trust = self.trust.max(event.trust);
+        let fields = vec![
+            Field::count("genseq", self.next_generation()),
+            Field::new("kind", Json::of(&item.kind)),
+            Field::new("origin", Json::of(&item.origin)),
+            Field::new("visibility", Json::of(&item.visibility)),
+        ];
+        self.push(RecordType::HarnessItem, fields, item.content.clone());
+    }
+
+    /// What is said now is answered by the next answer, and has its number.
+    fn next_generation(&self) -> u64 {
+        self.n_generations.saturating_add(1).min(GENSEQ_MAX)
+    }
+
+    fn push(&mut self, record_type: RecordType, fields: Vec<Field>, body: String) {
+        self.records.push(Record { record_type, fields, body, line: 0 });
+    }
+}
+
+fn front_matter(source: &Source, trust: Trust) -> Vec<Field> {
+    let mut fields = Vec::new();
+    if let Some(title) = source.title.as_deref().map(str::trim).filter(|it| !it.is_empty()) {
+        fields.push(Field::text("title", title));
+    }
+    fields.push(Field::text("ownerAgentId", &source.owner_agent_id));
+    fields.push(Field::text("generatedAt", &source.generated_at));
+    let dialog = json!({
+        "rootId": source.session_id,
+        "selfId": source.thread_id,
+        "course": source.branch,
+        "status": source.state,
+    });
+    fields.push(Field::new("sourceDialog", Json::of(&dialog)));
+    // Below `paired` a session is tainted, and so is what is replayed of it.
+    if trust > Trust::Paired {
+        fields.push(Field::new("trust", Json::of(&trust)));
+    }
+    fields
+}
+
+/// Lived generations are numbered after those of the scripts.
+fn first_generation(path: &[&Event]) -> u64 {
+    path.iter().filter_map(|event| primed_of(event)?.genseq()).max().unwrap_or(0)
+}
+
+fn primed_call_ids(path: &[&Event]) -> BTreeSet<String> {
+    let calls = path.iter().filter_map(|event| primed_of(event));
+    calls
+        .filter(|record| record.record_type == RecordType::FuncCall)
+        .filter_map(|record| record.get_text("id"))
+        .collect()
+}
+
+fn primed_of(event: &Event) -> Option<Record> {
+    match &event.body {
+        Body::UserMessage(it) => primed_message(event, it),
+        Body::AssistantMessage(it) => primed_record(it.primed.as_ref()),
+        Body::ToolResult(it) => primed_record(it.primed.as_ref()),
+        Body::HarnessItem(it) => primed_reminder(it),
+        Body::PrimedRecord(it) => primed_record(Some(&it.record)),
+        _ => None,
+    }
+}
+
+fn primed_message(event: &Event, message: &UserMessage) -> Option<Record> {
+    let ingress = message.ingress.as_ref()?;
+    if event.is_lived() || ingress.platform != PRIMING_PLATFORM {
+        return None;
+    }
+    let record = primed_record(Json::parse(&ingress.correlation_id).ok().as_ref())?;
+    (record.record_type == RecordType::HumanText).then_some(record)
+}
+
+fn primed_reminder(event: &HarnessItemEvent) -> Option<Record> {
+    let data = event.item.data.as_ref().and_then(entries_of)?;
+    let (_, kept) = data.into_iter().find(|(name, _)| name == PRIMED)?;
+    let record = primed_record(Some(&kept))?;
+    (record.record_type == RecordType::HarnessItem).then_some(record)
+}
+
+fn primed_record(json: Option<&Json>) -> Option<Record> {
+    from_json(json?)?.ok()
+}
+
+/// The texts, and a mark in the place of what a script cannot hold.
+fn said(blocks: &[Block]) -> String {
+    let mark = |word: &str, media: &Media| {
+        format!("[{word}: {}]", media.name.as_deref().unwrap_or(&media.media_type))
+    };
+    let words = blocks.iter().map(|block| match block {
+        Block::Text(it) => it.text.clone(),
+        Block::Image(it) => mark("image", it),
+        Block::Audio(it) => mark("audio", it),
+        Block::File(it) => mark("file", it),
+        Block::Thinking(_) | Block::ToolCall(_) => String::new(),
+    });
+    words.collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,259 @@
+//! Text in, a script out.
+//!
+//! Nothing is guessed. A heading that is almost one, a fence too many or a key that stands twice is
+//! refused with its line, because a history that differs from what its author sees would be
+//! believed by the model all the same.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use kith_vocab::json::Json;
+
+use super::check::{Calls, record_fields, script_fields};
+use super::form::entries_of;
+use super::heading::{Line, classify, open_fence};
+use super::record_type::{BodyRule, RecordType};
+use super::script::{
+    Field, Problem, RECORDS_MAX, Record, SCRIPT_BYTES_MAX, Script, ScriptError, Warning, shown,
+};
+use super::yaml::{self, Entry};
+
+/// A script, and what is odd about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parsed {
+    pub script: Script,
+    pub warnings: Vec<Warning>,
+}
+
+/// Reads a script as it lies on the disk.
+pub fn parse_bytes(bytes: &[u8]) -> Result<Parsed, ScriptError> {
+    // Before the bytes are looked at: there may be too many of them.
+    if bytes.len() > SCRIPT_BYTES_MAX {
+        return Err(ScriptError::new(1, Problem::TooLong));
+    }
+    let text = str::from_utf8(bytes).map_err(|error| {
+        // One piece for each line, the one with the bad byte included.
+        let line = bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count();
+        ScriptError::new(line, Problem::NotUtf8)
+    })?;
+    parse(text)
+}
+
+pub fn parse(text: &str) -> Result<Parsed, ScriptError> {
+    if text.len() > SCRIPT_BYTES_MAX {
+        return Err(ScriptError::new(1, Problem::TooLong));
+    }
+    let text = with_plain_line_ends(text.strip_prefix('\u{feff}').unwrap_or(text));
+    let mut reader = Reader {
+        lines: text.split('\n').collect(),
+        at: 0,
+        calls: Calls::default(),
+        warnings: vec![],
+    };
+    let front_matter = reader.front_matter()?;
+    let records = reader.records()?;
+    let script = Script { front_matter, records };
+    Ok(Parsed { script, warnings: reader.warnings })
+}
+
+/// A file that was written with CRLF throughout means LF; in any other a CR is somebody's content.
+fn with_plain_line_ends(text: &str) -> Cow<'_, str> {
+    let n_lines = text.matches('\n').count();
+    if n_lines > 0 && text.matches("\r\n").count() == n_lines {
+        Cow::Owned(text.replace("\r\n", "\n"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+struct Reader<'a> {
+    lines: Vec<&'a str>,
+    /// The line that is read next, from 0.
+    at: usize,
+    calls: Calls,
+    warnings: Vec<Warning>,
+}
+
+impl<'a> Reader<'a> {
+    fn front_matter(&mut self) -> Result<Vec<Field>, ScriptError> {
+        self.skip_blank();
+        let Some(split) = front_matter_of(&self.lines[self.at..]) else {
+            return Ok(Vec::new());
+        };
+        let n_inside = split.map_err(|problem| self.error(problem))?;
+        let entries = self.entries(self.at + 1, n_inside)?;
+        self.at += n_inside + 2;
+        script_fields(entries, &mut self.warnings)
+    }
+
+    fn records(&mut self) -> Result<Vec<Record>, ScriptError> {
+        let mut records = Vec::new();
+        while let Some(line) = self.lines.get(self.at) {
+            match classify(line) {
+                Line::Comment => {
+                    if records.is_empty()
+                        && let Some(key) = lost_key(line)
+                    {
+                        return Err(self.error(Problem::OutsideFrontMatter { key }));
+                    }
+                    self.at += 1;
+                }
+                Line::Wrong(problem) => return Err(self.error(problem)),
+                Line::Fence => return Err(self.error(Problem::StrayFence)),
+                Line::Record(_) if records.len() == RECORDS_MAX => {
+                    return Err(self.error(Problem::TooManyRecords));
+                }
+                Line::Record(record_type) => {
+                    let record = self.record(record_type)?;
+                    self.calls.check(&record)?;
+                    records.push(record);
+                }
+            }
+        }
+        if records.is_empty() {
+            return Err(ScriptError::new(self.last_line(), Problem::NoRecords));
+        }
+        Ok(records)
+    }
+
+    fn record(&mut self, record_type: RecordType) -> Result<Record, ScriptError> {
+        let line = self.at + 1;
+        self.at += 1;
+        self.skip_blank();
+        let Some(fence) = self.lines.get(self.at).and_then(|line| open_fence(line)) else {
+            let at = if self.at < self.lines.len() { self.at + 1 } else { line };
+            return Err(ScriptError::new(at, Problem::NoBlock { record: record_type }));
+        };
+        let first = self.at + 1;
+        let n_inside = self.lines[first..].iter().position(|line| line.trim() == fence);
+        let n_inside =
+            n_inside.ok_or_else(|| self.error(Problem::BlockOpen { fence: fence.to_owned() }))?;
+        self.at = first + n_inside + 1;
+        let (entries, body) = match record_type.body() {
+            BodyRule::Json => (self.call(first, n_inside)?, String::new()),
+            BodyRule::Text(_) => self.text_block(first, n_inside)?,
+            BodyRule::Nothing => self.empty_block(record_type, first, n_inside)?,
+        };
+        let fields = record_fields(record_type, line, entries, &mut self.warnings)?;
+        Ok(Record { record_type, fields, body, line })
+    }
+
+    fn text_block(
+        &self,
+        first: usize,
+        n_inside: usize,
+    ) -> Result<(Vec<Entry>, String), ScriptError> {
+        let (entries, body) = self.block_parts(first, n_inside)?;
+        Ok((entries, body.join("\n")))
+    }
+
+    fn empty_block(
+        &self,
+        record: RecordType,
+        first: usize,
+        n_inside: usize,
+    ) -> Result<(Vec<Entry>, String), ScriptError> {
+        let (entries, body) = self.block_parts(first, n_inside)?;
+        if let Some(at) = body.iter().position(|line| !line.trim().is_empty()) {
+            let line = first + n_inside - body.len() + at + 1;
+            return Err(ScriptError::new(line, Problem::BodyNotAllowed { record }));
+        }
+        Ok((entries, String::new()))
+    }
+
+    /// The front matter of a block and the lines of its text.
+    fn block_parts(
+        &self,
+        first: usize,
+        n_inside: usize,
+    ) -> Result<(Vec<Entry>, &[&'a str]), ScriptError> {
+        let inside = &self.lines[first..first + n_inside];
+        let Some(split) = front_matter_of(inside) else {
+            return Ok((Vec::new(), inside));
+        };
+        let n_entries = split.map_err(|problem| ScriptError::new(first + 1, problem))?;
+        let entries = self.entries(first + 1, n_entries)?;
+        let body = &inside[n_entries + 2..];
+        // One blank line sets the text off; a second one is the text's own.
+        let n_separator = usize::from(body.first().is_some_and(|line| line.trim().is_empty()));
+        Ok((entries, &body[n_separator..]))
+    }
+
+    fn entries(&self, first: usize, n_lines: usize) -> Result<Vec<Entry>, ScriptError> {
+        let mut text = self.lines[first..first + n_lines].join("\n");
+        text.push('\n');
+        yaml::read(&text, first + 1)
+    }
+
+    fn call(&self, first: usize, n_inside: usize) -> Result<Vec<Entry>, ScriptError> {
+        let lines = &self.lines[first..first + n_inside];
+        let json = Json::parse(&lines.join("\n")).map_err(|error| {
+            // The reader's line, and its words without it.
+            let line = first + error.line().clamp(1, n_inside.max(1));
+            let words = error.to_string();
+            let reason = words.split(" at line ").next().unwrap_or_default();
+            ScriptError::new(line, Problem::CallJson { reason: shown(reason) })
+        })?;
+        let entries = entries_of(&json).ok_or_else(|| {
+            let reason = format!("it is `{}`", shown(json.as_str()));
+            ScriptError::new(first + 1, Problem::CallJson { reason })
+        })?;
+        let lines_of_keys = lines_of_keys(lines);
+        let mut names = BTreeSet::new();
+        let mut found = Vec::with_capacity(entries.len());
+        for (name, value) in entries {
+            let line = first + 1 + lines_of_keys.get(name.as_str()).copied().unwrap_or(0);
+            if !names.insert(name.clone()) {
+                let problem = Problem::DuplicateKey { key: shown(&name) };
+                return Err(ScriptError::new(line, problem));
+            }
+            found.push(Entry { name, value, line });
+        }
+        Ok(found)
+    }
+
+    fn skip_blank(&mut self) {
+        while self.lines.get(self.at).is_some_and(|line| line.trim().is_empty()) {
+            self.at += 1;
+        }
+    }
+
+    /// The last line that holds something.
+    fn last_line(&self) -> usize {
+        self.lines.iter().rposition(|line| !line.trim().is_empty()).map_or(1, |at| at + 1)
+    }
+
+    fn error(&self, problem: Problem) -> ScriptError {
+        ScriptError::new(self.at + 1, problem)
+    }
+}
+
+/// The key of a front matter whose first mark was lost.
+fn lost_key(line: &str) -> Option<&'static str> {
+    const TELLING_KEYS: [&str; 3] = ["kind", "applicableMemberIds", "trust"];
+    let name = line.split_once(':')?.0;
+    TELLING_KEYS.into_iter().find(|key| *key == name)
+}
+
+/// How many lines stand between the marks of a front matter, if one begins here.
+fn front_matter_of(lines: &[&str]) -> Option<Result<usize, Problem>> {
+    let is_mark = |line: &&str| line.trim_end() == "---";
+    if !lines.first().is_some_and(is_mark) {
+        return None;
+    }
+    let n_inside = lines[1..].iter().position(is_mark);
+    Some(n_inside.ok_or(Problem::FrontMatterOpen))
+}
+
+/// Where the keys of a JSON text stand, the last of those that stand twice. A key that does not
+/// begin its line is not found; the block's first line then has to do.
+fn lines_of_keys<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, usize> {
+    let keys = lines.iter().enumerate().filter_map(|(at, line)| {
+        let key = line.trim_start().strip_prefix('"')?;
+        Some((key.split_once('"')?.0, at))
+    });
+    keys.collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

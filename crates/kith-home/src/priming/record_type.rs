@@ -1,0 +1,247 @@
+//! The fourteen kinds of record with their fields.
+//!
+//! Thirteen are those of the runtime that scripts come from, so that its scripts can be read here
+//! and ours there; one is ours, for reminders. The table is the whole of the format's knowledge
+//! about records: the parser and the exporter ask it and know nothing themselves.
+
+use std::fmt;
+
+/// What a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RecordType {
+    HumanText,
+    AgentWords,
+    AgentThought,
+    UiOnlyMarkdown,
+    FuncCall,
+    FuncResult,
+    GenStart,
+    GenFinish,
+    WebSearchCall,
+    QuestForSup,
+    TeammateCallResult,
+    TeammateResponse,
+    TeammateCallAnchor,
+    HarnessItem,
+}
+
+/// What stands in a record's block besides its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyRule {
+    /// Text, and the name it has as a field.
+    Text(&'static str),
+    /// The block is one JSON object that holds the fields.
+    Json,
+    Nothing,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FieldRule {
+    pub(crate) name: &'static str,
+    pub(crate) form: FieldForm,
+    pub(crate) required: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FieldForm {
+    /// An integer from 0.
+    Count,
+    /// A string that is not blank.
+    Name,
+    Text,
+    Names,
+    Word(&'static [&'static str]),
+    Object,
+    Objects,
+    /// What a web search did.
+    SearchAction,
+}
+
+use FieldForm::{Count, Name, Names, Object, Objects, SearchAction, Text, Word};
+
+const CALL_NAMES: &[&str] =
+    &["tellaskBack", "tellask", "tellaskSessionless", "askHuman", "freshBootsReasoning"];
+const RESPONSE_CALL_NAMES: &[&str] =
+    &["tellaskBack", "tellask", "tellaskSessionless", "freshBootsReasoning"];
+const ENDINGS: &[&str] = &["completed", "failed"];
+
+const HUMAN_TEXT: &[FieldRule] = &[
+    must("genseq", Count),
+    must("msgId", Name),
+    may("grammar", Word(&["markdown"])),
+    may("userLanguageCode", Word(&["en", "zh"])),
+    may("q4hAnswerCallIds", Names),
+];
+const ONLY_GENSEQ: &[FieldRule] = &[must("genseq", Count)];
+const FUNC_CALL: &[FieldRule] =
+    &[must("genseq", Count), must("id", Name), must("name", Name), must("arguments", Object)];
+const FUNC_RESULT: &[FieldRule] =
+    &[must("genseq", Count), must("id", Name), must("name", Name), may("contentItems", Objects)];
+const GEN_FINISH: &[FieldRule] =
+    &[must("genseq", Count), may("contextHealth", Object), may("llmGenModel", Name)];
+const WEB_SEARCH_CALL: &[FieldRule] = &[
+    must("genseq", Count),
+    must("phase", Word(&["added", "done"])),
+    may("itemId", Name),
+    may("status", Name),
+    may("action", SearchAction),
+];
+const QUEST_FOR_SUP: &[FieldRule] =
+    &[must("genseq", Count), must("subDialogId", Name), may("mentionList", Names)];
+const TEAMMATE_CALL_RESULT: &[FieldRule] = &[
+    must("responderId", Name),
+    must("callName", Word(CALL_NAMES)),
+    must("tellaskContent", Text),
+    must("status", Word(ENDINGS)),
+    must("callId", Name),
+    may("mentionList", Names),
+    may("calling_genseq", Count),
+];
+const TEAMMATE_RESPONSE: &[FieldRule] = &[
+    must("responderId", Name),
+    must("callName", Word(RESPONSE_CALL_NAMES)),
+    must("tellaskContent", Text),
+    must("status", Word(ENDINGS)),
+    must("callId", Name),
+    must("agentId", Name),
+    must("originMemberId", Name),
+    may("mentionList", Names),
+    may("calling_genseq", Count),
+    may("calleeDialogId", Name),
+    may("calleeCourse", Count),
+    may("calleeGenseq", Count),
+];
+const TEAMMATE_CALL_ANCHOR: &[FieldRule] = &[
+    must("anchorRole", Word(&["assignment", "response"])),
+    must("callId", Name),
+    must("genseq", Count),
+    may("assignmentCourse", Count),
+    may("assignmentGenseq", Count),
+    may("callerDialogId", Name),
+    may("callerCourse", Count),
+];
+const HARNESS_KINDS: &[&str] = &[
+    "attachment",
+    "skill_listing",
+    "skill_delta",
+    "memory",
+    "date_change",
+    "steer",
+    "runtime_notice",
+    "channel_context",
+];
+const HARNESS_ITEM: &[FieldRule] = &[
+    must("genseq", Count),
+    must("kind", Word(HARNESS_KINDS)),
+    must("origin", Word(&["user", "system", "tool", "skill"])),
+    must("visibility", Word(&["display", "hidden", "compact"])),
+];
+
+/// Of the script itself. `kind` and `version` are checked apart, because they are not kept.
+pub(crate) const FRONT_MATTER: &[FieldRule] = &[
+    may("title", Text),
+    may("applicableMemberIds", Names),
+    may("ownerAgentId", Name),
+    may("generatedAt", Name),
+    may("sourceDialog", Object),
+    may("trust", Word(&["owner", "paired", "shared", "peer", "untrusted"])),
+];
+
+const fn must(name: &'static str, form: FieldForm) -> FieldRule {
+    FieldRule { name, form, required: true }
+}
+
+const fn may(name: &'static str, form: FieldForm) -> FieldRule {
+    FieldRule { name, form, required: false }
+}
+
+impl RecordType {
+    pub const ALL: [RecordType; 14] = [
+        RecordType::HumanText,
+        RecordType::AgentWords,
+        RecordType::AgentThought,
+        RecordType::UiOnlyMarkdown,
+        RecordType::FuncCall,
+        RecordType::FuncResult,
+        RecordType::GenStart,
+        RecordType::GenFinish,
+        RecordType::WebSearchCall,
+        RecordType::QuestForSup,
+        RecordType::TeammateCallResult,
+        RecordType::TeammateResponse,
+        RecordType::TeammateCallAnchor,
+        RecordType::HarnessItem,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            RecordType::HumanText => "human_text_record",
+            RecordType::AgentWords => "agent_words_record",
+            RecordType::AgentThought => "agent_thought_record",
+            RecordType::UiOnlyMarkdown => "ui_only_markdown_record",
+            RecordType::FuncCall => "func_call_record",
+            RecordType::FuncResult => "func_result_record",
+            RecordType::GenStart => "gen_start_record",
+            RecordType::GenFinish => "gen_finish_record",
+            RecordType::WebSearchCall => "web_search_call_record",
+            RecordType::QuestForSup => "quest_for_sup_record",
+            RecordType::TeammateCallResult => "teammate_call_result_record",
+            RecordType::TeammateResponse => "teammate_response_record",
+            RecordType::TeammateCallAnchor => "teammate_call_anchor_record",
+            RecordType::HarnessItem => "harness_item_record",
+        }
+    }
+
+    /// Letters may have any case.
+    pub fn from_name(name: &str) -> Option<RecordType> {
+        RecordType::ALL.into_iter().find(|it| it.name().eq_ignore_ascii_case(name))
+    }
+
+    pub(crate) fn names() -> String {
+        RecordType::ALL.map(|it| format!("`{it}`")).join(", ")
+    }
+
+    pub(crate) fn body(self) -> BodyRule {
+        match self {
+            RecordType::HumanText
+            | RecordType::AgentWords
+            | RecordType::AgentThought
+            | RecordType::UiOnlyMarkdown
+            | RecordType::FuncResult
+            | RecordType::HarnessItem => BodyRule::Text("content"),
+            RecordType::QuestForSup => BodyRule::Text("tellaskContent"),
+            RecordType::TeammateCallResult => BodyRule::Text("result"),
+            RecordType::TeammateResponse => BodyRule::Text("response"),
+            RecordType::FuncCall => BodyRule::Json,
+            RecordType::GenStart
+            | RecordType::GenFinish
+            | RecordType::WebSearchCall
+            | RecordType::TeammateCallAnchor => BodyRule::Nothing,
+        }
+    }
+
+    pub(crate) fn fields(self) -> &'static [FieldRule] {
+        match self {
+            RecordType::HumanText => HUMAN_TEXT,
+            RecordType::AgentWords
+            | RecordType::AgentThought
+            | RecordType::UiOnlyMarkdown
+            | RecordType::GenStart => ONLY_GENSEQ,
+            RecordType::FuncCall => FUNC_CALL,
+            RecordType::FuncResult => FUNC_RESULT,
+            RecordType::GenFinish => GEN_FINISH,
+            RecordType::WebSearchCall => WEB_SEARCH_CALL,
+            RecordType::QuestForSup => QUEST_FOR_SUP,
+            RecordType::TeammateCallResult => TEAMMATE_CALL_RESULT,
+            RecordType::TeammateResponse => TEAMMATE_RESPONSE,
+            RecordType::TeammateCallAnchor => TEAMMATE_CALL_ANCHOR,
+            RecordType::HarnessItem => HARNESS_ITEM,
+        }
+    }
+}
+
+impl fmt::Display for RecordType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

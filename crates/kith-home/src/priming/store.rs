@@ -1,0 +1,456 @@
+//! The folder of scripts.
+//!
+//! `.minds/priming` lies in the house and is shared by its agents. Everything is read from the disk
+//! when it is asked for, so a script saved a moment ago is found. One that is broken is listed with
+//! what is wrong with it: it must neither hide nor break the others.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::beneath::{self, is_outside};
+use super::export::export;
+use super::parse::{Parsed, parse, parse_bytes};
+use super::script::{SCRIPT_BYTES_MAX, Script, ScriptError, Warning};
+use super::slug::{INDIVIDUAL, MemberId, NameError, SLUG_SEGMENTS_MAX, ScriptRef, TEAM_SHARED};
+
+pub use super::beneath::Existing;
+
+/// Files and folders looked at before a listing gives up.
+pub const LISTING_ENTRIES_MAX: usize = 10_000;
+/// And bytes read: far more than anybody writes by hand.
+pub const LISTING_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+const PRIMING_FOLDER: &str = ".minds/priming";
+
+/// The scripts of a house.
+#[derive(Clone, Debug)]
+pub struct PrimingStore {
+    house: PathBuf,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// By path, shared scripts after an agent's own.
+    pub entries: Vec<Entry>,
+    /// There are more than were looked at.
+    pub is_cut: bool,
+}
+
+/// A file that is a script or ought to be one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Relative to the house.
+    pub path: PathBuf,
+    /// `None` when its name is no slug.
+    pub script_ref: Option<ScriptRef>,
+    pub state: EntryState,
+    /// A script that would be the same file where capitals do not count.
+    pub clashes_with: Option<ScriptRef>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EntryState {
+    Ready { title: Option<String>, n_records: usize, n_warnings: usize },
+    Broken(Issue),
+}
+
+/// What is wrong with one script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issue {
+    /// Relative to the house.
+    pub path: PathBuf,
+    /// From 1; `None` when it is not about a line.
+    pub line: Option<usize>,
+    pub message: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    pub n_checked: usize,
+    pub n_failed: usize,
+    pub issues: Vec<Issue>,
+    /// Keys that mean nothing.
+    pub warnings: Vec<Issue>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("the script `{script_ref}` does not exist at `{}`", path.display())]
+    NotFound { script_ref: ScriptRef, path: PathBuf },
+    #[error("the script `{script_ref}` could not be read from `{}`", path.display())]
+    Read { script_ref: ScriptRef, path: PathBuf, source: io::Error },
+    #[error("`{}` is a link that leads out of the priming folder", path.display())]
+    LeadsOutside { path: PathBuf },
+    #[error("`{}` is not a file", path.display())]
+    NotAFile { path: PathBuf },
+    #[error("`{}`, {error}", path.display())]
+    Script { path: PathBuf, error: ScriptError },
+    #[error("the script `{script_ref}` is not for agent `{agent_id}`")]
+    NotApplicable { script_ref: ScriptRef, agent_id: String },
+    #[error("the script `{script_ref}` exists already")]
+    AlreadyExists { script_ref: ScriptRef },
+    #[error("`{script_ref}` differs from `{existing}` only in capitals; choose another name")]
+    CaseClash { script_ref: ScriptRef, existing: ScriptRef },
+    /// Nothing was written: what cannot be read again must not be saved.
+    #[error("the script cannot be saved because it could not be read again: {error}")]
+    Unreadable { error: ScriptError },
+    #[error("the script `{script_ref}` could not be written to `{}`", path.display())]
+    Write { script_ref: ScriptRef, path: PathBuf, source: io::Error },
+    #[error("folder `{}` could not be listed", path.display())]
+    List { path: PathBuf, source: io::Error },
+    #[error("the recently used scripts could not be read from `{}`", path.display())]
+    ReadRecent { path: PathBuf, source: io::Error },
+    #[error("the recently used scripts could not be written to `{}`", path.display())]
+    WriteRecent { path: PathBuf, source: io::Error },
+    #[error("the clock shows {now_ms} milliseconds since 1970, which is no date")]
+    Time { now_ms: u64 },
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
+impl PrimingStore {
+    /// The scripts in the folder that holds `kith.toml`.
+    pub fn new(house: &Path) -> PrimingStore {
+        PrimingStore { house: house.to_owned() }
+    }
+
+    pub fn house(&self) -> &Path {
+        &self.house
+    }
+
+    /// Where a script lies or would lie, relative to the house.
+    pub fn path_of(script_ref: &ScriptRef) -> PathBuf {
+        Path::new(PRIMING_FOLDER).join(script_ref.path())
+    }
+
+    /// What an agent may choose from: its own scripts, and the shared ones that are for it.
+    pub fn list(&self, agent_id: &str) -> Result<Listing, StoreError> {
+        let member: MemberId = agent_id.parse()?;
+        let own = Path::new(INDIVIDUAL).join(member.as_str());
+        let mut listing = self.read_folders(&[own, PathBuf::from(TEAM_SHARED)])?;
+        let is_agent = |id: &String| id == agent_id;
+        listing.files.retain(|file| match &file.summary {
+            Ok(summary) => summary.applies_to.as_ref().is_none_or(|ids| ids.iter().any(is_agent)),
+            Err(_) => true,
+        });
+        let entries = listing.files.iter().map(Found::entry).collect();
+        Ok(Listing { entries, is_cut: listing.is_cut })
+    }
+
+    /// Those of [`PrimingStore::list`] with the text in reference or title, capitals aside.
+    pub fn search(&self, agent_id: &str, query: &str) -> Result<Listing, StoreError> {
+        let query = query.trim().to_lowercase();
+        let mut listing = self.list(agent_id)?;
+        listing.entries.retain(|entry| {
+            let name = entry.script_ref.as_ref().map(ToString::to_string);
+            let name = name.unwrap_or_else(|| entry.path.to_string_lossy().into_owned());
+            let title = match &entry.state {
+                EntryState::Ready { title, .. } => title.as_deref().unwrap_or_default(),
+                EntryState::Broken(_) => "",
+            };
+            name.to_lowercase().contains(&query) || title.to_lowercase().contains(&query)
+        });
+        Ok(listing)
+    }
+
+    pub fn load(&self, script_ref: &ScriptRef) -> Result<Parsed, StoreError> {
+        let path = PrimingStore::path_of(script_ref);
+        let bytes = match read_bytes(&self.folder(), &script_ref.path()) {
+            Ok(bytes) => bytes,
+            Err(Unread::Outside) => return Err(StoreError::LeadsOutside { path }),
+            Err(Unread::NotAFile) => return Err(StoreError::NotAFile { path }),
+            Err(Unread::Io(source)) if is_absent(&source) => {
+                return Err(StoreError::NotFound { script_ref: script_ref.clone(), path });
+            }
+            Err(Unread::Io(source)) => {
+                return Err(StoreError::Read { script_ref: script_ref.clone(), path, source });
+            }
+        };
+        parse_bytes(&bytes).map_err(|error| StoreError::Script { path, error })
+    }
+
+    /// Loads a script for an agent that may use it.
+    pub fn load_for(&self, script_ref: &ScriptRef, agent_id: &str) -> Result<Parsed, StoreError> {
+        let refused = || StoreError::NotApplicable {
+            script_ref: script_ref.clone(),
+            agent_id: agent_id.to_owned(),
+        };
+        if let ScriptRef::Individual { member, .. } = script_ref
+            && member.as_str() != agent_id
+        {
+            return Err(refused());
+        }
+        let parsed = self.load(script_ref)?;
+        if parsed.script.applies_to(agent_id) { Ok(parsed) } else { Err(refused()) }
+    }
+
+    /// Writes a script whole or not at all. Returns where it lies, relative to the house.
+    pub fn save(
+        &self,
+        script_ref: &ScriptRef,
+        script: &Script,
+        existing: Existing,
+    ) -> Result<PathBuf, StoreError> {
+        let text = export(script);
+        parse(&text).map_err(|error| StoreError::Unreadable { error })?;
+        self.refuse_case_clash(script_ref)?;
+        let (path, relative) = (PrimingStore::path_of(script_ref), script_ref.path());
+        let name = relative.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let parent = relative.parent().unwrap_or(Path::new(""));
+        let written = beneath::make_folders(&self.folder(), parent)
+            .and_then(|folder| beneath::write(&folder, &name, &text, existing));
+        match written {
+            Ok(()) => Ok(path),
+            Err(error) if is_outside(&error) => Err(StoreError::LeadsOutside { path }),
+            Err(error)
+                if existing == Existing::Keep && error.kind() == io::ErrorKind::AlreadyExists =>
+            {
+                Err(StoreError::AlreadyExists { script_ref: script_ref.clone() })
+            }
+            Err(source) => Err(StoreError::Write { script_ref: script_ref.clone(), path, source }),
+        }
+    }
+
+    /// Reads every script of the house, whoever it is for.
+    pub fn check_all(&self) -> Result<CheckReport, StoreError> {
+        let listing =
+            self.read_folders(&[PathBuf::from(INDIVIDUAL), PathBuf::from(TEAM_SHARED)])?;
+        let mut report = CheckReport { n_checked: listing.files.len(), ..CheckReport::default() };
+        for file in &listing.files {
+            let issue = |line, message| Issue { path: file.path.clone(), line, message };
+            let n_issues = report.issues.len();
+            match &file.summary {
+                Err(broken) => report.issues.push(broken.clone()),
+                Ok(summary) => {
+                    let warnings = summary.warnings.iter();
+                    report
+                        .warnings
+                        .extend(warnings.map(|it| issue(Some(it.line), it.message.clone())));
+                }
+            }
+            if let Some(other) = &file.clashes_with {
+                report.issues.push(issue(None, clash_message(other)));
+            }
+            report.n_failed += usize::from(report.issues.len() > n_issues);
+        }
+        if listing.is_cut {
+            let message = format!(
+                "holds more than {LISTING_ENTRIES_MAX} files or {LISTING_BYTES_MAX} bytes; not all \
+                 are checked"
+            );
+            let path = PathBuf::from(PRIMING_FOLDER);
+            report.issues.push(Issue { path, line: None, message });
+        }
+        Ok(report)
+    }
+
+    /// Whether a script lies there, whatever is in it.
+    pub(crate) fn exists(&self, script_ref: &ScriptRef) -> bool {
+        beneath::open(&self.folder(), &script_ref.path()).is_ok()
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.house.join(PRIMING_FOLDER)
+    }
+
+    fn refuse_case_clash(&self, script_ref: &ScriptRef) -> Result<(), StoreError> {
+        let everything = [PathBuf::from(INDIVIDUAL), PathBuf::from(TEAM_SHARED)];
+        let paths = self.walk(&everything)?.0;
+        let mut others = paths.iter().filter_map(|path| ref_of(path)?.ok());
+        match others.find(|other| other.clashes_with(script_ref)) {
+            Some(existing) => {
+                Err(StoreError::CaseClash { script_ref: script_ref.clone(), existing })
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn read_folders(&self, folders: &[PathBuf]) -> Result<FoundAll, StoreError> {
+        let (paths, mut is_cut) = self.walk(folders)?;
+        let mut files = Vec::new();
+        let mut n_bytes = 0;
+        for relative in paths {
+            // What is no Markdown is none of ours.
+            let Some(script_ref) = ref_of(&relative) else { continue };
+            if n_bytes > LISTING_BYTES_MAX {
+                is_cut = true;
+                break;
+            }
+            files.push(self.found(&relative, script_ref, &mut n_bytes));
+        }
+        mark_clashes(&mut files);
+        Ok(FoundAll { files, is_cut })
+    }
+
+    fn found(
+        &self,
+        relative: &Path,
+        script_ref: Result<ScriptRef, NameError>,
+        n_bytes: &mut usize,
+    ) -> Found {
+        let path = Path::new(PRIMING_FOLDER).join(relative);
+        let broken = |line, message| Err(Issue { path: path.clone(), line, message });
+        let summary = match (&script_ref, read_bytes(&self.folder(), relative)) {
+            (Err(error), _) => broken(None, error.to_string()),
+            (_, Err(Unread::Outside)) => {
+                broken(None, "is a link that leads out of the priming folder".to_owned())
+            }
+            (_, Err(Unread::NotAFile)) => broken(None, "is not a file".to_owned()),
+            (_, Err(Unread::Io(error))) => broken(None, format!("could not be read: {error}")),
+            (_, Ok(bytes)) => {
+                *n_bytes += bytes.len();
+                match parse_bytes(&bytes) {
+                    Ok(parsed) => Ok(Summary::of(parsed)),
+                    Err(error) => broken(Some(error.line), error.problem.to_string()),
+                }
+            }
+        };
+        Found { path, script_ref: script_ref.ok(), summary, clashes_with: None }
+    }
+
+    /// Every file beneath the folders, relative to the priming folder, in order.
+    fn walk(&self, folders: &[PathBuf]) -> Result<(Vec<PathBuf>, bool), StoreError> {
+        let mut files = Vec::new();
+        let mut n_seen = 0;
+        for folder in folders {
+            let mut of_folder = Vec::new();
+            let mut waiting = vec![folder.clone()];
+            while let Some(relative) = waiting.pop() {
+                let path = self.folder().join(&relative);
+                let list_error = |source| StoreError::List { path: path.clone(), source };
+                let entries = match fs::read_dir(&path) {
+                    Ok(entries) => entries,
+                    Err(error) if is_absent(&error) => continue,
+                    Err(source) => return Err(list_error(source)),
+                };
+                for entry in entries {
+                    let entry = entry.map_err(list_error)?;
+                    n_seen += 1;
+                    if n_seen > LISTING_ENTRIES_MAX {
+                        of_folder.sort_unstable();
+                        files.append(&mut of_folder);
+                        return Ok((files, true));
+                    }
+                    let relative = relative.join(entry.file_name());
+                    // Links to folders are not walked: they may lead round in circles.
+                    let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
+                    if !is_folder {
+                        of_folder.push(relative);
+                    } else if relative.iter().count() <= SLUG_SEGMENTS_MAX {
+                        waiting.push(relative);
+                    }
+                }
+            }
+            of_folder.sort_unstable();
+            files.append(&mut of_folder);
+        }
+        Ok((files, false))
+    }
+}
+
+struct FoundAll {
+    files: Vec<Found>,
+    is_cut: bool,
+}
+
+struct Found {
+    path: PathBuf,
+    script_ref: Option<ScriptRef>,
+    summary: Result<Summary, Issue>,
+    clashes_with: Option<ScriptRef>,
+}
+
+/// What a listing needs of a script; thousands of whole ones would not fit into memory.
+struct Summary {
+    title: Option<String>,
+    applies_to: Option<Vec<String>>,
+    n_records: usize,
+    warnings: Vec<Warning>,
+}
+
+impl Summary {
+    fn of(parsed: Parsed) -> Summary {
+        Summary {
+            title: parsed.script.title(),
+            applies_to: parsed.script.applicable_member_ids(),
+            n_records: parsed.script.records.len(),
+            warnings: parsed.warnings,
+        }
+    }
+}
+
+impl Found {
+    fn entry(&self) -> Entry {
+        let state = match &self.summary {
+            Ok(summary) => EntryState::Ready {
+                title: summary.title.clone(),
+                n_records: summary.n_records,
+                n_warnings: summary.warnings.len(),
+            },
+            Err(issue) => EntryState::Broken(issue.clone()),
+        };
+        Entry {
+            path: self.path.clone(),
+            script_ref: self.script_ref.clone(),
+            state,
+            clashes_with: self.clashes_with.clone(),
+        }
+    }
+}
+
+fn mark_clashes(files: &mut [Found]) {
+    let mut by_letters: BTreeMap<String, ScriptRef> = BTreeMap::new();
+    for file in files {
+        let Some(script_ref) = &file.script_ref else { continue };
+        let letters = script_ref.to_string().to_ascii_lowercase();
+        match by_letters.get(&letters) {
+            Some(first) => file.clashes_with = Some(first.clone()),
+            None => {
+                by_letters.insert(letters, script_ref.clone());
+            }
+        }
+    }
+}
+
+fn clash_message(other: &ScriptRef) -> String {
+    format!("differs from `{other}` only in capitals, which some disks do not tell apart")
+}
+
+/// The script that a path names; `None` when it is no Markdown file.
+fn ref_of(relative: &Path) -> Option<Result<ScriptRef, NameError>> {
+    let text = relative.to_string_lossy();
+    // On systems whose paths have other separators, a reference still has `/`.
+    let text = text.replace(std::path::MAIN_SEPARATOR, "/");
+    text.strip_suffix(".md").map(str::parse)
+}
+
+enum Unread {
+    Outside,
+    NotAFile,
+    Io(io::Error),
+}
+
+/// At most one byte more than a script may have: enough to see that it has too many.
+fn read_bytes(folder: &Path, relative: &Path) -> Result<Vec<u8>, Unread> {
+    let file = match beneath::open(folder, relative) {
+        Ok(file) => file,
+        Err(error) if is_outside(&error) => return Err(Unread::Outside),
+        Err(error) => return Err(Unread::Io(error)),
+    };
+    if !file.metadata().is_ok_and(|it| it.is_file()) {
+        return Err(Unread::NotAFile);
+    }
+    let mut bytes = Vec::new();
+    let bytes_max = SCRIPT_BYTES_MAX as u64 + 1;
+    file.take(bytes_max).read_to_end(&mut bytes).map_err(Unread::Io)?;
+    Ok(bytes)
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
