@@ -49,7 +49,7 @@ pub(crate) fn json(value: &impl Serialize) {
     }
 }
 
-/// The line that [`json`] prints.
+/// The line that [`json()`] prints.
 pub(crate) fn json_line(value: &impl Serialize) -> Result<String, Report> {
     let text = serde_json::to_string(value)
         .map_err(|error| Report::new(Blame::Program, "internal_error", error))?;

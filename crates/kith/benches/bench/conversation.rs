@@ -36,7 +36,7 @@ pub(crate) struct Length {
 }
 
 /// Writes a session of the house in `dir`, in the thread `cli:room:<name>`.
-pub(crate) async fn write(dir: &Path, name: &str, length: Length) -> SessionId {
+pub(crate) fn write(dir: &Path, name: &str, length: Length) -> SessionId {
     let store = SessionStore::new(Arc::new(Unsynced), &dir.join(".kith"));
     let id = SessionId::from_uuid(WallClock.new_id());
     let bodies = first_events(&prompt(), &tools(dir));
@@ -47,9 +47,9 @@ pub(crate) async fn write(dir: &Path, name: &str, length: Length) -> SessionId {
     let mut next_compaction = EVENTS_BETWEEN_COMPACTIONS;
     // Ends because every turn adds events and bytes.
     loop {
-        let spoken = life.turn().await;
+        let spoken = life.turn();
         if life.n_events >= next_compaction {
-            life.compact(spoken).await;
+            life.compact(spoken);
             next_compaction += EVENTS_BETWEEN_COMPACTIONS;
         }
         let bytes = std::fs::metadata(&path).expect("the session is there").len();
@@ -67,10 +67,10 @@ struct Life {
 
 impl Life {
     /// The nine events of a turn with one read, in the batches in which the engine writes them.
-    async fn turn(&mut self) -> EventId {
+    fn turn(&mut self) -> EventId {
         let spoken = self.stage(user_message());
         self.stage(turn_started());
-        let request = self.request(Purpose::Turn).await;
+        let request = self.request(Purpose::Turn);
         let call = ToolCall {
             call_id: request.call(0),
             provider_call_id: "call_0".to_owned(),
@@ -82,18 +82,18 @@ impl Life {
         let said = vec![Block::ToolCall(call.clone())];
         self.stage_as(request, answer(request, said, StopReason::ToolCall));
         self.stage(judged);
-        self.commit().await;
+        self.commit();
         self.stage(result(&call, self.length.result_bytes));
-        let request = self.request(Purpose::Turn).await;
+        let request = self.request(Purpose::Turn);
         let words = vec![Block::text("so it is. ".repeat(self.length.result_bytes / 40 + 1))];
         self.stage_as(request, answer(request, words, StopReason::EndTurn));
         self.stage(Body::TurnEnded(TurnEnded { reason: EndReason::Done, bound: None, steps: 2 }));
-        self.commit().await;
+        self.commit();
         spoken
     }
 
-    async fn compact(&mut self, first_kept_event_id: EventId) {
-        let request_id = self.request(Purpose::Compact).await;
+    fn compact(&mut self, first_kept_event_id: EventId) {
+        let request_id = self.request(Purpose::Compact);
         let compact = Compact {
             request_id,
             model: "fake".to_owned(),
@@ -105,10 +105,10 @@ impl Life {
             tokens_after: 1000,
         };
         self.stage_as(request_id, Body::Compact(compact));
-        self.commit().await;
+        self.commit();
     }
 
-    async fn request(&mut self, purpose: Purpose) -> EventId {
+    fn request(&mut self, purpose: Purpose) -> EventId {
         let request_id = EventId::from_uuid(WallClock.new_id());
         self.stage(Body::ModelRequested(ModelRequested {
             request_id,
@@ -122,7 +122,7 @@ impl Life {
             body_bytes: 1,
             reserved: Reserved { tokens: 1, cost_micros: None },
         }));
-        self.commit().await;
+        self.commit();
         request_id
     }
 
@@ -136,7 +136,7 @@ impl Life {
         self.session.stage_as(id, None, body);
     }
 
-    async fn commit(&mut self) {
+    fn commit(&mut self) {
         self.session.commit(&Unwatched).expect("a batch is taken");
     }
 }

@@ -36,8 +36,8 @@ const LISTINGS: usize = 5;
 pub(crate) fn measure(ground: &Ground) -> Vec<Figure> {
     let runtime = Runtime::new().expect("a runtime can be made");
     let mut figures = runtime.block_on(age(ground));
-    figures.extend(runtime.block_on(large(ground)));
-    figures.extend(runtime.block_on(many(ground)));
+    figures.extend(large(ground));
+    figures.extend(many(ground));
     figures
 }
 
@@ -46,8 +46,8 @@ async fn age(ground: &Ground) -> Vec<Figure> {
     let dir = ground.dir.join("age");
     let server = ServerProcess::start();
     let house = BenchHouse::open(&dir, chat(&server.url())).await;
-    let young = conversation::write(&dir, "young", YOUNG).await;
-    let old = conversation::write(&dir, "old", OLD).await;
+    let young = conversation::write(&dir, "young", YOUNG);
+    let old = conversation::write(&dir, "old", OLD);
     let mut n_turns = 0;
     let mut times = [Vec::new(), Vec::new()];
     let mut opened = [Vec::new(), Vec::new()];
@@ -95,10 +95,10 @@ async fn timed_turn(
     took
 }
 
-async fn large(ground: &Ground) -> Vec<Figure> {
+fn large(ground: &Ground) -> Vec<Figure> {
     let dir = ground.dir.join("large");
     std::fs::create_dir_all(dir.join(".kith")).expect("a folder can be made");
-    let id = conversation::write(&dir, "large", LARGE).await;
+    let id = conversation::write(&dir, "large", LARGE);
     let (mut times, mut peaks) = (Vec::new(), Vec::new());
     for _ in 0..OPENINGS {
         let own = std::env::current_exe().expect("this program knows where it lies");
@@ -132,20 +132,33 @@ pub(crate) fn open_main(args: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-async fn many(ground: &Ground) -> Vec<Figure> {
+fn many(ground: &Ground) -> Vec<Figure> {
     let server = ServerProcess::start();
     let house = RealHouse::make(&ground.kith, &ground.dir.join("many"), &server);
     for _ in 0..SMALL_SESSIONS {
-        conversation::write(&house.dir, "small", SMALL).await;
+        conversation::write(&house.dir, "small", SMALL);
     }
     let first = listing(&ground.kith, &house.dir);
+    // Reading writes nothing: it is the next host that brings the index up to date.
+    let built = renaming(&ground.kith, &house.dir);
     let later = median((0..LISTINGS).map(|_| listing(&ground.kith, &house.dir)).collect());
     vec![
-        Figure::new("`kith session ls` with 10,000 sessions, first time", ms(first))
-            .goal("at most 5 s to build the index", first <= Duration::from_secs(5)),
+        Figure::new("`kith session ls` with 10,000 sessions, without an index", ms(first)),
+        Figure::new("a command that hosts, and builds the index of 10,000 sessions", ms(built))
+            .goal("at most 5 s", built <= Duration::from_secs(5)),
         Figure::new("`kith session ls` with 10,000 sessions, later", ms(later))
             .goal("at most 50 ms from the index", later <= Duration::from_millis(50)),
     ]
+}
+
+fn renaming(kith: &Path, house: &Path) -> Duration {
+    let mut command = Command::new(kith);
+    command.args(["session", "rename", "latest", "a title", "--home"]).arg(house);
+    let began = Instant::now();
+    let output = command.stdin(Stdio::null()).output().expect("kith can be started");
+    let took = began.elapsed();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    took
 }
 
 fn listing(kith: &Path, house: &Path) -> Duration {
