@@ -5,7 +5,7 @@
 //!
 //! - [`damage`]: what can be wrong with a session file, by name.
 //! - `texts`: which texts of an event may be long, and how a line does without them.
-//! - [`line`]: the form of one line.
+//! - [`mod@line`]: the form of one line.
 //! - `blob`: long texts and outputs, each in a file named by its hash.
 //! - `past`: what a log must remember to judge the next event.
 //! - [`checkpoint`]: a place in a session file from which it can be read on.

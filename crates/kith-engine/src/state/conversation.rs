@@ -1,8 +1,8 @@
 //! The path from root to leaf as the model sees it, kept up to date event by event.
 //!
-//! It is a run of finished messages that ends with the assistant (or is empty) and a [`Tail`]. That shape is
-//! valid whatever the log holds: a result finds its call or is left out, a call finds a result or
-//! is said to have none.
+//! It is a run of finished messages that ends with the assistant (or is empty), and a tail. That
+//! shape is valid whatever the log holds: a result finds its call or is left out, a call finds a
+//! result or is said to have none.
 
 use std::mem;
 

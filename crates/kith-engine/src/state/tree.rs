@@ -1,7 +1,7 @@
 //! The conversation tree: the messages of the session, and where it now ends.
 //!
 //! After a compaction the model no longer sees what came before the kept tail, so an open session
-//! need not hold it: [`Tree::trim`] lets it go. Should the conversation then move to a place that
+//! need not hold it: trimming lets it go. Should the conversation then move to a place that
 //! was let go, the tree says that it cannot follow, and the log is read again.
 
 use std::collections::HashMap;
