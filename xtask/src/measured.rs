@@ -23,12 +23,13 @@ is what it is, stands in the help of the two commands and in the programs in `cr
 ";
 
 /// The tables, in the order of the document, and their headings.
-const SECTIONS: [(&str, &str); 7] = [
+const SECTIONS: [(&str, &str); 8] = [
     ("bench", "Speed and size"),
     ("torture-turn", "A turn killed at every write and sync"),
     ("torture-desk", "The desk failing at every system call"),
     ("torture-kills", "The real program killed at random"),
     ("torture-crowd", "Fifty processes on one house"),
+    ("torture-stability", "A thousand turns of one session"),
     ("torture-log", "A session file damaged"),
     ("torture-orders", "Events in any order"),
 ];

@@ -14,7 +14,7 @@ use super::table::Table;
 
 const PROCESSES: usize = 50;
 const ROUNDS: u64 = 10;
-const KILLS_PER_ROUND: usize = 5;
+const KILLS_PER_ROUND: usize = 10;
 /// Before each kill; a message is answered in less.
 const PAUSE_MICROS_MAX: u64 = 10_000;
 const THREADS: usize = 5;
@@ -44,7 +44,7 @@ pub(crate) async fn run(kith: &Path, dir: &Path, seed: u64) -> (Table, bool) {
         ],
     );
     let mut is_good = true;
-    for (name, n_kills) in [("undisturbed", 0), ("5 of each 50 killed", KILLS_PER_ROUND)] {
+    for (name, n_kills) in [("undisturbed", 0), ("10 of each 50 killed", KILLS_PER_ROUND)] {
         let server = ServerProcess::start();
         let house = RealHouse::make(kith, &dir.join(format!("crowd-{n_kills}")), &server);
         let mut outcome = Outcome::default();

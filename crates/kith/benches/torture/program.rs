@@ -4,6 +4,7 @@
 //! - [`desk`]: the real program, its desk failing at every system call.
 //! - [`kills`]: the real program, killed at random times.
 //! - [`crowd`]: fifty of it at once on one house.
+//! - [`stability`]: a thousand turns, every request a continuation of the one before.
 //! - [`log`], [`blobs`], [`specimen`], [`tally`]: a session file and its blobs, cut, flipped, zeroed.
 //! - [`orders`]: events in any order.
 //! - [`obedient`], [`house`], [`life`], [`server`], [`chance`], [`table`]: what it is done with.
@@ -16,6 +17,7 @@ mod log;
 mod obedient;
 mod orders;
 mod specimen;
+mod stability;
 mod tally;
 mod turn;
 
@@ -92,6 +94,7 @@ fn perform(plan: &Plan) -> bool {
         note(&|| runtime().block_on(desk::run(&plan.kith, dir)));
         note(&|| runtime().block_on(kills::run(&plan.kith, dir, plan.kills, plan.seed)));
         note(&|| runtime().block_on(crowd::run(&plan.kith, dir, plan.seed)));
+        note(&|| runtime().block_on(stability::run(dir)));
     }
     // From here on panics are counted, and what they say is kept by those who count.
     std::panic::set_hook(Box::new(|_| ()));
