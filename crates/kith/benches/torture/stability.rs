@@ -85,7 +85,7 @@ fn judge(store: &SessionStore, id: SessionId, model: &ScriptedModel) -> (Table, 
     let mut verifier = Verifier::default();
     let read = store.read(id, None, &mut |event| verifier.read(&event));
     read.expect("the session can be read");
-    let n_proven = verifier.n_requests as usize - verifier.mismatches.len();
+    let n_proven = verifier.n_requests - verifier.mismatches.len() as u64;
     let mut table = Table::new(
         "torture-stability",
         &["turns", "hosts", "requests", "begin with the one before", "built again the same"],
@@ -97,5 +97,5 @@ fn judge(store: &SessionStore, id: SessionId, model: &ScriptedModel) -> (Table, 
         format!("{n_stable} of {n_pairs}"),
         format!("{n_proven} of {}", bodies.len()),
     ]);
-    (table, n_stable == n_pairs && n_proven == bodies.len())
+    (table, n_stable == n_pairs && n_proven == bodies.len() as u64)
 }
