@@ -41,9 +41,9 @@ async fn list(shared: &Shared) -> Result<ExitCode, Report> {
         let zone = TimeZone::system();
         let threads = sessions.iter().map(|row| thread(row).chars().count());
         let width = threads.max().unwrap_or_default();
-        for row in sessions {
-            ui::line(&table_line(row, width, &zone));
-        }
+        // In one piece: ten thousand small writes would take longer than finding the rows.
+        let lines: Vec<String> = sessions.iter().map(|row| table_line(row, width, &zone)).collect();
+        ui::line(&lines.join("\n"));
     }
     print_notes(&told.notes);
     Ok(ExitCode::SUCCESS)
