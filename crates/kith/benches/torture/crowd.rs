@@ -13,7 +13,7 @@ use super::server::ServerProcess;
 use super::table::Table;
 
 const PROCESSES: usize = 50;
-const ROUNDS: u64 = 10;
+const ROUNDS: u64 = 15;
 const KILLS_PER_ROUND: usize = 10;
 /// Before each kill; a message is answered in less.
 const PAUSE_MICROS_MAX: u64 = 10_000;
@@ -24,6 +24,9 @@ const THREADS: usize = 5;
 struct Outcome {
     n_messages: usize,
     n_killed: usize,
+    n_hosts_killed: usize,
+    /// Its turn was cut short three times.
+    n_given_up: usize,
     /// Was not killed, and was not answered.
     n_failed: usize,
     took: Duration,
@@ -36,6 +39,8 @@ pub(crate) async fn run(kith: &Path, dir: &Path, seed: u64) -> (Table, bool) {
             "50 processes on one house",
             "messages",
             "killed",
+            "of them hosts",
+            "given up after three cuts",
             "failed",
             "lost",
             "doubled",
@@ -67,6 +72,8 @@ pub(crate) async fn run(kith: &Path, dir: &Path, seed: u64) -> (Table, bool) {
             name.to_owned(),
             outcome.n_messages.to_string(),
             outcome.n_killed.to_string(),
+            outcome.n_hosts_killed.to_string(),
+            outcome.n_given_up.to_string(),
             outcome.n_failed.to_string(),
             lost.to_string(),
             doubled.to_string(),
@@ -95,7 +102,7 @@ fn one_round(
         // Between the starts: the first ones are done before the last one begins.
         if n_kills > 0 && (n + 1) % (PROCESSES / n_kills) == 0 {
             std::thread::sleep(Duration::from_micros(chance.next() % PAUSE_MICROS_MAX));
-            kill_one(&mut children, chance);
+            outcome.n_hosts_killed += usize::from(kill_one(house, &mut children, chance));
         }
     }
     let wait = |child: Child| child.wait_with_output().expect("a child ends");
@@ -107,12 +114,17 @@ fn one_round(
         }
         if output.status.code().is_none() {
             outcome.n_killed += 1;
+        } else if was_given_up(output) {
+            outcome.n_given_up += 1;
+            continue;
         } else {
             outcome.n_failed += 1;
             println!("FAILED {}: {}", id(n), String::from_utf8_lossy(&output.stdout).trim());
         }
         let again = house.ask(&[], &thread(n), &id(n)).output().expect("kith can be started");
-        if !again.status.success() {
+        if was_given_up(&again) {
+            outcome.n_given_up += 1;
+        } else if !again.status.success() {
             outcome.n_failed += 1;
             println!("UNANSWERED {}: {}", id(n), String::from_utf8_lossy(&again.stdout).trim());
         }
@@ -120,17 +132,28 @@ fn one_round(
     outcome.took += began.elapsed();
 }
 
-/// Kills the oldest that still runs, which is likely the host, or any other.
-fn kill_one(children: &mut [Child], chance: &mut Chance) {
+/// A turn that was cut short three times is ended, and its author told so: something in it might be
+/// what kills the host. Here it is only bad luck.
+fn was_given_up(output: &Output) -> bool {
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.contains("has no answer") || text.contains("cut short too often")
+}
+
+/// Kills the host, which the lock names, or any other that still runs. True if it was the host.
+fn kill_one(house: &RealHouse, children: &mut [Child], chance: &mut Chance) -> bool {
+    let lock = std::fs::read_to_string(house.dir.join(".kith/host.lock")).unwrap_or_default();
+    let host: Option<u32> = lock.split_whitespace().nth(1).and_then(|pid| pid.parse().ok());
     let running = children.iter_mut().filter_map(|child| match child.try_wait() {
         Ok(None) => Some(child),
         Ok(Some(_)) | Err(_) => None,
     });
     let mut running: Vec<&mut Child> = running.collect();
     if running.is_empty() {
-        return;
+        return false;
     }
-    let victim = if chance.below(2) == 0 { 0 } else { chance.below(running.len()) };
+    let place = running.iter().position(|child| Some(child.id()) == host);
+    let victim = place.unwrap_or_else(|| chance.below(running.len()));
     // It may end in this moment, which the wait for it tells.
     running[victim].kill().ok();
+    place.is_some()
 }
