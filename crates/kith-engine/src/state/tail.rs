@@ -46,13 +46,10 @@ impl Tail {
     /// False if the call is not one of the last answer's, has a result, or was reported without.
     pub(super) fn settle(&mut self, id: EventId, result: &ToolResult) -> bool {
         let open = |slot: &&mut Slot| slot.call_id == result.call_id && slot.result.is_none();
-        match self.slots.iter_mut().find(open) {
-            Some(slot) if !self.sealed => {
-                slot.result = Some((Some(id), elements::of_result(id, &slot.tool, result)));
-                true
-            }
-            _ => false,
-        }
+        // Sealing fills what is missing, so a slot that is open was never shown without a result.
+        let Some(slot) = self.slots.iter_mut().find(open) else { return false };
+        slot.result = Some((Some(id), elements::of_result(id, &slot.tool, result)));
+        true
     }
 
     /// Adds a reminder to a result. False if that result cannot take it any more.

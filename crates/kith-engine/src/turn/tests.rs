@@ -188,6 +188,33 @@ async fn what_was_judged_is_what_runs() {
 }
 
 #[tokio::test]
+async fn what_changed_after_it_was_allowed_is_refused() {
+    let write = CountingTool::new("write_b");
+    let model = script().calls("", &[("write_b", json!({}))]).says("I see.");
+    let mut stage = Stage::new(model, vec![Arc::new(write.clone())]);
+    stage.policy = Box::new(AllowsAndThenItChanges(write.clone()));
+    assert_eq!(stage.turn("go").await, Pause::Rest);
+    assert_eq!(write.runs(), 0);
+    insta::assert_snapshot!(ending(&stage, 5), @r"
+    2/4 call_judged verdict=allow reason=the test allows it
+    3/4 tool_result outcome=refused [Refused: what it would act on has changed since it was allowed.]
+    4/4 model_requested
+    1/2 assistant_message stopReason=end_turn [I see.]
+    2/2 turn_ended reason=done
+    ");
+}
+
+/// Someone changes a file in the moment between the verdict and the start.
+struct AllowsAndThenItChanges(CountingTool);
+
+impl Policy for AllowsAndThenItChanges {
+    fn judge(&self, call: &kith_vocab::policy::CallToJudge<'_>) -> kith_vocab::policy::Judgement {
+        self.0.change_world();
+        kith_testkit::policies::AllowAll.judge(call)
+    }
+}
+
+#[tokio::test]
 async fn failures_are_retried_with_patience_and_then_told() {
     let network = |model: ScriptedModel| model.fails(FailureKind::Network, true);
     let mut stage = Stage::new(network(network(script())).says("Here."), Vec::new());
