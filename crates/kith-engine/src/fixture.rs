@@ -174,7 +174,7 @@ pub(crate) fn first_events(prompt: &str, tools: &[Arc<dyn Tool>]) -> Vec<Body> {
     ]
 }
 
-fn user_message(text: &str) -> Body {
+pub(crate) fn user_message(text: &str) -> Body {
     Body::UserMessage(UserMessage {
         message: MessageContent { content: vec![Block::text(text)], meta: None },
         author: Author { user_id: "owner".to_owned(), display_name: "owner".to_owned() },

@@ -4,6 +4,7 @@
 //! its turn has ended. Whoever holds the lane of a thread works off its rows in order. After a
 //! crash the log tells which of them it already holds, so none is lost and none is said twice.
 
+mod adopt;
 mod report;
 
 use std::collections::HashMap;

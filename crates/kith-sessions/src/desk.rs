@@ -145,6 +145,16 @@ impl Desk {
         .await
     }
 
+    /// Makes a session that exists already its thread's current one. Messages that wait for
+    /// another session of the thread go on waiting for that one.
+    pub async fn place_session(
+        &self,
+        thread: ThreadRow,
+        head: Option<Head>,
+    ) -> Result<(), DeskError> {
+        self.change(Durability::Synced, move |desk| inbox::place_session(desk, &thread, head)).await
+    }
+
     pub async fn head(&self, session: SessionId) -> Result<Option<Head>, DeskError> {
         self.run(move |desk| inbox::head(desk, session)).await
     }

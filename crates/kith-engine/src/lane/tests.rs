@@ -12,8 +12,8 @@ use kith_testkit::policies::AllowAll;
 use kith_testkit::scripted::ScriptedModel;
 use kith_testkit::tools::CountingTool;
 use kith_testkit::validators::{Outline, assert_stable, validate_openai_chat};
-use kith_vocab::event::Event;
 use kith_vocab::event::messages::{Author, IngressRef, Outcome, Trust};
+use kith_vocab::event::{Event, SourceTag};
 use kith_vocab::header::Audience;
 use kith_vocab::provider::{Delta, Tap};
 use tempfile::TempDir;
@@ -152,6 +152,42 @@ async fn a_message_is_answered_and_a_repeated_key_gets_the_first_answer_again() 
     let again = ask(&engine, &event, &model).await.unwrap();
     assert_eq!((again.text.as_str(), again.leaf), ("One.", first.leaf));
     assert_eq!(model.bodies().len(), 2);
+}
+
+#[tokio::test]
+async fn an_adopted_session_waits_for_its_first_message_and_shows_its_history() {
+    let house = House::new();
+    let model = ScriptedModel::new([]).says("Yes.");
+    let engine = house.engine().await;
+    let event = message("m1", "cli:room:a", "and now?");
+    let header = crate::fixture::header(SessionId::from_uuid(house.clock.new_id()));
+    let header = SessionHeader { thread_id: event.thread_id.clone(), ..header };
+    let opening = first_events("Be kind.", &[]).into_iter().map(|body| (None, body));
+    let primed = crate::fixture::user_message("primed words");
+    let bodies = opening.chain([(Some(SourceTag::PrimingScript), primed)]);
+    let events: Vec<Event> = (1..)
+        .zip(bodies)
+        .map(|(seq, (source_tag, body))| Event {
+            seq,
+            id: EventId::from_uuid(house.clock.new_id()),
+            ts: 1,
+            client_id: "cli".to_owned(),
+            ingress_key: None,
+            parent_id: None,
+            source_tag,
+            body,
+        })
+        .collect();
+    engine.adopt(&header, &events).await.unwrap();
+    let cancel = CancellationToken::new();
+    let run = Run { provider: &model, watcher: &Unwatched, cancel: &cancel };
+    assert!(engine.take_up(run).await.unwrap().is_empty());
+    assert!(model.bodies().is_empty());
+
+    let report = ask(&engine, &event, &model).await.unwrap();
+    assert_eq!((report.session_id, report.text.as_str()), (header.session_id, "Yes."));
+    let body = String::from_utf8(model.bodies().remove(0).bytes).unwrap();
+    assert!(body.contains("primed words"), "{body}");
 }
 
 #[tokio::test]

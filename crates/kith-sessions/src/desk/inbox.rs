@@ -65,25 +65,12 @@ pub(super) fn accept(
         Target::New => fresh,
         Target::Session(session_id) => session_id,
     };
-    let now = stored(now)?;
     let is_next = !desk
         .prepare_cached("SELECT 1 FROM inbox WHERE session_id = ?1 AND closed_at IS NULL")?
         .exists([session_id.to_string()])?;
-    desk.prepare_cached(
-        "INSERT INTO threads (agent_id, thread_id, session_id, audience, updated_at)
-         VALUES (?1, ?2, ?3, ?4, ?5)
-         ON CONFLICT (agent_id, thread_id) DO UPDATE SET
-            session_id = excluded.session_id,
-            audience = excluded.audience,
-            updated_at = max(updated_at, excluded.updated_at)",
-    )?
-    .execute(params![
-        event.agent_id,
-        event.thread_id.as_str(),
-        session_id.to_string(),
-        audience_word(event.audience),
-        now,
-    ])?;
+    let IngressEvent { agent_id, thread_id, audience, .. } = &event;
+    set_current(desk, (agent_id, thread_id), session_id, *audience, now)?;
+    let now = stored(now)?;
     desk.prepare_cached(
         "INSERT INTO inbox (key, agent_id, thread_id, session_id, event, accepted_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -97,6 +84,37 @@ pub(super) fn accept(
         now,
     ])?;
     Ok(Accepted { first: true, session_id, closed: false, is_next, event })
+}
+
+pub(super) fn place_session(desk: &Connection, row: &ThreadRow, head: Option<Head>) -> Result<()> {
+    let ThreadRow { agent_id, thread_id, session_id, audience, updated_at } = row;
+    set_current(desk, (agent_id, thread_id), *session_id, *audience, *updated_at)?;
+    head.map_or(Ok(()), |head| set_head(desk, *session_id, head))
+}
+
+fn set_current(
+    desk: &Connection,
+    (agent_id, thread_id): (&str, &ThreadId),
+    session_id: SessionId,
+    audience: Audience,
+    now: u64,
+) -> Result<()> {
+    desk.prepare_cached(
+        "INSERT INTO threads (agent_id, thread_id, session_id, audience, updated_at)
+         VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (agent_id, thread_id) DO UPDATE SET
+            session_id = excluded.session_id,
+            audience = excluded.audience,
+            updated_at = max(updated_at, excluded.updated_at)",
+    )?
+    .execute(params![
+        agent_id,
+        thread_id.as_str(),
+        session_id.to_string(),
+        audience_word(audience),
+        stored(now)?,
+    ])?;
+    Ok(())
 }
 
 pub(super) fn unclosed(desk: &Connection, session: SessionId) -> Result<Vec<InboxRow>> {
@@ -125,17 +143,22 @@ pub(super) fn close(
 ) -> Result<()> {
     let now = stored(now)?;
     close_rows(desk, keys, now)?;
-    // Two turns of a session may end in one breath and be noted in either order.
+    set_head(desk, session, head)?;
+    desk.prepare_cached(
+        "UPDATE threads SET updated_at = max(updated_at, ?2) WHERE session_id = ?1",
+    )?
+    .execute(params![session.to_string(), now])?;
+    Ok(())
+}
+
+// Two turns of a session may end in one breath and be noted in either order.
+fn set_head(desk: &Connection, session: SessionId, head: Head) -> Result<()> {
     desk.prepare_cached(
         "INSERT INTO heads (session_id, seq, hash) VALUES (?1, ?2, ?3)
          ON CONFLICT (session_id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash
          WHERE excluded.seq > heads.seq",
     )?
     .execute(params![session.to_string(), stored(head.seq)?, head.hash.to_string()])?;
-    desk.prepare_cached(
-        "UPDATE threads SET updated_at = max(updated_at, ?2) WHERE session_id = ?1",
-    )?
-    .execute(params![session.to_string(), now])?;
     Ok(())
 }
 

@@ -52,6 +52,29 @@ async fn ten_thousand_deliveries_are_one_row() {
 }
 
 #[tokio::test]
+async fn a_session_that_is_placed_is_its_threads_current_one_and_waiting_messages_stay() {
+    let (folder, desk) = desk().await;
+    let event = said("m-1", "hi");
+    desk.accept(&event, Target::Current, session_id(1), NOW).await.unwrap();
+    let placed = ThreadRow {
+        agent_id: event.agent_id.clone(),
+        thread_id: event.thread_id.clone(),
+        session_id: session_id(2),
+        audience: event.audience,
+        updated_at: NOW + 1,
+    };
+    let head = Head { seq: 3, hash: LineHash::of(b"line") };
+    desk.place_session(placed.clone(), Some(head)).await.unwrap();
+    drop(desk);
+    let desk = reopened(&folder).await;
+    assert_eq!(desk.threads().await.unwrap(), [placed]);
+    assert_eq!(desk.head(session_id(2)).await.unwrap(), Some(head));
+    assert_eq!(desk.unclosed(session_id(1)).await.unwrap().len(), 1);
+    let next = desk.accept(&said("m-2", "on"), Target::Current, session_id(3), NOW).await.unwrap();
+    assert_eq!(next.session_id, session_id(2));
+}
+
+#[tokio::test]
 async fn a_thread_stays_in_its_session_until_told_otherwise() {
     let (_folder, desk) = desk().await;
     let mut sessions = Vec::new();
