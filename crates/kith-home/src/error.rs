@@ -30,6 +30,8 @@ pub enum HomeError {
 pub enum Problem {
     #[error("is not a file and is left out; put a file in its place or remove it")]
     NotAFile,
+    #[error("is not a folder and is left out; put a folder in its place or remove it")]
+    NotAFolder,
     #[error("belongs to user {uid} and is left out of project and global instructions; `chown` it")]
     ForeignOwner { uid: u32 },
     #[error("can be written by every user; `chmod o-w` it")]

@@ -13,6 +13,7 @@
 //! - [`platform`]: the machine as the model is told of it.
 //! - [`snapshot`]: the six sections of a session's instructions.
 //! - [`priming`]: histories that a conversation may begin with.
+//! - [`skills`]: instructions that are loaded when they are needed.
 //! - [`init`]: a home that is good on the first day.
 
 pub mod discovery;
@@ -23,6 +24,7 @@ pub mod init;
 pub mod platform;
 pub mod priming;
 pub mod prompt_file;
+pub mod skills;
 pub mod snapshot;
 pub mod user;
 

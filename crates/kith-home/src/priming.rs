@@ -24,8 +24,8 @@ pub mod script;
 pub mod slug;
 pub mod store;
 
-mod beneath;
+pub(crate) mod beneath;
 mod check;
 mod form;
 mod heading;
-mod yaml;
+pub(crate) mod yaml;

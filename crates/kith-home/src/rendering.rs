@@ -43,11 +43,16 @@ pub(crate) fn one_line(name: &str, chars_max: usize) -> String {
             '<' => line.push_str("&lt;"),
             '>' => line.push_str("&gt;"),
             '"' => line.push_str("&quot;"),
-            _ if ch.is_control() || is_invisible(ch) => line.extend(ch.escape_unicode()),
+            _ if is_unseen(ch) => line.extend(ch.escape_unicode()),
             _ => line.push(ch),
         }
     }
     line
+}
+
+/// Whether a reader could miss the character, or be misled by it.
+pub(crate) fn is_unseen(ch: char) -> bool {
+    ch.is_control() || is_invisible(ch)
 }
 
 /// Characters that show nothing, or turn the direction of what follows. The joiner inside many

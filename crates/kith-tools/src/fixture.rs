@@ -2,13 +2,14 @@
 //!
 //! `//- work/a.txt` begins a file, `//- work/d/` is a folder, `//- work/l -> target` is a link and
 //! `//- work/p |` is a pipe. Tools work in `work`, may also read `home`, and have no business in
-//! `out`. `<tmp>` stands for the folder of all three, in texts and in results.
+//! `out` but for the skills in `out/skills`. `<tmp>` stands for the folder of all three, in texts and in results.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kith_vocab::event::control::SkillEntry;
 use kith_vocab::json::Json;
 use kith_vocab::tool::{Prepared, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput};
 use rustix::fs::{CWD, Mode};
@@ -50,8 +51,17 @@ impl World {
         Arc::new(Roots::new(&self.path("work"), readable).unwrap())
     }
 
+    /// The skills are the folders of `out/skills`, by name.
+    pub(crate) fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let readable = vec![self.path("work"), self.path("home")];
+        let folder = self.path("out/skills");
+        let roots = Roots::new(&self.path("work"), readable).unwrap();
+        let roots = roots.with_skills(std::slice::from_ref(&folder));
+        built_in(Arc::new(roots), Arc::new(move || skills_in(&folder)))
+    }
+
     pub(crate) fn tool(&self, name: &str) -> Arc<dyn Tool> {
-        built_in(self.roots()).into_iter().find(|tool| tool.spec().name == name).unwrap()
+        self.tools().into_iter().find(|tool| tool.spec().name == name).unwrap()
     }
 
     pub(crate) fn prepare(&self, tool: &str, input: &str) -> Result<Prepared, String> {
@@ -87,6 +97,24 @@ impl World {
             write_file(&self.path(title), content);
         }
     }
+}
+
+fn skills_in(folder: &Path) -> Vec<SkillEntry> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let entry = |folder: PathBuf| {
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        SkillEntry {
+            display_name: name.clone(),
+            description: format!("What {name} does."),
+            path: folder.join("SKILL.md").to_string_lossy().into_owned(),
+            scope: "home".to_owned(),
+            sha256: "0".repeat(64),
+            name,
+        }
+    };
+    let mut skills: Vec<SkillEntry> = entries.map(|it| entry(it.unwrap().path())).collect();
+    skills.sort_by(|a, b| a.name.cmp(&b.name));
+    skills
 }
 
 pub(crate) fn write_file(path: &Path, content: impl AsRef<[u8]>) {

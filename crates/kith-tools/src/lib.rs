@@ -10,7 +10,7 @@
 //! - `text`: what counts as a text file.
 //! - `shown`: names and numbers as the model reads them.
 //! - `call`: what all tools do around their own work.
-//! - [`read_file`], [`list_files`], [`search_files`]: the tools.
+//! - [`read_file`], [`list_files`], [`search_files`], [`skill`]: the tools.
 
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ use crate::list_files::ListFiles;
 use crate::read_file::ReadFile;
 use crate::roots::Roots;
 use crate::search_files::SearchFiles;
+use crate::skill::{ListSkills, Skill};
 
 mod folder;
 mod glob;
@@ -33,16 +34,21 @@ mod shown;
 pub mod list_files;
 pub mod read_file;
 pub mod search_files;
+pub mod skill;
 
 /// The built-in tools, in the order in which a model is told of them.
 ///
 /// The order is fixed because the tool list stands at the front of every request: another order
 /// would be another prefix, and no vendor's cache would know it.
-pub fn built_in(roots: Arc<Roots>) -> Vec<Arc<dyn Tool>> {
+///
+/// `skill` is among them also where there are no skills: the list is frozen with the session, and
+/// skills may come later.
+pub fn built_in(roots: Arc<Roots>, skills: ListSkills) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(ReadFile::new(Arc::clone(&roots))),
         Arc::new(ListFiles::new(Arc::clone(&roots))),
-        Arc::new(SearchFiles::new(roots)),
+        Arc::new(SearchFiles::new(Arc::clone(&roots))),
+        Arc::new(Skill::new(roots, skills)),
     ]
 }
 

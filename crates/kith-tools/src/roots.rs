@@ -4,10 +4,13 @@
 //! links are resolved, the real path must lie beneath a root and outside `.kith`, and it is opened
 //! from the root's descriptor with no link allowed on the way. Whoever swaps a part of it for a
 //! link in between gets an error, not another file.
+//!
+//! Folders of skills are the exception to `.kith`: some lie in it. What is beneath them may be read,
+//! and nothing else that lies there.
 
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::io::Errno;
 
@@ -21,7 +24,7 @@ pub const PATH_PARTS_MAX: usize = 256;
 /// Where the sessions, keys and promises of the house are kept.
 const PRIVATE_FOLDER: &str = ".kith";
 
-/// Invariant: every root's `real` is free of links and of `.kith`.
+/// Invariant: every root's `real` is free of links, and of `.kith` unless it holds skills.
 #[derive(Debug)]
 pub struct Roots {
     cwd: PathBuf,
@@ -32,6 +35,33 @@ pub struct Roots {
 struct Root {
     real: PathBuf,
     folder: Folder,
+    kind: RootKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RootKind {
+    /// Nothing in `.kith` may be read.
+    Plain,
+    /// May itself lie in `.kith`.
+    Skills,
+}
+
+impl Root {
+    fn open(path: &Path, kind: RootKind) -> io::Result<Root> {
+        let real = fs::canonicalize(path)?;
+        let folder = Folder::open(&real)?;
+        Ok(Root { real, folder, kind })
+    }
+
+    /// The part of a path beneath the root, unless it may not be read.
+    fn place<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        let relative = path.strip_prefix(&self.real).ok()?;
+        let judged = match self.kind {
+            RootKind::Plain => path,
+            RootKind::Skills => relative,
+        };
+        (!is_private(judged)).then_some(relative)
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -71,9 +101,7 @@ impl Roots {
             .map_err(|source| RootsError::Open { path: cwd.to_owned(), source })?;
         let mut roots: Vec<Root> = Vec::with_capacity(readable.len());
         for path in readable {
-            let opened = fs::canonicalize(&path)
-                .and_then(|real| Folder::open(&real).map(|folder| Root { real, folder }));
-            let root = match opened {
+            let root = match Root::open(&path, RootKind::Plain) {
                 Ok(root) => root,
                 Err(source) => return Err(RootsError::Open { path, source }),
             };
@@ -85,6 +113,19 @@ impl Roots {
             }
         }
         Ok(Roots { cwd, roots })
+    }
+
+    /// Lets the files of skills be read as well, also of those that lie in `.kith`.
+    ///
+    /// A folder that cannot be opened is passed over: a conversation does not end for a skill.
+    #[must_use]
+    pub fn with_skills(mut self, folders: &[PathBuf]) -> Roots {
+        for folder in folders {
+            if let Ok(root) = Root::open(folder, RootKind::Skills) {
+                self.roots.push(root);
+            }
+        }
+        self
     }
 
     /// The real paths of the roots.
@@ -147,7 +188,7 @@ impl Roots {
         self.check_form(text)?;
         let path = self.cwd.join(text);
         // Asked before the disk is, so that nobody learns what `.kith` holds.
-        if is_private(Path::new(text)) {
+        if is_private(Path::new(text)) && !self.is_of_a_skill(&path) {
             return Err(private(text));
         }
         let real = match fs::canonicalize(&path) {
@@ -158,13 +199,11 @@ impl Roots {
             // Whether something exists out there is not told either.
             Err(_) => return Err(self.outside(text)),
         };
-        if self.place(&real).is_none() {
-            return Err(self.outside(text));
+        if self.place(&real).is_some() {
+            return Ok(real);
         }
-        if is_private(&real) {
-            return Err(private(text));
-        }
-        Ok(real)
+        let is_beneath = self.roots.iter().any(|root| real.starts_with(&root.real));
+        Err(if is_beneath { private(text) } else { self.outside(text) })
     }
 
     fn check_form(&self, text: &str) -> Result<(), String> {
@@ -191,7 +230,13 @@ impl Roots {
     }
 
     fn place<'a>(&self, real: &'a Path) -> Option<(&Root, &'a Path)> {
-        self.roots.iter().find_map(|root| Some((root, real.strip_prefix(&root.real).ok()?)))
+        self.roots.iter().find_map(|root| Some((root, root.place(real)?)))
+    }
+
+    /// Judged by the words alone, so `..` is none of a skill's.
+    fn is_of_a_skill(&self, path: &Path) -> bool {
+        let climbs = path.components().any(|part| part == Component::ParentDir);
+        !climbs && self.place(path).is_some()
     }
 
     fn is_beneath_as_far_as_it_exists(&self, path: &Path) -> bool {

@@ -154,6 +154,44 @@ fn roots_must_exist_and_lie_outside_kith() {
 }
 
 #[test]
+fn of_kith_only_the_skills_may_be_read() {
+    let world = World::new(
+        "//- work/.kith/skills/a/SKILL.md\nA\n//- work/.kith/skills/a/.kith/x\nx\n\
+         //- work/.kith/state.db\nsecret\n//- work/.kith/skills/leak -> ../state.db\n\
+         //- work/to-skill -> .kith/skills/a\n//- out/b/SKILL.md\nB\n",
+    );
+    let skills = [world.path("work/.kith/skills"), world.path("out"), world.path("missing")];
+    let roots = Roots::new(&world.path("work"), vec![world.path("work")]).unwrap();
+    let roots = roots.with_skills(&skills);
+    let open = |path: &str| {
+        let path = path.replace("<tmp>", world.tmp.to_str().unwrap());
+        match roots.open_file(&path) {
+            Ok(opened) => io::read_to_string(opened.file).unwrap(),
+            Err(reason) => reason,
+        }
+    };
+    assert_eq!(open("<tmp>/work/.kith/skills/a/SKILL.md"), "A\n");
+    assert_eq!(open(".kith/skills/a/SKILL.md"), "A\n");
+    assert_eq!(open("to-skill/SKILL.md"), "A\n");
+    assert_eq!(open("<tmp>/out/b/SKILL.md"), "B\n");
+    assert!(open("<tmp>/work/.kith/skills/a/missing").contains("does not exist"));
+    for refused in [
+        "<tmp>/work/.kith/state.db",
+        ".kith/state.db",
+        ".kith/skills/../state.db",
+        "<tmp>/work/.kith/skills/a/../../state.db",
+        ".kith/skills/a/.kith/x",
+        ".kith/skills/leak",
+        ".kith/missing",
+        ".kith",
+    ] {
+        assert!(open(refused).contains(PRIVATE), "{refused}: {}", open(refused));
+    }
+    assert!(roots.open_folder(".kith/skills/a").is_ok());
+    assert!(roots.open_folder(".kith").unwrap_err().contains(PRIVATE));
+}
+
+#[test]
 fn folder_swapped_for_a_link_never_leads_out() {
     let world = World::new("//- work/d/f.txt\nmine\n//- out/f.txt\nsecret\n//- work/l -> ../out");
     let [d, l, spare] = ["work/d", "work/l", "work/spare"].map(|path| world.path(path));

@@ -1,0 +1,158 @@
+//! What a session is told about skills, and when.
+//!
+//! The first message brings the whole list, a later one only what changed since. What was told is
+//! read off the reminders in the model's context, so after a branch it is told again.
+
+use std::fmt::Write;
+
+use kith_vocab::event::Body;
+use kith_vocab::event::control::{SkillEntry, SkillIndexDelta, SkillIndexSnapshot};
+use kith_vocab::event::messages::{
+    HarnessItem, HarnessItemEvent, HarnessKind, Origin, Trust, Visibility,
+};
+use kith_vocab::json::Json;
+
+use super::manifest::cut;
+
+/// Of all descriptions in one reminder; beyond it each gets an equal share.
+pub const SKILL_LISTING_CHARS_MAX: usize = 16 * 1024;
+
+/// The events that stand after a new message: none when the model knows what there is.
+pub fn skill_news(told: Option<&[SkillEntry]>, disk: &[SkillEntry]) -> Vec<Body> {
+    let Some(told) = told else {
+        // To say that there are no skills would cost every conversation without them.
+        if disk.is_empty() {
+            return Vec::new();
+        }
+        let snapshot = SkillIndexSnapshot { entries: disk.to_vec() };
+        let data = Json::of(&snapshot);
+        let item = reminder(HarnessKind::SkillListing, listing(disk), data);
+        return vec![Body::SkillIndexSnapshot(snapshot), item];
+    };
+    let Some(delta) = delta(told, disk) else { return Vec::new() };
+    let item = reminder(HarnessKind::SkillDelta, changes(&delta), Json::of(&delta));
+    vec![Body::SkillIndexDelta(delta), item]
+}
+
+/// What the model was told by these reminders, which come in their order; `None` if nothing.
+///
+/// One that cannot be understood tells nothing, and so does all before it: better told twice.
+pub fn told<'a>(items: impl IntoIterator<Item = &'a HarnessItem>) -> Option<Vec<SkillEntry>> {
+    let mut told: Option<Vec<SkillEntry>> = None;
+    for item in items {
+        let Some(data) = &item.data else { continue };
+        match item.kind {
+            HarnessKind::SkillListing => {
+                told = data.read().ok().map(|it: SkillIndexSnapshot| it.entries);
+            }
+            HarnessKind::SkillDelta => {
+                told = told.zip(data.read().ok()).map(|(entries, delta)| apply(entries, delta));
+            }
+            _ => (),
+        }
+    }
+    told
+}
+
+/// What differs, each list by name; `None` if nothing does.
+pub fn delta(told: &[SkillEntry], now: &[SkillEntry]) -> Option<SkillIndexDelta> {
+    let find = |entries: &[SkillEntry], name: &str| {
+        entries.iter().find(|entry| entry.name == name).cloned()
+    };
+    let mut delta = SkillIndexDelta { added: Vec::new(), changed: Vec::new(), removed: Vec::new() };
+    for entry in now {
+        match find(told, &entry.name) {
+            None => delta.added.push(entry.clone()),
+            Some(old) if old != *entry => delta.changed.push(entry.clone()),
+            Some(_) => (),
+        }
+    }
+    let gone = told.iter().filter(|entry| find(now, &entry.name).is_none());
+    delta.removed.extend(gone.map(|entry| entry.name.clone()));
+    delta.added.sort_by(|a, b| a.name.cmp(&b.name));
+    delta.changed.sort_by(|a, b| a.name.cmp(&b.name));
+    delta.removed.sort();
+    let is_empty = delta.added.is_empty() && delta.changed.is_empty() && delta.removed.is_empty();
+    (!is_empty).then_some(delta)
+}
+
+fn apply(mut entries: Vec<SkillEntry>, delta: SkillIndexDelta) -> Vec<SkillEntry> {
+    let is_replaced = |name: &String| {
+        delta.removed.contains(name) || delta.changed.iter().any(|it| it.name == *name)
+    };
+    entries.retain(|entry| !is_replaced(&entry.name));
+    entries.extend(delta.changed);
+    entries.extend(delta.added);
+    entries
+}
+
+fn reminder(kind: HarnessKind, content: String, data: Json) -> Body {
+    Body::HarnessItem(HarnessItemEvent {
+        item: HarnessItem {
+            kind,
+            origin: Origin::Skill,
+            content,
+            visibility: Visibility::Hidden,
+            data: Some(data),
+        },
+        // Whatever is listed is the owner's own, or of someone the owner trusts as much.
+        trust: Trust::Owner,
+        author: None,
+        queue_item_id: None,
+        merged_into: None,
+    })
+}
+
+fn listing(entries: &[SkillEntry]) -> String {
+    let mut text =
+        "Skills, by name and purpose. When one fits the task, load it with the `skill` tool first:"
+            .to_owned();
+    list(&mut text, entries, share(entries.len(), entries));
+    text
+}
+
+fn changes(delta: &SkillIndexDelta) -> String {
+    let mut text = "The skills have changed.".to_owned();
+    let n_listed = delta.added.len() + delta.changed.len();
+    let share = share(n_listed, delta.added.iter().chain(&delta.changed));
+    for (title, entries) in [
+        ("New:", &delta.added),
+        ("Changed, to be loaded again before they are used:", &delta.changed),
+    ] {
+        if !entries.is_empty() {
+            put(&mut text, format_args!("\n{title}"));
+            list(&mut text, entries, share);
+        }
+    }
+    if !delta.removed.is_empty() {
+        put(&mut text, format_args!("\nGone: {}", delta.removed.join(", ")));
+    }
+    text
+}
+
+/// How many characters each description gets.
+fn share<'a>(n_entries: usize, entries: impl IntoIterator<Item = &'a SkillEntry>) -> usize {
+    let n_chars: usize = entries.into_iter().map(|it| it.description.chars().count()).sum();
+    if n_chars <= SKILL_LISTING_CHARS_MAX {
+        return usize::MAX;
+    }
+    SKILL_LISTING_CHARS_MAX / n_entries.max(1)
+}
+
+fn list(text: &mut String, entries: &[SkillEntry], description_chars_max: usize) {
+    for SkillEntry { name, display_name, description, .. } in entries {
+        put(text, format_args!("\n- {name}"));
+        if !display_name.eq_ignore_ascii_case(name) {
+            put(text, format_args!(" (\"{display_name}\")"));
+        }
+        put(text, format_args!(": {}", cut(description, description_chars_max).0));
+    }
+}
+
+fn put(text: &mut String, more: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    text.write_fmt(more).unwrap_or_default();
+}
+
+#[cfg(test)]
+mod tests;

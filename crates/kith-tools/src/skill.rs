@@ -1,0 +1,190 @@
+//! `skill`: the instructions of a skill, and where its files lie.
+//!
+//! A `SKILL.md` comes whole, because half an instruction is another instruction. One that does not
+//! fit into a result comes as far as whole lines fit, and says how to read on.
+
+use std::fmt::Write as _;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use kith_vocab::clock::BoxFuture;
+use kith_vocab::event::control::SkillEntry;
+use kith_vocab::json::Json;
+use kith_vocab::snapshot::ToolSpec;
+use kith_vocab::tool::{Prepared, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::call;
+use crate::roots::{OpenedFile, Roots};
+use crate::shown;
+
+const NAME: &str = "skill";
+const DESCRIPTION: &str = "Load a skill: its SKILL.md, and the folder its other files lie in.";
+const INPUT_SCHEMA: &str = r#"{
+    "type": "object",
+    "properties": {"name": {"type": "string"}},
+    "required": ["name"],
+    "additionalProperties": false
+}"#;
+
+/// No more of a `SKILL.md` is looked at.
+pub const SKILL_BYTES_MAX: u64 = 1024 * 1024;
+/// Header and footer without names and paths.
+const REMARKS_BYTES_MAX: usize = 384;
+/// Names that an unknown one is answered with.
+const NAMES_SHOWN_MAX: usize = 50;
+/// Of a name that is compared with others.
+const NAME_CHARS_MAX: usize = 64;
+/// Letters that may differ between a name and the one that was meant.
+const TYPOS_MAX: usize = 3;
+
+/// The skills there are now. Asked at each call: a skill may come or go while a session lasts.
+pub type ListSkills = Arc<dyn Fn() -> Vec<SkillEntry> + Send + Sync>;
+
+pub struct Skill {
+    spec: ToolSpec,
+    roots: Arc<Roots>,
+    skills: ListSkills,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    name: String,
+}
+
+impl Skill {
+    /// The folders of the skills must be among the roots.
+    pub fn new(roots: Arc<Roots>, skills: ListSkills) -> Skill {
+        Skill { spec: call::spec(NAME, DESCRIPTION, INPUT_SCHEMA), roots, skills }
+    }
+
+    fn open(&self, json: &Json) -> Result<Opened, String> {
+        let input: Input = call::read_input(NAME, json)?;
+        let skills = (self.skills)();
+        let Some(entry) = skills.iter().find(|it| it.name == input.name) else {
+            return Err(unknown(&input.name, &skills));
+        };
+        let file = self.roots.open_file(&entry.path)?;
+        let summary = format!("load the skill `{}`", shown::name(&entry.name));
+        let prepared = call::prepared_read(NAME, &self.roots, (json, &input), &file.real, summary);
+        Ok(Opened { entry: entry.clone(), file, prepared })
+    }
+}
+
+impl Tool for Skill {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn prepare<'a>(&'a self, input: &'a Json) -> BoxFuture<'a, Result<Prepared, String>> {
+        Box::pin(async move { call::glance(|| self.open(input).map(|opened| opened.prepared)) })
+    }
+
+    fn run<'a>(
+        &'a self,
+        prepared: Prepared,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move {
+            if cancel.is_cancelled() {
+                return call::output(Err(call::cancelled(NAME)));
+            }
+            call::output(call::glance(|| {
+                let opened = self.open(&prepared.input)?;
+                call::check_unchanged(&prepared, &opened.prepared)?;
+                read(&opened.entry, opened.file)
+            }))
+        })
+    }
+}
+
+struct Opened {
+    entry: SkillEntry,
+    file: OpenedFile,
+    prepared: Prepared,
+}
+
+fn read(entry: &SkillEntry, opened: OpenedFile) -> Result<String, String> {
+    let name = shown::name(&entry.name);
+    let mut bytes = Vec::new();
+    let read: io::Result<usize> = opened.file.take(SKILL_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| format!("the skill `{name}` cannot be read: {error}"))?;
+    let path = opened.real.to_string_lossy();
+    let base = opened.real.parent().map(Path::to_string_lossy).unwrap_or_default();
+    let mut text = format!(
+        "Skill `{name}`. Its folder is `{}`; paths in it are relative to that folder.\n\n",
+        shown::line(&base)
+    );
+    let is_cut = bytes.len() as u64 > SKILL_BYTES_MAX;
+    let content = String::from_utf8_lossy(&bytes);
+    let room = TOOL_OUTPUT_BYTES_MAX.saturating_sub(text.len() + path.len() + REMARKS_BYTES_MAX);
+    if content.len() <= room {
+        text.push_str(&content);
+        return Ok(text);
+    }
+    let (mut n_shown, mut n_bytes) = (0_u64, 0);
+    for line in content.split_inclusive('\n') {
+        if n_bytes + line.len() > room {
+            break;
+        }
+        n_bytes += line.len();
+        n_shown += 1;
+    }
+    text.push_str(&content[..n_bytes]);
+    let at_least = if is_cut { "at least " } else { "" };
+    let n_more = content.lines().count() as u64 - n_shown;
+    // Writing to a string cannot fail.
+    write!(
+        text,
+        "\n… {at_least}{}; before you follow this skill, read them: read_file `{}`, offset {}",
+        shown::count(n_more, "more line", "more lines"),
+        shown::line(&path),
+        n_shown + 1
+    )
+    .unwrap_or_default();
+    Ok(text)
+}
+
+fn unknown(name: &str, skills: &[SkillEntry]) -> String {
+    let asked = shown::name(name);
+    if skills.is_empty() {
+        return format!("there is no skill `{asked}`; there are no skills at all");
+    }
+    let near = skills.iter().map(|it| (distance(name, &it.name), &it.name)).min();
+    let meant = match near {
+        Some((steps, near)) if steps <= TYPOS_MAX => {
+            format!("; did you mean `{}`?", shown::name(near))
+        }
+        _ => String::new(),
+    };
+    let names = skills.iter().take(NAMES_SHOWN_MAX).map(|it| shown::name(&it.name));
+    let names: Vec<String> = names.collect();
+    let more = match skills.len().saturating_sub(NAMES_SHOWN_MAX) {
+        0 => String::new(),
+        n_more => format!(" and {n_more} more"),
+    };
+    format!("there is no skill `{asked}`{meant} (there are: {}{more})", names.join(", "))
+}
+
+/// How many letters to add, drop or change, whatever their case.
+fn distance(a: &str, b: &str) -> usize {
+    let letters =
+        |text: &str| -> Vec<char> { text.to_lowercase().chars().take(NAME_CHARS_MAX).collect() };
+    let (a, b) = (letters(a), letters(b));
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests;
