@@ -62,6 +62,9 @@ pub(crate) enum Command {
     #[command(subcommand, after_help = "Example:\n  kith session ls\n  kith session show latest")]
     Session(Session),
     Prompt(Prompt),
+    /// List, show and check skills
+    #[command(subcommand, after_help = "Example:\n  kith skill ls\n  kith skill check")]
+    Skill(Skill),
     Doctor(Doctor),
 }
 
@@ -173,6 +176,31 @@ pub(crate) struct SessionRepair {
     /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
     pub(crate) session: String,
 }
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Skill {
+    Ls(SkillLs),
+    Show(SkillShow),
+    Check(SkillCheck),
+}
+
+/// List the skills in force in this folder
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith skill ls")]
+pub(crate) struct SkillLs {}
+
+/// Print the SKILL.md of a skill
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith skill show tidy")]
+pub(crate) struct SkillShow {
+    /// As `skill ls` prints it
+    pub(crate) name: String,
+}
+
+/// Say which skills are left out, and why
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith skill check")]
+pub(crate) struct SkillCheck {}
 
 /// Look whether all is well with this house. Changes nothing
 #[derive(Debug, Args)]

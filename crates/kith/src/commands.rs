@@ -6,6 +6,7 @@ mod doctor;
 mod init;
 mod prompt;
 mod session;
+mod skill;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Init(args)) => init::run(&shared, args),
             Some(Command::Session(args)) => session::run(&shared, args).await,
             Some(Command::Prompt(args)) => prompt::run(&shared, args).await,
+            Some(Command::Skill(args)) => skill::run(&shared, args),
             Some(Command::Doctor(_)) => doctor::run(&shared).await,
         }
     });

@@ -6,8 +6,8 @@
 //!   needs to be written, else the way into the house.
 //! - [`host`], [`serve`], [`attach`], [`protocol`]: who answers behind the door, in this process or
 //!   in another.
-//! - [`house`], [`config`], [`models`], [`opening`], [`policy`], [`clock`], [`signals`]: what the
-//!   engine is wired up with.
+//! - [`house`], [`config`], [`models`], [`opening`], [`skills`], [`policy`], [`clock`],
+//!   [`signals`]: what the engine is wired up with.
 //! - [`doctor`]: whether all is well.
 //! - [`screen`], [`transcript`]: a turn as it is watched, a session as a person reads it.
 //! - [`report`], [`ui`]: errors in words, and the only place that prints.
@@ -52,6 +52,8 @@ mod screen;
 mod serve;
 #[cfg(unix)]
 mod signals;
+#[cfg(unix)]
+mod skills;
 #[cfg(unix)]
 mod transcript;
 #[cfg(unix)]

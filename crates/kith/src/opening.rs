@@ -22,6 +22,7 @@ use kith_vocab::tool::Tool;
 use sha2::{Digest, Sha256};
 
 use crate::house::{AGENT_ID, House};
+use crate::skills;
 
 pub(crate) struct HomeOpening {
     house: House,
@@ -63,7 +64,10 @@ impl Opening for HomeOpening {
         let root = repository_root(&cwd).unwrap_or_else(|| cwd.clone());
         let roots = Roots::new(&cwd, vec![root, self.house.dir.clone()])
             .map_err(|error| OpeningError(Box::new(error)))?;
-        Ok(kith_tools::built_in(Arc::new(roots)))
+        let roots = roots.with_skills(&skills::folders(&self.house, &cwd));
+        let house = self.house.clone();
+        let skills = Arc::new(move || skills::index(&house, &cwd).entries);
+        Ok(kith_tools::built_in(Arc::new(roots), skills))
     }
 }
 

@@ -34,24 +34,19 @@ pub fn skill_news(told: Option<&[SkillEntry]>, disk: &[SkillEntry]) -> Vec<Body>
     vec![Body::SkillIndexDelta(delta), item]
 }
 
-/// What the model was told by these reminders, which come in their order; `None` if nothing.
+/// What the model was told, read off the `data` of the last `skill_listing` in its context and of
+/// the `skill_delta`s after it; `None` if nothing.
 ///
-/// One that cannot be understood tells nothing, and so does all before it: better told twice.
-pub fn told<'a>(items: impl IntoIterator<Item = &'a HarnessItem>) -> Option<Vec<SkillEntry>> {
-    let mut told: Option<Vec<SkillEntry>> = None;
-    for item in items {
-        let Some(data) = &item.data else { continue };
-        match item.kind {
-            HarnessKind::SkillListing => {
-                told = data.read().ok().map(|it: SkillIndexSnapshot| it.entries);
-            }
-            HarnessKind::SkillDelta => {
-                told = told.zip(data.read().ok()).map(|(entries, delta)| apply(entries, delta));
-            }
-            _ => (),
-        }
+/// A reminder that cannot be understood leaves nothing to rely on: better told twice.
+pub fn told<'a>(
+    listing: Option<&Json>,
+    deltas: impl IntoIterator<Item = &'a Json>,
+) -> Option<Vec<SkillEntry>> {
+    let SkillIndexSnapshot { mut entries } = listing?.read().ok()?;
+    for delta in deltas {
+        entries = apply(entries, delta.read().ok()?);
     }
-    told
+    Some(entries)
 }
 
 /// What differs, each list by name; `None` if nothing does.

@@ -43,6 +43,7 @@ pub(super) fn reply(asked: &Asked) -> Reply {
         Wish::Read(path) => call(asked, "read_file", &[("path", path)]),
         Wish::List => call(asked, "list_files", &[]),
         Wish::Search(pattern) => call(asked, "search_files", &[("pattern", pattern)]),
+        Wish::UseSkill(name) => call(asked, "skill", &[("name", name)]),
         Wish::Recall(what) => text(recall(asked, what, language)),
         Wish::TellTime => text(tell_time(asked, language)),
         Wish::Summarise => text(summary(asked)),
@@ -111,7 +112,7 @@ fn report_one(tool: &str, text: &str, language: Language) -> String {
 
 /// This wire does not say whether a tool failed, so its words must.
 fn is_failure(text: &str) -> bool {
-    const BEGINNINGS: [&str; 17] = [
+    const BEGINNINGS: [&str; 18] = [
         "error",
         "failed",
         "refused",
@@ -124,6 +125,7 @@ fn is_failure(text: &str) -> bool {
         "permission denied",
         "unknown tool",
         "no such",
+        "there is no ",
         "not approved",
         "拒绝",
         "失败",

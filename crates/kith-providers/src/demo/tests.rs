@@ -12,8 +12,15 @@ use kith_vocab::snapshot::ToolSpec;
 use super::*;
 use crate::render::render;
 
-const TOOLS: [&str; 6] =
-    ["list_files", "read_file", "exec_shell", "write_file", "memory_append", "search_files"];
+const TOOLS: [&str; 7] = [
+    "list_files",
+    "read_file",
+    "exec_shell",
+    "write_file",
+    "memory_append",
+    "search_files",
+    "skill",
+];
 
 const SYSTEM: &str = "You are Kith.\n\n# Time\nIt is Tuesday, 2 June 2026, 10:00 in Europe/Berlin.";
 
@@ -70,6 +77,8 @@ async fn tools_are_called_when_asked() {
         ("记住：我喜欢茶", r#"memory_append {"text":"我喜欢茶"}"#),
         ("search for TODO", r#"search_files {"pattern":"TODO"}"#),
         ("搜索 TODO", r#"search_files {"pattern":"TODO"}"#),
+        ("please use the skill tidy.", r#"skill {"name":"tidy"}"#),
+        ("使用技能 tidy", r#"skill {"name":"tidy"}"#),
     ] {
         let said = ask(words).await;
         assert!(said.ends_with(&format!("-> {call}")), "{words}: {said}");

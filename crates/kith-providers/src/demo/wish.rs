@@ -16,6 +16,7 @@ pub(super) enum Wish<'a> {
     Read(&'a str),
     List,
     Search(&'a str),
+    UseSkill(&'a str),
     TellTime,
     Summarise,
     Introduce,
@@ -49,6 +50,7 @@ impl<'a> Wish<'a> {
             .or_else(|| read(wanted))
             .or_else(|| list(&lower))
             .or_else(|| search(wanted))
+            .or_else(|| skill(wanted))
             .or_else(|| subject(&lower))
             .unwrap_or(Wish::Chat)
     }
@@ -146,6 +148,12 @@ fn search(wanted: &str) -> Option<Wish<'_>> {
     ];
     let rest = after_any(wanted, &words)?;
     filled(quoted(rest).unwrap_or_else(|| without_end_mark(rest))).map(Wish::Search)
+}
+
+fn skill(wanted: &str) -> Option<Wish<'_>> {
+    let words = ["use the skill ", "load the skill ", "use skill ", "使用技能", "加载技能"];
+    let rest = after_any(wanted, &words)?;
+    filled(quoted(rest).unwrap_or_else(|| without_end_mark(rest))).map(Wish::UseSkill)
 }
 
 fn subject<'a>(lower: &str) -> Option<Wish<'a>> {

@@ -32,7 +32,7 @@ pub(crate) struct BenchHouse {
 
 pub(crate) fn tools(dir: &Path) -> Vec<Arc<dyn Tool>> {
     let roots = Roots::new(dir, vec![dir.to_owned()]).expect("the folder is there");
-    kith_tools::built_in(Arc::new(roots))
+    kith_tools::built_in(Arc::new(roots), Arc::new(Vec::new))
 }
 
 pub(crate) fn prompt() -> String {

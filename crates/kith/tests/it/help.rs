@@ -3,7 +3,7 @@
 use crate::check;
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 11] = [
+const COMMANDS: [&[&str]; 15] = [
     &[],
     &["init"],
     &["ask"],
@@ -15,6 +15,10 @@ const COMMANDS: [&[&str]; 11] = [
     &["session", "rename"],
     &["session", "repair"],
     &["doctor"],
+    &["skill"],
+    &["skill", "ls"],
+    &["skill", "show"],
+    &["skill", "check"],
 ];
 
 #[test]

@@ -25,6 +25,7 @@ mod models;
 mod prompt;
 mod sent;
 mod session;
+mod skill;
 mod stopping;
 mod upkeep;
 

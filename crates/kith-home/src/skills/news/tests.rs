@@ -76,16 +76,19 @@ fn what_was_told_is_read_off_the_reminders() {
     let mut items: Vec<HarnessItem> = Vec::new();
     for step in steps {
         let disk = entries(step);
-        let known = told(&items);
+        let known = told_by(&items);
         items.extend(items_of(&skill_news(known.as_deref(), &disk)));
-        let now = told(&items).unwrap();
+        let now = told_by(&items).unwrap();
         assert_eq!(delta(&now, &disk), None, "{step}");
         assert_eq!(skill_news(Some(&now), &disk), []);
     }
     assert_eq!(items.len(), steps.len());
     // After a branch to before the listing, what is left tells nothing that could be relied on.
-    assert_eq!(told(&items[1..]), None);
-    assert_eq!(told(&[]), None);
+    assert_eq!(told_by(&items[1..]), None);
+    assert_eq!(told_by(&[]), None);
+    // And after one to before the last change, that change is told again.
+    let before = told_by(&items[..3]).unwrap();
+    assert_eq!(skill_news(Some(&before), &entries(steps[3])).len(), 2);
 }
 
 #[test]
@@ -96,12 +99,10 @@ fn a_reminder_that_cannot_be_understood_makes_it_be_told_again() {
         data: Some(Json::empty_object()),
         ..items[0].clone()
     });
-    assert_eq!(told(&items), None);
+    assert_eq!(told_by(&items), None);
     items.extend(items_of(&skill_news(None, &entries("b=1"))));
-    assert_eq!(told(&items).unwrap(), entries("b=1"));
-    // Other reminders are no news of skills.
-    items.push(HarnessItem { kind: HarnessKind::DateChange, ..items[0].clone() });
-    assert_eq!(told(&items).unwrap(), entries("b=1"));
+    assert_eq!(told_by(&items).unwrap(), entries("b=1"));
+    assert_eq!(told(Some(&Json::of(&"no object")), []), None);
 }
 
 #[test]
@@ -151,6 +152,16 @@ fn items_of(bodies: &[Body]) -> Vec<HarnessItem> {
         _ => None,
     });
     items.collect()
+}
+
+/// As a session keeps them: the last listing, and the deltas after it.
+fn told_by(items: &[HarnessItem]) -> Option<Vec<SkillEntry>> {
+    let place = items.iter().rposition(|it| it.kind == HarnessKind::SkillListing);
+    let (listing, deltas) = match place {
+        Some(place) => (items[place].data.as_ref(), &items[place + 1..]),
+        None => (None, items),
+    };
+    told(listing, deltas.iter().filter_map(|it| it.data.as_ref()))
 }
 
 fn shown(entries: &[SkillEntry]) -> String {
