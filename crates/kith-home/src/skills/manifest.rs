@@ -45,7 +45,7 @@ pub enum ManifestProblem {
          move text below it"
     )]
     FrontMatterTooLong,
-    #[error("is left out: {0}")]
+    #[error("is left out: {0}{hint}", hint = hint(.0))]
     FrontMatter(YamlProblem),
     #[error("is left out: `{key}` must be text; put it in quotes")]
     NotText { key: &'static str },
@@ -61,6 +61,14 @@ pub enum ManifestProblem {
         "has a description of more than {SKILL_DESCRIPTION_CHARS_MAX} characters, which is cut"
     )]
     DescriptionTooLong,
+}
+
+/// Most of what is no YAML is a sentence with a colon in it.
+fn hint(problem: &YamlProblem) -> &'static str {
+    match problem {
+        YamlProblem::Yaml { .. } => "; put a text that holds `: ` in quotes",
+        _ => "",
+    }
 }
 
 /// Reads the bytes of a `SKILL.md`.

@@ -1,6 +1,6 @@
 use kith_vocab::event::calls::Effect;
 
-use crate::fixture::{World, write_file};
+use crate::fixture::{World, block_on, write_file};
 
 use super::*;
 
@@ -108,6 +108,27 @@ fn a_skill_that_leads_out_of_its_root_is_not_loaded() {
         World::new("//- out/secret.txt\nsecret\n//- out/skills/a/SKILL.md -> ../../secret.txt\n");
     let text = world.call("skill", r#"{"name":"a"}"#);
     assert!(text.contains("lies outside the folders you may read"), "{text}");
+}
+
+#[test]
+fn a_skill_that_changed_its_place_after_the_judgement_is_not_loaded() {
+    let world = World::new(WORLD);
+    let prepared = world.prepare("skill", r#"{"name":"tidy"}"#).unwrap();
+    std::fs::remove_dir_all(world.path("out/skills/tidy")).unwrap();
+    world.write("//- out/skills/tidy -> deploy\n");
+    let output = world.run("skill", prepared);
+    assert!(!output.succeeded);
+    assert!(output.text.starts_with("the path leads elsewhere"), "{}", output.text);
+}
+
+#[test]
+fn a_cancelled_call_reads_nothing() {
+    let world = World::new(WORLD);
+    let prepared = world.prepare("skill", r#"{"name":"tidy"}"#).unwrap();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let output = block_on(world.tool("skill").run(prepared, &cancel));
+    assert_eq!((output.text.as_str(), output.succeeded), ("skill was cancelled", false));
 }
 
 #[track_caller]

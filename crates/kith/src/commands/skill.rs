@@ -15,6 +15,9 @@ use crate::house::House;
 use crate::report::{Blame, EXIT_REQUEST, Report};
 use crate::{skills, ui};
 
+/// Of a name that is repeated in an error.
+const NAME_CHARS_MAX: usize = 80;
+
 #[derive(Serialize)]
 struct SkillList<'a> {
     skills: &'a [SkillEntry],
@@ -73,7 +76,8 @@ fn list(shared: &Shared, index: &SkillIndex) -> ExitCode {
 
 fn show(shared: &Shared, args: &SkillShow, index: &SkillIndex) -> Result<ExitCode, Report> {
     let Some(entry) = index.entries.iter().find(|it| it.name == args.name) else {
-        let message = format!("there is no skill `{}` in force here", args.name);
+        let name = args.name.chars().take(NAME_CHARS_MAX).flat_map(char::escape_debug);
+        let message = format!("there is no skill `{}` in force here", name.collect::<String>());
         return Err(Report::new(Blame::Request, "invalid_request", message)
             .hint("`kith skill ls` lists those there are, `kith skill check` what is left out"));
     };

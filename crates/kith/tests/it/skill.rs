@@ -77,6 +77,11 @@ fn a_skill_is_shown_as_it_is() {
     error: there is no skill `Tidy` in force here
     hint: `kith skill ls` lists those there are, `kith skill check` what is left out
     ");
+    check!(house.kith(&["skill", "show", "a\nb", "--json"]), @r#"
+    exit 1
+    --- stdout
+    {"ok":false,"error":{"code":"invalid_request","message":"there is no skill `a\\nb` in force here","hint":"`kith skill ls` lists those there are, `kith skill check` what is left out"}}
+    "#);
 }
 
 #[test]

@@ -52,6 +52,11 @@ fn what_cannot_be_read_is_refused_with_its_line() {
         "line 2: is left out: anchors and aliases (`&`, `*`) are not allowed in front matter; \
          write the value out",
     );
+    check(
+        "---\ndescription: Sorts: by date\n---\n",
+        "line 2: is left out: the front matter is not YAML: mapping values are not allowed in this \
+         context; put a text that holds `: ` in quotes",
+    );
     let long = format!("---\nx: {}\n---\nd\n", "y".repeat(SKILL_FRONT_MATTER_BYTES_MAX));
     check(
         &long,
