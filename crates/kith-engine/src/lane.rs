@@ -5,6 +5,7 @@
 //! crash the log tells which of them it already holds, so none is lost and none is said twice.
 
 mod adopt;
+mod remove;
 mod report;
 
 use std::collections::HashMap;
@@ -54,6 +55,8 @@ pub enum EngineError {
     Opening(#[from] OpeningError),
     #[error(transparent)]
     Turn(#[from] TurnError),
+    #[error("a message still waits for its answer in session `{session_id}`")]
+    InUse { session_id: SessionId },
     #[error("the next step of session `{session_id}` is {step}, which is not built yet")]
     NotBuilt { session_id: SessionId, step: &'static str },
 }

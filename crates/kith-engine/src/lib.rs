@@ -7,12 +7,14 @@
 //! - [`context`]: what the model is shown (pure).
 //! - [`session`]: a log and its state, kept in step.
 //! - [`shelf`]: where a session is put away.
+//! - [`passage`]: what of an event can be searched for.
 //! - [`turn`]: the loop that performs the steps.
 //! - [`lane`]: one turn at a time per thread, each message once.
 //! - [`verify`]: every request of a log, built again and compared.
 
 pub mod context;
 pub mod lane;
+pub mod passage;
 pub mod session;
 pub mod shelf;
 pub mod state;

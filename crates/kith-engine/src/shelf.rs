@@ -8,14 +8,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use kith_sessions::checkpoint::CheckpointPlace;
-use kith_sessions::index::{Checkpoint, Index, IndexRow};
+use kith_sessions::index::{Checkpoint, Index, IndexRow, Passage, Searched};
 use kith_sessions::line::Head;
 use kith_sessions::read::Tail;
 use kith_sessions::store::{FileStamp, SessionStore};
+use kith_vocab::event::Event;
 use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::SessionId;
 use tokio::sync::OnceCell;
 
+use crate::passage::passage;
 use crate::state::calls::Stage;
 use crate::state::{FOLD_VERSION, State};
 
@@ -25,6 +27,9 @@ pub const CHECKPOINT_BYTES_MIN: u64 = 256 * 1024;
 pub const CATCH_UP_SESSIONS_MAX: usize = 20_000;
 /// So many sessions are remembered before their rows are written to the index together.
 pub const ROWS_WAITING_MAX: usize = 64;
+
+/// A long session is read again for its words when it has grown by this part of itself.
+const SEARCHED_PART: u64 = 8;
 
 pub struct Shelf {
     path: PathBuf,
@@ -87,12 +92,30 @@ impl Shelf {
     pub(crate) async fn catch_up(&self, store: &SessionStore, heads: &HashMap<SessionId, Head>) {
         let Some(index) = self.index().await else { return };
         let Ok(listing) = index.listing(store).await else { return };
+        let Ok(searched) = index.searched().await else { return };
         let mut rows = Vec::new();
-        for id in listing.unread.into_iter().take(CATCH_UP_SESSIONS_MAX) {
-            rows.extend(read_row(store, id, heads.get(&id)));
+        let mut n_read = 0;
+        let known = listing.rows.iter().map(|row| (row.session_id, row.stamp.bytes));
+        let due = known.filter(|(id, bytes)| is_due(searched.get(id), *bytes)).map(|(id, _)| id);
+        let due: Vec<SessionId> = due.collect();
+        for id in listing.unread.into_iter().chain(due).take(CATCH_UP_SESSIONS_MAX) {
+            let after = searched.get(&id).copied().unwrap_or_default();
+            let Some(read) = read_session(store, id, heads.get(&id), after) else { continue };
+            n_read += 1;
+            rows.push(read.row);
+            index.put_passages(id, (after, read.searched), read.passages).await.ok();
         }
-        if !rows.is_empty() {
+        if n_read > 0 {
             index.put_rows(rows).await.ok();
+        }
+    }
+
+    /// Forgets all that is known of a session.
+    pub(crate) async fn forget(&self, id: SessionId) {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        if let Some(index) = self.index().await {
+            // What is left of it is passed over: there is no file to it any more.
+            index.forget(id).await.ok();
         }
     }
 
@@ -102,11 +125,41 @@ impl Shelf {
     }
 }
 
-fn read_row(store: &SessionStore, id: SessionId, head: Option<&Head>) -> Option<IndexRow> {
+/// Whether a session should be read again for its words. To read all of a long one after each of
+/// its turns would cost more than it saves: until it has grown by a part, a search reads its end.
+fn is_due(searched: Option<&Searched>, bytes: u64) -> bool {
+    let Some(Searched { file_bytes, .. }) = searched else { return true };
+    let grown = bytes.saturating_sub(*file_bytes);
+    grown > 0 && (bytes < CHECKPOINT_BYTES_MIN || grown >= bytes / SEARCHED_PART)
+}
+
+struct Known {
+    row: IndexRow,
+    searched: Searched,
+    passages: Vec<Passage>,
+}
+
+fn read_session(
+    store: &SessionStore,
+    id: SessionId,
+    head: Option<&Head>,
+    after: Searched,
+) -> Option<Known> {
     let stamp = store.stat(id).ok()?;
     let mut state = State::default();
-    let reading = store.read(id, head, &mut |event| state.fold(&event)).ok()?;
-    (reading.tail == Tail::Clean).then(|| row_of(&reading.header, &state, stamp))
+    let mut passages = Vec::new();
+    let mut seq = 0;
+    let each = &mut |event: Event| {
+        state.fold(&event);
+        seq = event.seq;
+        if event.seq > after.seq {
+            passages.extend(passage(&event));
+        }
+    };
+    let reading = store.read(id, head, each).ok()?;
+    let row = row_of(&reading.header, &state, stamp);
+    let searched = Searched { seq, file_bytes: stamp.bytes };
+    (reading.tail == Tail::Clean).then_some(Known { row, searched, passages })
 }
 
 /// What a list shows of a session with this state.

@@ -12,6 +12,26 @@ use crate::standing::same_owner;
 /// Either file of the constitution makes a folder a home.
 pub(crate) const CONSTITUTIONS: [&str; 2] = ["Agent.md", "AGENTS.md"];
 
+/// All that makes up an agent's self, in its home. None must be there but a constitution.
+pub const HOME_FILES: [&str; 13] = [
+    "Agent.md",
+    "AGENTS.md",
+    "SOUL.md",
+    "USER.md",
+    "IDENTITY.md",
+    "TOOLS.md",
+    "MEMORY.md",
+    "HEARTBEAT.md",
+    "BOOTSTRAP.md",
+    "BOOT.md",
+    "memory",
+    "skills",
+    "heartbeat-state.json",
+];
+
+/// What lies in a house beside its homes and its life.
+pub const HOUSE_FILES: [&str; 3] = ["kith.toml", ".minds", ".dialogs"];
+
 /// Returns the nearest folder from `cwd` upward that holds `kith.toml` or `.kith/state.db`, else
 /// `cwd` itself if it holds a constitution.
 ///

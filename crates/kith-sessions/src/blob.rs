@@ -35,6 +35,10 @@ impl Blobs {
         Blobs { files, folder, in_doubt: Arc::default() }
     }
 
+    pub(crate) fn path(&self, sha256: &str) -> PathBuf {
+        self.folder.join(sha256)
+    }
+
     /// Puts the bytes under the name of their hash. When this returns `Ok`, they are on the disk.
     pub(crate) fn put(&self, bytes: &[u8]) -> Result<String, LogError> {
         if bytes.len() as u64 > BLOB_BYTES_MAX {
@@ -148,7 +152,7 @@ impl Blobs {
         Err(failure)
     }
 
-    fn sync_names(&self) -> io::Result<()> {
+    pub(crate) fn sync_names(&self) -> io::Result<()> {
         let doubt = |_: &io::Error| self.in_doubt.store(true, Ordering::Relaxed);
         self.files.sync_dir(&self.folder).inspect_err(doubt)
     }

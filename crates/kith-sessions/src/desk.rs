@@ -15,7 +15,7 @@ use kith_vocab::ids::{SessionId, ThreadId};
 use kith_vocab::ingress::IngressEvent;
 use rusqlite::Connection;
 
-use crate::database::{Durability, Gone, StartError, Worker};
+use crate::database::{Durability, Gone, StartError, Worker, make_file};
 use crate::line::Head;
 
 pub use error::DeskError;
@@ -153,6 +153,20 @@ impl Desk {
         head: Option<Head>,
     ) -> Result<(), DeskError> {
         self.change(Durability::Synced, move |desk| inbox::place_session(desk, &thread, head)).await
+    }
+
+    /// Forgets a session: no thread is in it any more, and of what was said to it only the keys
+    /// stay, so that a late delivery is not taken for a new message. `false`, and nothing is
+    /// changed, if a message still waits for it.
+    pub async fn forget_session(&self, session: SessionId) -> Result<bool, DeskError> {
+        self.run(move |desk| inbox::forget_session(desk, session)).await
+    }
+
+    /// Writes a copy of the desk as it is now to a file that must not exist.
+    pub async fn copy_to(&self, path: &Path) -> Result<(), DeskError> {
+        make_file(path).map_err(|source| DeskError::Open { path: path.to_owned(), source })?;
+        let to = path.to_string_lossy().into_owned();
+        self.run(move |desk| desk.execute("VACUUM INTO ?1", [to]).map(drop)).await
     }
 
     pub async fn head(&self, session: SessionId) -> Result<Option<Head>, DeskError> {

@@ -4,8 +4,10 @@
 //! delete it and it comes back the same. So nothing is promised by it, a file that is damaged or
 //! not ours is thrown away and made anew, and whoever is told that it failed goes on without it.
 
+mod passages;
 mod tables;
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +19,9 @@ use crate::checkpoint::CheckpointPlace;
 use crate::database::{Gone, StartError, Worker};
 use crate::log::LogError;
 use crate::store::{FileStamp, SessionStore};
+use crate::words::Query;
 
+pub use passages::{FOUND_MAX, PASSAGE_BYTES_MAX};
 pub use tables::{CHECKPOINT_BYTES_MAX, INDEX_VERSION};
 
 /// A handle on the index. When the last one is gone, the file is closed.
@@ -57,6 +61,23 @@ pub struct Checkpoint {
     /// Of the code that made `state`.
     pub fold_version: u32,
     pub state: Vec<u8>,
+}
+
+/// Something that was said, to be found by its words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passage {
+    pub event_id: EventId,
+    pub text: String,
+}
+
+/// How much of a session can be found by words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Searched {
+    /// The last event whose words are known.
+    pub seq: u64,
+    /// The length of the file when it was read. A log only grows, so a file of this length holds
+    /// nothing more.
+    pub file_bytes: u64,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -129,6 +150,29 @@ impl Index {
         fold_version: u32,
     ) -> Result<Option<Checkpoint>, IndexError> {
         self.run(move |index| tables::checkpoint(index, session, fold_version)).await
+    }
+
+    /// Adds what was said in a session after what is known of it. Does nothing if more is known by
+    /// now than `after` says, or less: whoever asks has read another state of things.
+    pub async fn put_passages(
+        &self,
+        session: SessionId,
+        (after, now): (Searched, Searched),
+        passages: Vec<Passage>,
+    ) -> Result<(), IndexError> {
+        self.run(move |index| passages::put(index, session, (after, now), &passages)).await
+    }
+
+    /// How much of each session can be found by words.
+    pub async fn searched(&self) -> Result<HashMap<SessionId, Searched>, IndexError> {
+        self.run(passages::searched).await
+    }
+
+    /// The events whose words fit, newest first and at most [`FOUND_MAX`]. Whether a text really
+    /// fits is told by [`Query::excerpt`]: the index knows words and not where they stand.
+    pub async fn find(&self, query: &Query) -> Result<Vec<(SessionId, EventId)>, IndexError> {
+        let words = query.for_fts5();
+        self.run(move |index| passages::find(index, &words)).await
     }
 
     /// Forgets all that is known of a session.

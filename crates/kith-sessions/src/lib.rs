@@ -17,6 +17,8 @@
 //! - [`socket`]: where the holder listens.
 //! - `database`: a SQLite file and the one thread that owns it.
 //! - [`desk`]: what is promised to the outside, in SQLite.
+//! - [`backup`]: a copy of all of it, taken while it is in use.
+//! - [`words`]: text as words to be found by.
 //! - [`index`]: what could be read off the logs, only faster.
 
 mod blob;
@@ -34,9 +36,11 @@ pub mod disk;
 pub mod lock;
 pub mod socket;
 
+pub mod backup;
 mod database;
 pub mod desk;
 pub mod index;
+pub mod words;
 
 pub use blob::BLOB_BYTES_MAX;
 pub use texts::INLINE_TEXT_BYTES_MAX;

@@ -57,6 +57,8 @@ pub enum LogError {
     BadBlob { path: PathBuf, detail: String },
     #[error("session file `{}` is not damaged; it can be opened as it is", path.display())]
     NotDamaged { path: PathBuf },
+    #[error("cannot remove all of session file `{}`", path.display())]
+    Remove { path: PathBuf, source: io::Error },
     /// After a failed sync nobody knows what the disk holds; only opening the file again tells.
     #[error("session file `{}` must be opened again after a failed write", path.display())]
     Poisoned { path: PathBuf },
@@ -76,6 +78,7 @@ impl LogError {
             | LogError::Exists { .. }
             | LogError::Read { .. }
             | LogError::List { .. }
+            | LogError::Remove { .. }
             | LogError::Damaged { .. }
             | LogError::Refused { .. }
             | LogError::RefusedHeader { .. }

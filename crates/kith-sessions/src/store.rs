@@ -5,6 +5,7 @@
 //! nothing a person may want back is ever destroyed.
 
 mod draft;
+mod remove;
 mod repair;
 mod torn;
 
@@ -30,6 +31,7 @@ use crate::log::{Extent, LogError, SessionLog};
 use crate::read::{ReadError, Reading, Scanned, Tail, read_header, scan, scan_from};
 
 use draft::Draft;
+pub use remove::Belongings;
 
 pub use repair::Repaired;
 
@@ -187,13 +189,33 @@ impl SessionStore {
         self.blobs.read(sha256)
     }
 
+    /// Reads a copy of a session's file that lies elsewhere, with the blobs of this house.
+    pub(crate) fn read_file(
+        &self,
+        path: &Path,
+        id: SessionId,
+        head: Option<&Head>,
+        each: &mut dyn FnMut(Event),
+    ) -> Result<Reading, LogError> {
+        self.scan_file(path.to_owned(), id, head, each).map(|scanned| scanned.reading)
+    }
+
     fn scan(
         &self,
         id: SessionId,
         head: Option<&Head>,
         each: &mut dyn FnMut(Event),
     ) -> Result<Scanned, LogError> {
-        let path = self.path(id);
+        self.scan_file(self.path(id), id, head, each)
+    }
+
+    fn scan_file(
+        &self,
+        path: PathBuf,
+        id: SessionId,
+        head: Option<&Head>,
+        each: &mut dyn FnMut(Event),
+    ) -> Result<Scanned, LogError> {
         let failed = |error| read_error(&path, error);
         let source = self.files.open_read(&path).map_err(|error| failed(error.into()))?;
         let mut text_of = |named: &_| self.blobs.text(named);

@@ -58,7 +58,7 @@ pub(crate) struct ModelArg {
 pub(crate) enum Command {
     Init(Init),
     Ask(Ask),
-    /// List, show, verify, name, export and repair sessions
+    /// List, show, search, verify, name, export, repair and remove sessions
     #[command(subcommand, after_help = "Example:\n  kith session ls\n  kith session show latest")]
     Session(Session),
     Prompt(Prompt),
@@ -66,6 +66,7 @@ pub(crate) enum Command {
     #[command(subcommand, after_help = "Example:\n  kith skill ls\n  kith skill check")]
     Skill(Skill),
     Doctor(Doctor),
+    Backup(Backup),
 }
 
 /// Make an agent: a folder with its files. What is there already stays as it is
@@ -113,6 +114,8 @@ pub(crate) enum Session {
     Export(SessionExport),
     Rename(SessionRename),
     Repair(SessionRepair),
+    Search(SessionSearch),
+    Rm(SessionRm),
 }
 
 /// List sessions, newest first
@@ -201,6 +204,38 @@ pub(crate) struct SkillShow {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith skill check")]
 pub(crate) struct SkillCheck {}
+
+/// Find what was said, in all sessions, newest first
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith session search garden plan\n  kith session search 天气")]
+pub(crate) struct SessionSearch {
+    /// Words that must all be there; the beginning of a word is enough
+    #[arg(required = true)]
+    pub(crate) query: Vec<String>,
+    /// So many at most
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) limit: u32,
+}
+
+/// Remove a session for good: its log, what only it holds, and its place in lists
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith session rm 4c1ec498\n  kith session rm 4c1ec498 --yes")]
+pub(crate) struct SessionRm {
+    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    pub(crate) session: String,
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+/// Copy this house, also while it is in use. The copy is a house of its own
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith backup ~/backups/my-agent\n  \
+                        kith --home ~/backups/my-agent session ls")]
+pub(crate) struct Backup {
+    /// The folder to make
+    pub(crate) dir: PathBuf,
+}
 
 /// Look whether all is well with this house. Changes nothing
 #[derive(Debug, Args)]

@@ -26,6 +26,8 @@ pub(crate) enum Request {
     GetPrompt { audience: Audience, cwd: String },
     RenameSession { session: String, title: String },
     RepairSession { session: String },
+    SearchSessions { query: String, limit: u32 },
+    RemoveSession { session: String },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +65,8 @@ impl Request {
             Request::GetPrompt { .. } => "get_prompt",
             Request::RenameSession { .. } => "rename_session",
             Request::RepairSession { .. } => "repair_session",
+            Request::SearchSessions { .. } => "search_sessions",
+            Request::RemoveSession { .. } => "remove_session",
         }
     }
 }
@@ -86,6 +90,30 @@ pub(crate) enum Answer {
     Prompt(Told<PromptView>),
     Renamed(Told<Renamed>),
     Repaired(Told<RepairView>),
+    Found(Told<Found>),
+    Removed(Told<Removed>),
+}
+
+/// What was said that holds the words, newest first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Found {
+    pub(crate) hits: Vec<Hit>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Hit {
+    pub(crate) session_id: SessionId,
+    pub(crate) event_id: EventId,
+    /// An excerpt.
+    pub(crate) text: String,
+    pub(crate) ts: String,
+}
+
+/// The files that are gone, as they were called beneath `.kith`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Removed {
+    pub(crate) removed: Vec<String>,
 }
 
 /// The form that programs rely on, and what a person should know besides.

@@ -1,6 +1,7 @@
 //! One file per verb. A verb asks a client and prints the answer.
 
 mod ask;
+mod backup;
 mod chat;
 mod doctor;
 mod init;
@@ -38,6 +39,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Session(args)) => session::run(&shared, args).await,
             Some(Command::Prompt(args)) => prompt::run(&shared, args).await,
             Some(Command::Skill(args)) => skill::run(&shared, args),
+            Some(Command::Backup(args)) => backup::run(&shared, args).await,
             Some(Command::Doctor(_)) => doctor::run(&shared).await,
         }
     });

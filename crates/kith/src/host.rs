@@ -241,6 +241,9 @@ impl Client for Host {
                 Request::RepairSession { session } => {
                     self.repair(&session).await.map(Answer::Repaired)
                 }
+                Request::RemoveSession { session } => {
+                    self.remove(&session).await.map(Answer::Removed)
+                }
                 other => self.reader.answer(other).await,
             }
         })

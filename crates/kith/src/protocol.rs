@@ -154,6 +154,8 @@ impl Said {
             Answer::Prompt(told) => (Json::of(&told.form), told.notes.clone(), None),
             Answer::Renamed(told) => (Json::of(&told.form), told.notes.clone(), None),
             Answer::Repaired(told) => (Json::of(&told.form), told.notes.clone(), None),
+            Answer::Found(told) => (Json::of(&told.form), told.notes.clone(), None),
+            Answer::Removed(told) => (Json::of(&told.form), told.notes.clone(), None),
         };
         let request_type = request.type_name().to_owned();
         Said::Response(Response { request_type, request_id, ok: true, data, notes, outcome })
@@ -192,6 +194,12 @@ impl Response {
             }
             Request::RepairSession { .. } => {
                 Answer::Repaired(Told { form: self.data.read()?, notes })
+            }
+            Request::SearchSessions { .. } => {
+                Answer::Found(Told { form: self.data.read()?, notes })
+            }
+            Request::RemoveSession { .. } => {
+                Answer::Removed(Told { form: self.data.read()?, notes })
             }
         })
     }

@@ -1,5 +1,7 @@
 //! What can be answered from the files alone: no lock is taken and nothing is created.
 
+mod search;
+
 use jiff::Timestamp;
 use kith_engine::lane::Report as TurnReport;
 use kith_engine::session::Watcher;
@@ -12,7 +14,7 @@ use kith_sessions::index::{Index, IndexRow};
 use kith_sessions::line::Head;
 use kith_sessions::log::LogError;
 use kith_sessions::read::{Reading, Tail};
-use kith_sessions::store::{FileStamp, SessionStore};
+use kith_sessions::store::{Belongings, FileStamp, SessionStore};
 use kith_vocab::clock::{BoxFuture, Clock};
 use kith_vocab::event::Event;
 use kith_vocab::header::Audience;
@@ -55,10 +57,14 @@ impl Reader {
             Request::VerifySession { session } => {
                 self.verify(&session).await.map(Answer::Verification)
             }
+            Request::SearchSessions { query, limit } => {
+                self.search(&query, limit).await.map(Answer::Found)
+            }
             Request::GetPrompt { audience, cwd } => self.prompt(audience, &cwd).map(Answer::Prompt),
             Request::SendMessage(_)
             | Request::RenameSession { .. }
-            | Request::RepairSession { .. } => {
+            | Request::RepairSession { .. }
+            | Request::RemoveSession { .. } => {
                 Err(Report::new(Blame::Program, "internal_error", "a reader was asked to write"))
             }
         }
@@ -166,6 +172,10 @@ impl Reader {
         let notes = opening::problems(&assembled);
         let system_prompt = assembled.snapshot.system_prompt();
         Ok(Told { form: PromptView { system_prompt, snapshot: assembled.snapshot }, notes })
+    }
+
+    pub(crate) fn belongings(&self, id: SessionId) -> Result<Belongings, Report> {
+        Ok(self.store.belongings(id)?)
     }
 
     async fn head(&self, id: SessionId) -> Result<Option<Head>, Report> {

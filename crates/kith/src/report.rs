@@ -250,6 +250,8 @@ impl From<EngineError> for Report {
                 Ok(error) => (*error).into(),
                 Err(cause) => Report::new(Blame::Environment, "filesystem_error", cause),
             },
+            EngineError::InUse { .. } => Report::new(Blame::Request, "runtime_busy", error)
+                .hint("wait for its end, or let `kith` take it up if it was cut short"),
             EngineError::NotBuilt { .. } => Report::new(Blame::Request, "invalid_request", error),
         }
     }

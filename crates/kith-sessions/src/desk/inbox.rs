@@ -4,7 +4,7 @@ use kith_vocab::header::Audience;
 use kith_vocab::ids::{SessionId, ThreadId};
 use kith_vocab::ingress::{INGRESS_KEY_BYTES_MAX, IngressContent, IngressEvent, MESSAGE_BYTES_MAX};
 use rusqlite::types::Type;
-use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
+use rusqlite::{Connection, Error, OptionalExtension, Result, Row, TransactionBehavior, params};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::StringDeserializer;
@@ -192,6 +192,26 @@ pub(super) fn replace_session(
         params![agent_id, thread_id.as_str(), old.to_string(), new.to_string()],
     )?;
     Ok(())
+}
+
+pub(super) fn forget_session(desk: &mut Connection, session: SessionId) -> Result<bool> {
+    // Words that someone wants gone must not stay in the free pages of the file.
+    desk.pragma_update(None, "secure_delete", true)?;
+    let transaction = desk.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if !unclosed(&transaction, session)?.is_empty() {
+        return Ok(false);
+    }
+    let session = session.to_string();
+    transaction.execute("DELETE FROM threads WHERE session_id = ?1", [&session])?;
+    transaction.execute("DELETE FROM heads WHERE session_id = ?1", [&session])?;
+    transaction.execute(
+        "UPDATE inbox SET event = json_set(event, '$.content.text', '') WHERE session_id = ?1",
+        [&session],
+    )?;
+    transaction.commit()?;
+    desk.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    desk.pragma_update(None, "secure_delete", false)?;
+    Ok(true)
 }
 
 pub(super) fn head(desk: &Connection, session: SessionId) -> Result<Option<Head>> {

@@ -75,6 +75,28 @@ async fn a_session_that_is_placed_is_its_threads_current_one_and_waiting_message
 }
 
 #[tokio::test]
+async fn of_a_session_that_is_forgotten_the_keys_stay_and_the_words_go() {
+    let (folder, desk) = desk().await;
+    let words = "a secret nobody else says";
+    desk.accept(&said("m-1", words), Target::Current, session_id(1), NOW).await.unwrap();
+    let other = session_id(2);
+    desk.accept(&said("m-2", "kept"), Target::New, other, NOW).await.unwrap();
+    assert!(!desk.forget_session(session_id(1)).await.unwrap(), "it waits for its answer");
+    let key_1 = said("m-1", "").key;
+    desk.close(vec![key_1], session_id(1), head(3), NOW).await.unwrap();
+    assert!(desk.forget_session(session_id(1)).await.unwrap());
+
+    let bytes = fs::read(folder.path().join("state.db")).unwrap();
+    assert!(!bytes.windows(words.len()).any(|it| it == words.as_bytes()));
+    let again = desk.accept(&said("m-1", words), Target::New, session_id(3), NOW).await.unwrap();
+    assert_eq!((again.first, again.session_id, again.closed), (false, session_id(1), true));
+    assert_eq!(desk.head(session_id(1)).await.unwrap(), None);
+    let threads: Vec<SessionId> =
+        desk.threads().await.unwrap().into_iter().map(|it| it.session_id).collect();
+    assert!(!threads.contains(&session_id(1)), "{threads:?}");
+}
+
+#[tokio::test]
 async fn a_thread_stays_in_its_session_until_told_otherwise() {
     let (_folder, desk) = desk().await;
     let mut sessions = Vec::new();

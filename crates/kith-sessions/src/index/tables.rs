@@ -14,14 +14,14 @@ use rusqlite::{
     Connection, ErrorCode, OptionalExtension, Result, Row, TransactionBehavior, params,
 };
 
-use super::{Checkpoint, IndexError, IndexRow};
+use super::{Checkpoint, IndexError, IndexRow, passages};
 use crate::checkpoint::CheckpointPlace;
 use crate::database::{Standing, beside, connect, connect_read_only, make_file, standing};
 use crate::line::Head;
 use crate::store::FileStamp;
 
 /// The version of the index that this program makes.
-pub const INDEX_VERSION: u32 = 1;
+pub const INDEX_VERSION: u32 = 2;
 /// A larger state is not kept: reading the session again costs less than its copies.
 pub const CHECKPOINT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -54,6 +54,20 @@ const TABLES: &str = "
         state BLOB NOT NULL,
         checksum TEXT NOT NULL
     ) STRICT;
+    CREATE TABLE searched (
+        session_id TEXT PRIMARY KEY,
+        seq INTEGER NOT NULL,
+        file_bytes INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE passages (
+        place INTEGER PRIMARY KEY,
+        session_id TEXT NOT NULL,
+        event_id TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX passages_session ON passages (session_id);
+    CREATE VIRTUAL TABLE words USING fts5 (
+        said, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 0'
+    );
 ";
 
 /// Opens the file for writing. One that is not a good index is replaced.
@@ -308,6 +322,7 @@ pub(super) fn checkpoint(
 
 pub(super) fn forget(index: &mut Connection, session: SessionId) -> Result<()> {
     let transaction = index.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    passages::forget(&transaction, session)?;
     let session = session.to_string();
     transaction.execute("DELETE FROM sessions WHERE session_id = ?1", [&session])?;
     transaction.execute("DELETE FROM checkpoints WHERE session_id = ?1", [&session])?;
@@ -324,10 +339,10 @@ fn checksum(session: SessionId, checkpoint: &Checkpoint) -> String {
 }
 
 /// SQLite's numbers have a sign; no count or time of ours needs the last bit.
-fn stored(number: u64) -> i64 {
+pub(super) fn stored(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn counted(number: i64) -> u64 {
+pub(super) fn counted(number: i64) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }

@@ -245,3 +245,33 @@ async fn house() -> (TempDir, Index, SessionStore) {
     let store = SessionStore::new(Arc::new(DiskFiles), folder.path());
     (folder, index, store)
 }
+
+#[tokio::test]
+async fn what_was_said_is_found_by_its_words_until_its_session_is_forgotten() {
+    let (folder, index, _store) = house().await;
+    let at = |seq| Searched { seq, file_bytes: seq * 100 };
+    let said = |n, text: &str| Passage { event_id: event_id(n), text: text.to_owned() };
+    let first = vec![said(1, "今天北京天气很好"), said(2, "The garden plan")];
+    index.put_passages(session_id(1), (at(0), at(2)), first.clone()).await.unwrap();
+    index.put_passages(session_id(2), (at(0), at(3)), vec![said(3, "gardens")]).await.unwrap();
+    // Read again by somebody who did not know.
+    index.put_passages(session_id(1), (at(0), at(2)), first).await.unwrap();
+    index.put_passages(session_id(1), (at(2), at(5)), vec![said(5, "天气")]).await.unwrap();
+    drop(index);
+    let index = Index::open_read_only(&path(&folder)).await.unwrap();
+    let find = async |words: &str| index.find(&Query::parse(words).unwrap()).await.unwrap();
+    let hit = |session, event| (session_id(session), event_id(event));
+    assert_eq!(find("天气").await, [hit(1, 5), hit(1, 1)]);
+    assert_eq!(find("GARDEN").await, [hit(2, 3), hit(1, 2)]);
+    assert_eq!(find("garden plan").await, [hit(1, 2)]);
+    assert_eq!(find("\"OR NEAR(").await, []);
+    let expected = [(session_id(1), at(5)), (session_id(2), at(3))];
+    assert_eq!(index.searched().await.unwrap(), expected.into());
+
+    drop(index);
+    let index = Index::open(&path(&folder)).await.unwrap();
+    index.forget(session_id(1)).await.unwrap();
+    let query = Query::parse("garden").unwrap();
+    assert_eq!(index.find(&query).await.unwrap(), [hit(2, 3)]);
+    assert_eq!(index.searched().await.unwrap(), [(session_id(2), at(3))].into());
+}

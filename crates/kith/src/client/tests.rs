@@ -45,6 +45,8 @@ fn every_request_comes_back_as_it_went() {
     check(&Request::GetPrompt { audience: Audience::Peer, cwd: "/".to_owned() });
     check(&Request::RenameSession { session: "latest".to_owned(), title: "四 words".to_owned() });
     check(&Request::RepairSession { session: "latest".to_owned() });
+    check(&Request::SearchSessions { query: "天气".to_owned(), limit: 7 });
+    check(&Request::RemoveSession { session: "latest".to_owned() });
 }
 
 #[test]
@@ -114,5 +116,14 @@ fn every_answer_comes_back_as_it_went() {
     check(&Answer::Renamed(Told { form, notes: notes.clone() }));
     let lost_from = DamageView { line: 4, code: "bad_crc".to_owned() };
     let form = RepairView { session_id: session_id(), events: 3, lost_from };
-    check(&Answer::Repaired(Told { form, notes }));
+    check(&Answer::Repaired(Told { form, notes: notes.clone() }));
+    let hit = Hit {
+        session_id: session_id(),
+        event_id: leaf.unwrap(),
+        text: "天气".to_owned(),
+        ts: "2026-11-15T00:00:00.000Z".to_owned(),
+    };
+    check(&Answer::Found(Told { form: Found { hits: vec![hit] }, notes: notes.clone() }));
+    let form = Removed { removed: vec!["sessions/x.jsonl".to_owned()] };
+    check(&Answer::Removed(Told { form, notes }));
 }

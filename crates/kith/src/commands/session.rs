@@ -3,6 +3,8 @@
 mod export;
 mod rename;
 mod repair;
+mod rm;
+mod search;
 
 use std::process::ExitCode;
 
@@ -25,6 +27,8 @@ pub(crate) async fn run(shared: &Shared, command: Session) -> Result<ExitCode, R
         Session::Export(args) => export::run(shared, args).await,
         Session::Rename(args) => rename::run(shared, args).await,
         Session::Repair(args) => repair::run(shared, args).await,
+        Session::Search(args) => search::run(shared, args).await,
+        Session::Rm(args) => rm::run(shared, args).await,
     }
 }
 

@@ -1,9 +1,12 @@
 //! What is done to sessions other than speaking in them: naming, repairing, finishing.
 
+use std::path::PathBuf;
+
 use kith_engine::lane::Run;
 use kith_engine::session::Watcher;
 use kith_sessions::damage::{Damage, DamageCode};
 use kith_sessions::desk::{Accepted, InboxRow};
+use kith_sessions::log::LogError;
 use kith_sessions::read::Tail;
 use kith_vocab::event::control::{SessionTitleUpdated, TitleSource};
 use kith_vocab::event::{Body, Event};
@@ -13,7 +16,7 @@ use kith_vocab::provider::{Delta, Provider, Tap};
 use tokio_util::sync::CancellationToken;
 
 use super::Host;
-use crate::client::{DamageView, Renamed, RepairView, Told};
+use crate::client::{DamageView, Removed, Renamed, RepairView, Told};
 use crate::reading::{Read, short};
 use crate::report::{Blame, Report, damage_in_words};
 
@@ -58,6 +61,24 @@ impl Host {
             self.engine.note(agent_id, thread_id, id, body, watcher).await?;
         }
         Ok(Told { form: Renamed { session_id: id, title }, notes: Vec::new() })
+    }
+
+    pub(super) async fn remove(&self, session: &str) -> Result<Told<Removed>, Report> {
+        let id = self.reader.resolve(session).await?;
+        let header = match self.store.read(id, None, &mut |_| ()) {
+            Ok(reading) => Some(reading.header),
+            // One that cannot be read can be removed all the same.
+            Err(LogError::Damaged { .. }) => None,
+            Err(error) => return Err(error.into()),
+        };
+        let whose = header.as_ref().map(|it| (it.agent_id.as_str(), &it.thread_id));
+        let belongings = self.engine.remove(whose, id).await?;
+        let kith_dir = self.house.kith_dir();
+        let name = |path: &PathBuf| {
+            path.strip_prefix(&kith_dir).unwrap_or(path).to_string_lossy().into_owned()
+        };
+        let removed = belongings.files.iter().map(name).collect();
+        Ok(Told { form: Removed { removed }, notes: Vec::new() })
     }
 
     /// Copies what can be read of a damaged session into a new one. If the thread was in it, the

@@ -110,7 +110,7 @@ fn a_wrong_command_is_wrong_usage() {
     check!(House::empty().kith(&["session", "--json"]), @r#"
     exit 2
     --- stdout
-    {"ok":false,"error":{"code":"usage","message":"'kith session' requires a subcommand but one was not provided [subcommands: ls, show, verify, export, rename, repair, help]","hint":"`--help` shows what is possible"}}
+    {"ok":false,"error":{"code":"usage","message":"'kith session' requires a subcommand but one was not provided [subcommands: ls, show, verify, export, rename, repair, search, rm, help]","hint":"`--help` shows what is possible"}}
     "#);
 }
 

@@ -13,6 +13,7 @@
 )]
 
 mod ask;
+mod backup;
 mod bad_input;
 mod chat;
 mod config;
@@ -23,6 +24,7 @@ mod init;
 mod many;
 mod models;
 mod prompt;
+mod search;
 mod sent;
 mod session;
 mod skill;
@@ -40,7 +42,8 @@ macro_rules! check {
 }
 pub(crate) use check;
 
-const FILTERS: [(&str, &str); 8] = [
+const FILTERS: [(&str, &str); 9] = [
+    (r"\b\d{4,} bytes", "[bytes] bytes"),
     (r"\d{8} characters", "[n] characters"),
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b", "[id]"),
     (r"cli:room:[0-9a-f]{16}", "cli:room:[cwd]"),

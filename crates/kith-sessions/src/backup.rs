@@ -1,0 +1,243 @@
+//! A copy of a house's life, taken while the house is in use.
+//!
+//! Order makes it consistent without stopping anybody. The desk is copied first: it may lag behind
+//! a log, never be ahead of one. Logs only grow, so a copy is an earlier state, and a batch that was
+//! being written is cut off. Blobs come last: each is on the disk before a log names it.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::Arc;
+
+use kith_vocab::files::FileSystem;
+
+use crate::desk::{Desk, DeskError};
+use crate::disk::DiskFiles;
+use crate::log::LogError;
+use crate::read::Tail;
+use crate::store::SessionStore;
+
+/// Folders within folders; a deeper one is refused.
+const DEPTH_MAX: usize = 32;
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// What is derived, or belongs to the process that runs, is not copied.
+const LEFT_OUT: [&str; 8] = [
+    "sessions",
+    "blobs",
+    "threads",
+    "state.db",
+    "state.db-wal",
+    "state.db-shm",
+    "host.lock",
+    "host.sock",
+];
+const INDEX: &str = "index.db";
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Copied {
+    pub sessions: u64,
+    pub files: u64,
+    pub bytes: u64,
+    /// What was found and not copied, and why.
+    pub left_out: Vec<String>,
+}
+
+/// A copy in the making. It gets its name when it is whole; one that is given up is removed.
+#[derive(Debug)]
+pub struct Backup {
+    target: PathBuf,
+    unfinished: PathBuf,
+    copied: Copied,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    #[error("cannot make the folder `{}`", path.display())]
+    Make { path: PathBuf, source: io::Error },
+    #[error("cannot copy `{}`", path.display())]
+    Copy { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Desk(#[from] DeskError),
+    #[error(transparent)]
+    Sessions(#[from] LogError),
+}
+
+impl Backup {
+    /// `target` must not be there, or be an empty folder.
+    pub fn begin(target: &Path) -> Result<Backup, BackupError> {
+        let mut name = target.as_os_str().to_owned();
+        name.push(format!(".unfinished-{}", process::id()));
+        let unfinished = PathBuf::from(name);
+        fs::create_dir(&unfinished)
+            .map_err(|source| BackupError::Make { path: unfinished.clone(), source })?;
+        Ok(Backup { target: target.to_owned(), unfinished, copied: Copied::default() })
+    }
+
+    /// Copies a file or a folder of the house.
+    pub fn add(&mut self, house: &Path, name: &Path) -> Result<(), BackupError> {
+        self.copied.add(&house.join(name), &self.unfinished.join(name))
+    }
+
+    /// Copies the house's `.kith`, if it has one.
+    pub async fn add_life(&mut self, house: &Path) -> Result<(), BackupError> {
+        let from = house.join(".kith");
+        if !from.exists() {
+            return Ok(());
+        }
+        self.copied.add_life(&from, &self.unfinished.join(".kith")).await
+    }
+
+    pub fn finish(mut self) -> Result<Copied, BackupError> {
+        fs::rename(&self.unfinished, &self.target)
+            .map_err(|source| BackupError::Make { path: self.target.clone(), source })?;
+        Ok(std::mem::take(&mut self.copied))
+    }
+}
+
+impl Drop for Backup {
+    fn drop(&mut self) {
+        // Gone if it was finished; else something failed already, and that is what gets reported.
+        fs::remove_dir_all(&self.unfinished).ok();
+    }
+}
+
+impl Copied {
+    /// Copies a file or a folder with all that is in it. What is not there is passed over; links and
+    /// special files are left out and named.
+    fn add(&mut self, from: &Path, to: &Path) -> Result<(), BackupError> {
+        self.add_at(from, to, 0).map_err(|source| BackupError::Copy { path: from.into(), source })
+    }
+
+    async fn add_life(&mut self, from: &Path, to: &Path) -> Result<(), BackupError> {
+        let failed = |path: &Path, source| BackupError::Copy { path: path.to_owned(), source };
+        DiskFiles.create_dir_all(to).map_err(|source| failed(to, source))?;
+        let desk_path = from.join("state.db");
+        let desk = match Desk::open_read_only(&desk_path).await? {
+            Some(desk) => {
+                let copy = to.join("state.db");
+                desk.copy_to(&copy).await?;
+                self.count(&copy);
+                Desk::open_read_only(&copy).await?
+            }
+            None => None,
+        };
+        self.add_sessions(from, to, desk.as_ref()).await?;
+        self.add(&from.join("blobs"), &to.join("blobs"))?;
+        let entries = fs::read_dir(from).map_err(|source| failed(from, source))?;
+        for entry in entries {
+            let entry = entry.map_err(|source| failed(from, source))?;
+            let name = entry.file_name();
+            let is_left_out = name
+                .to_str()
+                .is_some_and(|name| LEFT_OUT.contains(&name) || name.starts_with(INDEX));
+            if !is_left_out {
+                self.add(&entry.path(), &to.join(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn add_sessions(
+        &mut self,
+        from: &Path,
+        to: &Path,
+        desk: Option<&Desk>,
+    ) -> Result<(), BackupError> {
+        let source = SessionStore::new(Arc::new(DiskFiles), from);
+        let copy = SessionStore::new(Arc::new(DiskFiles), to);
+        for id in source.list()? {
+            let (path, copy_path) = (source.path(id), copy.path(id));
+            self.add(&path, &copy_path)?;
+            if !copy.exists(id)? {
+                continue; // Removed since it was listed.
+            }
+            self.sessions += 1;
+            let head = match desk {
+                Some(desk) => desk.head(id).await?,
+                None => None,
+            };
+            // Without its blobs a line cannot be read; they are still at the source.
+            let tail = source.read_file(&copy_path, id, head.as_ref(), &mut |_| ());
+            let Ok(reading) = tail else { continue };
+            if let Tail::Torn { .. } = reading.tail {
+                let cut = DiskFiles.open_append(&copy_path).and_then(|mut file| {
+                    file.set_len(reading.good_len)?;
+                    file.sync_data()
+                });
+                cut.map_err(|source| BackupError::Copy { path: copy_path, source })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_at(&mut self, from: &Path, to: &Path, depth: usize) -> io::Result<()> {
+        let metadata = match fs::symlink_metadata(from) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if metadata.is_file() {
+            return self.add_file(from, to);
+        }
+        if !metadata.is_dir() {
+            let what = if metadata.is_symlink() { "a link" } else { "not a file" };
+            self.left_out.push(format!("`{}` is {what}", from.display()));
+            return Ok(());
+        }
+        if depth >= DEPTH_MAX {
+            return Err(io::Error::other(format!("more than {DEPTH_MAX} folders in each other")));
+        }
+        DiskFiles.create_dir_all(to)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            self.add_at(&entry.path(), &to.join(entry.file_name()), depth + 1)?;
+        }
+        Ok(())
+    }
+
+    /// What grows meanwhile is copied as far as it had come.
+    fn add_file(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        let file = match File::open(from) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if let Some(folder) = to.parent() {
+            DiskFiles.create_dir_all(folder)?;
+        }
+        let mut source = file.take(file_len(from)?);
+        let mut copy = DiskFiles.create_new(to)?;
+        let mut chunk = vec![0; CHUNK_BYTES];
+        loop {
+            let n_read = source.read(&mut chunk)?;
+            if n_read == 0 {
+                break;
+            }
+            let mut rest = chunk.get(..n_read).unwrap_or_default();
+            while !rest.is_empty() {
+                let n_written = copy.write(rest)?;
+                if n_written == 0 {
+                    return Err(io::ErrorKind::WriteZero.into());
+                }
+                rest = rest.get(n_written..).unwrap_or_default();
+            }
+        }
+        copy.sync_data()?;
+        self.count(to);
+        Ok(())
+    }
+
+    fn count(&mut self, path: &Path) {
+        self.files += 1;
+        self.bytes += file_len(path).unwrap_or_default();
+    }
+}
+
+fn file_len(path: &Path) -> io::Result<u64> {
+    fs::metadata(path).map(|it| it.len())
+}
+
+#[cfg(test)]
+mod tests;

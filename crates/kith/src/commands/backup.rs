@@ -1,0 +1,94 @@
+//! `kith backup`: a copy of the house that is a house of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{fs, io};
+
+use kith_home::house::{HOME_FILES, HOUSE_FILES};
+use kith_sessions::backup::{Backup, BackupError, Copied};
+use serde::Serialize;
+
+use super::{print_form, print_notes};
+use crate::args::{self, Shared};
+use crate::house::House;
+use crate::report::{Blame, Report};
+use crate::ui;
+
+#[derive(Serialize)]
+struct Form {
+    path: PathBuf,
+    sessions: u64,
+    files: u64,
+    bytes: u64,
+}
+
+pub(super) async fn run(shared: &Shared, args: args::Backup) -> Result<ExitCode, Report> {
+    let house = House::find(shared.home.as_deref())?;
+    let target = target(&house, &args.dir)?;
+    let mut backup = Backup::begin(&target).map_err(in_words)?;
+    for name in HOUSE_FILES.iter().chain(&HOME_FILES) {
+        backup.add(&house.dir, Path::new(name)).map_err(in_words)?;
+    }
+    backup.add_life(&house.dir).await.map_err(in_words)?;
+    let copied = backup.finish().map_err(in_words)?;
+    let Copied { sessions, files, bytes, left_out } = copied;
+    let notes: Vec<String> = left_out.iter().map(|it| format!("{it} and was left out")).collect();
+    if shared.json {
+        print_form(true, &Form { path: target, sessions, files, bytes });
+    } else {
+        let target = target.display();
+        ui::line(&format!("{sessions} sessions, {files} files, {bytes} bytes are in `{target}`"));
+        ui::note("derived files are not copied; they come back by themselves");
+    }
+    print_notes(&notes);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A folder that is not there yet, or is empty, and lies outside of the house.
+fn target(house: &House, dir: &Path) -> Result<PathBuf, Report> {
+    let failed = |source: io::Error| cannot_make(dir, &source);
+    let target = match dir.canonicalize() {
+        Ok(target) => target,
+        Err(_) => {
+            let name = dir.file_name().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+            let parent = dir.parent().filter(|it| !it.as_os_str().is_empty());
+            parent.unwrap_or(Path::new(".")).canonicalize().map_err(failed)?.join(name)
+        }
+    };
+    let is_empty = match fs::read_dir(&target) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) => return Err(failed(error)),
+    };
+    let refuse = |message: String, hint: &str| {
+        Err(Report::new(Blame::Request, "invalid_request", message).hint(hint))
+    };
+    if !is_empty {
+        let message = format!("`{}` holds something already", target.display());
+        return refuse(message, "name a folder that is not there yet");
+    }
+    if target.starts_with(&house.dir) {
+        let message = format!("`{}` lies in the house that is copied", target.display());
+        return refuse(message, "name a folder outside of it");
+    }
+    Ok(target)
+}
+
+fn in_words(error: BackupError) -> Report {
+    match error {
+        BackupError::Desk(error) => error.into(),
+        BackupError::Sessions(error) => error.into(),
+        BackupError::Make { ref path, ref source } => cannot_make(path, source),
+        BackupError::Copy { ref source, .. } => {
+            let message = format!("{error}: {source}");
+            Report::new(Blame::Environment, "filesystem_error", message)
+                .hint("nothing was left behind; make room or mend it and try again")
+        }
+    }
+}
+
+fn cannot_make(dir: &Path, source: &io::Error) -> Report {
+    let message = format!("cannot make the folder `{}`: {source}", dir.display());
+    Report::new(Blame::Environment, "filesystem_error", message)
+        .hint("its parent must be a folder that you may write to")
+}

@@ -1,0 +1,87 @@
+//! `kith backup`.
+
+use std::fs;
+
+use kith_testkit::server::ServerReply;
+use serde_json::Value;
+
+use crate::check;
+use crate::house::{House, Vendor};
+
+#[test]
+fn a_copy_is_a_house_of_its_own_in_which_every_session_verifies() {
+    let house = House::new();
+    house.write("SOUL.md", "calm");
+    house.write("memory/2026-11-15.md", "a note");
+    house.write("src/main.rs", "not of the agent");
+    house.kith(&["ask", "hello"]).succeeded();
+    house.kith(&["ask", "--new", "list the files"]).succeeded();
+    let elsewhere = House::empty();
+    let target = elsewhere.path("copy");
+    let made = house.json(&["backup", target.to_str().unwrap(), "--json"]);
+    assert_eq!((&made["ok"], &made["sessions"]), (&Value::Bool(true), &Value::from(2)));
+    assert_eq!(fs::read_to_string(target.join("SOUL.md")).unwrap(), "calm");
+    assert!(target.join("memory/2026-11-15.md").exists() && !target.join("src").exists());
+
+    let there = |args: &[&str]| {
+        house.json(&[&["--home", target.to_str().unwrap(), "--json"], args].concat())
+    };
+    let sessions = there(&["session", "ls"]);
+    let sessions = sessions["sessions"].as_array().unwrap();
+    assert_eq!(sessions.len(), 2);
+    for session in sessions {
+        let verified = there(&["session", "verify", session["sessionId"].as_str().unwrap()]);
+        assert_eq!(verified["ok"], true, "{verified}");
+    }
+    // It goes on there, in the same conversation, and the first house does not notice.
+    let before = house.session_files().iter().map(|it| fs::read(it).unwrap()).collect::<Vec<_>>();
+    let answer = there(&["ask", "and now?"]);
+    assert_eq!(answer["sessionId"], sessions[0]["sessionId"]);
+    let after = house.session_files().iter().map(|it| fs::read(it).unwrap()).collect::<Vec<_>>();
+    assert!(before == after);
+}
+
+#[test]
+fn a_copy_is_taken_while_a_host_is_in_the_middle_of_a_turn() {
+    let vendor =
+        Vendor::new([ServerReply::Hang, ServerReply::text("it"), ServerReply::text("this")]);
+    let house = House::asking(&vendor);
+    let mut running = house.start(&["ask", "hello?", "--stream-json"]);
+    running.until("model_requested");
+    vendor.until_asked(1);
+    let elsewhere = House::empty();
+    let target = elsewhere.path("copy");
+    house.kith(&["backup", target.to_str().unwrap()]).succeeded();
+    running.signal("INT");
+    running.finish();
+    let there = |args: &[&str]| {
+        house.json(&[&["--home", target.to_str().unwrap(), "--json"], args].concat())
+    };
+    assert_eq!(there(&["session", "verify", "latest"])["ok"], true);
+    // What was under way when the copy was made is finished there.
+    assert_eq!(there(&["ask", "and?"])["text"], "this");
+    assert!(there(&["session", "show", "latest"]).to_string().contains("\"it\""));
+}
+
+#[test]
+fn a_copy_over_something_or_into_the_house_is_refused() {
+    let house = House::new();
+    house.write("memory/2026-11-15.md", "a note");
+    house.kith(&["ask", "hello"]).succeeded();
+    let before = house.files();
+    for dir in [".", "copy", "memory/copy", ".kith"] {
+        let ran = house.kith(&["backup", dir, "--json"]).json();
+        assert_eq!(ran["error"]["code"], "invalid_request", "{dir}: {ran}");
+    }
+    check!(house.kith(&["backup", "/nowhere/at/all"]), @"
+    exit 3
+    --- stderr
+    error: cannot make the folder `/nowhere/at/all`: No such file or directory (os error 2)
+    hint: its parent must be a folder that you may write to
+    ");
+    let elsewhere = House::new();
+    let target = elsewhere.path("");
+    let ran = house.kith(&["backup", target.to_str().unwrap(), "--json"]).json();
+    assert_eq!(ran["error"]["code"], "invalid_request", "{ran}");
+    assert_eq!((house.files(), elsewhere.files()), (before, vec!["Agent.md".to_owned()]));
+}

@@ -1,0 +1,111 @@
+//! `kith session search` and `kith session rm`.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::check;
+use crate::house::{House, spoil};
+
+fn texts(found: &Value) -> Vec<&str> {
+    found["hits"].as_array().unwrap().iter().map(|it| it["text"].as_str().unwrap()).collect()
+}
+
+/// Three sessions; the demo model repeats what it was told.
+fn spoken_in() -> House {
+    let house = House::new();
+    for words in ["北京的天气怎么样", "the Garden plan", "gardening in Köln"] {
+        house.kith(&["ask", "--new", words]).succeeded();
+    }
+    house
+}
+
+#[test]
+fn what_was_said_is_found_newest_first_with_and_without_an_index() {
+    let house = spoken_in();
+    let with_index = |words: &str| house.json(&["session", "search", words, "--json"]);
+    let all = ["天气", "garden", "KOLN garden", "nothing like it"];
+    let found: Vec<Value> = all.iter().map(|words| with_index(words)).collect();
+    assert!(texts(&found[0]).contains(&"北京的天气怎么样"), "{}", found[0]);
+    let garden = texts(&found[1]);
+    let place = |words| garden.iter().position(|it| *it == words).unwrap();
+    assert!(place("gardening in Köln") < place("the Garden plan"), "{garden:?}");
+    assert!(texts(&found[2]).contains(&"gardening in Köln"));
+    assert_eq!(found[3], json!({"ok": true, "hits": []}));
+    let keys: Vec<&String> = found[0]["hits"][0].as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["sessionId", "eventId", "text", "ts"]);
+
+    // Derived: without it the answer is the same.
+    fs::remove_file(house.path(".kith/index.db")).unwrap();
+    let again: Vec<Value> = all.iter().map(|words| with_index(words)).collect();
+    assert_eq!(again, found);
+    assert!(!house.path(".kith/index.db").exists(), "reading makes no file");
+}
+
+#[test]
+fn what_the_index_does_not_know_yet_is_found_too() {
+    let house = spoken_in();
+    let kept = fs::read(house.path(".kith/index.db")).unwrap();
+    house.kith(&["ask", "a late zebra"]).succeeded();
+    fs::write(house.path(".kith/index.db"), kept).unwrap();
+    let found = house.json(&["session", "search", "zebra", "--json"]);
+    assert!(texts(&found).contains(&"a late zebra"), "{found}");
+}
+
+#[test]
+fn a_search_for_nothing_is_refused_and_one_that_finds_nothing_says_so() {
+    let house = spoken_in();
+    check!(house.kith(&["session", "search", "?!"]), @"
+    exit 1
+    --- stderr
+    error: there is no word in the query to look for
+    hint: `kith session search garden plan` finds what holds both words
+    ");
+    check!(house.kith(&["session", "search", "zebra"]), @"
+    exit 0
+    --- stderr
+    note: nothing was said that holds all of these words
+    ");
+    let ran = house.kith(&["session", "search", "天气", "--limit", "1"]).succeeded();
+    assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
+}
+
+#[test]
+fn a_session_is_removed_after_a_yes_with_all_that_is_known_of_it() {
+    let house = House::new();
+    house.kith(&["ask", "keep this"]).succeeded();
+    let kept = house.files();
+    house.kith(&["ask", "--new", "a zebra crossing"]).succeeded();
+    let id = house.json(&["session", "ls", "--json"])["sessions"][0]["sessionId"].clone();
+    let id = id.as_str().unwrap();
+    check!(house.kith(&["session", "rm", id]), @"
+    exit 1
+    --- stderr
+    error: nobody was asked whether to remove session [short] (a zebra crossing): [bytes] bytes, the log and 0 other files
+    hint: `--yes` removes it without asking
+    ");
+    let removed = house.json(&["session", "rm", id, "--yes", "--json"]);
+    assert_eq!(removed, json!({"ok": true, "removed": [format!("sessions/{id}.jsonl")]}));
+    assert_eq!(house.files(), kept);
+    assert_eq!(texts(&house.json(&["session", "search", "zebra", "--json"])), Vec::<&str>::new());
+    let bytes = fs::read(house.path(".kith/state.db")).unwrap();
+    assert!(!bytes.windows(5).any(|it| it == b"zebra"));
+
+    let again = house.kith(&["session", "rm", id, "--yes", "--json"]).json();
+    assert_eq!(again["error"]["code"], "session_not_found");
+    // The thread was in it, and begins anew.
+    let answer = house.json(&["ask", "hello", "--json"]);
+    assert_ne!(answer["sessionId"], id);
+    assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
+}
+
+#[test]
+fn a_damaged_session_can_be_removed() {
+    let house = House::new();
+    house.kith(&["ask", "hi"]).succeeded();
+    let path = house.session_file();
+    spoil(&path, "session_header");
+    let id = path.file_stem().unwrap().to_str().unwrap();
+    house.kith(&["session", "rm", id, "--yes"]).succeeded();
+    assert_eq!(house.session_files(), Vec::<std::path::PathBuf>::new());
+}
