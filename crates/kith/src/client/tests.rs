@@ -116,10 +116,15 @@ fn every_answer_comes_back_as_it_went() {
     check(&Answer::Renamed(Told { form, notes: notes.clone() }));
     let lost_from = DamageView { line: 4, code: "bad_crc".to_owned() };
     let form = RepairView { session_id: session_id(), events: 3, lost_from };
-    check(&Answer::Repaired(Told { form, notes: notes.clone() }));
+    check(&Answer::Repaired(Told { form, notes }));
+}
+
+#[test]
+fn what_was_found_and_removed_comes_back_as_it_went() {
+    let notes = vec!["a note".to_owned()];
     let hit = Hit {
         session_id: session_id(),
-        event_id: leaf.unwrap(),
+        event_id: session_id().to_string().parse().unwrap(),
         text: "天气".to_owned(),
         ts: "2026-11-15T00:00:00.000Z".to_owned(),
     };

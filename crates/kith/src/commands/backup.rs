@@ -47,13 +47,12 @@ pub(super) async fn run(shared: &Shared, args: args::Backup) -> Result<ExitCode,
 /// A folder that is not there yet, or is empty, and lies outside of the house.
 fn target(house: &House, dir: &Path) -> Result<PathBuf, Report> {
     let failed = |source: io::Error| cannot_make(dir, &source);
-    let target = match dir.canonicalize() {
-        Ok(target) => target,
-        Err(_) => {
-            let name = dir.file_name().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
-            let parent = dir.parent().filter(|it| !it.as_os_str().is_empty());
-            parent.unwrap_or(Path::new(".")).canonicalize().map_err(failed)?.join(name)
-        }
+    let target = if let Ok(target) = dir.canonicalize() {
+        target
+    } else {
+        let name = dir.file_name().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+        let parent = dir.parent().filter(|it| !it.as_os_str().is_empty());
+        parent.unwrap_or(Path::new(".")).canonicalize().map_err(failed)?.join(name)
     };
     let is_empty = match fs::read_dir(&target) {
         Ok(mut entries) => entries.next().is_none(),
