@@ -41,6 +41,24 @@ pub trait Opening: Send + Sync {
     fn first_events(&self, header: &SessionHeader) -> Result<Vec<Body>, OpeningError>;
 
     fn tools(&self, header: &SessionHeader) -> Result<Vec<Arc<dyn Tool>>, OpeningError>;
+
+    /// On what terms a turn of the session begins now.
+    fn terms(&self, _: &SessionHeader) -> Terms {
+        Terms::default()
+    }
+}
+
+/// What a turn may use, and the language in which people are told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Terms {
+    pub limits: Limits,
+    pub language: String,
+}
+
+impl Default for Terms {
+    fn default() -> Terms {
+        Terms { limits: Limits::default(), language: "en".to_owned() }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -379,11 +397,12 @@ impl Engine {
         session.stage_as(id, Some(event.key.clone()), Body::UserMessage(message));
         session.act_for(crate::session::CLIENT_ID);
         let choice = run.provider.choice();
+        let Terms { limits, language } = self.opening.terms(session.header());
         session.stage(Body::TurnStarted(TurnStarted {
-            limits: Limits::default(),
+            limits,
             context_window: choice.context_window,
             model: choice.model.clone(),
-            language: "en".to_owned(),
+            language,
             attended: true,
         }));
         Ok(())

@@ -9,7 +9,7 @@ use crate::rendering::one_line;
 /// A prompt file has a handful of fields; what comes after this many is not looked at.
 const FIELDS_MAX: usize = 1000;
 const LABEL_CHARS_MAX: usize = 40;
-const VALUE_CHARS_MAX: usize = 500;
+pub(crate) const VALUE_CHARS_MAX: usize = 500;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {

@@ -1,18 +1,27 @@
-//! What IDENTITY.md says: how the agent presents itself.
+//! Who the agent is to people and pages: its name plate, from settings and IDENTITY.md.
 //!
-//! It is a name plate for people and pages, no persona: that is SOUL.md. The first source that
-//! gives a name wins; without one the agent is called [`DEFAULT_NAME`].
+//! It is no persona: that is SOUL.md. What the user's settings say about every agent goes before
+//! what the house's say about this one, and that before IDENTITY.md; without any name the agent is
+//! called [`DEFAULT_NAME`]. Each field comes from the first of them that has it.
 
 use std::path::Path;
 
 use crate::error::HomeError;
-use crate::fields::{fields, last_of};
+use crate::fields::{VALUE_CHARS_MAX, fields, last_of};
 use crate::prompt_file;
+use crate::rendering::one_line;
 
 pub const DEFAULT_NAME: &str = "Assistant";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
+    pub fields: IdentityFields,
+    pub source: IdentitySource,
+}
+
+/// What one place says. Any field may be missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IdentityFields {
     pub name: Option<String>,
     pub role: Option<String>,
     pub goal: Option<String>,
@@ -23,12 +32,22 @@ pub struct Identity {
     /// `style` or `vibe`.
     pub style: Option<String>,
     pub avatar: Option<String>,
-    pub source: IdentitySource,
+}
+
+/// What the settings say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConfiguredIdentity {
+    /// About every agent of the user.
+    pub global: IdentityFields,
+    /// About this one.
+    pub agent: IdentityFields,
 }
 
 /// Where the name comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdentitySource {
+    GlobalSettings,
+    AgentSettings,
     IdentityFile,
     Default,
 }
@@ -37,22 +56,21 @@ impl IdentitySource {
     /// The word for it in answers of the program.
     pub fn as_str(self) -> &'static str {
         match self {
+            IdentitySource::GlobalSettings => "~/.kith/config.toml",
+            IdentitySource::AgentSettings => "kith.toml",
             IdentitySource::IdentityFile => "IDENTITY.md",
             IdentitySource::Default => "default",
         }
     }
 }
 
-impl Identity {
-    /// The identity in the text of an IDENTITY.md; no text is an empty one.
-    pub fn of(text: &str) -> Identity {
+impl IdentityFields {
+    /// The fields in the text of an IDENTITY.md.
+    fn of(text: &str) -> IdentityFields {
         let fields = fields(text);
         let value = |labels: &[&str]| last_of(&fields, labels);
-        let name = value(&["name"]);
-        let source =
-            if name.is_some() { IdentitySource::IdentityFile } else { IdentitySource::Default };
-        Identity {
-            name,
+        IdentityFields {
+            name: value(&["name"]),
             role: value(&["role"]),
             goal: value(&["goal", "目标"]),
             voice: value(&["voice", "声音"]),
@@ -60,17 +78,52 @@ impl Identity {
             kind: value(&["type", "creature"]),
             style: value(&["style", "vibe"]),
             avatar: value(&["avatar"]),
-            source,
+        }
+    }
+}
+
+impl Identity {
+    /// The identity that settings and the text of an IDENTITY.md amount to; no text is an empty
+    /// one.
+    pub fn resolve(configured: &ConfiguredIdentity, text: &str) -> Identity {
+        let file = IdentityFields::of(text);
+        let layers = [
+            (&configured.global, IdentitySource::GlobalSettings),
+            (&configured.agent, IdentitySource::AgentSettings),
+            (&file, IdentitySource::IdentityFile),
+        ];
+        let first = |field: fn(&IdentityFields) -> &Option<String>| {
+            let values = layers.iter().filter_map(|(layer, _)| field(layer).as_deref());
+            // Settings are no more believed than a file: what stands in a prompt is one line.
+            let mut lines = values.map(|value| one_line(value.trim(), VALUE_CHARS_MAX));
+            lines.find(|line| !line.is_empty())
+        };
+        let names = layers
+            .iter()
+            .find(|(layer, _)| layer.name.as_deref().is_some_and(|name| !name.trim().is_empty()));
+        Identity {
+            fields: IdentityFields {
+                name: first(|it| &it.name),
+                role: first(|it| &it.role),
+                goal: first(|it| &it.goal),
+                voice: first(|it| &it.voice),
+                emoji: first(|it| &it.emoji),
+                kind: first(|it| &it.kind),
+                style: first(|it| &it.style),
+                avatar: first(|it| &it.avatar),
+            },
+            source: names.map_or(IdentitySource::Default, |&(_, source)| source),
         }
     }
 
     /// The identity of the agent that lives here.
-    pub fn read(home: &Path) -> Result<Identity, HomeError> {
-        Ok(Identity::of(&prompt_file::read_text(&home.join("IDENTITY.md"))?))
+    pub fn read(configured: &ConfiguredIdentity, home: &Path) -> Result<Identity, HomeError> {
+        let text = prompt_file::read_text(&home.join("IDENTITY.md"))?;
+        Ok(Identity::resolve(configured, &text))
     }
 
     pub fn display_name(&self) -> &str {
-        self.name.as_deref().unwrap_or(DEFAULT_NAME)
+        self.fields.name.as_deref().unwrap_or(DEFAULT_NAME)
     }
 }
 

@@ -42,7 +42,8 @@ pub fn init(dir: &Path, agent_id: &str) -> Result<Vec<PathBuf>, HomeError> {
     Ok(written)
 }
 
-fn is_agent_id(text: &str) -> bool {
+/// Whether an agent may be called so.
+pub fn is_agent_id(text: &str) -> bool {
     let is_allowed =
         |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-' || it == b'_';
     (1..=AGENT_ID_CHARS_MAX).contains(&text.len()) && text.bytes().all(is_allowed)

@@ -7,7 +7,7 @@
 //! - [`error`]: why a home cannot be used.
 //! - [`house`]: which folder one host works in.
 //! - [`discovery`]: the repository around a folder, and the folders whose instructions count.
-//! - [`identity`]: what IDENTITY.md says.
+//! - [`identity`]: its name plate, from settings and IDENTITY.md.
 //! - [`user`]: what USER.md says that programs need.
 //! - [`prompt_file`]: one prompt file, read with a limit on everything.
 //! - [`platform`]: the machine as the model is told of it.

@@ -24,6 +24,7 @@ use kith_vocab::snapshot::{
 use crate::discovery;
 use crate::error::{HomeError, Problem};
 use crate::house::CONSTITUTIONS;
+use crate::identity::ConfiguredIdentity;
 use crate::markdown::is_effectively_empty;
 use crate::platform::Platform;
 use crate::prompt_file::{Opened, PromptFile, open};
@@ -42,6 +43,8 @@ pub struct SnapshotRequest<'a> {
     /// An IANA name. One that is not known is told in the answer and UTC is used.
     pub time_zone: &'a str,
     pub agent_id: &'a str,
+    /// What the settings say about who it is.
+    pub identity: &'a ConfiguredIdentity,
     pub platform: &'a Platform,
 }
 

@@ -11,6 +11,7 @@ use kith_vocab::header::Audience;
 use tempfile::TempDir;
 
 use crate::error::HomeError;
+use crate::identity::ConfiguredIdentity;
 use crate::platform::Platform;
 use crate::snapshot::{Assembled, SnapshotRequest, snapshot};
 
@@ -23,6 +24,7 @@ pub(crate) struct TestHome {
     pub(crate) house: PathBuf,
     pub(crate) cwd: PathBuf,
     pub(crate) audience: Audience,
+    pub(crate) configured: ConfiguredIdentity,
     _folder: TempDir,
 }
 
@@ -42,7 +44,8 @@ impl TestHome {
             fs::write(path, text).unwrap();
         }
         let (house, cwd) = (home.clone(), home.clone());
-        TestHome { root, home, house, cwd, audience: Audience::Owner, _folder: folder }
+        let (audience, configured) = (Audience::Owner, ConfiguredIdentity::default());
+        TestHome { root, home, house, cwd, audience, configured, _folder: folder }
     }
 
     pub(crate) fn at(mut self, cwd: &str) -> TestHome {
@@ -70,6 +73,7 @@ impl TestHome {
             now_ms: NOW_MS,
             time_zone: "Europe/Berlin",
             agent_id: "main",
+            identity: &self.configured,
             platform: &platform,
         })
     }

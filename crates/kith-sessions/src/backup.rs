@@ -77,7 +77,13 @@ impl Backup {
 
     /// Copies a file or a folder of the house.
     pub fn add(&mut self, house: &Path, name: &Path) -> Result<(), BackupError> {
-        self.copied.add(&house.join(name), &self.unfinished.join(name))
+        let to = self.unfinished.join(name);
+        if let Some(folder) = to.parent() {
+            DiskFiles
+                .create_dir_all(folder)
+                .map_err(|source| BackupError::Make { path: folder.to_owned(), source })?;
+        }
+        self.copied.add(&house.join(name), &to)
     }
 
     /// Copies the house's `.kith`, if it has one.

@@ -42,9 +42,19 @@ pub(crate) struct Shared {
     #[arg(long, global = true, value_name = "DIR", env = "KITH_HOME", hide_env_values = true)]
     #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) home: Option<PathBuf>,
+    /// The agent that is meant, of a house with several
+    #[arg(long, global = true, value_name = "ID", env = "KITH_AGENT", hide_env_values = true)]
+    pub(crate) agent: Option<String>,
     /// Print exactly one JSON value to stdout, also on failure
     #[arg(long, global = true)]
     pub(crate) json: bool,
+}
+
+impl Shared {
+    /// The agent that was named; an empty name is a variable that somebody tried to take away.
+    pub(crate) fn agent(&self) -> Option<&str> {
+        self.agent.as_deref().filter(|id| !id.is_empty())
+    }
 }
 
 #[derive(Clone, Debug, Args)]
@@ -65,6 +75,9 @@ pub(crate) enum Command {
     /// List, show and check skills
     #[command(subcommand, after_help = "Example:\n  kith skill ls\n  kith skill check")]
     Skill(Skill),
+    /// Say why something is as it is
+    #[command(subcommand, after_help = "Example:\n  kith explain identity")]
+    Explain(Explain),
     Doctor(Doctor),
     Backup(Backup),
 }
@@ -236,6 +249,16 @@ pub(crate) struct Backup {
     /// The folder to make
     pub(crate) dir: PathBuf,
 }
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Explain {
+    Identity(ExplainIdentity),
+}
+
+/// Say what the agent is called, and where that comes from
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith explain identity\n  kith explain identity --json")]
+pub(crate) struct ExplainIdentity {}
 
 /// Look whether all is well with this house. Changes nothing
 #[derive(Debug, Args)]

@@ -23,7 +23,7 @@ pub(crate) enum Request {
     ListSessions {},
     ShowSession { session: String },
     VerifySession { session: String },
-    GetPrompt { audience: Audience, cwd: String },
+    GetPrompt { agent_id: Option<String>, audience: Audience, cwd: String },
     RenameSession { session: String, title: String },
     RepairSession { session: String },
     SearchSessions { query: String, limit: u32 },
@@ -36,6 +36,8 @@ pub(crate) struct SendMessage {
     /// A repeated id gets the first answer again.
     pub(crate) client_message_id: String,
     pub(crate) text: String,
+    /// Whom it is for; with a session, only if the person said so: a session is somebody's.
+    pub(crate) agent_id: Option<String>,
     pub(crate) thread_id: ThreadId,
     pub(crate) place: Place,
     pub(crate) cwd: String,

@@ -4,6 +4,7 @@ mod ask;
 mod backup;
 mod chat;
 mod doctor;
+mod explain;
 mod init;
 mod prompt;
 mod session;
@@ -40,6 +41,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Prompt(args)) => prompt::run(&shared, args).await,
             Some(Command::Skill(args)) => skill::run(&shared, args),
             Some(Command::Backup(args)) => backup::run(&shared, args).await,
+            Some(Command::Explain(args)) => explain::run(&shared, &args),
             Some(Command::Doctor(_)) => doctor::run(&shared).await,
         }
     });

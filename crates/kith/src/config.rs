@@ -1,27 +1,53 @@
-//! `kith.toml`, and `~/.kith/config.toml` for every house: what of them this program reads so far,
-//! strictly.
+//! `kith.toml`, and `~/.kith/config.toml` for every house: read and checked before anything runs.
 //!
-//! A setting that is misspelt or not obeyed yet is refused. Someone who writes `deny = […]` and
-//! sees no complaint will rely on it.
+//! The nearer wins, key by key. A name that does not exist is refused, with the line and the name
+//! that was probably meant; one whose feature is not built yet is checked like any other, and the
+//! doctor says that nothing obeys it.
+
+mod check;
+mod form;
+mod kind;
+mod nearest;
+#[cfg(test)]
+mod page;
+mod schema;
+mod secret;
+mod tree;
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::Path;
-use std::{env, fmt, fs, io};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, io};
 
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use kith_home::identity::IdentityFields;
+use kith_vocab::event::control::Limits;
+use serde_json::{Map, Value};
 
+use self::check::{Mistake, Whose, check};
+use self::tree::Tree;
 use crate::house::House;
+use crate::price::Price;
 use crate::report::{Blame, Report};
+use crate::team::{NamedAgent, Team};
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+pub(crate) use self::nearest::nearest;
+pub(crate) use self::schema::Stage;
+pub(crate) use self::secret::secret;
+pub(crate) use self::tree::Place;
+
+#[derive(Debug)]
 pub(crate) struct Config {
-    #[serde(default)]
     pub(crate) models: Models,
+    pub(crate) limits: Limits,
+    /// `None`: that of USER.md.
+    pub(crate) language: Option<String>,
+    pub(crate) policy: Rules,
+    pub(crate) skills: Skills,
+    pub(crate) team: Arc<Team>,
+    /// The files there are, the nearer first.
+    pub(crate) files: Vec<PathBuf>,
+    tree: Tree,
 }
 
 /// `use`, and a table for each model.
@@ -31,35 +57,7 @@ pub(crate) struct Models {
     pub(crate) named: BTreeMap<String, Model>,
 }
 
-// Derived with `flatten`, a wrong type would be told without its line.
-impl<'de> Deserialize<'de> for Models {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Models, D::Error> {
-        struct Table;
-        impl<'de> Visitor<'de> for Table {
-            type Value = Models;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a table of models")
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Models, M::Error> {
-                let mut models = Models::default();
-                while let Some(name) = map.next_key::<String>()? {
-                    if name == "use" {
-                        models.chosen = Some(map.next_value()?);
-                    } else {
-                        models.named.insert(name, map.next_value()?);
-                    }
-                }
-                Ok(models)
-            }
-        }
-        deserializer.deserialize_map(Table)
-    }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug)]
 #[expect(clippy::struct_field_names, reason = "they are the names of the settings")]
 pub(crate) struct Model {
     pub(crate) wire: String,
@@ -68,188 +66,204 @@ pub(crate) struct Model {
     pub(crate) model: Option<String>,
     pub(crate) context_window: Option<u64>,
     pub(crate) max_tokens: Option<u64>,
-    #[serde(default)]
-    pub(crate) parameters: serde_json::Map<String, serde_json::Value>,
+    pub(crate) parameters: Map<String, Value>,
+    pub(crate) price: Option<Price>,
+}
+
+/// What calls may not do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rules {
+    pub(crate) denies_all: bool,
+    /// Of `ask` and `deny`: nobody can be asked yet.
+    pub(crate) forbidden: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Skills {
+    /// Folders to look into besides the usual ones.
+    pub(crate) extra: Vec<PathBuf>,
+}
+
+/// A setting as the doctor tells of it.
+#[derive(Debug)]
+pub(crate) struct Told<'a> {
+    pub(crate) name: String,
+    pub(crate) place: &'a Place,
+    pub(crate) stage: Stage,
 }
 
 const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 
-/// The names a table may have: those that are obeyed, and those that will be one day.
-struct Names {
-    place: &'static str,
-    known: &'static [&'static str],
-    not_built: &'static [&'static str],
-}
-
-const TOP: Names = Names {
-    place: "the settings",
-    known: &["models"],
-    not_built: &[
-        "agent",
-        "agents",
-        "limits",
-        "budget",
-        "policy",
-        "approvals",
-        "sandbox",
-        "memory",
-        "heartbeat",
-        "skills",
-        "channels",
-        "voice",
-        "peers",
-        "daemon",
-        "ui",
-        "store",
-    ],
-};
-const MODELS: Names = Names { place: "`[models]`", known: &["use"], not_built: &["fallbacks"] };
-const MODEL: Names = Names {
-    place: "a model",
-    known: &["wire", "baseUrl", "apiKey", "model", "contextWindow", "maxTokens", "parameters"],
-    not_built: &["price"],
-};
-
 impl Config {
-    /// The house's configuration over the user's; without either, the defaults.
+    /// The house's settings over the user's; without either, the defaults.
     pub(crate) fn load(house: &House) -> Result<Config, Report> {
-        let mut config = Config::read(&house.dir.join("kith.toml"))?.unwrap_or_default();
-        if let Some(user_home) = &house.user_home
-            && let Some(user) = Config::read(&user_home.join(".kith/config.toml"))?
-        {
-            config.models.chosen = config.models.chosen.or(user.models.chosen);
-            for (name, model) in user.models.named {
-                config.models.named.entry(name).or_insert(model);
-            }
+        let near = read(house.dir.join("kith.toml"), Whose::House)?;
+        let far = match &house.user_home {
+            Some(user_home) => read(user_home.join(".kith/config.toml"), Whose::User)?,
+            None => None,
+        };
+        let mut files = Vec::new();
+        let mut tree = Tree::default();
+        for (file, read) in [near, far].into_iter().flatten() {
+            files.push(file.to_path_buf());
+            tree = tree.over(read);
         }
-        Ok(config)
+        Config::of(tree, files, house)
     }
 
-    fn read(path: &Path) -> Result<Option<Config>, Report> {
-        let Some(text) = read_bounded(path)? else { return Ok(None) };
-        Config::parse(&text).map(Some).map_err(|Mistake { at, message, hint }| {
-            let line = 1 + text.get(..at).unwrap_or_default().matches('\n').count();
-            let message = format!("`{}` line {line}: {message}", path.display());
-            let report = Report::new(Blame::Request, "invalid_request", message).at_line(line);
-            match hint {
-                Some(hint) => report.hint(hint),
-                None => report,
-            }
+    fn of(tree: Tree, files: Vec<PathBuf>, house: &House) -> Result<Config, Report> {
+        let none = Tree::default();
+        let table = |name: &str| tree.table(name).unwrap_or(&none);
+        let user_home = house.user_home.as_deref();
+        let policy = table("policy");
+        let extra = table("skills").paths("extra", user_home).unwrap_or_default();
+        let global = identity(table("identity"));
+        let (agent, agents) = named_agents(&tree)?;
+        Ok(Config {
+            models: models(table("models"))?,
+            limits: limits(table("limits")),
+            language: table("ui").text("language").filter(|word| word != "auto"),
+            policy: Rules {
+                denies_all: policy.text("mode").is_some_and(|mode| mode == "deny"),
+                forbidden: ["ask", "deny"]
+                    .iter()
+                    .filter_map(|it| policy.texts(it))
+                    .flatten()
+                    .collect(),
+            },
+            skills: Skills { extra },
+            team: Arc::new(Team::of(house, agent, agents, &global)?),
+            files,
+            tree,
         })
     }
 
-    fn parse(text: &str) -> Result<Config, Mistake> {
-        let table = DeTable::parse(text).map_err(Mistake::from)?;
-        for (key, value) in table.get_ref() {
-            TOP.check(key)?;
-            check_models(value)?;
-        }
-        toml::from_str(text).map_err(Mistake::from)
+    /// Every setting that was made, in the order of names.
+    pub(crate) fn settings(&self) -> Vec<Told<'_>> {
+        let settings = self.tree.settings().into_iter();
+        settings
+            .map(|(name, setting)| Told { name, place: &setting.place, stage: setting.stage })
+            .collect()
     }
 }
 
-/// What is wrong, and at which byte.
-#[derive(Debug, PartialEq, Eq)]
-struct Mistake {
-    at: usize,
-    message: String,
-    hint: Option<String>,
-}
-
-impl From<toml::de::Error> for Mistake {
-    fn from(error: toml::de::Error) -> Mistake {
-        let at = error.span().map_or(0, |span| span.start);
-        Mistake { at, message: error.message().trim().replace('\n', ", "), hint: None }
-    }
-}
-
-fn check_models(models: &Spanned<DeValue<'_>>) -> Result<(), Mistake> {
-    let DeValue::Table(models) = models.get_ref() else { return Ok(()) };
-    for (key, value) in models {
-        let DeValue::Table(model) = value.get_ref() else {
-            MODELS.check(key)?;
-            continue;
-        };
-        for (key, value) in model {
-            MODEL.check(key)?;
-            if *key.get_ref() == "apiKey" {
-                check_secret(value)?;
-            }
+/// A setting cannot be used, for a reason that only shows when all are known.
+pub(crate) fn refused(place: Option<&Place>, message: &str) -> Report {
+    match place {
+        None => Report::new(Blame::Request, "invalid_request", message),
+        Some(Place { file, line }) => {
+            let message = format!("`{}` line {line}: {message}", file.display());
+            Report::new(Blame::Request, "invalid_request", message).at_line(*line)
         }
     }
-    Ok(())
 }
 
-impl Names {
-    fn check(&self, key: &Spanned<toml::de::DeString<'_>>) -> Result<(), Mistake> {
-        let name = key.get_ref().as_ref();
-        if self.known.contains(&name) {
-            return Ok(());
-        }
-        let at = key.span().start;
-        if self.not_built.contains(&name) {
-            let message = format!("`{name}` is not obeyed by this version yet");
-            let hint = "put a `#` before it, so that nobody relies on it".to_owned();
-            return Err(Mistake { at, message, hint: Some(hint) });
-        }
-        let name: String = name.chars().take(NAME_CHARS_MAX).collect();
-        let message = format!("there is no `{name}` in {}", self.place);
-        let all = self.known.iter().chain(self.not_built);
-        let hint = match all.map(|known| (distance(&name, known), known)).min() {
-            Some((steps, known)) if steps <= TYPOS_MAX => format!("did you mean `{known}`?"),
-            _ => format!("there are: {}", self.known.join(", ")),
-        };
-        Err(Mistake { at, message, hint: Some(hint) })
+fn models(models: &Tree) -> Result<Models, Report> {
+    let mut named = BTreeMap::new();
+    for (name, table) in models.tables() {
+        named.insert(name.clone(), model(name, table)?);
     }
+    Ok(Models { chosen: models.text("use"), named })
 }
 
-/// Of a name that is repeated in an error.
-const NAME_CHARS_MAX: usize = 80;
-/// Letters that may differ between a name and the one that was meant.
-const TYPOS_MAX: usize = 3;
-
-/// How many letters to add, drop or change, whatever their case.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.to_lowercase().chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, &y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+fn model(name: &str, table: &Tree) -> Result<Model, Report> {
+    let lacks = |what: &str, key: &str, hint: &str| {
+        refused(table.place(), &format!("`{what}` has no `{key}`")).hint(hint)
+    };
+    let what = format!("models.{name}");
+    let price = match table.table("price") {
+        None => None,
+        Some(price) => {
+            let what = format!("{what}.price");
+            let hint = "both are needed to tell what an answer costs";
+            let input = price.number("input").ok_or_else(|| lacks(&what, "input", hint))?;
+            Some(Price {
+                input,
+                output: price.number("output").ok_or_else(|| lacks(&what, "output", hint))?,
+                cache_read: price.number("cacheRead").unwrap_or(input),
+                cache_write: price.number("cacheWrite").unwrap_or(input),
+            })
         }
-    }
-    row[b.len()]
-}
-
-fn check_secret(value: &Spanned<DeValue<'_>>) -> Result<(), Mistake> {
-    let DeValue::String(text) = value.get_ref() else { return Ok(()) };
-    if variable_in(text).is_some() {
-        return Ok(());
-    }
-    Err(Mistake {
-        at: value.span().start,
-        message: "a key must not stand here in plain text".to_owned(),
-        hint: Some("write `apiKey = \"${NAME}\"` and set NAME in the environment".to_owned()),
+    };
+    let parameters = table.setting("parameters").and_then(|it| it.value.as_object());
+    let hint = "`wire = \"openai_chat\"` suits most servers";
+    Ok(Model {
+        wire: table.text("wire").ok_or_else(|| lacks(&what, "wire", hint))?,
+        base_url: table.text("baseUrl"),
+        api_key: table.text("apiKey"),
+        model: table.text("model"),
+        context_window: table.number("contextWindow"),
+        max_tokens: table.number("maxTokens"),
+        parameters: parameters.cloned().unwrap_or_default(),
+        price,
     })
 }
 
-fn variable_in(value: &str) -> Option<&str> {
-    let name = value.strip_prefix("${")?.strip_suffix('}')?;
-    let is_name = name.chars().all(|ch| ch.is_ascii_alphanumeric() || ch == '_');
-    (is_name && !name.is_empty()).then_some(name)
+fn limits(table: &Tree) -> Limits {
+    let usual = Limits::default();
+    let small = |name: &str| table.number(name).and_then(|it| u32::try_from(it).ok());
+    Limits {
+        steps: small("steps").unwrap_or(usual.steps),
+        repeats: small("repeats").unwrap_or(usual.repeats),
+        wall_ms: table.number("wall").unwrap_or(usual.wall_ms),
+        tokens: table.number("tokens").or(usual.tokens),
+        cost_micros: table.number("cost").or(usual.cost_micros),
+    }
 }
 
-/// `"${NAME}"` is the value of the environment variable.
-pub(crate) fn secret(value: &str) -> Result<String, Report> {
-    let name = variable_in(value).unwrap_or_default();
-    let is_set = env::var(name).ok().filter(|value| !value.is_empty());
-    is_set.ok_or_else(|| {
-        let message = format!("the environment variable `{name}`, named in kith.toml, is not set");
-        Report::new(Blame::Request, "invalid_request", message)
-            .hint(format!("`export {name}=…`, or use `--model demo`, which needs no key"))
-    })
+fn identity(table: &Tree) -> IdentityFields {
+    IdentityFields {
+        name: table.text("name"),
+        role: table.text("role"),
+        goal: table.text("goal"),
+        voice: table.text("voice"),
+        emoji: table.text("emoji"),
+        kind: table.text("type"),
+        style: table.text("style"),
+        avatar: table.text("avatar"),
+    }
+}
+
+/// The agent of `[agent]`, and those of `[agents.<id>]`.
+fn named_agents(tree: &Tree) -> Result<(Option<NamedAgent>, Vec<NamedAgent>), Report> {
+    let named = |id: String, table: &Tree| NamedAgent {
+        id,
+        home: table.text("home"),
+        skills: table.texts("skills"),
+        identity: table.table("identity").map(identity).unwrap_or_default(),
+        place: table.setting("home").map(|it| &it.place).or_else(|| table.place()).cloned(),
+    };
+    let agent = tree.table("agent").map(|table| {
+        let id = table.text("id").unwrap_or_else(|| crate::house::AGENT_ID.to_owned());
+        named(id, table)
+    });
+    let mut agents = Vec::new();
+    for (id, table) in tree.table("agents").into_iter().flat_map(Tree::tables) {
+        if let Some(setting) = table.setting("id")
+            && setting.value.as_str() != Some(id)
+        {
+            let message = format!("`agents.{id}.id` is not `{id}`");
+            return Err(refused(Some(&setting.place), &message)
+                .hint("the name of the table is the agent's id; leave `id` out"));
+        }
+        agents.push(named(id.clone(), table));
+    }
+    Ok((agent, agents))
+}
+
+fn read(path: PathBuf, whose: Whose) -> Result<Option<(Arc<Path>, Tree)>, Report> {
+    let Some(text) = read_bounded(&path)? else { return Ok(None) };
+    let file: Arc<Path> = path.into();
+    match check(&text, &file, whose) {
+        Ok(tree) => Ok(Some((file, tree))),
+        Err(Mistake { line, message, hint }) => {
+            let report = refused(Some(&Place { file, line }), &message);
+            Err(match hint {
+                Some(hint) => report.hint(hint),
+                None => report,
+            })
+        }
+    }
 }
 
 fn read_bounded(path: &Path) -> Result<Option<String>, Report> {

@@ -5,10 +5,11 @@
 
 mod disk;
 mod life;
+mod settings;
 
 use std::env;
-use std::path::Path;
 
+use kith_home::identity::IdentityFields;
 use kith_sessions::desk::{DESK_VERSION, Desk};
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::store::SessionStore;
@@ -16,12 +17,13 @@ use kith_vocab::clock::Clock;
 use kith_vocab::header::Audience;
 use serde::Serialize;
 
-use crate::client::ModelName;
+use crate::args::Shared;
 use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::house::House;
+use crate::opening;
 use crate::report::Report;
-use crate::{models, opening};
+use crate::team::Member;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Check {
@@ -43,9 +45,9 @@ pub(crate) enum Health {
 }
 
 /// Looks at everything there is to look at.
-pub(crate) async fn examine(home: Option<&Path>) -> Vec<Check> {
+pub(crate) async fn examine(shared: &Shared) -> Vec<Check> {
     let mut checks = vec![platform(env::consts::OS)];
-    let house = match House::find(home) {
+    let house = match House::find(shared.home.as_deref()) {
         Ok(house) => house,
         Err(report) => {
             checks.push(failed("house", &report));
@@ -75,8 +77,22 @@ pub(crate) async fn examine(home: Option<&Path>) -> Vec<Check> {
     }
     let store = SessionStore::new(std::sync::Arc::new(DiskFiles), &house.kith_dir());
     checks.extend(life::sessions(&store, desk.as_ref(), SystemClock.now()).await);
-    checks.push(prompt_files(&house));
-    checks.extend(settings(&house));
+    match Config::load(&house) {
+        Ok(config) => {
+            checks.extend(settings::agents(&house, &config));
+            checks.push(match config.team.choose(shared.agent()) {
+                Ok(member) => prompt_files(&house, member),
+                Err(report) => failed("prompt files", &report),
+            });
+            checks.extend(settings::settings(&config));
+            checks.extend(settings::model(&config));
+        }
+        Err(report) => {
+            // Whoever else lives here, the files of this folder can be looked at.
+            checks.push(prompt_files(&house, &Member::main(&house, IdentityFields::default())));
+            checks.push(failed("settings", &report));
+        }
+    }
     checks
 }
 
@@ -95,10 +111,10 @@ fn platform(os: &str) -> Check {
     }
 }
 
-fn prompt_files(house: &House) -> Check {
+fn prompt_files(house: &House, member: &Member) -> Check {
     let name = "prompt files";
     let now = SystemClock.now();
-    let assembled = match opening::assemble(house, &house.cwd, Audience::Owner, now) {
+    let assembled = match opening::assemble(house, member, &house.cwd, Audience::Owner, now) {
         Ok(assembled) => assembled,
         Err(error) => return failed(name, &Report::from(error)),
     };
@@ -117,31 +133,6 @@ fn prompt_files(house: &House) -> Check {
         return ok(name, counts);
     }
     warn(name, format!("{}; {counts}", problems.join("; ")), "`kith prompt` shows what is used")
-}
-
-/// The settings, and the model they lead to. Nothing is asked over the network.
-fn settings(house: &House) -> Vec<Check> {
-    let config = match Config::load(house) {
-        Ok(config) => config,
-        Err(report) => return vec![failed("settings", &report)],
-    };
-    let n_models = config.models.named.len();
-    let settings = ok("settings", format!("they can be read; they name {n_models} models"));
-    let model = match models::choose(None, &config) {
-        Ok(chosen) if chosen.by_default => {
-            let detail = "the built-in demo model would answer".to_owned();
-            warn("model", detail, "set OPENAI_API_KEY, or name a model in kith.toml")
-        }
-        Ok(chosen) => {
-            let ModelName { provider, model, .. } = chosen.name;
-            ok(
-                "model",
-                format!("`{model}` of {provider} would be asked; whether it answers was not tried"),
-            )
-        }
-        Err(report) => failed("model", &report),
-    };
-    vec![settings, model]
 }
 
 fn ok(name: &'static str, detail: String) -> Check {

@@ -26,7 +26,7 @@ use crate::client::{
 };
 use crate::clock::SystemClock;
 use crate::config::Config;
-use crate::house::{AGENT_ID, House};
+use crate::house::House;
 use crate::models;
 use crate::opening::{self, HomeOpening};
 use crate::policy::ReadsOnly;
@@ -70,12 +70,12 @@ impl Host {
         };
         let desk = Desk::open(&house.desk_path(), clock.new_id().to_string()).await?;
         let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
-        let opening = Arc::new(HomeOpening::new(house.clone()));
+        let opening = Arc::new(HomeOpening::new(house.clone(), Arc::clone(&config)));
         let engine = Engine::new(
             store.clone(),
             desk.clone(),
             Arc::clone(&clock),
-            Arc::new(ReadsOnly),
+            Arc::new(ReadsOnly { rules: config.policy.clone() }),
             opening.clone(),
             Shelf::new(&house.kith_dir().join("index.db")),
         );
@@ -103,9 +103,10 @@ impl Host {
     /// The session that the next message of the thread goes to, and what it is about.
     pub(crate) async fn current(
         &self,
+        agent_id: &str,
         thread_id: &ThreadId,
     ) -> Result<Option<(SessionId, Option<String>)>, Report> {
-        let Some(id) = self.desk.current_session(AGENT_ID, thread_id).await? else {
+        let Some(id) = self.desk.current_session(agent_id, thread_id).await? else {
             return Ok(None);
         };
         if !self.store.exists(id)? {
@@ -127,8 +128,8 @@ impl Host {
         }
         let provider = chosen.provider;
         let mut notes = Vec::new();
-        let target = self.target(&mut message, &mut notes).await?;
-        let event = self.ingress(message);
+        let (agent_id, target) = self.target(&mut message, &mut notes).await?;
+        let event = self.ingress(message, agent_id);
         let accepted = self.engine.accept(&event, target).await?;
         let key = &accepted.event.key;
         if accepted.closed {
@@ -156,25 +157,34 @@ impl Host {
         Ok(Answer::Message(Told { form: form_of(report), notes }, outcome))
     }
 
-    /// Where the message goes. Refuses what could not begin, before it is accepted: a message that
+    /// Whom the message is for, and where it goes. Refuses what could not begin, before it is accepted: a message that
     /// was refused must not be answered some other day.
     async fn target(
         &self,
         message: &mut SendMessage,
         notes: &mut Vec<String>,
-    ) -> Result<Target, Report> {
-        let target = match &message.place {
-            Place::Session(session) => {
-                let id = self.reader.resolve(session).await?;
-                // A session never changes its thread, whatever folder it is spoken to from.
-                message.thread_id = self.reader.read(id).await?.reading.header.thread_id;
-                return Ok(Target::Session(id));
+    ) -> Result<(String, Target), Report> {
+        let named = message.agent_id.as_deref();
+        if let Place::Session(session) = &message.place {
+            let id = self.reader.resolve(session).await?;
+            // A session never changes its thread, whatever folder it is spoken to from, nor whose
+            // it is.
+            let header = self.reader.read(id).await?.reading.header;
+            if named.is_some_and(|named| named != header.agent_id) {
+                return Err(of_another_agent(id, &header.agent_id));
             }
-            Place::New => Target::New,
+            self.config.team.member(&header.agent_id)?;
+            message.thread_id = header.thread_id;
+            return Ok((header.agent_id, Target::Session(id)));
+        }
+        let member = self.config.team.choose(named)?;
+        let agent_id = member.id.clone();
+        let target = match &message.place {
+            Place::Session(_) | Place::New => Target::New,
             Place::Current => {
-                let current = self.desk.current_session(AGENT_ID, &message.thread_id).await?;
+                let current = self.desk.current_session(&agent_id, &message.thread_id).await?;
                 match current {
-                    Some(id) if self.store.exists(id)? => return Ok(Target::Current),
+                    Some(id) if self.store.exists(id)? => return Ok((agent_id, Target::Current)),
                     Some(id) if self.desk.head(id).await?.is_some() => {
                         notes.push(format!(
                             "the file of session {} is gone; the conversation begins anew",
@@ -188,8 +198,8 @@ impl Host {
             }
         };
         let (cwd, now) = (message.cwd.as_ref(), self.clock.now());
-        opening::assemble(&self.house, cwd, Audience::Owner, now)?;
-        Ok(target)
+        opening::assemble(&self.house, member, cwd, Audience::Owner, now)?;
+        Ok((agent_id, target))
     }
 
     async fn moved(&self, accepted: &Accepted, to: SessionId) -> Result<String, Report> {
@@ -202,11 +212,11 @@ impl Host {
         Ok(format!("session {from} {why}; the conversation goes on in session {to}"))
     }
 
-    fn ingress(&self, message: SendMessage) -> IngressEvent {
+    fn ingress(&self, message: SendMessage, agent_id: String) -> IngressEvent {
         let SendMessage { client_message_id, text, thread_id, cwd, .. } = message;
         IngressEvent {
             key: format!("cli:{ACCOUNT}:{client_message_id}"),
-            agent_id: AGENT_ID.to_owned(),
+            agent_id,
             thread_id,
             audience: Audience::Owner,
             client_id: "cli".to_owned(),
@@ -278,6 +288,13 @@ impl Watcher for Listening<'_> {
         }
         self.screen.written(events);
     }
+}
+
+fn of_another_agent(session: SessionId, agent_id: &str) -> Report {
+    let session = short(session);
+    let message = format!("session {session} belongs to the agent `{agent_id}`");
+    Report::new(Blame::Request, "conflict", message)
+        .hint(format!("leave `--agent` out, or name `{agent_id}`"))
 }
 
 /// `there` is what would be asked by the host, `here` what its client has in mind.

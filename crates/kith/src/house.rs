@@ -8,14 +8,15 @@ use kith_home::house::{find_house, is_home};
 use kith_vocab::ids::ThreadId;
 use sha2::{Digest, Sha256};
 
+use crate::config::Config;
 use crate::report::{Blame, Report, quoted};
 
-/// The one agent of a house that names no others.
+/// The agent of a house that names none.
 pub(crate) const AGENT_ID: &str = "main";
 
 #[derive(Clone, Debug)]
 pub(crate) struct House {
-    /// With one agent, the house is also its home.
+    /// With one agent, the house is usually also its home.
     pub(crate) dir: PathBuf,
     pub(crate) cwd: PathBuf,
     pub(crate) user_home: Option<PathBuf>,
@@ -70,6 +71,12 @@ impl House {
             _ => (),
         }
         if is_home(&self.dir) || self.desk_path().exists() {
+            return Ok(());
+        }
+        // The agents of a team need not live in the house's own folder.
+        if self.dir.join("kith.toml").is_file()
+            && Config::load(self)?.team.members().any(|member| is_home(&member.home))
+        {
             return Ok(());
         }
         Err(HomeError::NotAHome { path: self.dir.clone() }.into())

@@ -6,8 +6,8 @@
 //!   needs to be written, else the way into the house.
 //! - [`host`], [`serve`], [`attach`], [`protocol`]: who answers behind the door, in this process or
 //!   in another.
-//! - [`house`], [`config`], [`models`], [`opening`], [`skills`], [`policy`], [`clock`],
-//!   [`signals`]: what the engine is wired up with.
+//! - [`house`], [`config`], [`team`], [`models`], [`price`], [`opening`], [`skills`], [`policy`],
+//!   [`clock`], [`signals`]: what the engine is wired up with.
 //! - [`doctor`]: whether all is well.
 //! - [`screen`], [`transcript`]: a turn as it is watched, a session as a person reads it.
 //! - [`report`], [`ui`]: errors in words, and the only place that prints.
@@ -41,6 +41,8 @@ mod opening;
 #[cfg(unix)]
 mod policy;
 #[cfg(unix)]
+mod price;
+#[cfg(unix)]
 mod protocol;
 #[cfg(unix)]
 mod reading;
@@ -54,6 +56,8 @@ mod serve;
 mod signals;
 #[cfg(unix)]
 mod skills;
+#[cfg(unix)]
+mod team;
 #[cfg(unix)]
 mod transcript;
 #[cfg(unix)]

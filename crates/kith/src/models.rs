@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::client::ModelName;
 use crate::config::{self, Config, Model};
+use crate::price::Priced;
 use crate::report::{Blame, Report};
 
 const OPENAI_URL: &str = "https://api.openai.com/v1";
@@ -27,6 +28,8 @@ pub(crate) struct Chosen {
     pub(crate) name: ModelName,
     /// Nobody chose: the demo answers because there is nothing else.
     pub(crate) by_default: bool,
+    /// Whether its answers say what they cost.
+    pub(crate) has_price: bool,
 }
 
 pub(crate) const DEMO_LABEL: &str =
@@ -40,7 +43,7 @@ impl Chosen {
             model: choice.model.clone(),
             server: server.map(str::to_owned),
         };
-        Chosen { provider, name, by_default: false }
+        Chosen { provider, name, by_default: false, has_price: false }
     }
 
     fn demo() -> Chosen {
@@ -85,6 +88,13 @@ pub(crate) fn choose(named: Option<&str>, config: &Config) -> Result<Chosen, Rep
 }
 
 fn configured(name: &str, model: &Model) -> Result<Chosen, Report> {
+    let chosen = by_wire(name, model)?;
+    let Some(price) = model.price else { return Ok(chosen) };
+    let provider = Arc::new(Priced { provider: chosen.provider, price });
+    Ok(Chosen { provider, has_price: true, ..chosen })
+}
+
+fn by_wire(name: &str, model: &Model) -> Result<Chosen, Report> {
     match model.wire.as_str() {
         "demo" => Ok(Chosen::demo()),
         "openai_chat" => {
@@ -98,13 +108,8 @@ fn configured(name: &str, model: &Model) -> Result<Chosen, Report> {
             let window = model.context_window.unwrap_or(CONTEXT_WINDOW);
             open_ai_chat(name, vendor_name, url, key, Json::of(&parameters), window)
         }
-        wire @ ("anthropic" | "openai_responses") => {
-            Err(not_built(wire, &format!("`[models.{name}]` asks for it")))
-        }
-        other => Err(refused(format!(
-            "kith.toml: `[models.{name}]` has the wire `{other}`, which does not exist"
-        ))
-        .hint("wires are `openai_chat`, `anthropic`, `openai_responses` and `demo`")),
+        // There are no others: the settings were checked.
+        wire => Err(not_built(wire, &format!("`[models.{name}]` asks for it"))),
     }
 }
 

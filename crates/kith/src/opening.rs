@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::tz::TimeZone;
-use kith_engine::lane::{Opening, OpeningError};
+use kith_engine::lane::{Opening, OpeningError, Terms};
 use kith_home::discovery::repository_root;
 use kith_home::error::HomeError;
 use kith_home::platform::Platform;
@@ -21,18 +21,28 @@ use kith_vocab::snapshot::{ToolSpec, ToolsetSnapshot};
 use kith_vocab::tool::Tool;
 use sha2::{Digest, Sha256};
 
-use crate::house::{AGENT_ID, House};
+use crate::config::Config;
+use crate::house::House;
 use crate::skills;
+use crate::team::Member;
 
 pub(crate) struct HomeOpening {
     house: House,
+    config: Arc<Config>,
     /// What was odd about the files of sessions that began, until someone tells it.
     problems: Mutex<Vec<String>>,
 }
 
 impl HomeOpening {
-    pub(crate) fn new(house: House) -> HomeOpening {
-        HomeOpening { house, problems: Mutex::default() }
+    pub(crate) fn new(house: House, config: Arc<Config>) -> HomeOpening {
+        HomeOpening { house, config, problems: Mutex::default() }
+    }
+
+    /// The agent whose session it is. A session outlives its agent's place in the settings, but
+    /// cannot go on without it.
+    fn member(&self, header: &SessionHeader) -> Result<&Member, OpeningError> {
+        let member = self.config.team.member(&header.agent_id);
+        member.map_err(|report| OpeningError(report.message().into()))
     }
 
     pub(crate) fn take_problems(&self) -> Vec<String> {
@@ -43,8 +53,8 @@ impl HomeOpening {
 
 impl Opening for HomeOpening {
     fn first_events(&self, header: &SessionHeader) -> Result<Vec<Body>, OpeningError> {
-        let cwd = Path::new(&header.cwd);
-        let assembled = assemble(&self.house, cwd, header.audience, header.created_at)
+        let (member, cwd) = (self.member(header)?, Path::new(&header.cwd));
+        let assembled = assemble(&self.house, member, cwd, header.audience, header.created_at)
             .map_err(|error| OpeningError(Box::new(error)))?;
         let found = problems(&assembled);
         self.problems.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
@@ -56,38 +66,55 @@ impl Opening for HomeOpening {
     }
 
     fn tools(&self, header: &SessionHeader) -> Result<Vec<Arc<dyn Tool>>, OpeningError> {
+        let member = self.member(header)?;
+        let home = &member.home;
         let mut cwd = PathBuf::from(&header.cwd);
         if !cwd.is_dir() {
-            // The folder is gone, the conversation is not: what is left to read is the house.
-            cwd.clone_from(&self.house.dir);
+            // The folder is gone, the conversation is not: what is left to read is the home.
+            cwd.clone_from(home);
         }
         let root = repository_root(&cwd).unwrap_or_else(|| cwd.clone());
-        let roots = Roots::new(&cwd, vec![root, self.house.dir.clone()])
+        let roots = Roots::new(&cwd, vec![root, home.clone()])
             .map_err(|error| OpeningError(Box::new(error)))?;
-        let roots = roots.with_skills(&skills::folders(&self.house, &cwd));
-        let house = self.house.clone();
-        let skills = Arc::new(move || skills::index(&house, &cwd).entries);
+        let extra = &self.config.skills.extra;
+        let roots = roots.with_skills(&skills::folders(&self.house, member, extra, &cwd));
+        let (house, member, extra) = (self.house.clone(), member.clone(), extra.clone());
+        let skills = Arc::new(move || skills::index(&house, &member, &extra, &cwd).entries);
         Ok(kith_tools::built_in(Arc::new(roots), skills))
+    }
+
+    fn terms(&self, header: &SessionHeader) -> Terms {
+        let set = self.config.language.clone();
+        // A turn is not worth losing over the language of its notices.
+        let of_user = || {
+            let facts = UserFacts::read(&self.member(header).ok()?.home).ok()?;
+            facts.language_code().map(str::to_owned)
+        };
+        let usual = Terms::default();
+        let language = set.or_else(of_user).unwrap_or(usual.language);
+        Terms { limits: self.config.limits, language }
     }
 }
 
 /// The snapshot a session would get.
 pub(crate) fn assemble(
     house: &House,
+    member: &Member,
     cwd: &Path,
     audience: Audience,
     now: u64,
 ) -> Result<Assembled, HomeError> {
-    let zone = UserFacts::read(&house.dir)?.time_zone.unwrap_or_else(system_zone);
+    let zone = UserFacts::read(&member.home)?.time_zone.unwrap_or_else(system_zone);
     snapshot(&SnapshotRequest {
-        home: &house.dir,
+        home: &member.home,
         house: &house.dir,
         cwd,
         user_home: house.user_home.as_deref(),
         audience,
         now_ms: now,
         time_zone: &zone,
-        agent_id: AGENT_ID,
+        agent_id: &member.id,
+        identity: &member.identity,
         platform: &Platform::of_this_machine(env::var("SHELL").ok()),
     })
 }

@@ -26,6 +26,7 @@ use crate::client::{
     SessionState, SessionView, Told, Verification,
 };
 use crate::clock::SystemClock;
+use crate::config::Config;
 use crate::house::House;
 use crate::opening;
 use crate::report::{Blame, Report, damage_in_words};
@@ -60,7 +61,9 @@ impl Reader {
             Request::SearchSessions { query, limit } => {
                 self.search(&query, limit).await.map(Answer::Found)
             }
-            Request::GetPrompt { audience, cwd } => self.prompt(audience, &cwd).map(Answer::Prompt),
+            Request::GetPrompt { agent_id, audience, cwd } => {
+                self.prompt(agent_id.as_deref(), audience, &cwd).map(Answer::Prompt)
+            }
             Request::SendMessage(_)
             | Request::RenameSession { .. }
             | Request::RepairSession { .. }
@@ -166,9 +169,16 @@ impl Reader {
         Ok(Told { form, notes: tail_in_words(&tail) })
     }
 
-    fn prompt(&self, audience: Audience, cwd: &str) -> Result<Told<PromptView>, Report> {
+    fn prompt(
+        &self,
+        agent_id: Option<&str>,
+        audience: Audience,
+        cwd: &str,
+    ) -> Result<Told<PromptView>, Report> {
         let now = SystemClock.now();
-        let assembled = opening::assemble(&self.house, cwd.as_ref(), audience, now)?;
+        let config = Config::load(&self.house)?;
+        let member = config.team.choose(agent_id)?;
+        let assembled = opening::assemble(&self.house, member, cwd.as_ref(), audience, now)?;
         let notes = opening::problems(&assembled);
         let system_prompt = assembled.snapshot.system_prompt();
         Ok(Told { form: PromptView { system_prompt, snapshot: assembled.snapshot }, notes })

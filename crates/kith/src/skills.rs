@@ -5,24 +5,36 @@ use std::path::{Path, PathBuf};
 use kith_home::skills::{SkillIndex, SkillRequest, skill_folders, skills};
 
 use crate::house::House;
+use crate::team::Member;
 
 /// The skills in force for someone who works in this folder.
-pub(crate) fn index(house: &House, cwd: &Path) -> SkillIndex {
-    with_request(house, cwd, skills)
+pub(crate) fn index(house: &House, member: &Member, extra: &[PathBuf], cwd: &Path) -> SkillIndex {
+    with_request(house, member, extra, cwd, skills)
 }
 
 /// The folders they lie in, which tools may read.
-pub(crate) fn folders(house: &House, cwd: &Path) -> Vec<PathBuf> {
-    with_request(house, cwd, skill_folders)
+pub(crate) fn folders(
+    house: &House,
+    member: &Member,
+    extra: &[PathBuf],
+    cwd: &Path,
+) -> Vec<PathBuf> {
+    with_request(house, member, extra, cwd, skill_folders)
 }
 
-fn with_request<T>(house: &House, cwd: &Path, look: impl FnOnce(&SkillRequest<'_>) -> T) -> T {
+fn with_request<T>(
+    house: &House,
+    member: &Member,
+    extra: &[PathBuf],
+    cwd: &Path,
+    look: impl FnOnce(&SkillRequest<'_>) -> T,
+) -> T {
     look(&SkillRequest {
-        home: &house.dir,
+        home: &member.home,
         cwd,
         user_home: house.user_home.as_deref(),
-        extra: &[],
-        allowed: None,
+        extra,
+        allowed: member.skills.as_deref(),
         // As for `AGENTS.md`: the repository around the house is the owner's, any other one speaks
         // only after the owner has said that it may.
         trusted: &|root| house.dir.starts_with(root),

@@ -8,7 +8,7 @@ fn the_examples_hold() {
         serde_json::from_str(include_str!("../../testdata/identity.json")).unwrap();
     assert!(!cases.is_empty());
     for case in cases {
-        let identity = Identity::of(case["file"].as_str().unwrap());
+        let identity = of(case["file"].as_str().unwrap());
         for (key, want) in case["want"].as_object().unwrap() {
             assert_eq!(spoken(&identity, key), want.as_str(), "{key} of {}", case["file"]);
         }
@@ -19,7 +19,7 @@ fn the_examples_hold() {
 fn every_field_has_its_labels() {
     let text = "name: n\nrole: r\n目标：g\n声音：v\nEmoji: 🎸\ncreature: c\nvibe: s\n\
                 avatar: `a.png`\n";
-    let identity = Identity::of(text);
+    let identity = of(text);
     for (key, want) in [
         ("name", "n"),
         ("role", "r"),
@@ -36,21 +36,68 @@ fn every_field_has_its_labels() {
 
 #[test]
 fn a_blank_line_does_not_take_the_name_away() {
-    let identity = Identity::of("name: Luna\nname:\nname: _(pick a name)_\n# name: heading\n");
+    let identity = of("name: Luna\nname:\nname: _(pick a name)_\n# name: heading\n");
     assert_eq!(identity.display_name(), "Luna");
+}
+
+#[test]
+fn the_first_that_gives_a_name_wins_and_says_so() {
+    check("", "", "", "Assistant from default");
+    check("", "", "name: File", "File from IDENTITY.md");
+    check("", "House", "name: File", "House from kith.toml");
+    check("User", "House", "name: File", "User from ~/.kith/config.toml");
+    check("User", "", "", "User from ~/.kith/config.toml");
+    check("  ", "", "name: File", "File from IDENTITY.md");
+}
+
+#[test]
+fn each_field_comes_from_the_first_that_has_it() {
+    let configured = ConfiguredIdentity {
+        global: IdentityFields { name: Some("User".to_owned()), ..IdentityFields::default() },
+        agent: IdentityFields { emoji: Some("🦉".to_owned()), ..IdentityFields::default() },
+    };
+    let identity = Identity::resolve(&configured, "name: File\nrole: Scribe\nemoji: 🎸\n");
+    for (key, want) in [("name", "User"), ("emoji", "🦉"), ("role", "Scribe")] {
+        assert_eq!(spoken(&identity, key), Some(want));
+    }
+}
+
+#[test]
+fn what_settings_say_stands_in_one_line() {
+    let agent = IdentityFields { role: Some("a\nb".to_owned()), ..IdentityFields::default() };
+    let configured = ConfiguredIdentity { agent, ..ConfiguredIdentity::default() };
+    let role = Identity::resolve(&configured, "").fields.role.unwrap();
+    assert!(!role.contains('\n'), "{role:?}");
+}
+
+/// The names that the user's settings, the house's settings and IDENTITY.md give.
+#[track_caller]
+fn check(global: &str, agent: &str, file: &str, expected: &str) {
+    let named = |name: &str| IdentityFields {
+        name: Some(name.to_owned()).filter(|it| !it.is_empty()),
+        ..IdentityFields::default()
+    };
+    let configured = ConfiguredIdentity { global: named(global), agent: named(agent) };
+    let identity = Identity::resolve(&configured, file);
+    let found = format!("{} from {}", identity.display_name(), identity.source.as_str());
+    assert_eq!(found, expected);
+}
+
+fn of(text: &str) -> Identity {
+    Identity::resolve(&ConfiguredIdentity::default(), text)
 }
 
 fn spoken<'a>(identity: &'a Identity, key: &str) -> Option<&'a str> {
     let field = match key {
         "name" => return Some(identity.display_name()),
         "source" => return Some(identity.source.as_str()),
-        "role" => &identity.role,
-        "goal" => &identity.goal,
-        "voice" => &identity.voice,
-        "emoji" => &identity.emoji,
-        "type" => &identity.kind,
-        "style" => &identity.style,
-        "avatar" => &identity.avatar,
+        "role" => &identity.fields.role,
+        "goal" => &identity.fields.goal,
+        "voice" => &identity.fields.voice,
+        "emoji" => &identity.fields.emoji,
+        "type" => &identity.fields.kind,
+        "style" => &identity.fields.style,
+        "avatar" => &identity.fields.avatar,
         _ => panic!("no such field: {key}"),
     };
     field.as_deref()

@@ -134,10 +134,11 @@ fn public_fields(assembly: &mut Assembly<'_>, file: &PromptFile) -> Option<Sourc
 
 fn identity(assembly: &mut Assembly<'_>) -> Result<(Identity, Option<Source>), HomeError> {
     let path = assembly.home.join("IDENTITY.md");
+    let configured = assembly.request.identity;
     let Some(file) = assembly.load(&path, Guard::Own)? else {
-        return Ok((Identity::of(""), None));
+        return Ok((Identity::resolve(configured, ""), None));
     };
-    let identity = Identity::of(file.text());
+    let identity = Identity::resolve(configured, file.text());
     Ok((
         identity,
         assembly.source(file, SourceType::Identity, Scope::Home, Some(IDENTITY_PRIORITY)),

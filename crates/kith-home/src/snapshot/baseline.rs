@@ -65,9 +65,9 @@ pub(super) fn block(agent_id: &str, identity: &Identity, has_soul: bool) -> Stri
 fn identity_lines(identity: &Identity) -> String {
     let fields = [
         ("Name", Some(identity.display_name())),
-        ("Role", identity.role.as_deref()),
-        ("Goal", identity.goal.as_deref()),
-        ("Voice", identity.voice.as_deref()),
+        ("Role", identity.fields.role.as_deref()),
+        ("Goal", identity.fields.goal.as_deref()),
+        ("Voice", identity.fields.voice.as_deref()),
     ];
     let line = |(label, value): (&str, Option<&str>)| value.map(|it| format!("{label}: {it}"));
     fields.into_iter().filter_map(line).collect::<Vec<String>>().join("\n")

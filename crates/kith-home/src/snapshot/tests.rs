@@ -348,3 +348,12 @@ fn check_reports(files: &TestHome, expected: &str) {
     }
     assert_eq!(lines.join("\n"), expected);
 }
+
+#[test]
+fn the_baseline_has_the_name_that_the_settings_give() {
+    let mut home = TestHome::new("//- Agent.md\nx\n//- IDENTITY.md\nname: Luna\nrole: Scribe\n");
+    home.configured.agent.name = Some("Ada".to_owned());
+    let prompt = home.snapshot().snapshot.system_prompt();
+    assert!(prompt.starts_with("You are Ada, an agent"), "{prompt}");
+    assert!(prompt.contains("Name: Ada\nRole: Scribe"), "{prompt}");
+}

@@ -28,6 +28,7 @@ fn every_request_comes_back_as_it_went() {
         check(&Request::SendMessage(SendMessage {
             client_message_id: "m1".to_owned(),
             text: "hello\u{202e}".to_owned(),
+            agent_id: Some("ux".to_owned()),
             thread_id: thread_id(),
             place,
             cwd: "/tmp".to_owned(),
@@ -42,7 +43,8 @@ fn every_request_comes_back_as_it_went() {
     check(&Request::ListSessions {});
     check(&Request::ShowSession { session: "latest".to_owned() });
     check(&Request::VerifySession { session: "latest".to_owned() });
-    check(&Request::GetPrompt { audience: Audience::Peer, cwd: "/".to_owned() });
+    let (agent_id, cwd) = (None, "/".to_owned());
+    check(&Request::GetPrompt { agent_id, audience: Audience::Peer, cwd });
     check(&Request::RenameSession { session: "latest".to_owned(), title: "四 words".to_owned() });
     check(&Request::RepairSession { session: "latest".to_owned() });
     check(&Request::SearchSessions { query: "天气".to_owned(), limit: 7 });

@@ -30,7 +30,12 @@ pub(crate) async fn run(shared: &Shared, model: ModelArg, args: Ask) -> Result<E
     // All that can be refused is refused before the house is touched.
     let config = Config::load(&house)?;
     let chosen = models::choose(model.as_deref(), &config)?;
-    let message = message(&house, &args, model, chosen.name.clone())?;
+    // A session is somebody's; only what goes to a thread must know whose that is.
+    let agent_id = match (&args.session, shared.agent()) {
+        (Some(_), None) => None,
+        (_, named) => Some(config.team.choose(named)?.id.clone()),
+    };
+    let message = SendMessage { agent_id, ..message(&house, &args, model, chosen.name.clone())? };
     let door = Door::new(house, config);
 
     let as_json = shared.json || args.stream_json;
@@ -140,7 +145,8 @@ fn message(
     };
     let cwd = house.cwd.display().to_string();
     let text = message_text(&args.text)?;
-    Ok(SendMessage { client_message_id, text, thread_id, place, cwd, model, expects })
+    let agent_id = None;
+    Ok(SendMessage { client_message_id, text, agent_id, thread_id, place, cwd, model, expects })
 }
 
 fn message_text(words: &[String]) -> Result<String, Report> {

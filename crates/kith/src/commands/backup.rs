@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::{print_form, print_notes};
 use crate::args::{self, Shared};
+use crate::config::Config;
 use crate::house::House;
 use crate::report::{Blame, Report};
 use crate::ui;
@@ -29,10 +30,16 @@ pub(super) async fn run(shared: &Shared, args: args::Backup) -> Result<ExitCode,
     for name in HOUSE_FILES.iter().chain(&HOME_FILES) {
         backup.add(&house.dir, Path::new(name)).map_err(in_words)?;
     }
+    let mut notes = Vec::new();
+    for home in homes_beneath(&house, &mut notes) {
+        for name in HOME_FILES {
+            backup.add(&house.dir, &home.join(name)).map_err(in_words)?;
+        }
+    }
     backup.add_life(&house.dir).await.map_err(in_words)?;
     let copied = backup.finish().map_err(in_words)?;
     let Copied { sessions, files, bytes, left_out } = copied;
-    let notes: Vec<String> = left_out.iter().map(|it| format!("{it} and was left out")).collect();
+    notes.extend(left_out.iter().map(|it| format!("{it} and was left out")));
     if shared.json {
         print_form(true, &Form { path: target, sessions, files, bytes });
     } else {
@@ -42,6 +49,21 @@ pub(super) async fn run(shared: &Shared, args: args::Backup) -> Result<ExitCode,
     }
     print_notes(&notes);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The homes of the other agents. A copy must not be impossible because of a bad line in the
+/// settings, but it must not look whole either.
+fn homes_beneath(house: &House, notes: &mut Vec<String>) -> Vec<PathBuf> {
+    let config = match Config::load(house) {
+        Ok(config) => config,
+        Err(report) => {
+            let why = report.message();
+            notes.push(format!("only the agent of this folder was copied, because {why}"));
+            return Vec::new();
+        }
+    };
+    let homes = config.team.members().filter_map(|it| it.home.strip_prefix(&house.dir).ok());
+    homes.filter(|home| !home.as_os_str().is_empty()).map(Path::to_owned).collect()
 }
 
 /// A folder that is not there yet, or is empty, and lies outside of the house.

@@ -28,6 +28,7 @@ use crate::reading::short;
 use crate::report::{Blame, Report};
 use crate::screen::{Live, Quiet};
 use crate::signals::{Brake, Pulled};
+use crate::team::Member;
 use crate::ui;
 
 const HELP: &str = "Type a message and press Enter. /new begins anew, /quit or Ctrl-D ends, \
@@ -43,6 +44,7 @@ pub(crate) async fn run(shared: &Shared, model: ModelArg) -> Result<ExitCode, Re
     let chosen = models::choose(model.model.as_deref(), &config)?;
     let thread_id = house.thread_of_cwd()?;
     let cwd = house.cwd.display().to_string();
+    let member = config.team.choose(shared.agent())?.clone();
     let (sender, notes) = mpsc::unbounded_channel();
     // What was said to a real model is not for the demo to answer because a key is missing today.
     let heir = (!chosen.by_default)
@@ -50,12 +52,13 @@ pub(crate) async fn run(shared: &Shared, model: ModelArg) -> Result<ExitCode, Re
     let door = Door::new(house.clone(), config).with_heir(heir);
     let is_attended = ui::is_interactive();
     if is_attended {
-        greet(&door, &house, &thread_id, &chosen).await?;
+        greet(&door, &house, &member, &thread_id, &chosen).await?;
     } else if chosen.by_default {
         ui::note(DEMO_LABEL);
     }
     let mut talk = Talk {
         door,
+        agent_id: member.id,
         thread_id,
         cwd,
         model: model.model,
@@ -77,11 +80,13 @@ pub(crate) async fn run(shared: &Shared, model: ModelArg) -> Result<ExitCode, Re
 async fn greet(
     door: &Door,
     house: &House,
+    member: &Member,
     thread_id: &ThreadId,
     chosen: &Chosen,
 ) -> Result<(), Report> {
     // Who it is adds to the greeting; a home whose files cannot be read says so when it must.
-    let identity = Identity::read(&house.dir).unwrap_or_else(|_| Identity::of(""));
+    let identity = Identity::read(&member.identity, &member.home)
+        .unwrap_or_else(|_| Identity::resolve(&member.identity, ""));
     let name = identity.display_name();
     let model = &chosen.provider.choice().model;
     ui::error_line(&format!("{name} in {} (model: {model})", house.dir.display()));
@@ -93,7 +98,7 @@ async fn greet(
         ui::error_line(HELP);
         return Ok(());
     };
-    if let Some((id, title)) = host.current(thread_id).await? {
+    if let Some((id, title)) = host.current(&member.id, thread_id).await? {
         let about = title.map_or_else(String::new, |title| format!(", “{title}”"));
         ui::error_line(&format!("Going on with session {}{about}.", short(id)));
     }
@@ -103,6 +108,7 @@ async fn greet(
 
 struct Talk {
     door: Door,
+    agent_id: String,
     thread_id: ThreadId,
     cwd: String,
     model: Option<String>,
@@ -200,6 +206,7 @@ impl Talk {
         let message = SendMessage {
             client_message_id: SystemClock.new_id().to_string(),
             text,
+            agent_id: Some(self.agent_id.clone()),
             thread_id: self.thread_id.clone(),
             place: self.place.clone(),
             cwd: self.cwd.clone(),

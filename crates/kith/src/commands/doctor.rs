@@ -10,7 +10,7 @@ use crate::report::{EXIT_REQUEST, Report};
 use crate::ui;
 
 pub(crate) async fn run(shared: &Shared) -> Result<ExitCode, Report> {
-    let checks = examine(shared.home.as_deref()).await;
+    let checks = examine(shared).await;
     let is_well = checks.iter().all(|check| check.state != Health::Fail);
     if shared.json {
         ui::json(&json!({ "ok": is_well, "checks": checks }));

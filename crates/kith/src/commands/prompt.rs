@@ -24,7 +24,11 @@ pub(crate) async fn run(shared: &Shared, args: Prompt) -> Result<ExitCode, Repor
         return Err(unusable("it is not a folder".to_owned()));
     }
     let cwd = real.display().to_string();
-    let request = Request::GetPrompt { audience: args.audience.into(), cwd };
+    let request = Request::GetPrompt {
+        agent_id: shared.agent().map(str::to_owned),
+        audience: args.audience.into(),
+        cwd,
+    };
     let Answer::Prompt(told) = read(shared, request).await? else { return Err(unexpected()) };
     if shared.json {
         print_form(true, &told.form);

@@ -14,7 +14,9 @@ use kith_sessions::damage::DamageCode;
 
 use super::{print_form, print_notes, read, unexpected};
 use crate::args::{Session, SessionShow, SessionVerify, Shared};
-use crate::client::{Answer, Request, SessionRow, SessionState};
+use crate::client::{Answer, Request, SessionList, SessionRow, SessionState, Told};
+use crate::config::Config;
+use crate::house::House;
 use crate::reading::short;
 use crate::report::{Blame, EXIT_REQUEST, Report};
 use crate::{transcript, ui};
@@ -33,9 +35,7 @@ pub(crate) async fn run(shared: &Shared, command: Session) -> Result<ExitCode, R
 }
 
 async fn list(shared: &Shared) -> Result<ExitCode, Report> {
-    let Answer::Sessions(told) = read(shared, Request::ListSessions {}).await? else {
-        return Err(unexpected());
-    };
+    let told = sessions_of(shared).await?;
     let sessions = &told.form.sessions;
     if shared.json {
         print_form(true, &told.form);
@@ -43,17 +43,52 @@ async fn list(shared: &Shared) -> Result<ExitCode, Report> {
         ui::note("no sessions yet; `kith ask \"hello\"` begins one");
     } else {
         let zone = TimeZone::system();
-        let threads = sessions.iter().map(|row| thread(row).chars().count());
-        let width = threads.max().unwrap_or_default();
+        let width = |of: fn(&SessionRow) -> &str| {
+            sessions.iter().map(|row| of(row).chars().count()).max().unwrap_or_default()
+        };
+        // Whose it is is worth a column only where there are several.
+        let is_team = sessions.iter().any(|row| agent(row) != agent(&sessions[0]));
+        let widths = (is_team.then(|| width(agent)), width(thread));
         // In one piece: ten thousand small writes would take longer than finding the rows.
-        let lines: Vec<String> = sessions.iter().map(|row| table_line(row, width, &zone)).collect();
+        let lines: Vec<String> =
+            sessions.iter().map(|row| table_line(row, widths, &zone)).collect();
         ui::line(&lines.join("\n"));
     }
     print_notes(&told.notes);
     Ok(ExitCode::SUCCESS)
 }
 
-fn table_line(row: &SessionRow, thread_width: usize, zone: &TimeZone) -> String {
+/// The sessions of the agent that is named, or of all of them.
+async fn sessions_of(shared: &Shared) -> Result<Told<SessionList>, Report> {
+    let Answer::Sessions(mut told) = read(shared, Request::ListSessions {}).await? else {
+        return Err(unexpected());
+    };
+    if let Some(named) = shared.agent() {
+        let house = House::find(shared.home.as_deref())?;
+        let config = Config::load(&house)?;
+        let id = &config.team.member(named)?.id;
+        told.form.sessions.retain(|row| row.agent_id.as_ref() == Some(id));
+    }
+    Ok(told)
+}
+
+/// The session that is meant: the latest one of an agent is its own.
+async fn meant(shared: &Shared, session: String) -> Result<String, Report> {
+    if session != "latest" || shared.agent().is_none() {
+        return Ok(session);
+    }
+    let newest = sessions_of(shared).await?.form.sessions.into_iter().next();
+    newest.map(|row| row.session_id.to_string()).ok_or_else(|| {
+        Report::new(Blame::Request, "session_not_found", "this agent has no sessions yet")
+            .hint("`kith session ls` lists the sessions there are")
+    })
+}
+
+fn table_line(
+    row: &SessionRow,
+    (agent_width, thread_width): (Option<usize>, usize),
+    zone: &TimeZone,
+) -> String {
     let state = match row.state {
         SessionState::Idle => "idle",
         SessionState::Running => "running",
@@ -68,12 +103,17 @@ fn table_line(row: &SessionRow, thread_width: usize, zone: &TimeZone) -> String 
     let untitled = if row.thread_id.is_none() { "(cannot be read)" } else { "(no words)" };
     let title = row.title.as_deref().unwrap_or(untitled);
     let title: Vec<&str> = title.split_whitespace().collect();
+    let agent = agent_width.map_or_else(String::new, |width| format!("{:width$}  ", agent(row)));
     format!(
-        "{}  {updated:16}  {state:9}  {:thread_width$}  {}",
+        "{}  {updated:16}  {state:9}  {agent}{:thread_width$}  {}",
         short(row.session_id),
         thread(row),
         title.join(" ")
     )
+}
+
+fn agent(row: &SessionRow) -> &str {
+    row.agent_id.as_deref().unwrap_or("-")
 }
 
 fn thread(row: &SessionRow) -> &str {
@@ -81,7 +121,7 @@ fn thread(row: &SessionRow) -> &str {
 }
 
 async fn show(shared: &Shared, args: SessionShow) -> Result<ExitCode, Report> {
-    let request = Request::ShowSession { session: args.session };
+    let request = Request::ShowSession { session: meant(shared, args.session).await? };
     let Answer::Session(told) = read(shared, request).await? else { return Err(unexpected()) };
     let events = &told.form.events;
     if shared.json {
@@ -101,7 +141,7 @@ async fn show(shared: &Shared, args: SessionShow) -> Result<ExitCode, Report> {
 }
 
 async fn verify(shared: &Shared, args: SessionVerify) -> Result<ExitCode, Report> {
-    let request = Request::VerifySession { session: args.session };
+    let request = Request::VerifySession { session: meant(shared, args.session).await? };
     let Answer::Verification(told) = read(shared, request).await? else {
         return Err(unexpected());
     };

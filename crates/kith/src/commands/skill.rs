@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::print_form;
 use crate::args::{Shared, Skill, SkillShow};
+use crate::config::Config;
 use crate::house::House;
 use crate::report::{Blame, EXIT_REQUEST, Report};
 use crate::{skills, ui};
@@ -46,7 +47,9 @@ struct Issue {
 
 pub(crate) fn run(shared: &Shared, command: Skill) -> Result<ExitCode, Report> {
     let house = House::find(shared.home.as_deref())?;
-    let index = skills::index(&house, &house.cwd);
+    let config = Config::load(&house)?;
+    let member = config.team.choose(shared.agent())?;
+    let index = skills::index(&house, member, &config.skills.extra, &house.cwd);
     match command {
         Skill::Ls(_) => Ok(list(shared, &index)),
         Skill::Show(args) => show(shared, &args, &index),

@@ -1,9 +1,10 @@
 //! `kith.toml` and `~/.kith/config.toml`.
 
 use kith_testkit::server::ServerReply;
+use serde_json::json;
 
 use crate::check;
-use crate::house::{House, Vendor};
+use crate::house::{House, Vendor, of_type};
 
 #[test]
 fn a_misspelt_setting_is_refused_with_file_line_and_the_nearest_name() {
@@ -15,39 +16,47 @@ fn a_misspelt_setting_is_refused_with_file_line_and_the_nearest_name() {
     check!(house.kith(&["ask", "hi"]), @"
     exit 1
     --- stderr
-    error: `[house]/kith.toml` line 5: there is no `baseurl` in a model
+    error: `[house]/kith.toml` line 5: there is no `baseurl` in `[models.main]`
     hint: did you mean `baseUrl`?
     ");
     check!(house.kith(&["ask", "hi", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"error":{"code":"invalid_request","message":"`[house]/kith.toml` line 5: there is no `baseurl` in a model","line":5,"hint":"did you mean `baseUrl`?"}}
+    {"ok":false,"error":{"code":"invalid_request","message":"`[house]/kith.toml` line 5: there is no `baseurl` in `[models.main]`","line":5,"hint":"did you mean `baseUrl`?"}}
     "#);
     assert_eq!(house.files(), ["Agent.md", "kith.toml"]);
 }
 
 #[test]
-fn a_wrong_type_broken_toml_and_what_is_not_obeyed_are_refused_with_their_line() {
+fn a_wrong_type_and_broken_toml_are_refused_with_their_line() {
     let house = House::new();
     house.write("kith.toml", "[models.a]\nwire = 3\n");
-    check!(house.kith(&["ask", "hi"]), @"
+    check!(house.kith(&["ask", "hi"]), @r#"
     exit 1
     --- stderr
-    error: `[house]/kith.toml` line 2: invalid type: integer `3`, expected a string
-    ");
+    error: `[house]/kith.toml` line 2: `models.a.wire` must be one of `"openai_chat"`, `"anthropic"`, `"openai_responses"`, `"demo"`, not a whole number
+    "#);
     house.write("kith.toml", "[models\n");
     check!(house.kith(&["ask", "hi"]), @"
     exit 1
     --- stderr
     error: `[house]/kith.toml` line 1: unclosed table, expected `]`
     ");
-    house.write("kith.toml", "# rules\n[policy]\ndeny = [\"rm\"]\n");
+    house.write("kith.toml", "# rules\n[policy]\ndeny = \"rm\"\n");
+    check!(house.kith(&["ask", "hi", "--json"]), @r#"
+    exit 1
+    --- stdout
+    {"ok":false,"error":{"code":"invalid_request","message":"`[house]/kith.toml` line 3: `policy.deny` must be a list, each a text of one line, 1 to 500 characters, not a text","line":3}}
+    "#);
+    house.write("kith.toml", "");
+    house.write("../user/.kith/config.toml", "[limits]\nstep = 3\n");
     check!(house.kith(&["ask", "hi"]), @"
     exit 1
     --- stderr
-    error: `[house]/kith.toml` line 2: `policy` is not obeyed by this version yet
-    hint: put a `#` before it, so that nobody relies on it
+    error: `[root]/user/.kith/config.toml` line 2: there is no `step` in `[limits]`
+    hint: did you mean `steps`?
     ");
+    assert_eq!(house.files(), ["Agent.md", "kith.toml"]);
 }
 
 #[test]
@@ -58,7 +67,7 @@ fn a_key_in_plain_text_is_refused_and_not_shown() {
     check!(house.kith(&["ask", "hi"]), @r#"
     exit 1
     --- stderr
-    error: `[house]/kith.toml` line 3: a key must not stand here in plain text
+    error: `[house]/kith.toml` line 3: `models.a.apiKey` is secret and must not stand here in plain text
     hint: write `apiKey = "${NAME}"` and set NAME in the environment
     "#);
 }
@@ -131,12 +140,11 @@ fn a_model_that_the_settings_do_not_describe_is_named() {
     hint: add `[models.main]`, or use `demo`
     ");
     house.write("kith.toml", "[models.main]\nwire = \"telepathy\"\n");
-    check!(house.kith(&["ask", "hi", "--model", "main"]), @"
+    check!(house.kith(&["ask", "hi", "--model", "main"]), @r#"
     exit 1
     --- stderr
-    error: kith.toml: `[models.main]` has the wire `telepathy`, which does not exist
-    hint: wires are `openai_chat`, `anthropic`, `openai_responses` and `demo`
-    ");
+    error: `[house]/kith.toml` line 2: `models.main.wire` must be one of `"openai_chat"`, `"anthropic"`, `"openai_responses"`, `"demo"`
+    "#);
     house.write("kith.toml", "[models.main]\nwire = \"anthropic\"\n");
     check!(house.kith(&["ask", "hi", "--model", "main"]), @"
     exit 3
@@ -160,4 +168,115 @@ fn the_users_settings_hold_for_every_house_and_the_nearer_wins() {
     error: kith.toml chooses the model `other`, but has no `[models.other]`
     hint: add `[models.other]`, or use `demo`
     ");
+}
+
+/// The first event of this type, of the only session.
+fn first(house: &House, event_type: &str) -> serde_json::Value {
+    of_type(&house.log(), event_type)[0].clone()
+}
+
+#[test]
+fn the_limits_of_a_turn_are_those_of_the_settings() {
+    let house = House::new();
+    house.write("kith.toml", "[limits]\nsteps = 1\nwall = \"10m\"\ntokens = 50000\ncost = 0.25\n");
+    let ran = house.kith(&["ask", "list the files", "--model", "demo"]).succeeded();
+    let limits = &first(&house, "turn_started")["limits"];
+    let expected = json!({ "steps": 1, "repeats": 5, "wallMs": 600_000, "tokens": 50_000, "costMicros": 250_000 });
+    assert_eq!(*limits, expected);
+    assert_eq!(first(&house, "turn_ended")["bound"], "steps");
+    assert!(ran.stderr.contains("limit of 1 requests"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_turn_is_told_in_the_language_of_the_settings_else_of_the_user() {
+    for (settings, user, expected) in [
+        ("", "", "en"),
+        ("", "- **Preferred language:** 中文\n", "zh"),
+        ("[ui]\nlanguage = \"en\"\n", "- **Preferred language:** 中文\n", "en"),
+        ("[ui]\nlanguage = \"zh\"\n", "", "zh"),
+        ("[ui]\nlanguage = \"auto\"\n", "Language: Chinese\n", "zh"),
+    ] {
+        let house = House::new();
+        house.write("kith.toml", settings);
+        house.write("USER.md", user);
+        house.kith(&["ask", "say hi", "--model", "demo"]).succeeded();
+        assert_eq!(first(&house, "turn_started")["language"], expected, "{settings}{user}");
+    }
+}
+
+#[test]
+fn an_answer_says_what_it_cost_where_the_model_has_a_price() {
+    let vendor = Vendor::new([ServerReply::text("hello")]);
+    let house = House::new();
+    let url = vendor.server.base_url();
+    house.write(
+        "kith.toml",
+        format!(
+            "[models]\nuse = \"a\"\n[models.a]\nwire = \"openai_chat\"\nbaseUrl = \"{url}\"\n\
+             price = {{ input = 1, output = 1000 }}\n"
+        ),
+    );
+    let answer = house.json(&["ask", "hi", "--json"]);
+    let usage = &answer["usage"];
+    let tokens = |name: &str| usage[name].as_u64().unwrap();
+    assert!(tokens("output") > 0, "{usage}");
+    assert_eq!(
+        tokens("costMicros"),
+        tokens("input") + tokens("cacheRead") + 1000 * tokens("output")
+    );
+}
+
+#[test]
+fn what_the_owner_forbids_is_not_read() {
+    for (settings, reason) in [
+        ("mode = \"deny\"", "denies every call"),
+        ("deny = [\"list_files\"]", "not free"),
+        ("ask = [\"list_files(**)\"]", "not free"),
+    ] {
+        let house = House::new();
+        house.write("kith.toml", format!("[policy]\n{settings}\n"));
+        house.kith(&["ask", "list the files", "--model", "demo"]).succeeded();
+        let judged = first(&house, "call_judged");
+        assert_eq!(judged["verdict"], "deny", "{settings}");
+        assert!(judged["reason"].as_str().unwrap().contains(reason), "{judged}");
+    }
+}
+
+#[test]
+fn the_doctor_tells_what_is_in_force_and_what_is_not() {
+    let house = House::new();
+    house.write(
+        "kith.toml",
+        "[limits]\nsteps = 9\ncost = 1\n[policy]\ndeny = [\"rm\"]\n[sandbox]\nenv = [\"PATH\"]\n",
+    );
+    house.write("../user/.kith/config.toml", "[limits]\nsteps = 3\n[ui]\nlanguage = \"zh\"\n");
+    let told = house.json(&["doctor", "--json"]);
+    let checks = told["checks"].as_array().unwrap();
+    let about = |name: &str| -> Vec<String> {
+        let found = checks.iter().filter(|check| check["name"] == name);
+        let root = house.path("").parent().unwrap().display().to_string();
+        found
+            .map(|it| format!("{}: {}", it["state"], it["detail"]).replace('"', ""))
+            .map(|it| it.replace(&root, ""))
+            .collect()
+    };
+    assert_eq!(told["ok"], true);
+    assert_eq!(
+        about("settings"),
+        [
+            "ok: read `/house/kith.toml` and `/user/.kith/config.toml`; in force: limits.cost, limits.steps"
+        ]
+    );
+    assert_eq!(
+        about("setting"),
+        [
+            "ok: `policy.deny` (`/house/kith.toml` line 5): so far every call that does more than read \
+             is refused; a rule that begins with the name of a tool forbids all of it",
+            "warn: `sandbox.env` (`/house/kith.toml` line 7) is set, and not obeyed yet: it comes with \
+             the sandbox",
+            "ok: `ui.language` (`/user/.kith/config.toml` line 4): it is written into every turn; \
+             notices are in English so far",
+            "warn: `limits.cost` is set, and the model has no price: it is never reached",
+        ]
+    );
 }

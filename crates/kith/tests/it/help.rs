@@ -3,7 +3,7 @@
 use crate::check;
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 17] = [
     &[],
     &["init"],
     &["ask"],
@@ -14,6 +14,8 @@ const COMMANDS: [&[&str]; 15] = [
     &["session", "export"],
     &["session", "rename"],
     &["session", "repair"],
+    &["explain"],
+    &["explain", "identity"],
     &["doctor"],
     &["skill"],
     &["skill", "ls"],
@@ -52,8 +54,9 @@ fn the_help_of_ask_reads_so() {
     Options:
           --home <DIR>         The house: the folder with `kith.toml` or `.kith` [env: KITH_HOME]
           --session <SESSION>  Say it in this session
-          --json               Print exactly one JSON value to stdout, also on failure
+          --agent <ID>         The agent that is meant, of a house with several [env: KITH_AGENT]
           --thread <THREAD>    Say it in this thread (`platform:scopeType:scopeId`)
+          --json               Print exactly one JSON value to stdout, also on failure
           --new                Begin a new session of the thread
           --message-id <ID>    The message's own id: a repeated one gets the first answer again
           --stream-json        Print every event and delta as a line of JSON while the turn runs, and the answer last

@@ -222,7 +222,7 @@ fn the_doctor_finds_a_healthy_house_well_and_changes_nothing() {
         ok    blobs         none that is needed is missing or wrong
         ok    clock         it is not behind the newest event
         ok    prompt files  characters in the file -> in the prompt: Agent.md 9 -> 9
-        ok    settings      they can be read; they name 0 models
+        ok    settings      there are none; the defaults hold
         warn  model         the built-in demo model would answer
                             -> set OPENAI_API_KEY, or name a model in kith.toml
         ");

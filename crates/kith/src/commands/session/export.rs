@@ -20,7 +20,7 @@ pub(super) async fn run(shared: &Shared, args: SessionExport) -> Result<ExitCode
             .hint("`--format jsonl` and `--format markdown` are there"));
     }
     let reader = reader(shared).await?;
-    let id = reader.resolve(&args.session).await?;
+    let id = reader.resolve(&super::meant(shared, args.session).await?).await?;
     let Read { reading, state } = reader.read(id).await?;
     let header = reading.header;
     let title = state.title.map(|(title, _)| title).or_else(|| header.meta.title.clone());

@@ -13,7 +13,8 @@ use crate::ui;
 pub(super) async fn run(shared: &Shared, args: SessionRename) -> Result<ExitCode, Report> {
     // Refused before the house is touched.
     let title = checked_title(&args.title.join(" "))?;
-    let request = Request::RenameSession { session: args.session, title };
+    let request =
+        Request::RenameSession { session: super::meant(shared, args.session).await?, title };
     let Answer::Renamed(told) = write(shared, request).await? else { return Err(unexpected()) };
     if shared.json {
         print_form(true, &told.form);

@@ -10,7 +10,7 @@ use crate::report::Report;
 use crate::ui;
 
 pub(super) async fn run(shared: &Shared, args: SessionRepair) -> Result<ExitCode, Report> {
-    let request = Request::RepairSession { session: args.session };
+    let request = Request::RepairSession { session: super::meant(shared, args.session).await? };
     let Answer::Repaired(told) = write(shared, request).await? else { return Err(unexpected()) };
     let form = &told.form;
     if shared.json {

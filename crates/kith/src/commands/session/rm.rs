@@ -12,7 +12,7 @@ use crate::ui;
 
 pub(super) async fn run(shared: &Shared, args: SessionRm) -> Result<ExitCode, Report> {
     let reader = reader(shared).await?;
-    let id = reader.resolve(&args.session).await?;
+    let id = reader.resolve(&super::meant(shared, args.session).await?).await?;
     if !args.yes {
         let belongings = reader.belongings(id)?;
         let title = reader.title_of(id).await?;

@@ -1,0 +1,253 @@
+//! Several agents in one house, and who each of them is.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::check;
+use crate::house::{House, lines_of};
+use crate::many::Staying;
+
+const SETTINGS: &str = "[agents.ux]\nhome = \"agents/ux\"\n\n[agents.dev]\nhome = \"agents/dev\"\n\
+                        identity = { name = \"Dev\", role = \"Builder\" }\n";
+
+/// `main` in the folder itself, `ux` and `dev` beneath it.
+fn team() -> House {
+    let house = House::new();
+    house.write("kith.toml", SETTINGS);
+    house.write("agents/ux/Agent.md", "Draw.\n");
+    house.write("agents/ux/IDENTITY.md", "name: Uma\nemoji: 🎨\n");
+    house.write("agents/dev/Agent.md", "Build.\n");
+    house
+}
+
+fn agent_of(session: &Value) -> &str {
+    session["agentId"].as_str().unwrap()
+}
+
+#[test]
+fn each_agent_has_its_own_self_and_its_own_session_of_the_thread() {
+    let house = team();
+    let ask = |agent: &[&str]| {
+        house.json(&[&["ask", "say hi", "--json", "--model", "demo"], agent].concat())
+    };
+    let main = ask(&[]);
+    let ux = ask(&["--agent", "ux"]);
+    assert_eq!(main["threadId"], ux["threadId"]);
+    assert_ne!(main["sessionId"], ux["sessionId"]);
+    assert_eq!(ask(&["--agent", "ux"])["sessionId"], ux["sessionId"]);
+    assert_eq!(ask(&["--agent", "main"])["sessionId"], main["sessionId"]);
+
+    for file in house.session_files() {
+        let log = lines_of(&file);
+        let prompt = log[1]["snapshot"].to_string();
+        match agent_of(&log[0]) {
+            "main" => assert!(prompt.contains("Be kind.") && !prompt.contains("Draw.")),
+            "ux" => {
+                assert!(prompt.contains("Draw.") && prompt.contains("agent id `ux`"), "{prompt}");
+                assert!(prompt.contains("You are Uma"), "{prompt}");
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn lists_say_whose_a_session_is_and_can_be_one_agents_own() {
+    let mut house = team();
+    for agent in ["main", "ux"] {
+        house.kith(&["ask", "say hi", "--model", "demo", "--agent", agent]).succeeded();
+    }
+    let agents = |args: &[&str]| -> Vec<String> {
+        let listed = house.json(&[&["session", "ls", "--json"], args].concat());
+        let rows = listed["sessions"].as_array().unwrap().iter();
+        rows.map(|row| agent_of(row).to_owned()).collect()
+    };
+    assert_eq!(agents(&[]), ["ux", "main"]);
+    assert_eq!(agents(&["--agent", "main"]), ["main"]);
+    assert_eq!(agents(&["--agent", "dev"]), Vec::<String>::new());
+    check!(house.kith(&["session", "ls"]), @"
+    exit 0
+    --- stdout
+    [short]  [minute]  idle       ux    cli:room:[cwd]  say hi
+    [short]  [minute]  idle       main  cli:room:[cwd]  say hi
+    ");
+    let header = |args: &[&str]| {
+        let shown = house.json(&[&["session", "show", "latest", "--json"], args].concat());
+        agent_of(&shown["header"]).to_owned()
+    };
+    assert_eq!((header(&[]), header(&["--agent", "main"])), ("ux".to_owned(), "main".to_owned()));
+    check!(house.kith(&["session", "show", "latest", "--agent", "dev"]), @"
+    exit 1
+    --- stderr
+    error: this agent has no sessions yet
+    hint: `kith session ls` lists the sessions there are
+    ");
+    house.set("KITH_AGENT", "ux");
+    assert_eq!(house.json(&["session", "ls", "--json"])["sessions"].as_array().unwrap().len(), 1);
+    house.set("KITH_AGENT", "");
+    assert_eq!(house.json(&["session", "ls", "--json"])["sessions"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn an_agent_that_is_not_there_is_refused_with_the_nearest_and_the_list() {
+    let house = team();
+    check!(house.kith(&["ask", "hi", "--agent", "uxx"]), @"
+    exit 1
+    --- stderr
+    error: there is no agent `uxx` in this house
+    hint: did you mean `ux`?
+    hint: there are: dev, main, ux
+    ");
+    for args in [
+        &["prompt", "--agent", "nobody", "--json"] as &[&str],
+        &["session", "ls", "--agent", "nobody", "--json"],
+        &["explain", "identity", "--agent", "nobody", "--json"],
+    ] {
+        let refused = house.json(args);
+        assert_eq!(refused["error"]["code"], "invalid_request", "{args:?}");
+    }
+    fs::remove_file(house.path("Agent.md")).unwrap();
+    check!(house.kith(&["ask", "hi"]), @"
+    exit 2
+    --- stderr
+    error: several agents live in this house; which one is meant?
+    hint: `--agent ID` names it; there are: dev, ux
+    ");
+    assert!(!house.path(".kith").exists());
+    house.kith(&["ask", "say hi", "--agent", "ux", "--model", "demo"]).succeeded();
+}
+
+#[test]
+fn a_home_that_is_not_there_is_refused_before_anything_runs() {
+    let house = House::new();
+    house.write("kith.toml", "[agents.ux]\nhome = \"agents/ux\"\n");
+    check!(house.kith(&["ask", "hi"]), @"
+    exit 1
+    --- stderr
+    error: `[house]/kith.toml` line 2: the home `agents/ux` of agent `ux` cannot be opened: No such file or directory (os error 2)
+    hint: make the folder and put an `Agent.md` into it, or take the agent out
+    ");
+    assert_eq!(house.files(), ["Agent.md", "kith.toml"]);
+}
+
+#[test]
+fn a_session_stays_with_its_agent() {
+    let house = team();
+    let ux = house.json(&["ask", "say hi", "--json", "--model", "demo", "--agent", "ux"]);
+    let id = ux["sessionId"].as_str().unwrap();
+    let again = house.json(&["ask", "say hi", "--json", "--model", "demo", "--session", id]);
+    assert_eq!(again["sessionId"], ux["sessionId"]);
+    check!(house.kith(&["ask", "hi", "--model", "demo", "--session", id, "--agent", "dev"]), @"
+    exit 1
+    --- stderr
+    error: session [short] belongs to the agent `ux`
+    hint: leave `--agent` out, or name `ux`
+    ");
+    house.write("kith.toml", "");
+    check!(house.kith(&["ask", "hi", "--model", "demo", "--session", id]), @"
+    exit 1
+    --- stderr
+    error: there is no agent `ux` in this house
+    hint: there are: main
+    ");
+    house.kith(&["session", "show", id]).succeeded();
+}
+
+#[test]
+fn a_host_serves_every_agent_of_its_house() {
+    let house = team();
+    let mut host = Staying::new(&house, &["--model", "demo", "--agent", "dev"], "say one");
+    assert_eq!(host.hear(), "one");
+    let ux = house.json(&["ask", "say two", "--json", "--model", "demo", "--agent", "ux"]);
+    assert_eq!(ux["text"], "two");
+    let main = house.json(&["ask", "say three", "--json", "--model", "demo"]);
+    assert_eq!(main["text"], "three");
+    host.end();
+    let files = house.session_files();
+    let mut agents: Vec<String> =
+        files.iter().map(|file| agent_of(&lines_of(file)[0]).to_owned()).collect();
+    agents.sort();
+    assert_eq!(agents, ["dev", "main", "ux"]);
+}
+
+#[test]
+fn the_first_that_gives_a_name_says_who_the_agent_is() {
+    let house = team();
+    let told = |agent: &str| house.json(&["explain", "identity", "--json", "--agent", agent]);
+    assert_eq!(
+        told("main"),
+        json!({ "ok": true, "name": "Assistant", "role": null, "emoji": null, "type": null,
+                "style": null, "avatar": null, "source": "default" })
+    );
+    assert_eq!(told("ux")["name"], "Uma");
+    assert_eq!(told("ux")["source"], "IDENTITY.md");
+    house.write("agents/dev/IDENTITY.md", "name: Other\nemoji: 🔧\n");
+    let dev = told("dev");
+    assert_eq!(
+        (&dev["name"], &dev["role"], &dev["emoji"]),
+        (&json!("Dev"), &json!("Builder"), &json!("🔧"))
+    );
+    assert_eq!(dev["source"], "kith.toml");
+    house.write("../user/.kith/config.toml", "[identity]\nname = \"Boss\"\n");
+    for agent in ["main", "ux", "dev"] {
+        assert_eq!(told(agent)["name"], "Boss");
+        assert_eq!(told(agent)["source"], "~/.kith/config.toml");
+    }
+    check!(house.kith(&["explain", "identity", "--agent", "ux"]), @"
+    exit 0
+    --- stdout
+    name: Boss
+    emoji: 🎨
+    The name comes from: ~/.kith/config.toml
+    ");
+    let prompt = house.kith(&["prompt", "--agent", "dev"]).succeeded();
+    assert!(prompt.stdout.contains("You are Boss"), "{}", prompt.stdout);
+    assert!(prompt.stdout.contains("Role: Builder"), "{}", prompt.stdout);
+}
+
+#[test]
+fn the_doctor_knows_the_team() {
+    let house = team();
+    fs::remove_file(house.path("agents/dev/Agent.md")).unwrap();
+    let told = house.json(&["doctor", "--json"]);
+    let checks = told["checks"].as_array().unwrap().iter();
+    let agents: Vec<&Value> = checks.filter(|check| check["name"] == "agents").collect();
+    assert_eq!(agents.len(), 1);
+    assert_eq!(agents[0]["detail"], "no Agent.md in `agents/dev` of agent `dev`");
+}
+
+#[test]
+fn each_agent_has_its_own_skills_the_extra_ones_and_of_all_only_those_it_may_use() {
+    let house = team();
+    house.write("agents/ux/skills/draw/SKILL.md", "Draws.\n");
+    house.write("more/paint/SKILL.md", "Paints.\n");
+    house.write("more/weld/SKILL.md", "Welds.\n");
+    let settings = format!("[skills]\nextra = [\"more\"]\n{SETTINGS}skills = [\"weld\"]\n");
+    house.write("kith.toml", settings);
+    let names = |agent: &str| -> Vec<String> {
+        let listed = house.json(&["skill", "ls", "--json", "--agent", agent]);
+        let skills = listed["skills"].as_array().unwrap().iter();
+        skills.map(|skill| skill["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names("ux"), ["draw", "paint", "weld"]);
+    assert_eq!(names("dev"), ["weld"]);
+    assert_eq!(names("main"), ["paint", "weld"]);
+}
+
+#[test]
+fn a_copy_of_the_house_is_a_copy_of_everyone() {
+    let house = team();
+    let copy = house.path("../copy").display().to_string();
+    house.kith(&["backup", &copy]).succeeded();
+    let named = house.json(&["--home", &copy, "explain", "identity", "--agent", "ux", "--json"]);
+    assert_eq!(named["name"], "Uma");
+    house.write("kith.toml", "[agnets]\n");
+    let second = house.path("../second").display().to_string();
+    let ran = house.kith(&["backup", &second]).succeeded();
+    assert!(
+        ran.stderr.contains("note: only the agent of this folder was copied"),
+        "{}",
+        ran.stderr
+    );
+}
