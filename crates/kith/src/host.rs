@@ -179,24 +179,19 @@ impl Host {
         }
         let member = self.config.team.choose(named)?;
         let agent_id = member.id.clone();
-        let target = match &message.place {
-            Place::Session(_) | Place::New => Target::New,
-            Place::Current => {
-                let current = self.desk.current_session(&agent_id, &message.thread_id).await?;
-                match current {
-                    Some(id) if self.store.exists(id)? => return Ok((agent_id, Target::Current)),
-                    Some(id) if self.desk.head(id).await?.is_some() => {
-                        notes.push(format!(
-                            "the file of session {} is gone; the conversation begins anew",
-                            short(id)
-                        ));
-                        Target::New
-                    }
-                    // There is none yet, or it was chosen and never begun.
-                    _ => Target::Current,
-                }
+        let mut target = Target::New;
+        if message.place == Place::Current {
+            let current = self.desk.current_session(&agent_id, &message.thread_id).await?;
+            match current {
+                Some(id) if self.store.exists(id)? => return Ok((agent_id, Target::Current)),
+                Some(id) if self.desk.head(id).await?.is_some() => notes.push(format!(
+                    "the file of session {} is gone; the conversation begins anew",
+                    short(id)
+                )),
+                // There is none yet, or it was chosen and never begun.
+                _ => target = Target::Current,
             }
-        };
+        }
         let (cwd, now) = (message.cwd.as_ref(), self.clock.now());
         opening::assemble(&self.house, member, cwd, Audience::Owner, now)?;
         Ok((agent_id, target))

@@ -17,7 +17,7 @@ of range are refused with file and line and, for a misspelt name, the one that w
 **Secrets are named, never written.** Where a secret belongs, only `\"${NAME}\"` is taken; the environment variable is
 looked up when the secret is used. Anything else is refused. A password in an address is refused as well.
 
-A *path* is seen from the folder of the file it stands in; `~/` is your home folder. A *duration* is a text such as
+A *text* is one line of up to 500 characters. A *path* is seen from the folder of the file it stands in; `~/` is your home folder. A *duration* is a text such as
 `\"90s\"`, `\"10m\"`, `\"1h30m\"` or `\"2d\"`. Amounts of money are USD.
 
 Not everything is built yet. A setting marked *later* is checked like any other, and nothing obeys it: `kith doctor`
@@ -67,7 +67,9 @@ fn section(table: &Table, path: &str, page: &mut String) {
 
 fn heading(key: &Key, path: &str, table: &Table, page: &mut String) {
     // Writing to a string cannot fail.
-    writeln!(page, "\n### `[{path}]`: {}\n", key.says).unwrap_or_default();
+    let named = table.named.as_ref().filter(|_| table.keys.is_empty());
+    let name = named.map_or_else(String::new, |named| format!(".{}", named.shown));
+    writeln!(page, "\n### `[{path}{name}]`: {}\n", key.says).unwrap_or_default();
     if HOUSE_ONLY.contains(&path) {
         page.push_str("Only in the `kith.toml` of a house.\n\n");
     }
@@ -76,7 +78,9 @@ fn heading(key: &Key, path: &str, table: &Table, page: &mut String) {
     }
     rows(table, "", page);
     if let Some(named) = &table.named {
-        writeln!(page, "\n### `[{path}.{}]`\n", named.shown).unwrap_or_default();
+        if !table.keys.is_empty() {
+            writeln!(page, "\n### `[{path}.{}]`\n", named.shown).unwrap_or_default();
+        }
         writeln!(page, "`{}` is {}.\n", named.shown, named.must_be).unwrap_or_default();
         rows(named.table, "", page);
     }
@@ -98,7 +102,16 @@ fn rows(table: &Table, prefix: &str, page: &mut String) {
             Stage::Partly(how) => how.to_owned(),
             Stage::Later(with) => format!("*later*, with {with}"),
         };
-        writeln!(page, "| `{name}` | {} | {} | {stage} |", key.says, key.kind.must_be())
+        writeln!(page, "| `{name}` | {} | {} | {stage} |", key.says, takes(&key.kind))
             .unwrap_or_default();
+    }
+}
+
+fn takes(kind: &Kind) -> String {
+    match kind {
+        Kind::Text => "a text".to_owned(),
+        Kind::List(Kind::Text) => "a list of texts".to_owned(),
+        Kind::List(Kind::Path) => "a list of paths".to_owned(),
+        kind => kind.must_be(),
     }
 }
