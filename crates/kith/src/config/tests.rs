@@ -172,6 +172,34 @@ fn numbers_durations_words_and_addresses_are_held_to_their_limits() {
 }
 
 #[test]
+fn what_is_too_long_too_deep_or_no_text_is_refused() {
+    let text = "must be a text of one line, 1 to 500 characters";
+    for value in ["", " ", "a\\nb", &"x".repeat(501)] {
+        let settings = format!("[models]\nuse = \"{value}\"\n");
+        check_house(&settings, &format!("2: `models.use` {text}"));
+    }
+    let rules = |n: usize| format!("[policy]\ndeny = [{}]\n", "\"x\",".repeat(n));
+    check_house(&rules(1000), "");
+    check_house(&rules(1001), "2: `policy.deny` has more than 1000 items");
+    let deep = |n: usize| {
+        let value = format!("{}1{}", "[".repeat(n), "]".repeat(n));
+        format!("[models.a]\nparameters = {{ a = {value} }}\n")
+    };
+    check_house(&deep(30), "");
+    check_house(
+        &deep(31),
+        "2: `models.a.parameters` holds a date, a number that is none, or too many tables in tables",
+    );
+    check_house(
+        &format!("[models.{}]\n", "m".repeat(65)),
+        &format!(
+            "1: `{}` must be a name of 1 to 64 letters, without spaces or control characters",
+            "m".repeat(65)
+        ),
+    );
+}
+
+#[test]
 fn a_secret_in_plain_text_is_refused_wherever_it_belongs_and_not_repeated() {
     let mut n_secrets = 0;
     each_key(&TOP, "", &mut |path, key| {

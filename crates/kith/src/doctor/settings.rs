@@ -8,7 +8,7 @@ use crate::config::{Config, Stage, Told};
 use crate::house::House;
 use crate::models;
 
-/// So many settings are told one by one; the rest is counted.
+/// So many settings in force are named; the rest is counted.
 const SETTINGS_TOLD_MAX: usize = 100;
 
 /// Who lives here, if there are several.
@@ -41,17 +41,26 @@ pub(super) fn agents(house: &House, config: &Config) -> Option<Check> {
 pub(super) fn settings(config: &Config) -> Vec<Check> {
     let settings = config.settings();
     let files: Vec<_> = config.files.iter().map(|it| format!("`{}`", it.display())).collect();
-    let in_force = settings.iter().filter(|it| it.stage == Stage::Obeyed);
-    let names: Vec<_> = in_force.take(SETTINGS_TOLD_MAX).map(|it| it.name.as_str()).collect();
-    let detail = match (files.as_slice(), names.as_slice()) {
+    let (in_force, others): (Vec<_>, Vec<_>) =
+        settings.iter().partition(|it| it.stage == Stage::Obeyed);
+    let names: Vec<&str> = in_force.iter().map(|it| it.name.as_str()).collect();
+    let (told, rest) = names.split_at(names.len().min(SETTINGS_TOLD_MAX));
+    let detail = match (files.as_slice(), told) {
         ([], _) => "there are none; the defaults hold".to_owned(),
         (files, []) => format!("read {}; nothing is set that is in force", files.join(" and ")),
-        (files, names) => format!("read {}; in force: {}", files.join(" and "), names.join(", ")),
+        (files, told) => {
+            let (files, told) = (files.join(" and "), told.join(", "));
+            format!("read {files}; in force: {told}{}", and_more(rest.len()))
+        }
     };
     let mut checks = vec![ok("settings", detail)];
-    let others = settings.iter().filter(|it| it.stage != Stage::Obeyed);
-    checks.extend(others.take(SETTINGS_TOLD_MAX).filter_map(setting));
+    // Of these there are no more than the table of names has.
+    checks.extend(others.into_iter().filter_map(setting));
     checks
+}
+
+fn and_more(n: usize) -> String {
+    if n == 0 { String::new() } else { format!(" and {n} more") }
 }
 
 fn setting(told: &Told<'_>) -> Option<Check> {

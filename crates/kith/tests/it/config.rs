@@ -227,6 +227,15 @@ fn an_answer_says_what_it_cost_where_the_model_has_a_price() {
 }
 
 #[test]
+fn the_doctor_counts_what_it_does_not_tell() {
+    let house = House::new();
+    let model = |n: usize| format!("[models.m{n}]\nwire = \"demo\"\n");
+    house.write("kith.toml", (0..103).map(model).collect::<String>());
+    let told = house.kith(&["doctor"]).succeeded();
+    assert!(told.stdout.contains(" and 3 more\n"), "{}", told.stdout);
+}
+
+#[test]
 fn what_the_owner_forbids_is_not_read() {
     for (settings, reason) in [
         ("mode = \"deny\"", "denies every call"),
