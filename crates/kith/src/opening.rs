@@ -1,5 +1,8 @@
 //! What a session of this program starts from: the agent's files, and the tools at hand.
 
+mod distrust;
+mod news;
+
 use std::env;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -7,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::tz::TimeZone;
 use kith_engine::lane::{Opening, OpeningError};
+use kith_engine::state::told::Told;
 use kith_home::discovery::repository_root;
 use kith_home::error::HomeError;
 use kith_home::platform::Platform;
@@ -28,11 +32,18 @@ pub(crate) struct HomeOpening {
     house: House,
     /// What was odd about the files of sessions that began, until someone tells it.
     problems: Mutex<Vec<String>>,
+    looks: news::Looks,
 }
 
 impl HomeOpening {
     pub(crate) fn new(house: House) -> HomeOpening {
-        HomeOpening { house, problems: Mutex::default() }
+        HomeOpening { house, problems: Mutex::default(), looks: news::Looks::default() }
+    }
+
+    /// Whether what is read in this folder is the owner's. Nobody can say otherwise yet.
+    #[expect(clippy::unused_self, reason = "the owner's word on repositories will be kept here")]
+    fn is_trusted(&self, _root: &Path) -> bool {
+        true
     }
 
     pub(crate) fn take_problems(&self) -> Vec<String> {
@@ -62,12 +73,18 @@ impl Opening for HomeOpening {
             cwd.clone_from(&self.house.dir);
         }
         let root = repository_root(&cwd).unwrap_or_else(|| cwd.clone());
-        let roots = Roots::new(&cwd, vec![root, self.house.dir.clone()])
+        let is_trusted = self.is_trusted(&root);
+        let roots = Roots::new(&cwd, vec![root.clone(), self.house.dir.clone()])
             .map_err(|error| OpeningError(Box::new(error)))?;
         let roots = roots.with_skills(&skills::folders(&self.house, &cwd));
         let house = self.house.clone();
         let skills = Arc::new(move || skills::index(&house, &cwd).entries);
-        Ok(kith_tools::built_in(Arc::new(roots), skills))
+        let tools = kith_tools::built_in(Arc::new(roots), skills);
+        Ok(if is_trusted { tools } else { distrust::all(tools, &root) })
+    }
+
+    fn news(&self, header: &SessionHeader, told: &Told<'_>, now: u64) -> Vec<Body> {
+        self.looks.news(&self.house, header, told, now)
     }
 }
 
@@ -79,14 +96,25 @@ pub(crate) fn assemble(
     now: u64,
 ) -> Result<Assembled, HomeError> {
     let zone = UserFacts::read(&house.dir)?.time_zone.unwrap_or_else(system_zone);
-    snapshot(&SnapshotRequest {
+    reading(house, cwd, audience, (now, &zone), snapshot)
+}
+
+/// Reads the files with `read`, for a session of this kind.
+fn reading<T>(
+    house: &House,
+    cwd: &Path,
+    audience: Audience,
+    (now_ms, time_zone): (u64, &str),
+    read: impl FnOnce(&SnapshotRequest<'_>) -> T,
+) -> T {
+    read(&SnapshotRequest {
         home: &house.dir,
         house: &house.dir,
         cwd,
         user_home: house.user_home.as_deref(),
         audience,
-        now_ms: now,
-        time_zone: &zone,
+        now_ms,
+        time_zone,
         agent_id: AGENT_ID,
         platform: &Platform::of_this_machine(env::var("SHELL").ok()),
     })
