@@ -182,8 +182,7 @@ impl File<'_> {
             ),
             (None, Some(seen)) => {
                 let lead = format!(
-                    "The file `{shown}` is new since your instructions were written. It holds from \
-                     now on:"
+                    "The file `{shown}` is not part of your instructions yet. It holds from now on:"
                 );
                 (lead, "", &seen.content)
             }

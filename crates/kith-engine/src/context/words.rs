@@ -32,6 +32,7 @@ pub fn reminder(content: &str) -> String {
     format!("<{REMINDER}>\n{}\n</{REMINDER}>", marks::escape(content, &marks::ENVELOPE))
 }
 
+/// It may repeat what anyone said, so nothing in it can pass for a mark.
 pub(crate) fn summary(summary: &str, ledger: &Ledger) -> String {
     let mut text = format!("Summary of the conversation so far:\n\n{summary}");
     for (title, entries) in [
@@ -49,5 +50,5 @@ pub(crate) fn summary(summary: &str, ledger: &Ledger) -> String {
             }
         }
     }
-    text
+    marks::escape(&text, &marks::ALL)
 }

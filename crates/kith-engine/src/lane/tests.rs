@@ -11,6 +11,7 @@ use kith_testkit::files::{CrashModel, Fault, MemoryFiles, Written};
 use kith_testkit::policies::AllowAll;
 use kith_testkit::scripted::ScriptedModel;
 use kith_testkit::tools::CountingTool;
+use kith_testkit::transcript::transcript;
 use kith_testkit::validators::{Outline, assert_stable, validate_openai_chat};
 use kith_vocab::event::control::{LeafMoved, LeafReason};
 use kith_vocab::event::messages::{
@@ -471,6 +472,31 @@ async fn news_stand_after_the_message_in_its_batch_and_are_told_once() {
     let sent = String::from_utf8(model.bodies()[1].bytes.clone()).unwrap();
     let reminder = sent.find("<system-reminder>\\nNow it is").unwrap();
     assert!(sent.find("\"two\"").unwrap() < reminder, "{sent}");
+}
+
+#[test]
+fn news_join_the_last_result_unless_something_was_said_since() {
+    for (line, joins) in [
+        ("user: go | model: ok, read_a=c1 | done c1 x", true),
+        ("user: go | model: ok, read_a=c1 | done c1 x | user: \\n", true),
+        ("user: go | model: ok, read_a=c1 | done c1 x | user: more", false),
+        ("user: go", false),
+    ] {
+        let house = House::new();
+        let header = crate::fixture::header(SessionId::from_uuid(house.clock.new_id()));
+        // The transcript has taken the first ids.
+        let clock: Arc<dyn Clock> = Arc::new(FakeClock::starting_at_id(1_000));
+        let mut session = Session::begin(&house.store(), clock, header, Vec::new()).unwrap();
+        let log = transcript(line);
+        for event in &log.events {
+            session.stage_as(event.id, None, event.body.clone());
+        }
+        session.stage_news(reminder(HarnessKind::DateChange, &json!({})));
+        session.commit(&Unwatched).unwrap();
+        let events = house.events(session.id());
+        let Body::HarnessItem(told) = &events.last().unwrap().body else { panic!("{line}") };
+        assert_eq!(told.merged_into, joins.then(|| log.labels["c1"]), "{line}");
+    }
 }
 
 #[tokio::test]

@@ -125,7 +125,7 @@ fn files_that_appear_and_vanish_are_told() {
     ---
     The file `/user/luna/SOUL.md` is gone or empty now. What you were told of it no longer holds.
     ---
-    The file `/user/luna/MEMORY.md` is new since your instructions were written. It holds from now on:
+    The file `/user/luna/MEMORY.md` is not part of your instructions yet. It holds from now on:
     @@ -0,0 +1 @@
     +likes tea
     ");
@@ -227,7 +227,7 @@ fn a_note_whose_day_has_passed_is_not_missed() {
      new
     +newer
     ---
-    The file `/user/luna/memory/2026-11-16.md` is new since your instructions were written. It holds from now on:
+    The file `/user/luna/memory/2026-11-16.md` is not part of your instructions yet. It holds from now on:
     @@ -0,0 +1 @@
     +newest
     ");

@@ -1,6 +1,6 @@
 //! What has changed in the agent's files since a session's model was told of them.
 //!
-//! Every message asks, so the last look at the files is kept, for each folder and audience, and
+//! Every message asks, so the last look at the files is kept, for each agent, folder and audience, and
 //! taken again only when something may have changed.
 
 use std::collections::HashMap;
@@ -23,7 +23,10 @@ use crate::house::House;
 const LOOKS_KEPT_MAX: usize = 64;
 
 #[derive(Default)]
-pub(super) struct Looks(Mutex<HashMap<(PathBuf, Audience), Arc<Look>>>);
+pub(super) struct Looks(Mutex<HashMap<Place, Arc<Look>>>);
+
+/// What decides which files a session is given: agent, folder, audience.
+type Place = (String, PathBuf, Audience);
 
 impl Looks {
     pub(super) fn news(
@@ -60,7 +63,7 @@ impl Looks {
         header: &SessionHeader,
         now: u64,
     ) -> Result<Arc<Look>, HomeError> {
-        let key = (PathBuf::from(&header.cwd), header.audience);
+        let key = (header.agent_id.clone(), PathBuf::from(&header.cwd), header.audience);
         // The map is never left half-changed, so a panic elsewhere does not spoil it.
         let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(look) = kept().get(&key).map(Arc::clone).filter(|look| look.is_current(now)) {
@@ -80,3 +83,6 @@ impl Looks {
         Ok(look)
     }
 }
+
+#[cfg(test)]
+mod tests;
