@@ -84,7 +84,9 @@ impl Opening for HomeOpening {
     }
 
     fn news(&self, header: &SessionHeader, told: &Told<'_>, now: u64) -> Vec<Body> {
-        self.looks.news(&self.house, header, told, now)
+        let mut news = self.looks.news(&self.house, header, told, now);
+        news.extend(news::of_skills(&self.house, header, told));
+        news
     }
 }
 

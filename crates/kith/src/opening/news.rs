@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kith_engine::state::told::Told;
 use kith_home::error::HomeError;
 use kith_home::reminders::{Heard, reminders};
+use kith_home::skills::news as skill_news;
 use kith_home::snapshot::look::Look;
 use kith_home::user::UserFacts;
 use kith_vocab::event::Body;
@@ -18,6 +19,7 @@ use kith_vocab::header::{Audience, SessionHeader};
 
 use super::{reading, system_zone};
 use crate::house::House;
+use crate::skills;
 
 /// Beyond that all are taken again.
 const LOOKS_KEPT_MAX: usize = 64;
@@ -82,6 +84,14 @@ impl Looks {
         kept.insert(key, Arc::clone(&look));
         Ok(look)
     }
+}
+
+/// The skills that the model does not know of, or not as they are now.
+pub(super) fn of_skills(house: &House, header: &SessionHeader, told: &Told<'_>) -> Vec<Body> {
+    let listing = told.data(HarnessKind::SkillListing).last();
+    let known = skill_news::told(listing, told.data(HarnessKind::SkillDelta));
+    let disk = skills::index(house, Path::new(&header.cwd));
+    skill_news::skill_news(known.as_deref(), &disk.entries)
 }
 
 #[cfg(test)]

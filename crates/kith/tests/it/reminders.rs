@@ -88,3 +88,32 @@ fn a_file_that_cannot_be_read_keeps_nobody_from_an_answer() {
     house.kith(&["ask", "second"]).succeeded();
     assert!(last_words(&vendor.bodies()[1]).contains("USER.md` can no longer be used"));
 }
+
+#[test]
+fn skills_are_listed_with_the_first_message_and_then_what_changed() {
+    let vendor = Vendor::new(["one", "two", "three"].map(ServerReply::text));
+    let house = House::asking(&vendor);
+    house.write("skills/tea/SKILL.md", "---\ndescription: How to make tea.\n---\nBoil water.\n");
+    house.kith(&["ask", "first"]).succeeded();
+    house.kith(&["ask", "second"]).succeeded();
+    house.write("skills/tea/SKILL.md", "---\ndescription: How to make good tea.\n---\nBoil.\n");
+    house.kith(&["ask", "third"]).succeeded();
+    let bodies = vendor.bodies();
+    let told: Vec<usize> = bodies
+        .iter()
+        .map(|body| body.to_string().matches("<system-reminder>\\n").count())
+        .collect();
+    assert_eq!(told, [1, 1, 2]);
+    assert!(last_words(&bodies[0]).contains("- tea: How to make tea."));
+    assert!(last_words(&bodies[2]).contains("- tea: How to make good tea."));
+    let types: Vec<String> = house
+        .log()
+        .iter()
+        .map(|it| it["type"].as_str().unwrap().to_owned())
+        .filter(|it| it.starts_with("skill_index"))
+        .collect();
+    assert_eq!(types, ["skill_index_snapshot", "skill_index_delta"]);
+    let shown = house.kith(&["session", "show", "latest"]);
+    assert!(!shown.stdout.contains("make"), "{}", shown.stdout);
+    assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
+}
