@@ -4,6 +4,8 @@
 //! Nothing is looked up and nothing depends on when it is asked, so the request of any moment can
 //! be built again from the log alone.
 
+mod marks;
+pub mod untrusted;
 pub mod words;
 
 use kith_vocab::conversation::{Message, ModelRequest};

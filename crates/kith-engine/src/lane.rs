@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use crate::session::{Session, SessionError, Watcher};
 use crate::shelf::{CHECKPOINT_BYTES_MIN, Shelf, row_of};
 use crate::state::State;
+use crate::state::told::Told;
 use crate::turn::{Hands, Pause, TurnError, drive};
 
 pub use report::Report;
@@ -45,6 +46,13 @@ pub trait Opening: Send + Sync {
     /// On what terms a turn of the session begins now.
     fn terms(&self, _: &SessionHeader) -> Terms {
         Terms::default()
+    }
+
+    /// What has changed since the model was told, to stand right after a new message: reminders,
+    /// and changes of the skill index. There is no error here: a turn that can go on goes on, and
+    /// what could not be looked at is itself news.
+    fn news(&self, _header: &SessionHeader, _told: &Told<'_>, _now: u64) -> Vec<Body> {
+        Vec::new()
     }
 }
 
@@ -396,6 +404,10 @@ impl Engine {
         let id = EventId::from_uuid(self.clock.new_id());
         session.stage_as(id, Some(event.key.clone()), Body::UserMessage(message));
         session.act_for(crate::session::CLIENT_ID);
+        let news = self.opening.news(session.header(), &session.state().told(), self.clock.now());
+        for body in news {
+            session.stage_news(body);
+        }
         let choice = run.provider.choice();
         let Terms { limits, language } = self.opening.terms(session.header());
         session.stage(Body::TurnStarted(TurnStarted {

@@ -207,6 +207,14 @@ impl Session {
         id
     }
 
+    /// Stages what is told beside the conversation. A reminder joins the last result where it can.
+    pub fn stage_news(&mut self, mut body: Body) -> EventId {
+        if let Body::HarnessItem(it) = &mut body {
+            it.merged_into = self.state.merge_target();
+        }
+        self.stage(body)
+    }
+
     /// Stages an event whose id was fixed before, or which an inbox row caused.
     pub fn stage_as(&mut self, id: EventId, ingress_key: Option<String>, body: Body) {
         let event = Event {

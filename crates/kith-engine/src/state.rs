@@ -8,6 +8,7 @@ pub mod calls;
 pub mod conversation;
 mod elements;
 mod tail;
+pub mod told;
 pub mod tree;
 pub mod turn;
 
@@ -15,7 +16,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kith_vocab::block::{Block, plain_text};
-use kith_vocab::event::control::{EndReason, Queue, QueueItem, TitleSource};
+use kith_vocab::event::control::{EndReason, Queue, QueueItem, SkillEntry, TitleSource};
+use kith_vocab::event::messages::Trust;
 use kith_vocab::event::models::Purpose;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
@@ -28,12 +30,14 @@ use turn::Turn;
 
 /// Changes with every change of what `fold` makes of a log: stored states of another version are
 /// not used.
-pub const FOLD_VERSION: u32 = 1;
+pub const FOLD_VERSION: u32 = 2;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     pub snapshot: Option<Arc<InstructionSnapshot>>,
     pub toolset: Option<Arc<ToolsetSnapshot>>,
+    /// The skill index on record, deltas applied.
+    pub skills: Option<Vec<SkillEntry>>,
     pub tree: Tree,
     pub conversation: Conversation,
     pub turn: Option<Turn>,
@@ -77,6 +81,16 @@ impl State {
         self.tree.leaf()
     }
 
+    /// The lowest trust of anything on the path, also of what a summary was made from.
+    pub fn lowest_trust(&self) -> Trust {
+        self.tree.lowest_trust()
+    }
+
+    /// Whether anything on the path comes from below the people the owner knows.
+    pub fn is_tainted(&self) -> bool {
+        self.lowest_trust() > Trust::Paired
+    }
+
     /// The tool result that a reminder written now would join.
     pub fn merge_target(&self) -> Option<EventId> {
         self.conversation.merge_target()
@@ -101,6 +115,8 @@ impl State {
             Body::ToolsetSnapshot(it) => {
                 self.toolset.get_or_insert_with(|| Arc::new(it.clone()));
             }
+            Body::SkillIndexSnapshot(it) => self.skills = Some(it.entries.clone()),
+            Body::SkillIndexDelta(it) => self.index_skills(it),
             _ if !event.is_lived() => (),
             Body::UserMessage(it) => {
                 if self.first_words.is_none() {

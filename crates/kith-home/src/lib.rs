@@ -12,6 +12,7 @@
 //! - [`prompt_file`]: one prompt file, read with a limit on everything.
 //! - [`platform`]: the machine as the model is told of it.
 //! - [`snapshot`]: the six sections of a session's instructions.
+//! - [`reminders`]: what has changed since a session was given them.
 //! - [`priming`]: histories that a conversation may begin with.
 //! - [`skills`]: instructions that are loaded when they are needed.
 //! - [`init`]: a home that is good on the first day.
@@ -24,6 +25,7 @@ pub mod init;
 pub mod platform;
 pub mod priming;
 pub mod prompt_file;
+pub mod reminders;
 pub mod skills;
 pub mod snapshot;
 pub mod user;

@@ -7,8 +7,9 @@
 mod agents;
 mod baseline;
 mod environment;
+pub mod look;
 mod memory;
-mod time;
+pub(crate) mod time;
 mod workspace;
 
 use std::collections::HashSet;
@@ -17,6 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use kith_vocab::header::Audience;
+use kith_vocab::json::Json;
 use kith_vocab::snapshot::{
     InstructionSnapshot, SNAPSHOT_VERSION, Scope, Section, SectionKind, Source, SourceType,
 };
@@ -29,7 +31,7 @@ use crate::markdown::is_effectively_empty;
 use crate::platform::Platform;
 use crate::prompt_file::{Opened, PromptFile, open};
 use crate::rendering::{NAME_CHARS_MAX, file_block, one_line};
-use crate::standing::{self, FileKey};
+use crate::standing::{self, FileKey, Stamp};
 
 #[derive(Clone, Copy, Debug)]
 pub struct SnapshotRequest<'a> {
@@ -74,11 +76,13 @@ pub struct FileReport {
 /// Project files that cannot be used are left out and reported.
 pub fn snapshot(request: &SnapshotRequest<'_>) -> Result<Assembled, HomeError> {
     let moment = time::moment(request.now_ms, request.time_zone)?;
+    require_home(request.home)?;
     let mut assembly = Assembly::of(request)?;
     let agents = agents::gather(&mut assembly)?;
     let memories = memory::gather(&mut assembly, &moment)?;
     let workspace = workspace::block(&mut assembly);
-    let (tools, environment) = environment::gather(&mut assembly)?;
+    let tools = environment::gather(&mut assembly)?;
+    let environment = environment::block(&assembly, &tools);
 
     let builtin = Source {
         source_type: SourceType::Builtin,
@@ -100,7 +104,7 @@ pub fn snapshot(request: &SnapshotRequest<'_>) -> Result<Assembled, HomeError> {
         rendered_block,
         data: None,
     };
-    let sections = vec![
+    let mut sections = vec![
         section(SectionKind::Baseline, vec![builtin], baseline),
         section(SectionKind::Agents, agents.sources, agents_block),
         section(SectionKind::Memory, memories, memory_block),
@@ -108,6 +112,9 @@ pub fn snapshot(request: &SnapshotRequest<'_>) -> Result<Assembled, HomeError> {
         section(SectionKind::Environment, tools, environment),
         section(SectionKind::Time, Vec::new(), time::block(&moment)),
     ];
+    if let Some(time) = sections.last_mut() {
+        time.data = Some(Json::of(&moment.facts()));
+    }
     let cwd = assembly.cwd.to_string_lossy().into_owned();
     Ok(Assembled {
         snapshot: InstructionSnapshot { version: SNAPSHOT_VERSION, cwd, sections },
@@ -129,6 +136,15 @@ enum Guard<'a> {
     Project { within: &'a Path },
 }
 
+/// What an own or global file that is there and cannot be read means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unreadable {
+    /// There is no session: it would have another self than the one that was written down.
+    Stops,
+    /// There is a session already, and it is told.
+    IsTold,
+}
+
 /// The state of one reading. All paths are canonical.
 struct Assembly<'a> {
     request: &'a SnapshotRequest<'a>,
@@ -138,13 +154,15 @@ struct Assembly<'a> {
     user_home: Option<PathBuf>,
     /// The root of the repository that holds `cwd`.
     repository: Option<PathBuf>,
+    unreadable: Unreadable,
     reports: Vec<FileReport>,
     seen: HashSet<FileKey>,
+    /// Every place that was looked at, whether there was a file or not.
+    looked_at: Vec<(PathBuf, Stamp)>,
 }
 
 impl<'a> Assembly<'a> {
     fn of(request: &'a SnapshotRequest<'a>) -> Result<Assembly<'a>, HomeError> {
-        require_home(request.home)?;
         let canonical = |path: &Path| {
             fs::canonicalize(path)
                 .map_err(|source| HomeError::OpenFolder { path: path.to_owned(), source })
@@ -158,9 +176,29 @@ impl<'a> Assembly<'a> {
             user_home: request.user_home.and_then(|it| fs::canonicalize(it).ok()),
             repository: discovery::repository_root(&cwd),
             cwd,
+            unreadable: Unreadable::Stops,
             reports: Vec::new(),
             seen: HashSet::new(),
+            looked_at: Vec::new(),
         })
+    }
+
+    /// For a session that has begun: a folder that is gone since is where it was.
+    fn of_what_is_left(request: &'a SnapshotRequest<'a>) -> Assembly<'a> {
+        let canonical = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let cwd = canonical(request.cwd);
+        Assembly {
+            request,
+            home: canonical(request.home),
+            house: canonical(request.house),
+            user_home: request.user_home.and_then(|it| fs::canonicalize(it).ok()),
+            repository: discovery::repository_root(&cwd),
+            cwd,
+            unreadable: Unreadable::IsTold,
+            reports: Vec::new(),
+            seen: HashSet::new(),
+            looked_at: Vec::new(),
+        }
     }
 
     fn audience(&self) -> Audience {
@@ -169,15 +207,17 @@ impl<'a> Assembly<'a> {
 
     /// The file, unless it is absent, unfit or was loaded before.
     fn load(&mut self, path: &Path, guard: Guard<'_>) -> Result<Option<PromptFile>, HomeError> {
-        match (self.try_load(path, guard), guard) {
-            (Ok(file), _) => Ok(file),
-            (Err(error), Guard::Project { .. }) => {
+        // Before it is read: a change in between shows the next time.
+        self.looked_at.push((path.to_owned(), Stamp::of(path)));
+        let is_told =
+            matches!(guard, Guard::Project { .. }) || self.unreadable == Unreadable::IsTold;
+        match self.try_load(path, guard) {
+            Ok(file) => Ok(file),
+            Err(error) if is_told => {
                 self.leave_out(path, Problem::Unreadable { reason: error.to_string() });
                 Ok(None)
             }
-            (Err(source), Guard::Own | Guard::Global) => {
-                Err(HomeError::ReadFile { path: path.to_owned(), source })
-            }
+            Err(source) => Err(HomeError::ReadFile { path: path.to_owned(), source }),
         }
     }
 
@@ -255,13 +295,8 @@ impl<'a> Assembly<'a> {
         self.reports.push(report);
     }
 
-    /// The path as the model is told it. A peer is not told where on whose disk it is.
     fn shown(&self, path: &Path) -> String {
-        let path = match (self.audience(), path.file_name()) {
-            (Audience::Peer, Some(name)) => name.to_string_lossy(),
-            _ => path.to_string_lossy(),
-        };
-        one_line(&path, NAME_CHARS_MAX)
+        shown(self.audience(), path)
     }
 
     fn file_blocks(&self, sources: &[Source]) -> String {
@@ -272,6 +307,15 @@ impl<'a> Assembly<'a> {
         };
         sources.iter().map(block).collect::<Vec<String>>().join("\n\n")
     }
+}
+
+/// The path as the model is told it. A peer is not told where on whose disk it is.
+pub(crate) fn shown(audience: Audience, path: &Path) -> String {
+    let path = match (audience, path.file_name()) {
+        (Audience::Peer, Some(name)) => name.to_string_lossy(),
+        _ => path.to_string_lossy(),
+    };
+    one_line(&path, NAME_CHARS_MAX)
 }
 
 fn require_home(home: &Path) -> Result<(), HomeError> {

@@ -3,8 +3,10 @@
 //! Text in an instruction file speaks to the model with the owner's voice. So a file that another
 //! user owns, or could change, is not taken for the owner's.
 
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
+use std::io::ErrorKind;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::Problem;
 
@@ -13,6 +15,9 @@ use crate::error::Problem;
 const OTHERS_WRITE: u32 = 0o002;
 #[cfg(unix)]
 const ROOT: u32 = 0;
+
+/// Coarser than the clock of any disk in use.
+const TICK_MS: u128 = 2_000;
 
 /// Two paths with equal keys are one file: by link, or by letters on a disk that ignores case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +36,68 @@ impl FileKey {
     pub(crate) fn of(path: &Path, _metadata: &Metadata) -> FileKey {
         // A path that cannot be resolved is its own key: the file is then loaded, not lost.
         FileKey(path.canonicalize().unwrap_or_else(|_| path.to_owned()))
+    }
+}
+
+/// By which one sees without reading it that a file is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stamp {
+    Absent,
+    /// A link that leads nowhere, or a place that may not be looked at.
+    Unseen,
+    Found(Found),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    bytes: u64,
+    modified: Option<SystemTime>,
+    #[cfg(unix)]
+    node: (u64, u64, i64, i64, u32, u32),
+}
+
+impl Stamp {
+    pub(crate) fn of(path: &Path) -> Stamp {
+        match fs::metadata(path) {
+            Ok(metadata) => Stamp::Found(Found::of(&metadata)),
+            Err(_) if fs::symlink_metadata(path).is_ok() => Stamp::Unseen,
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => Stamp::Unseen,
+            Err(_) => Stamp::Absent,
+        }
+    }
+
+    /// Whether it was taken long enough after the file's last change that another change could not
+    /// carry the same time. Disks count time in ticks, and a file can change twice within one.
+    pub(crate) fn is_settled(&self, taken_ms: u64) -> bool {
+        match self {
+            Stamp::Absent => true,
+            Stamp::Unseen => false,
+            Stamp::Found(found) => {
+                let modified = found.modified.and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+                modified.is_some_and(|it| it.as_millis() + TICK_MS < u128::from(taken_ms))
+            }
+        }
+    }
+}
+
+impl Found {
+    fn of(metadata: &Metadata) -> Found {
+        #[cfg(unix)]
+        use std::os::unix::fs::MetadataExt;
+        Found {
+            bytes: metadata.len(),
+            // Not every system tells; then the file is read each time.
+            modified: metadata.modified().ok(),
+            #[cfg(unix)]
+            node: (
+                metadata.dev(),
+                metadata.ino(),
+                metadata.ctime(),
+                metadata.ctime_nsec(),
+                metadata.mode(),
+                metadata.uid(),
+            ),
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use crate::error::HomeError;
 use crate::identity::ConfiguredIdentity;
 use crate::platform::Platform;
+use crate::snapshot::look::Look;
 use crate::snapshot::{Assembled, SnapshotRequest, snapshot};
 
 /// 2026-11-15, 21:59:59 UTC.
@@ -59,18 +60,26 @@ impl TestHome {
     }
 
     pub(crate) fn try_snapshot(&self) -> Result<Assembled, HomeError> {
+        self.reading(NOW_MS, snapshot)
+    }
+
+    pub(crate) fn look(&self, now_ms: u64) -> Look {
+        self.reading(now_ms, Look::take).unwrap()
+    }
+
+    fn reading<T>(&self, now_ms: u64, read: impl FnOnce(&SnapshotRequest<'_>) -> T) -> T {
         let platform = Platform {
             os: "linux".to_owned(),
             os_version: Some("Debian GNU/Linux 12".to_owned()),
             shell: Some("/bin/bash".to_owned()),
         };
-        snapshot(&SnapshotRequest {
+        read(&SnapshotRequest {
             home: &self.home,
             house: &self.house,
             cwd: &self.cwd,
             user_home: Some(&self.root.join("user")),
             audience: self.audience,
-            now_ms: NOW_MS,
+            now_ms,
             time_zone: "Europe/Berlin",
             agent_id: "main",
             identity: &self.configured,

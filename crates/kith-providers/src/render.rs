@@ -13,9 +13,10 @@ use kith_vocab::event::models::Wire;
 use crate::parameters::PARAMETERS_MAX;
 use crate::{anthropic, openai_chat};
 
-/// Changes with *any* change of the bytes that [`render`] makes of some request, however small: a
-/// body made by another version is then reported as such and not as a forgery.
-pub const RENDERER_VERSION: u32 = 1;
+/// Changes with *any* change of the bytes that [`render`] makes of some request, or of the request
+/// that is made of some log, however small: a body made by another version is then reported as such
+/// and not as a forgery.
+pub const RENDERER_VERSION: u32 = 2;
 
 /// What a tool that said nothing is shown to have said: several vendors refuse an empty text.
 pub(crate) const NO_OUTPUT: &str = "(no output)";

@@ -1,5 +1,8 @@
 //! What a session of this program starts from: the agent's files, and the tools at hand.
 
+mod distrust;
+mod news;
+
 use std::env;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -7,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::tz::TimeZone;
 use kith_engine::lane::{Opening, OpeningError, Terms};
+use kith_engine::state::told::Told;
 use kith_home::discovery::repository_root;
 use kith_home::error::HomeError;
 use kith_home::platform::Platform;
@@ -31,11 +35,12 @@ pub(crate) struct HomeOpening {
     config: Arc<Config>,
     /// What was odd about the files of sessions that began, until someone tells it.
     problems: Mutex<Vec<String>>,
+    looks: news::Looks,
 }
 
 impl HomeOpening {
     pub(crate) fn new(house: House, config: Arc<Config>) -> HomeOpening {
-        HomeOpening { house, config, problems: Mutex::default() }
+        HomeOpening { house, config, problems: Mutex::default(), looks: news::Looks::default() }
     }
 
     /// The agent whose session it is. A session outlives its agent's place in the settings, but
@@ -43,6 +48,12 @@ impl HomeOpening {
     fn member(&self, header: &SessionHeader) -> Result<&Member, OpeningError> {
         let member = self.config.team.member(&header.agent_id);
         member.map_err(|report| OpeningError(report.message().into()))
+    }
+
+    /// Whether what is read in this folder is the owner's. Nobody can say otherwise yet.
+    #[expect(clippy::unused_self, reason = "the owner's word on repositories will be kept here")]
+    fn is_trusted(&self, _root: &Path) -> bool {
+        true
     }
 
     pub(crate) fn take_problems(&self) -> Vec<String> {
@@ -74,13 +85,26 @@ impl Opening for HomeOpening {
             cwd.clone_from(home);
         }
         let root = repository_root(&cwd).unwrap_or_else(|| cwd.clone());
-        let roots = Roots::new(&cwd, vec![root, home.clone()])
+        let is_trusted = self.is_trusted(&root);
+        let roots = Roots::new(&cwd, vec![root.clone(), home.clone()])
             .map_err(|error| OpeningError(Box::new(error)))?;
         let extra = &self.config.skills.extra;
         let roots = roots.with_skills(&skills::folders(&self.house, member, extra, &cwd));
         let (house, member, extra) = (self.house.clone(), member.clone(), extra.clone());
         let skills = Arc::new(move || skills::index(&house, &member, &extra, &cwd).entries);
-        Ok(kith_tools::built_in(Arc::new(roots), skills))
+        let tools = kith_tools::built_in(Arc::new(roots), skills);
+        Ok(if is_trusted { tools } else { distrust::all(tools, &root) })
+    }
+
+    fn news(&self, header: &SessionHeader, told: &Told<'_>, now: u64) -> Vec<Body> {
+        // Without its agent the turn fails with a sentence that says so.
+        let Ok(member) = self.member(header) else { return Vec::new() };
+        let mut news = self.looks.news(&self.house, member, header, told, now);
+        let extra = &self.config.skills.extra;
+        let cwd = Path::new(&header.cwd);
+        let disk = skills::index(&self.house, member, extra, cwd);
+        news.extend(news::of_skills(&disk, told));
+        news
     }
 
     fn terms(&self, header: &SessionHeader) -> Terms {
@@ -105,14 +129,25 @@ pub(crate) fn assemble(
     now: u64,
 ) -> Result<Assembled, HomeError> {
     let zone = UserFacts::read(&member.home)?.time_zone.unwrap_or_else(system_zone);
-    snapshot(&SnapshotRequest {
+    reading((house, member), cwd, audience, (now, &zone), snapshot)
+}
+
+/// Reads the files with `read`, for a session of this kind.
+fn reading<T>(
+    (house, member): (&House, &Member),
+    cwd: &Path,
+    audience: Audience,
+    (now_ms, time_zone): (u64, &str),
+    read: impl FnOnce(&SnapshotRequest<'_>) -> T,
+) -> T {
+    read(&SnapshotRequest {
         home: &member.home,
         house: &house.dir,
         cwd,
         user_home: house.user_home.as_deref(),
         audience,
-        now_ms: now,
-        time_zone: &zone,
+        now_ms,
+        time_zone,
         agent_id: &member.id,
         identity: &member.identity,
         platform: &Platform::of_this_machine(env::var("SHELL").ok()),

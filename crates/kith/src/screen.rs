@@ -7,7 +7,7 @@ use kith_vocab::event::{Body, Event};
 use kith_vocab::provider::{Delta, Tap};
 use serde_json::json;
 
-use crate::transcript::outcome_in_words;
+use crate::transcript::{harness, outcome_in_words};
 use crate::ui;
 
 /// Waits for the answer; only a wait that takes long is explained.
@@ -70,6 +70,12 @@ impl Watcher for Live {
                     ui::error_line(&format!("  [{} {how}]", result.tool));
                 }
                 Body::AssistantMessage(_) => self.end_line(),
+                Body::HarnessItem(it) => {
+                    if let Some(line) = harness(it) {
+                        self.end_line();
+                        ui::error_line(&format!("  {line}"));
+                    }
+                }
                 _ => {
                     if let Some(retry) = retry_in_words(event) {
                         self.end_line();

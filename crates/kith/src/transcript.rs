@@ -64,19 +64,36 @@ fn entry(event: &Event) -> Option<String> {
     }
 }
 
-fn harness(event: &HarnessItemEvent) -> Option<String> {
+/// A reminder as a person sees it, never as somebody's message.
+pub(crate) fn harness(event: &HarnessItemEvent) -> Option<String> {
     let item = &event.item;
-    if item.visibility == Visibility::Hidden {
-        return None;
+    let is_about_skills = matches!(item.kind, HarnessKind::SkillListing | HarnessKind::SkillDelta);
+    let kind = item.kind.name().replace('_', " ");
+    match item.visibility {
+        Visibility::Hidden => None,
+        _ if item.kind == HarnessKind::Steer && item.origin == Origin::User => {
+            Some(format!("(steer) {}", item.content))
+        }
+        Visibility::Display => Some(format!("({kind})\n{}", indented(&item.content))),
+        Visibility::Compact if is_about_skills => None,
+        Visibility::Compact => Some(format!("({kind}: {})", one_line(&item.content))),
     }
-    if item.kind == HarnessKind::Steer && item.origin == Origin::User {
-        return Some(format!("(steer) {}", item.content));
+}
+
+const FOLDED_CHARS_MAX: usize = 200;
+
+/// The first line, and how many it stands for.
+fn one_line(text: &str) -> String {
+    let first = text.lines().next().unwrap_or_default();
+    let mut line: String = first.chars().take(FOLDED_CHARS_MAX).collect();
+    if line.len() < first.len() {
+        line.push('…');
     }
-    let kind = serde_json::to_value(item.kind).ok()?.as_str()?.replace('_', " ");
-    Some(match item.visibility {
-        Visibility::Display => format!("({kind})\n{}", indented(&item.content)),
-        _ => format!("({kind}: {})", item.content.lines().next().unwrap_or_default()),
-    })
+    match text.lines().count().saturating_sub(1) {
+        0 => line,
+        1 => format!("{line} … 1 more line"),
+        n_more => format!("{line} … {n_more} more lines"),
+    }
 }
 
 fn said(content: &[Block]) -> String {
@@ -130,3 +147,6 @@ pub(crate) fn outcome_in_words(outcome: Outcome) -> &'static str {
         Outcome::Interrupted => "interrupted, outcome unknown",
     }
 }
+
+#[cfg(test)]
+mod tests;

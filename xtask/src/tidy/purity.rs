@@ -9,7 +9,8 @@ use super::paths::{imported, written};
 use super::source::line_of;
 use super::tree::{RustFile, Tree};
 
-const PURE_FOLDERS: [&str; 2] = ["crates/kith-vocab/src/", "crates/kith-engine/src/state/"];
+const PURE_FOLDERS: [&str; 3] =
+    ["crates/kith-vocab/src/", "crates/kith-engine/src/state/", "crates/kith-engine/src/context/"];
 
 const PURE_FILES: [&str; 6] = [
     "crates/kith-engine/src/state.rs",

@@ -1,6 +1,10 @@
 //! The runtime's own words to the model.
 
-use kith_vocab::event::messages::Ledger;
+use kith_vocab::event::messages::{HarnessItemEvent, Ledger, Trust};
+use kith_vocab::ids::EventId;
+
+use super::marks::{self, REMINDER};
+use super::untrusted::{self, Origin};
 
 /// Stands for the result of a call that has none.
 pub(crate) const NO_RESULT: &str =
@@ -11,33 +15,24 @@ pub(crate) const BEGINNING: &str = "(The conversation begins with your own words
 /// Stands last when there is nothing new to answer.
 pub(crate) const CONTINUE: &str = "(Continue.)";
 
-const TAG: &str = "system-reminder";
+/// A harness item as the model reads it: in its envelope, and what is not the owner's own in a block
+/// of its own within.
+pub(crate) fn reminder_of(id: EventId, event: &HarnessItemEvent) -> String {
+    let item = &event.item;
+    if event.trust == Trust::Owner {
+        return reminder(&item.content);
+    }
+    let (trust, source) = (event.trust, item.kind.name());
+    let origin = Origin { event: id, trust, source, author: event.author.as_ref() };
+    reminder(&untrusted::quoted(&origin, &item.content))
+}
 
 /// The envelope of a harness item. Its content cannot close it.
 pub fn reminder(content: &str) -> String {
-    format!("<{TAG}>\n{}\n</{TAG}>", escape(content))
+    format!("<{REMINDER}>\n{}\n</{REMINDER}>", marks::escape(content, &marks::ENVELOPE))
 }
 
-/// Takes the `<` from whatever could pass for an opening or closing reminder tag.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('<') {
-        let (before, from_bracket) = rest.split_at(at);
-        escaped.push_str(before);
-        escaped.push_str(if opens_a_tag(&from_bracket[1..]) { "&lt;" } else { "<" });
-        rest = &from_bracket[1..];
-    }
-    escaped.push_str(rest);
-    escaped
-}
-
-// A model does not parse, it reads: white space, a slash and capitals make no difference to it.
-fn opens_a_tag(after_bracket: &str) -> bool {
-    let name = after_bracket.trim_start_matches(|ch: char| ch.is_whitespace() || ch == '/');
-    name.get(..TAG.len()).is_some_and(|start| start.eq_ignore_ascii_case(TAG))
-}
-
+/// It may repeat what anyone said, so nothing in it can pass for a mark.
 pub(crate) fn summary(summary: &str, ledger: &Ledger) -> String {
     let mut text = format!("Summary of the conversation so far:\n\n{summary}");
     for (title, entries) in [
@@ -55,5 +50,5 @@ pub(crate) fn summary(summary: &str, ledger: &Ledger) -> String {
             }
         }
     }
-    text
+    marks::escape(&text, &marks::ALL)
 }

@@ -11,16 +11,24 @@ use kith_testkit::files::{CrashModel, Fault, MemoryFiles, Written};
 use kith_testkit::policies::AllowAll;
 use kith_testkit::scripted::ScriptedModel;
 use kith_testkit::tools::CountingTool;
+use kith_testkit::transcript::transcript;
 use kith_testkit::validators::{Outline, assert_stable, validate_openai_chat};
-use kith_vocab::event::messages::{Author, IngressRef, Outcome, Trust};
+use kith_vocab::event::control::{LeafMoved, LeafReason};
+use kith_vocab::event::messages::{
+    Author, HarnessItem, HarnessItemEvent, HarnessKind, IngressRef, Origin, Outcome, Trust,
+};
 use kith_vocab::event::{Event, SourceTag};
 use kith_vocab::header::Audience;
+use kith_vocab::json::Json;
 use kith_vocab::provider::{Delta, Tap};
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
 use crate::fixture::{Unwatched, first_events};
 use crate::verify::Verifier;
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// A house on a disk in memory, with a real desk. Restarting keeps disk and desk.
 struct House {
@@ -30,11 +38,14 @@ struct House {
     tool: CountingTool,
     /// What the next session's snapshot will say.
     prompt: Arc<Mutex<String>>,
+    /// Whether the model is told when that, or the day, has changed since.
+    tells_news: bool,
 }
 
 struct TestOpening {
     prompt: Arc<Mutex<String>>,
     tool: CountingTool,
+    tells_news: bool,
 }
 
 impl Opening for TestOpening {
@@ -45,6 +56,39 @@ impl Opening for TestOpening {
     fn tools(&self, _: &SessionHeader) -> Result<Vec<Arc<dyn Tool>>, OpeningError> {
         Ok(vec![Arc::new(self.tool.clone())])
     }
+
+    fn news(&self, header: &SessionHeader, told: &Told<'_>, now: u64) -> Vec<Body> {
+        if !self.tells_news {
+            return Vec::new();
+        }
+        let (prompt, day) = (self.prompt.lock().unwrap().clone(), now / DAY_MS);
+        let given = told.snapshot.unwrap().system_prompt();
+        let facts = [
+            (HarnessKind::DateChange, json!(header.created_at / DAY_MS), json!(day)),
+            (HarnessKind::RuntimeNotice, json!(given), json!(prompt)),
+        ];
+        let mut news = Vec::new();
+        for (kind, first, now) in facts {
+            let now = json!({ "path": "Agent.md", "is": now });
+            let last = told.data(kind).last().map(|data| data.read().unwrap());
+            if last.unwrap_or(json!({ "path": "Agent.md", "is": first })) != now {
+                news.push(reminder(kind, &now));
+            }
+        }
+        news
+    }
+}
+
+fn reminder(kind: HarnessKind, data: &serde_json::Value) -> Body {
+    let (origin, visibility) = (Origin::System, kind.usual_visibility());
+    let (content, data) = (format!("Now it is {data}."), Some(Json::of(data)));
+    Body::HarnessItem(HarnessItemEvent {
+        item: HarnessItem { kind, origin, content, visibility, data },
+        trust: Trust::Owner,
+        author: None,
+        queue_item_id: None,
+        merged_into: None,
+    })
 }
 
 impl House {
@@ -55,7 +99,12 @@ impl House {
             clock: Arc::new(FakeClock::new()),
             tool: CountingTool::new("write_file"),
             prompt: Arc::new(Mutex::new("Be kind.".to_owned())),
+            tells_news: false,
         }
+    }
+
+    fn telling_news() -> House {
+        House { tells_news: true, ..House::new() }
     }
 
     fn store(&self) -> SessionStore {
@@ -65,7 +114,8 @@ impl House {
     async fn engine(&self) -> Engine {
         let path = self.dir.path().join("state.db");
         let desk = Desk::open(&path, "device".to_owned()).await.unwrap();
-        let opening = TestOpening { prompt: Arc::clone(&self.prompt), tool: self.tool.clone() };
+        let (prompt, tool) = (Arc::clone(&self.prompt), self.tool.clone());
+        let opening = TestOpening { prompt, tool, tells_news: self.tells_news };
         let clock: Arc<dyn Clock> = self.clock.clone();
         let put_away = Shelf::new(&self.dir.path().join("index.db"));
         Engine::new(self.store(), desk, clock, Arc::new(AllowAll), Arc::new(opening), put_away)
@@ -336,7 +386,7 @@ impl Watcher for Overlap<'_> {
 
 #[tokio::test]
 async fn over_200_turns_with_edits_and_restarts_every_request_begins_with_the_one_before() {
-    let house = House::new();
+    let house = House::telling_news();
     let mut engine = house.engine().await;
     let mut model = ScriptedModel::new([]);
     for n in 0..200 {
@@ -348,8 +398,10 @@ async fn over_200_turns_with_edits_and_restarts_every_request_begins_with_the_on
     }
     let mut session_id = None;
     for n in 0..200 {
-        *house.prompt.lock().unwrap() = format!("Edited {n} times.");
+        // Three turns in a row see the same file, and ten the same day.
+        *house.prompt.lock().unwrap() = format!("Edited {} times.", n / 3);
         if n % 10 == 9 {
+            house.clock.advance(DAY_MS);
             drop(engine);
             engine = house.engine().await;
         }
@@ -365,6 +417,17 @@ async fn over_200_turns_with_edits_and_restarts_every_request_begins_with_the_on
     }
     println!("{} requests, {} stable", bodies.len(), outlines.len());
     assert_eq!(bodies.len(), 267);
+    let events = house.events(session_id.unwrap());
+    let n_told = |wanted| {
+        let kind = |event: &Event| match &event.body {
+            Body::HarnessItem(it) => Some(it.item.kind),
+            _ => None,
+        };
+        events.iter().filter(|event| kind(event) == Some(wanted)).count()
+    };
+    // Each is told once: the first edit and the first day stand in the snapshot.
+    assert_eq!(n_told(HarnessKind::RuntimeNotice), 66);
+    assert_eq!(n_told(HarnessKind::DateChange), 20);
     prove(&house, session_id.unwrap(), &model);
 }
 
@@ -382,6 +445,80 @@ fn prove(house: &House, session_id: SessionId, model: &ScriptedModel) {
     assert_eq!(logged, received);
     assert_eq!(verifier.mismatches, []);
     assert_eq!(verifier.n_requests, received.len() as u64);
+}
+
+#[tokio::test]
+async fn news_stand_after_the_message_in_its_batch_and_are_told_once() {
+    let house = House::telling_news();
+    let engine = house.engine().await;
+    let model = ScriptedModel::new([]).says("One.").says("Two.").says("Three.");
+    let first = ask(&engine, &message("m1", "cli:room:a", "one"), &model).await.unwrap();
+    *house.prompt.lock().unwrap() = "Be stern.".to_owned();
+    ask(&engine, &message("m2", "cli:room:a", "two"), &model).await.unwrap();
+    drop(engine);
+    let engine = house.engine().await;
+    ask(&engine, &message("m3", "cli:room:a", "three"), &model).await.unwrap();
+
+    let file = house.files.contents(house.store().path(first.session_id)).unwrap();
+    let outline = crate::fixture::outline(&String::from_utf8(file).unwrap());
+    let batches: Vec<&str> = outline.lines().filter(|line| line.starts_with(['1', '2'])).collect();
+    let after = |text: &str| {
+        let place = batches.iter().position(|line| line.contains(text)).unwrap();
+        batches[place + 1]
+    };
+    assert_eq!(after("user_message [one]"), "2/3 turn_started");
+    assert_eq!(after("user_message [two]"), "2/4 harness_item");
+    assert_eq!(after("user_message [three]"), "2/3 turn_started");
+    let sent = String::from_utf8(model.bodies()[1].bytes.clone()).unwrap();
+    let reminder = sent.find("<system-reminder>\\nNow it is").unwrap();
+    assert!(sent.find("\"two\"").unwrap() < reminder, "{sent}");
+}
+
+#[test]
+fn news_join_the_last_result_unless_something_was_said_since() {
+    for (line, joins) in [
+        ("user: go | model: ok, read_a=c1 | done c1 x", true),
+        ("user: go | model: ok, read_a=c1 | done c1 x | user: \\n", true),
+        ("user: go | model: ok, read_a=c1 | done c1 x | user: more", false),
+        ("user: go", false),
+    ] {
+        let house = House::new();
+        let header = crate::fixture::header(SessionId::from_uuid(house.clock.new_id()));
+        // The transcript has taken the first ids.
+        let clock: Arc<dyn Clock> = Arc::new(FakeClock::starting_at_id(1_000));
+        let mut session = Session::begin(&house.store(), clock, header, Vec::new()).unwrap();
+        let log = transcript(line);
+        for event in &log.events {
+            session.stage_as(event.id, None, event.body.clone());
+        }
+        session.stage_news(reminder(HarnessKind::DateChange, &json!({})));
+        session.commit(&Unwatched).unwrap();
+        let events = house.events(session.id());
+        let Body::HarnessItem(told) = &events.last().unwrap().body else { panic!("{line}") };
+        assert_eq!(told.merged_into, joins.then(|| log.labels["c1"]), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_branch_took_back_is_told_again() {
+    let house = House::telling_news();
+    let engine = house.engine().await;
+    let model = ScriptedModel::new([]).says("One.").says("Two.").says("Three.");
+    let first = ask(&engine, &message("m1", "cli:room:a", "one"), &model).await.unwrap();
+    *house.prompt.lock().unwrap() = "Be stern.".to_owned();
+    ask(&engine, &message("m2", "cli:room:a", "two"), &model).await.unwrap();
+    let moved = LeafMoved { to: first.leaf, reason: LeafReason::Branch };
+    let thread_id = "cli:room:a".parse().unwrap();
+    let (body, id) = (Body::LeafMoved(moved), first.session_id);
+    engine.note("main", &thread_id, id, body, &Unwatched).await.unwrap();
+    ask(&engine, &message("m3", "cli:room:a", "three"), &model).await.unwrap();
+    let bodies = model.bodies();
+    let told = |place: usize| {
+        let sent = String::from_utf8_lossy(&bodies[place].bytes).into_owned();
+        sent.matches("Now it is").count()
+    };
+    assert_eq!([told(0), told(1), told(2)], [0, 1, 1]);
+    prove(&house, id, &model);
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::elements;
 use super::tail::Tail;
+use super::told::Reminders;
 use super::tree::{Admission, Tree};
 use crate::context::words;
 
@@ -22,6 +23,7 @@ use crate::context::words;
 pub struct Conversation {
     finished: Vec<Message>,
     tail: Tail,
+    pub(super) told: Reminders,
 }
 
 impl Conversation {
@@ -56,9 +58,10 @@ impl Conversation {
             Body::AssistantMessage(it) => self.answer(event.id, it),
             Body::ToolResult(it) if !self.tail.settle(event.id, it) => return Admission::Late,
             Body::HarnessItem(it) => {
-                let reminder = words::reminder(&it.item.content);
+                let reminder = words::reminder_of(event.id, it);
                 let joins = |target| self.tail.join(target, event.id, &reminder);
                 if it.merged_into.is_some_and(joins) {
+                    self.told.hear(event.id, it);
                     return Admission::Joined;
                 }
                 self.remind(event.id, it);
@@ -108,8 +111,9 @@ impl Conversation {
     }
 
     fn remind(&mut self, id: EventId, item: &HarnessItemEvent) {
-        let kind = ElementKind::Meta(words::reminder(&item.item.content));
+        let kind = ElementKind::Meta(words::reminder_of(id, item));
         self.tail.say([Element { from: Some(id), kind }]);
+        self.told.hear(id, item);
     }
 
     fn summarise(&mut self, id: EventId, compact: &Compact) {

@@ -2,18 +2,24 @@
 
 use kith_vocab::block::{Block, Thinking};
 use kith_vocab::conversation::{CallResult, Element, ElementKind, ResultPart, ResultPartKind};
-use kith_vocab::event::messages::{AssistantMessage, Outcome, ToolResult, Trust, UserMessage};
+use kith_vocab::event::messages::{AssistantMessage, Outcome, ToolResult, UserMessage};
 use kith_vocab::ids::EventId;
 
+use crate::context::untrusted::{self, Origin};
 use crate::context::words;
+
+/// Where a message came from that names no platform.
+const NO_PLATFORM: &str = "message";
 
 pub(super) fn of_user(id: EventId, message: &UserMessage) -> Vec<Element> {
     let is_meta = message.message.meta == Some(true);
+    let source = message.ingress.as_ref().map_or(NO_PLATFORM, |it| it.platform.as_str());
+    let origin = Origin { event: id, trust: message.trust, source, author: Some(&message.author) };
     let element = |block: &Block| {
         let kind = match block {
             Block::Text(it) if is_blank(&it.text) => return None,
-            Block::Text(it) if is_meta => ElementKind::Meta(as_trusted(&it.text, message.trust)),
-            Block::Text(it) => ElementKind::Text(as_trusted(&it.text, message.trust)),
+            Block::Text(it) if is_meta => ElementKind::Meta(untrusted::quoted(&origin, &it.text)),
+            Block::Text(it) => ElementKind::Text(untrusted::quoted(&origin, &it.text)),
             Block::Image(it) | Block::Audio(it) | Block::File(it) => ElementKind::Media(it.clone()),
             Block::Thinking(_) | Block::ToolCall(_) => return None,
         };
@@ -47,10 +53,11 @@ pub(super) fn of_answer(id: EventId, answer: &AssistantMessage) -> Vec<Element> 
 }
 
 pub(super) fn of_result(id: EventId, tool: &str, result: &ToolResult) -> CallResult {
+    let origin = Origin { event: id, trust: result.trust, source: tool, author: None };
     let part = |block: &Block| {
         let kind = match block {
             Block::Text(it) if is_blank(&it.text) => return None,
-            Block::Text(it) => ResultPartKind::Text(as_trusted(&it.text, result.trust)),
+            Block::Text(it) => ResultPartKind::Text(untrusted::quoted(&origin, &it.text)),
             Block::Image(it) | Block::Audio(it) | Block::File(it) => {
                 ResultPartKind::Media(it.clone())
             }
@@ -75,9 +82,4 @@ fn is_proven(thinking: &Thinking) -> bool {
 
 fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
-}
-
-/// The owner's words enter as they are; no one else's can look like a reminder.
-fn as_trusted(text: &str, trust: Trust) -> String {
-    if trust == Trust::Owner { text.to_owned() } else { words::escape(text) }
 }

@@ -149,3 +149,51 @@ fn only_the_first_snapshot_counts() {
     let log = transcript("snapshot first | snapshot second | user: hi");
     assert!(State::of(&log.events).snapshot.unwrap().system_prompt().contains("first"));
 }
+
+#[test]
+fn a_session_is_tainted_while_anything_below_paired_is_on_its_path() {
+    for (line, lowest) in [
+        ("user: hi", Trust::Owner),
+        ("user@paired: hi", Trust::Paired),
+        ("user@shared: hi | user: mine", Trust::Shared),
+        ("user@untrusted: hi | model: ok", Trust::Untrusted),
+        ("primed user@peer: hi | user: mine", Trust::Peer),
+        // Another path is another matter.
+        ("user#u1: hi | user@peer: x | leaf u1 | user: mine", Trust::Owner),
+        ("user#p@peer: x | user: mine | leaf root | user: anew", Trust::Owner),
+        ("user#u1: hi | user#p@peer: x | leaf u1 | user: mine | leaf p", Trust::Peer),
+    ] {
+        let state = State::of(&transcript(line).events);
+        assert_eq!(state.lowest_trust(), lowest, "{line}");
+        assert_eq!(state.is_tainted(), lowest > Trust::Paired, "{line}");
+    }
+}
+
+#[test]
+fn results_and_reminders_taint_too() {
+    let log = transcript("user: go | model: ok, fetch=c1 | done c1 page | note news");
+    for (place, event) in log.events.iter().enumerate().skip(2) {
+        let mut events = log.events.clone();
+        match &mut events[place].body {
+            Body::ToolResult(it) => it.trust = Trust::Untrusted,
+            Body::HarnessItem(it) => it.trust = Trust::Untrusted,
+            _ => panic!("{event:?}"),
+        }
+        assert!(State::of(&events).is_tainted());
+    }
+    assert!(!State::of(&log.events).is_tainted());
+}
+
+#[test]
+fn a_summary_of_tainted_words_taints() {
+    let line = "user@untrusted: page | model: ok | ended done | user#u2: mine | model: b \
+                | ended done | compact keep=u2 It was about a page. | user: three";
+    let mut state = State::of(&transcript(line).events);
+    assert!(state.is_tainted());
+    // Also when what it was made from was let go and the state was put away.
+    state.trim();
+    assert_eq!(state.tree.path().len(), 4);
+    let bytes = serde_json::to_vec(&state).unwrap();
+    let taken_up: State = serde_json::from_slice(&bytes).unwrap();
+    assert!(taken_up.is_tainted());
+}

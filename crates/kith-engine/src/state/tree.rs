@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::iter;
 
+use kith_vocab::event::messages::Trust;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ pub struct Node {
     /// Decided when the event was read; a path that is walked again must not decide it anew.
     pub admission: Admission,
     parent: Option<usize>,
+    /// The lowest trust from the root to here. It stays when what it came from is compacted or let
+    /// go: a summary of a stranger's words is no more the owner's than the words were.
+    trust: Trust,
 }
 
 /// How an event entered the conversation.
@@ -62,7 +66,9 @@ impl Tree {
             return Move::Unknown;
         }
         self.places.insert(event.id, place);
-        self.nodes.push(Node { event: event.clone(), admission: Admission::Plain, parent });
+        let before = parent.and_then(|place| self.nodes.get(place));
+        let trust = before.map_or(Trust::Owner, |node| node.trust).max(trust_in(&event.body));
+        self.nodes.push(Node { event: event.clone(), admission: Admission::Plain, parent, trust });
         // Growing at the leaf needs nothing that was not there before, unless it is compacted anew.
         let grows = self.leaf == parent && !matches!(event.body, Body::Compact(_));
         self.leaf = Some(place);
@@ -119,6 +125,11 @@ impl Tree {
         self.leaf.and_then(|leaf| self.nodes.get(leaf)).map(|node| node.event.id)
     }
 
+    /// The lowest trust of anything from root to leaf.
+    pub(super) fn lowest_trust(&self) -> Trust {
+        self.climb().next().map_or(Trust::Owner, |node| node.trust)
+    }
+
     /// The nodes from root to leaf, as far as they are held.
     pub fn path(&self) -> Vec<&Node> {
         let mut path: Vec<&Node> = self.climb().collect();
@@ -135,6 +146,15 @@ impl Tree {
     fn climb(&self) -> impl Iterator<Item = &Node> {
         let at = |place: Option<usize>| place.and_then(|place| self.nodes.get(place));
         iter::successors(at(self.leaf), move |node| at(node.parent))
+    }
+}
+
+fn trust_in(body: &Body) -> Trust {
+    match body {
+        Body::UserMessage(it) => it.trust,
+        Body::ToolResult(it) => it.trust,
+        Body::HarnessItem(it) => it.trust,
+        _ => Trust::Owner,
     }
 }
 

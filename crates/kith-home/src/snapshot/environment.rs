@@ -9,24 +9,29 @@ use crate::rendering::{NAME_CHARS_MAX, one_line};
 
 use super::{Assembly, Guard};
 
-pub(super) fn gather(assembly: &mut Assembly<'_>) -> Result<(Vec<Source>, String), HomeError> {
-    let mut sources = Vec::new();
-    // It names hosts and ports, and git names the workspace: neither is a peer's business.
-    let for_peer = assembly.audience() == Audience::Peer;
-    if !for_peer && let Some(file) = assembly.load(&assembly.home.join("TOOLS.md"), Guard::Own)? {
-        sources.extend(assembly.source(file, SourceType::Tools, Scope::Home, None));
+pub(super) fn gather(assembly: &mut Assembly<'_>) -> Result<Vec<Source>, HomeError> {
+    // It names hosts and ports, which are no business of a peer's.
+    if assembly.audience() == Audience::Peer {
+        return Ok(Vec::new());
     }
+    let file = assembly.load(&assembly.home.join("TOOLS.md"), Guard::Own)?;
+    let source = file.and_then(|file| assembly.source(file, SourceType::Tools, Scope::Home, None));
+    Ok(source.into_iter().collect())
+}
+
+pub(super) fn block(assembly: &Assembly<'_>, sources: &[Source]) -> String {
     let mut lines = vec!["# Environment\n".to_owned()];
     lines.extend(machine(assembly));
-    if !for_peer {
+    // Git names the workspace, which a peer is not told of either.
+    if assembly.audience() != Audience::Peer {
         lines.extend(repository(assembly));
     }
     let mut block = lines.join("\n");
     if !sources.is_empty() {
         block.push_str("\n\nNotes on local tools; they inform and permit nothing:\n\n");
-        block.push_str(&assembly.file_blocks(&sources));
+        block.push_str(&assembly.file_blocks(sources));
     }
-    Ok((sources, block))
+    block
 }
 
 fn machine(assembly: &Assembly<'_>) -> Vec<String> {

@@ -3,6 +3,8 @@
 //! MEMORY.md and the notes are for the owner's own sessions and reach no other, whatever the
 //! model is told: this is the place that keeps them apart.
 
+use std::path::PathBuf;
+
 use kith_vocab::header::Audience;
 use kith_vocab::snapshot::{Scope, Source, SourceType};
 
@@ -11,6 +13,9 @@ use crate::error::HomeError;
 use super::time::Moment;
 use super::{Assembly, Guard};
 
+/// Within the home.
+pub(super) const NOTES_FOLDER: &str = "memory";
+
 pub(super) fn gather(
     assembly: &mut Assembly<'_>,
     moment: &Moment,
@@ -18,10 +23,7 @@ pub(super) fn gather(
     let mut paths = Vec::new();
     if assembly.audience() == Audience::Owner {
         paths.push((assembly.home.join("MEMORY.md"), Scope::Home));
-        for date in [Some(moment.today()), moment.yesterday()].into_iter().flatten() {
-            let note = assembly.home.join("memory").join(format!("{date}.md"));
-            paths.push((note, Scope::Home));
-        }
+        paths.extend(notes(assembly, moment).into_iter().map(|note| (note, Scope::Home)));
     }
     // It tells of the workspace, which a peer is not told of either.
     if assembly.audience() != Audience::Peer {
@@ -34,6 +36,12 @@ pub(super) fn gather(
         }
     }
     Ok(sources)
+}
+
+/// The notes that are read on a day: its own and those of the day before.
+pub(super) fn notes(assembly: &Assembly<'_>, moment: &Moment) -> Vec<PathBuf> {
+    let dates = [Some(moment.today()), moment.yesterday()].into_iter().flatten();
+    dates.map(|date| assembly.home.join(NOTES_FOLDER).join(format!("{date}.md"))).collect()
 }
 
 pub(super) fn block(assembly: &Assembly<'_>, sources: &[Source]) -> String {

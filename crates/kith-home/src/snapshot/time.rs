@@ -7,18 +7,28 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::HomeError;
 use crate::user::known_zone;
 
 const FALLBACK_ZONE: &str = "UTC";
 
-pub(super) struct Moment {
+pub(crate) struct Moment {
     start: Zoned,
     zone: String,
     pub(super) unknown_zone: Option<String>,
 }
 
-pub(super) fn moment(now_ms: u64, zone: &str) -> Result<Moment, HomeError> {
+/// What the section says, for programs: its `data`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TimeFacts {
+    pub(crate) date: Date,
+    pub(crate) time_zone: String,
+}
+
+pub(crate) fn moment(now_ms: u64, zone: &str) -> Result<Moment, HomeError> {
     let time_error = || HomeError::Time { now_ms };
     let millis = i64::try_from(now_ms).map_err(|_| time_error())?;
     let start = Timestamp::from_millisecond(millis).map_err(|_| time_error())?;
@@ -34,12 +44,20 @@ pub(super) fn block(moment: &Moment) -> String {
     format!(
         "# Time\n\nSession start: {}\nTime zone: {zone}\nDate: {}",
         start.strftime("%Y-%m-%dT%H:%M:%S%:z"),
-        start.strftime("%A, %-d %B %Y")
+        moment.date_in_words()
     )
 }
 
 impl Moment {
-    pub(super) fn today(&self) -> Date {
+    pub(crate) fn facts(&self) -> TimeFacts {
+        TimeFacts { date: self.today(), time_zone: self.zone.clone() }
+    }
+
+    pub(crate) fn date_in_words(&self) -> String {
+        self.start.strftime("%A, %-d %B %Y").to_string()
+    }
+
+    pub(crate) fn today(&self) -> Date {
         self.start.date()
     }
 

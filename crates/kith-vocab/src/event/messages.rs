@@ -177,6 +177,34 @@ pub enum HarnessKind {
     ChannelContext,
 }
 
+impl HarnessKind {
+    /// As it is written in a log.
+    pub fn name(self) -> &'static str {
+        match self {
+            HarnessKind::Attachment => "attachment",
+            HarnessKind::SkillListing => "skill_listing",
+            HarnessKind::SkillDelta => "skill_delta",
+            HarnessKind::Memory => "memory",
+            HarnessKind::DateChange => "date_change",
+            HarnessKind::Steer => "steer",
+            HarnessKind::RuntimeNotice => "runtime_notice",
+            HarnessKind::ChannelContext => "channel_context",
+        }
+    }
+
+    /// How much of it a person is shown unless it says otherwise.
+    pub fn usual_visibility(self) -> Visibility {
+        match self {
+            HarnessKind::SkillListing | HarnessKind::SkillDelta => Visibility::Hidden,
+            HarnessKind::Attachment | HarnessKind::Steer => Visibility::Display,
+            HarnessKind::Memory
+            | HarnessKind::DateChange
+            | HarnessKind::RuntimeNotice
+            | HarnessKind::ChannelContext => Visibility::Compact,
+        }
+    }
+}
+
 /// Who it really came from, whatever role it is sent with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -24,6 +24,7 @@ mod init;
 mod many;
 mod models;
 mod prompt;
+mod reminders;
 mod search;
 mod sent;
 mod session;

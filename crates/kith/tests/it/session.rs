@@ -198,7 +198,7 @@ fn a_hidden_item_is_left_out_of_the_transcript_and_can_be_audited() {
     (runtime notice)
       shown to all
 
-    (runtime notice: compact first line)
+    (runtime notice: compact first line … 1 more line)
 
     Owner:
       on

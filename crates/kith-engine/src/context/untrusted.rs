@@ -1,0 +1,85 @@
+//! Text of those who do not speak for the owner, as the model is shown it.
+//!
+//! It stands in a block that says how far its author is trusted, where it came from and who wrote
+//! it. The name of the block ends in digits of the event's id, which nobody knew when the text was
+//! written; and what in it looks like a mark of ours is escaped, so it can neither close its block
+//! nor open another.
+
+use std::fmt::Write;
+
+use kith_vocab::event::messages::{Author, Trust};
+use kith_vocab::ids::EventId;
+
+use super::marks::{self, UNTRUSTED};
+
+/// A longer name is cut.
+const NAME_CHARS_MAX: usize = 80;
+/// The random end of an id.
+const ID_DIGITS: usize = 16;
+
+/// Whose text it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    pub event: EventId,
+    pub trust: Trust,
+    /// A platform, a tool, the kind of a reminder.
+    pub source: &'a str,
+    pub author: Option<&'a Author>,
+}
+
+/// The text as it may enter a request: the owner's as it is, anyone else's in a block.
+pub fn quoted(origin: &Origin<'_>, text: &str) -> String {
+    if origin.trust == Trust::Owner { text.to_owned() } else { block(origin, text) }
+}
+
+fn block(origin: &Origin<'_>, text: &str) -> String {
+    let name = block_name(origin.event);
+    let trust = match origin.trust {
+        Trust::Owner => "owner",
+        Trust::Paired => "paired",
+        Trust::Shared => "shared",
+        Trust::Peer => "peer",
+        Trust::Untrusted => "untrusted",
+    };
+    let mut block = format!("<{name} trust=\"{trust}\" source=\"{}\"", attribute(origin.source));
+    if let Some(author) = origin.author {
+        let (name, user_id) = (attribute(&author.display_name), attribute(&author.user_id));
+        // Writing to a string cannot fail.
+        write!(block, " author=\"{name}\" user=\"{user_id}\"").unwrap_or_default();
+    }
+    block.push_str(">\n");
+    block.push_str(&marks::escape(text, &marks::ALL));
+    block.push_str("\n</");
+    block.push_str(&name);
+    block.push('>');
+    block
+}
+
+fn block_name(event: EventId) -> String {
+    let digits: String = event.to_string().chars().filter(|ch| *ch != '-').collect();
+    let end = digits.len().saturating_sub(ID_DIGITS);
+    format!("{UNTRUSTED}-{}", &digits[end..])
+}
+
+/// A name as a part of one line: it ends neither the line nor its quotes, and hides nothing.
+fn attribute(name: &str) -> String {
+    let mut line = String::with_capacity(name.len());
+    for (n_chars, ch) in name.chars().enumerate() {
+        if n_chars == NAME_CHARS_MAX {
+            line.push('…');
+            break;
+        }
+        match ch {
+            '&' => line.push_str("&amp;"),
+            '<' => line.push_str("&lt;"),
+            '>' => line.push_str("&gt;"),
+            '"' => line.push_str("&quot;"),
+            _ if ch.is_control() || marks::is_invisible(ch) => line.extend(ch.escape_unicode()),
+            _ => line.push(ch),
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! What the model has been told beside the conversation, as far as it still sees it.
+//!
+//! It is read off the `data` of the reminders in the model's context: a branch or a compaction that
+//! takes a reminder away makes it untold. Of reminders about one thing only the newest counts, so
+//! the list is as long as there are things to tell of and not as the session is old.
+
+use std::collections::HashSet;
+
+use kith_vocab::event::control::{SkillEntry, SkillIndexDelta};
+use kith_vocab::event::messages::{HarnessItemEvent, HarnessKind};
+use kith_vocab::ids::EventId;
+use kith_vocab::json::Json;
+use kith_vocab::snapshot::InstructionSnapshot;
+use serde::{Deserialize, Serialize};
+
+use super::State;
+
+/// Beyond that the oldest is forgotten, and so may be told once more.
+pub const REMINDERS_TOLD_MAX: usize = 256;
+
+/// What the model knows without having asked: whoever has news compares with this.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'a> {
+    /// What the session was given when it began.
+    pub snapshot: Option<&'a InstructionSnapshot>,
+    /// The last skill index on record with its deltas; `None` before the first.
+    pub skills: Option<&'a [SkillEntry]>,
+    reminders: &'a Reminders,
+}
+
+/// The reminders with `data` in the model's context, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Reminders {
+    told: Vec<Reminder>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Reminder {
+    id: EventId,
+    event: HarnessItemEvent,
+    /// What it is about, if a later one about the same takes its place.
+    subject: Option<String>,
+}
+
+impl<'a> Told<'a> {
+    /// The `data` of the reminders of this kind, oldest first.
+    pub fn data(&self, kind: HarnessKind) -> impl Iterator<Item = &'a Json> + use<'a> {
+        let of_kind = self.reminders.told.iter().filter(move |it| it.event.item.kind == kind);
+        of_kind.filter_map(|it| it.event.item.data.as_ref())
+    }
+}
+
+impl State {
+    pub fn told(&self) -> Told<'_> {
+        Told {
+            snapshot: self.snapshot.as_deref(),
+            skills: self.skills.as_deref(),
+            reminders: &self.conversation.told,
+        }
+    }
+
+    /// The reminders that a compaction which keeps the conversation from this event on must say
+    /// again: they still hold, and the model would see them no more.
+    pub fn in_force(&self, first_kept: EventId) -> Vec<HarnessItemEvent> {
+        let path = self.tree.path();
+        let kept = path.iter().map(|node| node.event.id).skip_while(|id| *id != first_kept);
+        let kept: HashSet<EventId> = kept.collect();
+        let reminders = self.conversation.told.told.iter();
+        let lost = reminders.filter(|it| it.holds_until_replaced() && !kept.contains(&it.id));
+        // The result that one of them had joined is gone too.
+        lost.map(|it| HarnessItemEvent { merged_into: None, ..it.event.clone() }).collect()
+    }
+
+    pub(super) fn index_skills(&mut self, delta: &SkillIndexDelta) {
+        let skills = self.skills.get_or_insert_default();
+        skills.retain(|it| !delta.removed.contains(&it.name));
+        for entry in delta.added.iter().chain(&delta.changed) {
+            match skills.iter_mut().find(|it| it.name == entry.name) {
+                Some(known) => known.clone_from(entry),
+                None => skills.push(entry.clone()),
+            }
+        }
+    }
+}
+
+impl Reminders {
+    pub(super) fn hear(&mut self, id: EventId, event: &HarnessItemEvent) {
+        let Some(data) = &event.item.data else { return };
+        let (kind, subject) = (event.item.kind, subject_of(event.item.kind, data));
+        self.told.retain(|it| {
+            let replaced = subject.is_some() && it.event.item.kind == kind && it.subject == subject;
+            let relisted =
+                kind == HarnessKind::SkillListing && it.event.item.kind == HarnessKind::SkillDelta;
+            !replaced && !relisted
+        });
+        if self.told.len() == REMINDERS_TOLD_MAX {
+            self.told.remove(0);
+        }
+        self.told.push(Reminder { id, event: event.clone(), subject });
+    }
+}
+
+impl Reminder {
+    /// Unlike what was said about one moment: a recalled memory, a steer.
+    fn holds_until_replaced(&self) -> bool {
+        match self.event.item.kind {
+            HarnessKind::DateChange
+            | HarnessKind::SkillListing
+            | HarnessKind::SkillDelta
+            | HarnessKind::ChannelContext => true,
+            HarnessKind::RuntimeNotice => self.subject.is_some(),
+            HarnessKind::Attachment | HarnessKind::Memory | HarnessKind::Steer => false,
+        }
+    }
+}
+
+/// There is one date, one list of skills, one place where one speaks; of files there are many.
+fn subject_of(kind: HarnessKind, data: &Json) -> Option<String> {
+    #[derive(Deserialize)]
+    struct About {
+        path: String,
+    }
+
+    match kind {
+        HarnessKind::DateChange | HarnessKind::SkillListing | HarnessKind::ChannelContext => {
+            Some(String::new())
+        }
+        // One without a path is about a moment.
+        HarnessKind::RuntimeNotice => data.read::<About>().ok().map(|about| about.path),
+        HarnessKind::Attachment
+        | HarnessKind::SkillDelta
+        | HarnessKind::Memory
+        | HarnessKind::Steer => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+//! Reminders as a person sees them.
+
+use kith_vocab::event::messages::{HarnessItem, Trust};
+
+use super::*;
+
+#[test]
+fn reminders_are_shown_by_kind_and_visibility() {
+    use HarnessKind::{
+        Attachment, ChannelContext, DateChange, Memory, RuntimeNotice, SkillDelta, SkillListing,
+        Steer,
+    };
+    for kind in [DateChange, Memory, RuntimeNotice, ChannelContext] {
+        let name = kind.name().replace('_', " ");
+        check(kind, "one", Some(&format!("({name}: one)")));
+        check(kind, "one\ntwo", Some(&format!("({name}: one … 1 more line)")));
+        check(kind, "one\ntwo\nthree", Some(&format!("({name}: one … 2 more lines)")));
+    }
+    for kind in [SkillListing, SkillDelta] {
+        check(kind, "one", None);
+        check_as(kind, Visibility::Compact, "one", None);
+        let name = kind.name().replace('_', " ");
+        check_as(kind, Visibility::Display, "one", Some(&format!("({name})\n  one")));
+    }
+    check(Steer, "the left one", Some("(steer) the left one"));
+    check(Attachment, "a\nb", Some("(attachment)\n  a\n  b"));
+    for kind in [DateChange, Steer, SkillListing] {
+        check_as(kind, Visibility::Hidden, "one", None);
+    }
+    let long = "x".repeat(FOLDED_CHARS_MAX + 1);
+    check(Memory, &long, Some(&format!("(memory: {}…)", &long[1..])));
+}
+
+#[track_caller]
+fn check(kind: HarnessKind, content: &str, expected: Option<&str>) {
+    check_as(kind, kind.usual_visibility(), content, expected);
+}
+
+#[track_caller]
+fn check_as(kind: HarnessKind, visibility: Visibility, content: &str, expected: Option<&str>) {
+    let content = content.to_owned();
+    let event = HarnessItemEvent {
+        item: HarnessItem { kind, origin: Origin::User, content, visibility, data: None },
+        trust: Trust::Owner,
+        author: None,
+        queue_item_id: None,
+        merged_into: None,
+    };
+    assert_eq!(harness(&event).as_deref(), expected);
+}
