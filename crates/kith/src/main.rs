@@ -8,6 +8,7 @@
 //!   in another.
 //! - [`house`], [`config`], [`models`], [`opening`], [`skills`], [`policy`], [`clock`],
 //!   [`signals`]: what the engine is wired up with.
+//! - [`priming`]: the scripts that were chosen for a conversation.
 //! - [`doctor`]: whether all is well.
 //! - [`screen`], [`transcript`]: a turn as it is watched, a session as a person reads it.
 //! - [`report`], [`ui`]: errors in words, and the only place that prints.
@@ -40,6 +41,8 @@ mod models;
 mod opening;
 #[cfg(unix)]
 mod policy;
+#[cfg(unix)]
+mod priming;
 #[cfg(unix)]
 mod protocol;
 #[cfg(unix)]

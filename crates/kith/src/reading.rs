@@ -62,6 +62,7 @@ impl Reader {
             }
             Request::GetPrompt { audience, cwd } => self.prompt(audience, &cwd).map(Answer::Prompt),
             Request::SendMessage(_)
+            | Request::CreateDialog(_)
             | Request::RenameSession { .. }
             | Request::RepairSession { .. }
             | Request::RemoveSession { .. } => {

@@ -191,6 +191,20 @@ async fn an_adopted_session_waits_for_its_first_message_and_shows_its_history() 
 }
 
 #[tokio::test]
+async fn a_session_that_no_thread_can_be_in_is_taken_back() {
+    let house = House::new();
+    let engine = house.engine().await;
+    let header = crate::fixture::header(SessionId::from_uuid(house.clock.new_id()));
+    // A time that the desk cannot hold: the file is made and then the desk refuses.
+    house.clock.jump_to(u64::MAX);
+    engine.adopt(&header, &[]).await.unwrap_err();
+    assert_eq!(engine.store.list().unwrap(), []);
+    house.clock.jump_to(1);
+    engine.adopt(&header, &[]).await.unwrap();
+    assert_eq!(engine.store.list().unwrap(), [header.session_id]);
+}
+
+#[tokio::test]
 async fn kill_at_every_write_and_sync_of_a_turn_loses_and_doubles_nothing() {
     let event = message("m1", "cli:room:a", "write hello to note.txt");
     let house = House::new();

@@ -45,6 +45,11 @@ impl Record {
     pub fn to_json(&self) -> Json {
         to_json(self, None, Body::Included)
     }
+
+    /// The record that a `primed_record` of a log holds.
+    pub fn from_json(json: &Json) -> Option<Record> {
+        from_json(json)?.ok()
+    }
 }
 
 pub(crate) fn to_json(record: &Record, generation: Option<u64>, body: Body) -> Json {

@@ -304,4 +304,4 @@ fn said(blocks: &[Block]) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -374,3 +374,25 @@ fn what_was_primed_or_cloned_was_not_lived() {
         assert!(!parse(&tagged).unwrap().event.is_lived());
     }
 }
+
+#[test]
+fn what_was_primed_is_known_also_in_a_copy() {
+    // As a copy has it: the tag says `clone`, and what the record said is still there.
+    let whole =
+        ["user_message", "assistant_message", "tool_result", "harness_item", "primed_record"];
+    for type_name in whole {
+        let tagged = line(r#""parentId":null,"sourceTag":"clone","#, body_of(type_name));
+        let mut event = parse(&tagged).unwrap().event.into_owned();
+        assert!(event.is_primed(), "{type_name}");
+        match &mut event.body {
+            Body::UserMessage(it) => it.primed = None,
+            Body::AssistantMessage(it) => it.primed = None,
+            Body::ToolResult(it) => it.primed = None,
+            Body::HarnessItem(it) => it.primed = None,
+            _ => continue,
+        }
+        assert!(!event.is_primed(), "{type_name}");
+        event.source_tag = Some(SourceTag::PrimingScript);
+        assert!(event.is_primed(), "{type_name}");
+    }
+}

@@ -200,7 +200,7 @@ fn reminder(visibility: Visibility, content: &str) -> Body {
     })
 }
 
-fn source() -> Source {
+pub(crate) fn source() -> Source {
     Source {
         title: None,
         owner_agent_id: "main".to_owned(),
