@@ -3,10 +3,18 @@
 use crate::check;
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 23] = [
     &[],
     &["init"],
     &["ask"],
+    &["new"],
+    &["prime"],
+    &["prime", "ls"],
+    &["prime", "show"],
+    &["prime", "check"],
+    &["prime", "parse"],
+    &["prime", "export"],
+    &["prime", "save"],
     &["session"],
     &["session", "ls"],
     &["session", "show"],

@@ -43,14 +43,14 @@ fn host_pid(house: &House) -> Option<String> {
 }
 
 /// A conversation that waits for its next line, and so a host that stays.
-struct Staying {
+pub(crate) struct Staying {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<std::process::ChildStdout>,
 }
 
 impl Staying {
-    fn new(house: &House, args: &[&str], first: &str) -> Staying {
+    pub(crate) fn new(house: &House, args: &[&str], first: &str) -> Staying {
         let mut child = house.command(args).stdin(Stdio::piped()).spawn().unwrap();
         let stdin = child.stdin.take().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -59,11 +59,11 @@ impl Staying {
         staying
     }
 
-    fn say(&mut self, text: &str) {
+    pub(crate) fn say(&mut self, text: &str) {
         writeln!(self.stdin, "{text}").unwrap();
     }
 
-    fn hear(&mut self) -> String {
+    pub(crate) fn hear(&mut self) -> String {
         let mut line = String::new();
         while line.trim().is_empty() {
             line.clear();
@@ -92,7 +92,7 @@ impl Staying {
     }
 
     /// Ctrl-D.
-    fn end(self) -> (i32, String) {
+    pub(crate) fn end(self) -> (i32, String) {
         drop(self.stdin);
         let output = self.child.wait_with_output().unwrap();
         (output.status.code().unwrap_or(-1), String::from_utf8(output.stderr).unwrap())
