@@ -135,7 +135,7 @@ impl Host {
             .reader
             .each(id, &mut |event| {
                 is_spoken_in |= event.is_tree() && event.is_lived();
-                entries.extend(transcript::entry(&event));
+                entries.extend(transcript::entry(&event).map(|it| it.trim_end().to_owned()));
             })
             .await?
             .header;

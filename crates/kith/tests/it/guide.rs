@@ -3,6 +3,7 @@
 //! A block marked `sh` is typed, and the block marked `text` below it is what comes out. One without
 //! such a block prints nothing and succeeds.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -65,14 +66,14 @@ fn blurred(text: &str) -> String {
 fn check(guide: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let steps = steps(&fs::read_to_string(root.join(guide)).unwrap());
-    let script: String = steps
-        .iter()
-        .map(|step| format!("{}\nprintf '\\n{END_OF_STEP}%s\\n' \"$?\"\n", step.typed))
-        .collect();
+    let mut script = "exec 2>&1\n".to_owned();
+    for step in &steps {
+        writeln!(script, "{}\nprintf '\\n{END_OF_STEP}%s\\n' \"$?\"", step.typed).unwrap();
+    }
     let house = House::empty();
     let program = Path::new(env!("CARGO_BIN_EXE_kith")).parent().unwrap();
     let output = Command::new("sh")
-        .args(["-c", &format!("exec 2>&1\n{script}")])
+        .args(["-c", &script])
         .current_dir(house.path(""))
         .env_clear()
         .env("PATH", format!("{}:/usr/bin:/bin", program.display()))
