@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::check;
 use crate::house::{House, Vendor, lines_of, types};
-use crate::many::Staying;
+use crate::many::{Staying, told};
 
 /// A question, a call that the agent could make, its result, and the last word a person's.
 pub(crate) const PROBE: &str = r#"---
@@ -392,6 +392,43 @@ fn a_failed_creation_leaves_the_recent_scripts_as_they_were() {
     house.kith(&["new"]).succeeded();
     assert_eq!(fs::read(house.path(RECENT)).unwrap(), recent);
     assert_eq!(house.session_files().len(), 2);
+}
+
+#[test]
+fn a_disk_that_takes_no_session_leaves_the_recent_scripts_as_they_were() {
+    let house = House::new();
+    shared(&house, "probe", PROBE);
+    house.write(".kith/sessions", "a file where a folder should be");
+    let ran = house.kith(&["new", "--prime", "team_shared/probe", "--json"]);
+    assert_eq!((ran.code, &ran.json()["error"]["code"]), (3, &json!("filesystem_error")));
+    assert!(!house.path(RECENT).exists());
+}
+
+#[test]
+fn a_request_of_another_form_begins_nothing() {
+    let house = House::new();
+    shared(&house, "probe", PROBE);
+    let mut host = Staying::new(&house, &["--model", "demo"], "say one");
+    assert_eq!(host.hear(), "one");
+    let hello = json!({ "type": "hello", "protocol": 1, "clientId": "test" });
+    for priming in [
+        json!({ "scriptRefs": "team_shared/probe", "showInUi": true }),
+        json!({ "scriptRefs": ["team_shared/probe"] }),
+        json!({ "scriptRefs": [7], "showInUi": true }),
+        json!({ "scriptRefs": ["team_shared/probe"], "showInUi": "no" }),
+        json!({ "scriptRefs": ["team_shared/probe"], "showInUi": true, "grant": "all" }),
+        json!(["team_shared/probe"]),
+    ] {
+        let asked = json!({
+            "requestId": "1", "type": "create_dialog", "cwd": "/", "threadId": "web:room:a",
+            "sessionId": "01a1e11b-9858-75e6-b081-4c1ec49881c0", "priming": priming,
+        });
+        let told = told(&house, format!("{hello}\n{asked}\n").as_bytes());
+        assert!(told.contains(r#""code":"invalid_request""#), "{priming}: {told}");
+    }
+    assert_eq!(host.end().0, 0);
+    assert_eq!(house.session_files().len(), 1);
+    assert!(!house.path(RECENT).exists());
 }
 
 #[test]

@@ -79,6 +79,29 @@ async fn an_id_that_is_taken_by_something_else_is_a_conflict() {
 }
 
 #[tokio::test]
+async fn a_host_refuses_what_a_client_should_not_have_asked_for() {
+    let dir = house(1);
+    let folder = dir.path().join(".minds/priming/individual/ux");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("own.md"), WORDS).unwrap();
+    let host = host(dir.path()).await;
+    let words = "team_shared/words";
+    for (script_refs, code) in [
+        (vec![words, "team_shared/none"], "invalid_request"),
+        (vec![words, "individual/ux/own"], "invalid_request"),
+        (vec![words, "../../Agent"], "usage"),
+        (vec![words; priming::PRIMED_SCRIPTS_MAX + 1], "usage"),
+    ] {
+        let script_refs: Vec<String> = script_refs.into_iter().map(str::to_owned).collect();
+        let priming = Some(Priming { script_refs, show_in_ui: true });
+        let refused = host.create_dialog(CreateDialog { priming, ..wanted(true) }).await;
+        assert_eq!(refused.unwrap_err().code, code);
+    }
+    assert_eq!(host.store.list().unwrap(), []);
+    assert!(!dir.path().join(".dialogs").exists());
+}
+
+#[tokio::test]
 async fn scripts_that_are_none_prime_nothing() {
     let dir = house(1);
     let host = host(dir.path()).await;
