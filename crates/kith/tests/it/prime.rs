@@ -277,10 +277,10 @@ fn a_tainted_session_says_how_far_it_is_to_be_trusted() {
 fn a_script_that_was_begun_with_comes_back_as_it_was() {
     let house = House::new();
     let every = include_str!("../../../kith-home/testdata/priming/every-type.md");
-    let hostile = "a\r\nb\r\n``````\n---\ngenseq: 1\n---\n~~~\n\u{1b}[31m\u{202e}\u{85}e\u{feff}";
+    let body = "a\r\nb\r\n``````\n---\ngenseq: 1\n---\n~~~\n\u{1b}[31m\u{202e}\u{85}e\u{feff}";
     let fence = "`".repeat(9);
     let hostile = format!(
-        "### record agent_words_record\n\n{fence}\n---\ngenseq: 7\nodd: [1.50, no]\n---\n\n{hostile}\n{fence}\n"
+        "### record agent_words_record\n\n{fence}\n---\ngenseq: 7\nodd: [1.50, no]\n---\n\n{body}\n{fence}\n"
     );
     let every = every.replacen("applicableMemberIds", "wasFor", 1);
     for script in [PROBE, &every, &hostile] {
@@ -294,6 +294,8 @@ fn a_script_that_was_begun_with_comes_back_as_it_was() {
         shared(&house, "once", &exported);
         let again = house.kith(&["prime", "show", "team_shared/once"]).succeeded().stdout;
         assert_eq!(again, exported);
+        // No letter of it was made visible on the way into a file.
+        assert!(script != hostile || exported.contains(body), "{exported:?}");
     }
 }
 
