@@ -181,5 +181,6 @@ pub(crate) fn user_message(text: &str) -> Body {
         trust: Trust::Owner,
         ingress: None,
         queue_item_id: None,
+        primed: None,
     })
 }

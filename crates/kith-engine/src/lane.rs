@@ -400,6 +400,7 @@ impl Engine {
             trust: event.trust,
             ingress: Some(event.ingress.clone()),
             queue_item_id: None,
+            primed: None,
         };
         let id = EventId::from_uuid(self.clock.new_id());
         session.stage_as(id, Some(event.key.clone()), Body::UserMessage(message));

@@ -72,6 +72,11 @@ impl SessionStore {
         draft.finish()
     }
 
+    /// Removes a session that was made just now and that nobody was told of.
+    pub fn take_back(&self, id: SessionId) {
+        self.discard(&self.path(id));
+    }
+
     /// Opens the session for writing, and gives every event of it to `each`.
     ///
     /// A torn tail is set aside, which the log says in a `log_repaired`. A damaged session is not

@@ -240,6 +240,7 @@ fn user_message(fill: Fill) -> Body {
         trust: Trust::Paired,
         ingress: fill.of(ingress()),
         queue_item_id: fill.of("q1".to_owned()),
+        primed: fill.of(Json::of(&json!({"id": "r0"}))),
     })
 }
 
@@ -305,6 +306,7 @@ fn harness_item(result: EventId, fill: Fill) -> Body {
         author: fill.of(owner()),
         queue_item_id: fill.of("q1".to_owned()),
         merged_into: fill.of(result),
+        primed: fill.of(Json::of(&json!({"id": "r3"}))),
     })
 }
 

@@ -118,6 +118,19 @@ impl Event {
     pub fn is_lived(&self) -> bool {
         self.source_tag.is_none()
     }
+
+    /// Whether a priming script told it, here or in the session that this one was copied from.
+    pub fn is_primed(&self) -> bool {
+        self.source_tag == Some(SourceTag::PrimingScript)
+            || match &self.body {
+                Body::UserMessage(it) => it.primed.is_some(),
+                Body::AssistantMessage(it) => it.primed.is_some(),
+                Body::ToolResult(it) => it.primed.is_some(),
+                Body::HarnessItem(it) => it.primed.is_some(),
+                Body::PrimedRecord(_) => true,
+                _ => false,
+            }
+    }
 }
 
 /// The place of an event in the batch it was written with: `[i, n]`, from 1.

@@ -18,7 +18,10 @@ pub fn validate(event: &Event) -> Result<(), String> {
     match &event.body {
         Body::InstructionSnapshot(it) => snapshot(&it.snapshot),
         Body::ToolsetSnapshot(it) => toolset(it),
-        Body::UserMessage(it) => spoken(&it.message.content),
+        Body::UserMessage(it) => {
+            optional_object("primed", it.primed.as_ref())?;
+            spoken(&it.message.content)
+        }
         Body::AssistantMessage(it) => {
             optional_object("primed", it.primed.as_ref())?;
             answer(event, &it.message.content)
@@ -28,7 +31,10 @@ pub fn validate(event: &Event) -> Result<(), String> {
             it.full_output.as_ref().map_or(Ok(()), |hash| sha256("fullOutput", hash))?;
             spoken(&it.content)
         }
-        Body::HarnessItem(it) => optional_object("data", it.item.data.as_ref()),
+        Body::HarnessItem(it) => {
+            optional_object("primed", it.primed.as_ref())?;
+            optional_object("data", it.item.data.as_ref())
+        }
         Body::PrimedRecord(it) => object("record", &it.record),
         Body::QueueUpdate(it) => it.items.iter().try_for_each(|item| spoken(&item.content)),
         Body::ModelRequested(it) => {

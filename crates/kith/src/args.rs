@@ -1,5 +1,7 @@
 //! The command line, as typed.
 
+pub(crate) mod prime;
+
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -68,6 +70,10 @@ pub(crate) struct ModelArg {
 pub(crate) enum Command {
     Init(Init),
     Ask(Ask),
+    New(prime::New),
+    /// List, show, check and save priming scripts: histories that a conversation may begin with
+    #[command(subcommand, after_help = "Example:\n  kith prime ls\n  kith prime save latest probe")]
+    Prime(prime::Prime),
     /// List, show, search, verify, name, export, repair and remove sessions
     #[command(subcommand, after_help = "Example:\n  kith session ls\n  kith session show latest")]
     Session(Session),

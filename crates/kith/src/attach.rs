@@ -166,6 +166,7 @@ fn known(code: &str) -> &'static str {
         "resync_failed",
         "invalid_event_id",
         "conflict",
+        "already_exists",
         "filesystem_error",
         "internal_error",
         "usage",

@@ -4,6 +4,9 @@
 //! answer comes from an engine in this process or from a host elsewhere is not its business, so
 //! there is one code path and one set of forms.
 
+pub(crate) mod dialog;
+
+use dialog::{CreateDialog, Created};
 use kith_engine::session::Watcher;
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::messages::{StopReason, Usage};
@@ -20,6 +23,7 @@ use crate::report::Report;
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub(crate) enum Request {
     SendMessage(SendMessage),
+    CreateDialog(CreateDialog),
     ListSessions {},
     ShowSession { session: String },
     VerifySession { session: String },
@@ -61,6 +65,7 @@ impl Request {
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Request::SendMessage(_) => "send_message",
+            Request::CreateDialog(_) => "create_dialog",
             Request::ListSessions {} => "list_sessions",
             Request::ShowSession { .. } => "show_session",
             Request::VerifySession { .. } => "verify_session",
@@ -86,6 +91,7 @@ pub(crate) enum Place {
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Answer {
     Message(Told<MessageAnswer>, Outcome),
+    Created(Told<Created>),
     Sessions(Told<SessionList>),
     Session(Told<Box<SessionView>>),
     Verification(Told<Verification>),

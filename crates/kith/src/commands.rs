@@ -6,6 +6,8 @@ mod chat;
 mod doctor;
 mod explain;
 mod init;
+mod new;
+mod prime;
 mod prompt;
 mod session;
 mod skill;
@@ -36,6 +38,8 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         match command {
             None => chat::run(&shared, model).await,
             Some(Command::Ask(args)) => ask::run(&shared, model, args).await,
+            Some(Command::New(args)) => new::run(&shared, args).await,
+            Some(Command::Prime(args)) => prime::run(&shared, args).await,
             Some(Command::Init(args)) => init::run(&shared, args),
             Some(Command::Session(args)) => session::run(&shared, args).await,
             Some(Command::Prompt(args)) => prompt::run(&shared, args).await,

@@ -1,5 +1,6 @@
 //! The one that writes: it holds the house's lock and the engine.
 
+mod dialog;
 pub(crate) mod upkeep;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -240,6 +241,9 @@ impl Client for Host {
         Box::pin(async move {
             match request {
                 Request::SendMessage(message) => self.send(message, screen, cancel).await,
+                Request::CreateDialog(wanted) => {
+                    self.create_dialog(wanted).await.map(Answer::Created)
+                }
                 Request::RenameSession { session, title } => {
                     self.rename(&session, &title, screen).await.map(Answer::Renamed)
                 }

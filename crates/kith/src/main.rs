@@ -8,6 +8,7 @@
 //!   in another.
 //! - [`house`], [`config`], [`team`], [`models`], [`price`], [`opening`], [`skills`], [`policy`],
 //!   [`clock`], [`signals`]: what the engine is wired up with.
+//! - [`priming`]: the scripts that were chosen for a conversation.
 //! - [`doctor`]: whether all is well.
 //! - [`screen`], [`transcript`]: a turn as it is watched, a session as a person reads it.
 //! - [`report`], [`ui`]: errors in words, and the only place that prints.
@@ -42,6 +43,8 @@ mod opening;
 mod policy;
 #[cfg(unix)]
 mod price;
+#[cfg(unix)]
+mod priming;
 #[cfg(unix)]
 mod protocol;
 #[cfg(unix)]

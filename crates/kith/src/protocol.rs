@@ -148,6 +148,7 @@ impl Said {
             Answer::Message(told, outcome) => {
                 (Json::of(&told.form), told.notes.clone(), Some(outcome.clone()))
             }
+            Answer::Created(told) => (Json::of(&told.form), told.notes.clone(), None),
             Answer::Sessions(told) => (Json::of(&told.form), told.notes.clone(), None),
             Answer::Session(told) => (Json::of(&told.form), told.notes.clone(), None),
             Answer::Verification(told) => (Json::of(&told.form), told.notes.clone(), None),
@@ -183,6 +184,7 @@ impl Response {
                 let outcome = self.outcome.unwrap_or(Outcome::Answered);
                 Answer::Message(Told { form: self.data.read()?, notes }, outcome)
             }
+            Request::CreateDialog(_) => Answer::Created(Told { form: self.data.read()?, notes }),
             Request::ListSessions {} => Answer::Sessions(Told { form: self.data.read()?, notes }),
             Request::ShowSession { .. } => Answer::Session(Told { form: self.data.read()?, notes }),
             Request::VerifySession { .. } => {

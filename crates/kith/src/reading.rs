@@ -65,6 +65,7 @@ impl Reader {
                 self.prompt(agent_id.as_deref(), audience, &cwd).map(Answer::Prompt)
             }
             Request::SendMessage(_)
+            | Request::CreateDialog(_)
             | Request::RenameSession { .. }
             | Request::RepairSession { .. }
             | Request::RemoveSession { .. } => {

@@ -4,6 +4,7 @@
 //! in the audit lines: nothing that reached the model is out of a person's reach.
 
 pub(crate) mod markdown;
+mod primed;
 
 use std::fmt::Write;
 
@@ -12,11 +13,12 @@ use kith_vocab::event::messages::{
     HarnessItemEvent, HarnessKind, Origin, Outcome, StopReason, Visibility,
 };
 use kith_vocab::event::{Body, Event};
+use kith_vocab::header::SessionHeader;
 
 /// What was said and done, one entry after the other.
-pub(crate) fn transcript(events: &[Event]) -> String {
+pub(crate) fn transcript(header: &SessionHeader, events: &[Event]) -> String {
     let mut text = String::new();
-    for event in events {
+    for event in events.iter().filter(|event| is_shown(header, event)) {
         if let Some(entry) = entry(event) {
             text.push_str(entry.trim_end());
             text.push_str("\n\n");
@@ -25,28 +27,61 @@ pub(crate) fn transcript(events: &[Event]) -> String {
     text
 }
 
-fn entry(event: &Event) -> Option<String> {
-    let primed = if event.is_lived() { "" } else { " (not lived here)" };
+/// Whether a person sees the event. A primed history may be kept out of sight: the model gets it all
+/// the same, and the audit lines show it.
+pub(crate) fn is_shown(header: &SessionHeader, event: &Event) -> bool {
+    let is_hidden = header.meta.priming.as_ref().is_some_and(|it| !it.show_in_ui);
+    !(is_hidden && event.is_primed())
+}
+
+/// What to tell someone who does not see all.
+pub(crate) fn hidden_in_words(n_hidden: usize) -> Option<String> {
+    let what = match n_hidden {
+        0 => return None,
+        1 => "1 primed event is".to_owned(),
+        n => format!("{n} primed events are"),
+    };
+    Some(format!("{what} not shown; `kith session show --all` shows every event"))
+}
+
+/// What stands behind the name of one who did not say it here.
+fn mark(event: &Event) -> &'static str {
+    match event {
+        _ if event.is_primed() => " (primed)",
+        _ if event.is_lived() => "",
+        _ => " (not lived here)",
+    }
+}
+
+pub(crate) fn entry(event: &Event) -> Option<String> {
+    let mark = mark(event);
     match &event.body {
         Body::UserMessage(it) => {
             let name = &it.author.display_name;
-            Some(format!("{name}{primed}:\n{}", indented(&said(&it.message.content))))
+            Some(format!("{name}{mark}:\n{}", indented(&said(&it.message.content))))
         }
         Body::AssistantMessage(it) => {
             let words = indented(&said(&it.message.content));
+            // A record of a script may be a thought and nothing else.
+            if words.is_empty() && event.is_primed() {
+                return None;
+            }
             let cut = match it.stop_reason {
                 StopReason::Cancelled | StopReason::Error => " (broken off)",
                 StopReason::MaxTokens => " (cut off at its limit)",
                 StopReason::Refusal => " (refused)",
                 StopReason::EndTurn | StopReason::ToolCall => "",
             };
-            Some(format!("agent{primed}{cut}:\n{words}"))
+            Some(format!("agent{mark}{cut}:\n{words}"))
         }
         Body::ToolResult(it) => {
             let how = outcome_in_words(it.outcome);
-            Some(format!("  {} {how}:\n{}", it.tool, folded(&plain_text(&it.content))))
+            Some(format!("  {} {how}{mark}:\n{}", it.tool, folded(&plain_text(&it.content))))
         }
-        Body::HarnessItem(it) => harness(it),
+        Body::HarnessItem(it) => {
+            harness(it).map(|text| format!("{mark} {text}").trim_start().to_owned())
+        }
+        Body::PrimedRecord(it) => primed::record(&it.record, indented),
         Body::Compact(it) => {
             Some(format!("(compacted: {} characters of summary)", it.summary.chars().count()))
         }

@@ -21,6 +21,12 @@ pub(crate) fn line(text: &str) {
     out(&format!("{}\n", visible(text)));
 }
 
+/// A text that must come out as it is, whatever it holds: only on a terminal are its control characters
+/// made visible.
+pub(crate) fn document(text: &str) {
+    if io::stdout().is_terminal() { out(&visible(text)) } else { out(text) }
+}
+
 /// A part of a line, shown at once.
 pub(crate) fn part(text: &str) {
     out(&visible(text));

@@ -1,6 +1,7 @@
 //! A session that begins with a history instead of a message: a primed or a cloned one.
 
-use kith_sessions::desk::ThreadRow;
+use kith_sessions::desk::{DeskError, ThreadRow};
+use kith_sessions::line::Head;
 use kith_vocab::event::Event;
 use kith_vocab::header::SessionHeader;
 
@@ -14,19 +15,16 @@ impl Engine {
     ///
     /// Nothing comes of its events by themselves: whoever calls this gives what was not lived here
     /// its source tag. The file is made before the desk knows of it, so a crash between the two
-    /// leaves a session that is listed and that no thread is in.
+    /// leaves a session that is listed and that no thread is in; [`Engine::place`] puts it there.
     pub async fn adopt(&self, header: &SessionHeader, events: &[Event]) -> Result<(), EngineError> {
         let lane = self.lane(&header.agent_id, &header.thread_id);
         let mut place = lane.lock().await;
         let log = self.store.create(header, events).map_err(SessionError::from)?;
-        let thread = ThreadRow {
-            agent_id: header.agent_id.clone(),
-            thread_id: header.thread_id.clone(),
-            session_id: header.session_id,
-            audience: header.audience,
-            updated_at: self.clock.now(),
-        };
-        self.desk.place_session(thread, log.head()).await?;
+        if let Err(error) = self.make_current(header, log.head()).await {
+            // Nobody was told of it, and whoever tries again makes it anew.
+            self.store.take_back(header.session_id);
+            return Err(error.into());
+        }
         *place = None;
         let mut state = State::default();
         for event in events {
@@ -36,5 +34,29 @@ impl Engine {
             self.shelf.list(row_of(header, &state, stamp)).await;
         }
         Ok(())
+    }
+
+    /// Makes a session that was written before its thread's current one.
+    pub async fn place(&self, header: &SessionHeader) -> Result<(), EngineError> {
+        let lane = self.lane(&header.agent_id, &header.thread_id);
+        let mut place = lane.lock().await;
+        self.make_current(header, None).await?;
+        *place = None;
+        Ok(())
+    }
+
+    async fn make_current(
+        &self,
+        header: &SessionHeader,
+        head: Option<Head>,
+    ) -> Result<(), DeskError> {
+        let thread = ThreadRow {
+            agent_id: header.agent_id.clone(),
+            thread_id: header.thread_id.clone(),
+            session_id: header.session_id,
+            audience: header.audience,
+            updated_at: self.clock.now(),
+        };
+        self.desk.place_session(thread, head).await
     }
 }

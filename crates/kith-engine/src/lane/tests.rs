@@ -88,6 +88,7 @@ fn reminder(kind: HarnessKind, data: &serde_json::Value) -> Body {
         author: None,
         queue_item_id: None,
         merged_into: None,
+        primed: None,
     })
 }
 
@@ -238,6 +239,20 @@ async fn an_adopted_session_waits_for_its_first_message_and_shows_its_history() 
     assert_eq!((report.session_id, report.text.as_str()), (header.session_id, "Yes."));
     let body = String::from_utf8(model.bodies().remove(0).bytes).unwrap();
     assert!(body.contains("primed words"), "{body}");
+}
+
+#[tokio::test]
+async fn a_session_that_no_thread_can_be_in_is_taken_back() {
+    let house = House::new();
+    let engine = house.engine().await;
+    let header = crate::fixture::header(SessionId::from_uuid(house.clock.new_id()));
+    // A time that the desk cannot hold: the file is made and then the desk refuses.
+    house.clock.jump_to(u64::MAX);
+    engine.adopt(&header, &[]).await.unwrap_err();
+    assert_eq!(engine.store.list().unwrap(), []);
+    house.clock.jump_to(1);
+    engine.adopt(&header, &[]).await.unwrap();
+    assert_eq!(engine.store.list().unwrap(), [header.session_id]);
 }
 
 #[tokio::test]

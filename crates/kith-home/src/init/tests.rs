@@ -15,7 +15,7 @@ fn a_new_home_has_every_file_and_a_second_run_writes_none() {
     let expected: Vec<PathBuf> = ALL.iter().map(|name| dir.join(name)).collect();
     assert_eq!(init(&dir, "luna").unwrap(), expected);
     assert_eq!(init(&dir, "luna").unwrap(), Vec::<PathBuf>::new());
-    assert_eq!(fs::read_to_string(dir.join(".gitignore")).unwrap(), ".kith/\n");
+    assert_eq!(fs::read_to_string(dir.join(".gitignore")).unwrap(), ".kith/\n.dialogs/\n");
 }
 
 #[test]

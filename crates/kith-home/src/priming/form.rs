@@ -13,6 +13,10 @@ use super::yaml::Entry;
 /// Deeper than any JSON that is read; what is deeper stays on its line.
 const PRETTY_LEVELS_MAX: usize = 128;
 
+/// The number that replay gave to the generation of a record. It stands before the record's type, where no key of
+/// a script can stand.
+const GENERATION: &str = "generation";
+
 /// Whether the text of the block stands in the JSON form of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
@@ -39,25 +43,37 @@ impl Script {
 impl Record {
     /// `{type, …fields as in the file, the text in its field}`.
     pub fn to_json(&self) -> Json {
-        to_json(self, Body::Included)
+        to_json(self, None, Body::Included)
+    }
+
+    /// The record that a `primed_record` of a log holds.
+    pub fn from_json(json: &Json) -> Option<Record> {
+        from_json(json)?.ok()
     }
 }
 
-pub(crate) fn to_json(record: &Record, body: Body) -> Json {
+pub(crate) fn to_json(record: &Record, generation: Option<u64>, body: Body) -> Json {
     let record_type = Json::of(&record.record_type.name());
     let text = match record.record_type.body() {
         BodyRule::Text(name) if body == Body::Included => Some((name, Json::of(&record.body))),
         _ => None,
     };
+    // A script may have a key of that name, and no key stands twice.
+    let generation = generation.filter(|_| record.get(GENERATION).is_none());
+    let generation = generation.map(|generation| Json::of(&generation));
+    let generation = generation.iter().map(|number| (GENERATION, number));
     let fields = record.fields.iter().map(|field| (field.name.as_str(), &field.value));
     let text = text.iter().map(|(name, text)| (*name, text));
-    object([("type", &record_type)].into_iter().chain(fields).chain(text))
+    object(generation.chain([("type", &record_type)]).chain(fields).chain(text))
 }
 
 /// Reads what [`to_json`] wrote. `None` for an object that is no record at all.
 pub(crate) fn from_json(json: &Json) -> Option<Result<Record, ScriptError>> {
     let mut entries = entries_of(json)?.into_iter();
-    let (first, record_type) = entries.next()?;
+    let (mut first, mut record_type) = entries.next()?;
+    if first == GENERATION {
+        (first, record_type) = entries.next()?;
+    }
     let record_type = RecordType::from_name(&record_type.read::<String>().ok()?)?;
     if first != "type" {
         return None;

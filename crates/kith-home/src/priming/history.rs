@@ -15,9 +15,8 @@ use kith_vocab::ids::{CallId, EventId};
 use kith_vocab::json::Json;
 use serde_json::json;
 
-use super::form::{entries_of, from_json};
+use super::form::from_json;
 use super::record_type::RecordType;
-use super::replay::{PRIMED, PRIMING_PLATFORM};
 use super::script::{Field, GENSEQ_MAX, RECORDS_MAX, Record, Script};
 
 /// Where a script comes from, as its front matter says it.
@@ -105,7 +104,7 @@ impl History {
     fn user_message(&mut self, event: &Event, message: &UserMessage) {
         self.trust = self.trust.max(message.trust);
         let text = said(&message.message.content);
-        if let Some(record) = primed_message(event, message) {
+        if let Some(record) = primed_as(RecordType::HumanText, message.primed.as_ref()) {
             self.records.push(Record { body: text, ..record });
             return;
         }
@@ -208,7 +207,7 @@ impl History {
 
     fn reminder(&mut self, event: &HarnessItemEvent) {
         let item = &event.item;
-        if let Some(record) = primed_reminder(event) {
+        if let Some(record) = primed_as(RecordType::HarnessItem, event.primed.as_ref()) {
             self.trust = self.trust.max(event.trust);
             self.records.push(Record { body: item.content.clone(), ..record });
             return;
@@ -272,29 +271,17 @@ fn primed_call_ids(path: &[&Event]) -> BTreeSet<String> {
 
 fn primed_of(event: &Event) -> Option<Record> {
     match &event.body {
-        Body::UserMessage(it) => primed_message(event, it),
+        Body::UserMessage(it) => primed_record(it.primed.as_ref()),
         Body::AssistantMessage(it) => primed_record(it.primed.as_ref()),
         Body::ToolResult(it) => primed_record(it.primed.as_ref()),
-        Body::HarnessItem(it) => primed_reminder(it),
+        Body::HarnessItem(it) => primed_record(it.primed.as_ref()),
         Body::PrimedRecord(it) => primed_record(Some(&it.record)),
         _ => None,
     }
 }
 
-fn primed_message(event: &Event, message: &UserMessage) -> Option<Record> {
-    let ingress = message.ingress.as_ref()?;
-    if event.is_lived() || ingress.platform != PRIMING_PLATFORM {
-        return None;
-    }
-    let record = primed_record(Json::parse(&ingress.correlation_id).ok().as_ref())?;
-    (record.record_type == RecordType::HumanText).then_some(record)
-}
-
-fn primed_reminder(event: &HarnessItemEvent) -> Option<Record> {
-    let data = event.item.data.as_ref().and_then(entries_of)?;
-    let (_, kept) = data.into_iter().find(|(name, _)| name == PRIMED)?;
-    let record = primed_record(Some(&kept))?;
-    (record.record_type == RecordType::HarnessItem).then_some(record)
+fn primed_as(record_type: RecordType, primed: Option<&Json>) -> Option<Record> {
+    primed_record(primed).filter(|record| record.record_type == record_type)
 }
 
 fn primed_record(json: Option<&Json>) -> Option<Record> {
@@ -317,4 +304,4 @@ fn said(blocks: &[Block]) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

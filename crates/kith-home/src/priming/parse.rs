@@ -14,7 +14,8 @@ use super::form::entries_of;
 use super::heading::{Line, classify, open_fence};
 use super::record_type::{BodyRule, RecordType};
 use super::script::{
-    Field, Problem, RECORDS_MAX, Record, SCRIPT_BYTES_MAX, Script, ScriptError, Warning, shown,
+    Field, Problem, RECORDS_MAX, Record, SCRIPT_BYTES_MAX, Script, ScriptError, WARNINGS_MAX,
+    Warning, shown,
 };
 use super::yaml::{self, Entry};
 
@@ -135,7 +136,25 @@ impl<'a> Reader<'a> {
             BodyRule::Nothing => self.empty_block(record_type, first, n_inside)?,
         };
         let fields = record_fields(record_type, line, entries, &mut self.warnings)?;
+        self.warn_of_swallowed_record(first, n_inside);
         Ok(Record { record_type, fields, body, line })
+    }
+
+    /// A block whose closing fence was lost goes on to the next one and takes a record with it. Its
+    /// text may also be about scripts, so this is no error.
+    fn warn_of_swallowed_record(&mut self, first: usize, n_inside: usize) {
+        let inside = &self.lines[first..first + n_inside];
+        let Some(at) = inside.iter().position(|line| matches!(classify(line), Line::Record(_)))
+        else {
+            return;
+        };
+        if self.warnings.len() < WARNINGS_MAX {
+            let message = format!(
+                "`{}` stands inside the block that begins in line {first}; is a fence missing above it?",
+                shown(inside[at])
+            );
+            self.warnings.push(Warning { line: first + at + 1, message });
+        }
     }
 
     fn text_block(

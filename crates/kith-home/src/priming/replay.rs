@@ -9,22 +9,17 @@ use std::collections::BTreeMap;
 
 use kith_vocab::block::{Block, Thinking, ToolCall};
 use kith_vocab::event::messages::{
-    AnswerContent, AssistantMessage, Author, HarnessItem, HarnessItemEvent, IngressRef,
-    MessageContent, Outcome, PrimedRecord, StopReason, ToolResult, Trust, UserMessage,
+    AnswerContent, AssistantMessage, Author, HarnessItem, HarnessItemEvent, MessageContent,
+    Outcome, PrimedRecord, StopReason, ToolResult, Trust, UserMessage,
 };
 use kith_vocab::event::{Body, SourceTag};
 use kith_vocab::ids::{CallId, EventId};
 use kith_vocab::json::Json;
 use serde::Deserialize;
 
-use super::form::{self, object, to_json};
+use super::form::{self, to_json};
 use super::record_type::RecordType;
 use super::script::{Record, Script};
-
-/// The platform of a primed message: no channel has this name.
-pub(crate) const PRIMING_PLATFORM: &str = "priming_script";
-/// The key under which a reminder keeps the fields of its record.
-pub(crate) const PRIMED: &str = "primed";
 
 /// Who speaks in a script, and how far that is trusted unless the script says less.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,10 +63,18 @@ pub fn replay(
                     n_generations
                 })
             });
-            drafts.push(Draft { id, body: stage.body(id, record), genseq });
+            let body = stage.body(id, Numbered { record, genseq });
+            drafts.push(Draft { id, body, genseq });
         }
     }
     drafts
+}
+
+/// A record, and the number that its generation has here.
+#[derive(Clone, Copy)]
+struct Numbered<'a> {
+    record: &'a Record,
+    genseq: Option<u64>,
 }
 
 struct Stage<'a> {
@@ -82,17 +85,19 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    fn body(&mut self, id: EventId, record: &Record) -> Body {
+    fn body(&mut self, id: EventId, numbered: Numbered<'_>) -> Body {
+        let record = numbered.record;
         match record.record_type {
-            RecordType::HumanText => Body::UserMessage(self.user_message(record)),
-            RecordType::AgentWords => answer(record, Block::text(record.body.as_str())),
+            RecordType::HumanText => Body::UserMessage(self.user_message(numbered)),
+            RecordType::AgentWords => numbered.answer(Block::text(record.body.as_str())),
             RecordType::AgentThought => {
                 let text = record.body.clone();
-                answer(record, Block::Thinking(Thinking { text, signature: None, redacted: None }))
+                let thinking = Thinking { text, signature: None, redacted: None };
+                numbered.answer(Block::Thinking(thinking))
             }
-            RecordType::FuncCall => answer(record, self.call(id, record)),
-            RecordType::FuncResult => self.result(record),
-            RecordType::HarnessItem => self.reminder(record),
+            RecordType::FuncCall => numbered.answer(self.call(id, record)),
+            RecordType::FuncResult => self.result(numbered),
+            RecordType::HarnessItem => self.reminder(numbered),
             RecordType::UiOnlyMarkdown
             | RecordType::GenStart
             | RecordType::GenFinish
@@ -100,28 +105,19 @@ impl Stage<'_> {
             | RecordType::QuestForSup
             | RecordType::TeammateCallResult
             | RecordType::TeammateResponse
-            | RecordType::TeammateCallAnchor => kept(record),
+            | RecordType::TeammateCallAnchor => numbered.kept(),
         }
     }
 
-    fn user_message(&self, record: &Record) -> UserMessage {
-        // The word for a message has no `primed`; the platform's own names for it are what the
-        // record says of itself.
-        let ingress = IngressRef {
-            platform: PRIMING_PLATFORM.to_owned(),
-            account: String::new(),
-            message_id: record.get_text("msgId").unwrap_or_default(),
-            correlation_id: primed(record).as_str().to_owned(),
-        };
+    fn user_message(&self, numbered: Numbered<'_>) -> UserMessage {
+        let text = numbered.record.body.as_str();
         UserMessage {
-            message: MessageContent {
-                content: vec![Block::text(record.body.as_str())],
-                meta: None,
-            },
+            message: MessageContent { content: vec![Block::text(text)], meta: None },
             author: self.speaker.author.clone(),
             trust: self.trust,
-            ingress: Some(ingress),
+            ingress: None,
             queue_item_id: None,
+            primed: Some(numbered.primed()),
         }
     }
 
@@ -134,10 +130,11 @@ impl Stage<'_> {
         Block::ToolCall(ToolCall { call_id, provider_call_id, tool, input, raw_input: None })
     }
 
-    fn result(&self, record: &Record) -> Body {
+    fn result(&self, numbered: Numbered<'_>) -> Body {
+        let record = numbered.record;
         let call_id = record.get_text("id").and_then(|id| self.calls.get(&id).copied());
         // The parser refuses a result without its call; one that was made otherwise is only shown.
-        let Some(call_id) = call_id else { return kept(record) };
+        let Some(call_id) = call_id else { return numbered.kept() };
         Body::ToolResult(ToolResult {
             call_id,
             tool: record.get_text("name").unwrap_or_default(),
@@ -145,51 +142,55 @@ impl Stage<'_> {
             outcome: Outcome::Done,
             trust: self.trust,
             full_output: None,
-            primed: Some(primed(record)),
+            primed: Some(numbered.primed()),
         })
     }
 
-    fn reminder(&self, record: &Record) -> Body {
+    fn reminder(&self, numbered: Numbered<'_>) -> Body {
+        let record = numbered.record;
         let (Some(kind), Some(origin), Some(visibility)) =
             (word(record, "kind"), word(record, "origin"), word(record, "visibility"))
         else {
-            return kept(record);
+            return numbered.kept();
         };
-        let data = object([(PRIMED, &primed(record))].into_iter());
         let content = record.body.clone();
         Body::HarnessItem(HarnessItemEvent {
-            item: HarnessItem { kind, origin, content, visibility, data: Some(data) },
+            item: HarnessItem { kind, origin, content, visibility, data: None },
             trust: self.trust,
             author: None,
             queue_item_id: None,
             merged_into: None,
+            primed: Some(numbered.primed()),
         })
     }
 }
 
-fn answer(record: &Record, block: Block) -> Body {
-    let stop_reason = match block {
-        Block::ToolCall(_) => StopReason::ToolCall,
-        _ => StopReason::EndTurn,
-    };
-    Body::AssistantMessage(AssistantMessage {
-        request_id: None,
-        message: AnswerContent { content: vec![block] },
-        provider: None,
-        model: None,
-        usage: None,
-        stop_reason,
-        primed: Some(primed(record)),
-    })
-}
+impl Numbered<'_> {
+    fn answer(self, block: Block) -> Body {
+        let stop_reason = match block {
+            Block::ToolCall(_) => StopReason::ToolCall,
+            _ => StopReason::EndTurn,
+        };
+        Body::AssistantMessage(AssistantMessage {
+            request_id: None,
+            message: AnswerContent { content: vec![block] },
+            provider: None,
+            model: None,
+            usage: None,
+            stop_reason,
+            primed: Some(self.primed()),
+        })
+    }
 
-fn kept(record: &Record) -> Body {
-    Body::PrimedRecord(PrimedRecord { record: record.to_json() })
-}
+    fn kept(self) -> Body {
+        let record = to_json(self.record, self.genseq, form::Body::Included);
+        Body::PrimedRecord(PrimedRecord { record })
+    }
 
-/// The record's own fields; its text stands in the event.
-fn primed(record: &Record) -> Json {
-    to_json(record, form::Body::LeftOut)
+    /// The record's own fields; its text stands in the event.
+    fn primed(self) -> Json {
+        to_json(self.record, self.genseq, form::Body::LeftOut)
+    }
 }
 
 fn word<T: for<'de> Deserialize<'de>>(record: &Record, name: &str) -> Option<T> {

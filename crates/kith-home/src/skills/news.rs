@@ -95,6 +95,7 @@ fn reminder(kind: HarnessKind, content: String, data: Json) -> Body {
         author: None,
         queue_item_id: None,
         merged_into: None,
+        primed: None,
     })
 }
 

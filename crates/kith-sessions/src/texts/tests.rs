@@ -103,6 +103,12 @@ fn what_is_not_in_the_table_stays_in_the_line() {
             r#"{{"type":"harness_item","item":{{"kind":"memory","origin":"system","content":"x","visibility":"hidden","data":{free}}},"trust":"owner"}}"#
         ),
         format!(
+            r#"{{"type":"harness_item","item":{{"kind":"memory","origin":"system","content":"x","visibility":"hidden"}},"trust":"owner","primed":{free}}}"#
+        ),
+        format!(
+            r#"{{"type":"user_message","message":{{"content":[]}},"author":{{"userId":"u","displayName":"U"}},"trust":"owner","primed":{free}}}"#
+        ),
+        format!(
             r#"{{"type":"tool_result","callId":"{call}","tool":"t","content":[],"outcome":"done","trust":"owner","primed":{free}}}"#
         ),
         format!(

@@ -24,7 +24,8 @@ use serde_json::json;
 
 use super::parts::{
     TOOLS, author, bound, call, effect, failure, grant, harness_item, hash, ingress, item_id,
-    limits, queue_item, skill, snapshot, spoken, text, thinking, toolset, trust, usage, via,
+    limits, primed, queue_item, skill, snapshot, spoken, text, thinking, toolset, trust, usage,
+    via,
 };
 use super::{Seed, Writer};
 use crate::sha256_hex;
@@ -46,6 +47,7 @@ impl Writer {
                 trust: trust(seed),
                 ingress: seed.maybe(ingress),
                 queue_item_id: seed.maybe(item_id),
+                primed: seed.maybe(primed),
             }),
             "assistant_message" => self.answer(id, seed),
             "tool_result" => Body::ToolResult(ToolResult {
@@ -69,6 +71,7 @@ impl Writer {
                 author: seed.maybe(author),
                 queue_item_id: seed.maybe(item_id),
                 merged_into: seed.maybe(|seed| self.result_id(seed)),
+                primed: seed.maybe(primed),
             }),
             "compact" => Body::Compact(Compact {
                 request_id: id,

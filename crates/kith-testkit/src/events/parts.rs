@@ -238,3 +238,7 @@ pub(super) fn effect(seed: &mut Seed) -> Effect {
 pub(super) fn via(seed: &mut Seed) -> Via {
     seed.among(&[Via::Words, Via::Button, Via::Command, Via::Expiry, Via::Branch, Via::Cancel])
 }
+
+pub(super) fn primed(seed: &mut Seed) -> Json {
+    Json::of(&json!({"genseq": seed.number(), "id": text(seed)}))
+}

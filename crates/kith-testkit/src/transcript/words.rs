@@ -466,6 +466,7 @@ fn user_message(text: &str, trust: Trust, queue_item_id: Option<String>) -> Body
         trust,
         ingress: None,
         queue_item_id,
+        primed: None,
     })
 }
 
@@ -488,5 +489,6 @@ fn reminder(
         author: is_steer.then(owner),
         queue_item_id,
         merged_into,
+        primed: None,
     })
 }

@@ -24,6 +24,9 @@ pub struct UserMessage {
     pub ingress: Option<IngressRef>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_item_id: Option<String>,
+    /// What the record of a priming script that the message came from says besides its text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primed: Option<Json>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +153,8 @@ pub struct HarnessItemEvent {
     /// The tool result whose text the reminder joins, decided when it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged_into: Option<EventId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primed: Option<Json>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,11 +9,11 @@ use super::*;
 const WHOLE: [&str; 30] = [
     r#""type":"instruction_snapshot","snapshot":{"version":1,"cwd":"/w","sections":[{"kind":"baseline","frozenAt":5,"sources":[{"sourceType":"agents_md","path":"/w/AGENTS.md","scope":"global_user","priority":0,"content":"c","sha256":"$hash","chars":8,"injectedChars":8}],"renderedBlock":"b","data":{"any":1}},{"kind":"agents","frozenAt":5,"renderedBlock":""}]}"#,
     r#""type":"toolset_snapshot","tools":[{"name":"read_file","description":"d","inputSchema":{"any":"object"}}],"sha256":"$hash""#,
-    r#""type":"user_message","message":{"content":[{"type":"text","text":"你好 \u001b"},{"type":"image","mediaType":"image/png","blob":"$hash","bytes":3,"name":"a.png"},{"type":"audio","mediaType":"audio/ogg","blob":"$hash","bytes":3},{"type":"file","mediaType":"a/b","blob":"$hash","bytes":3}],"meta":true},"author":{"userId":"u","displayName":"U"},"trust":"paired","ingress":{"platform":"cli","account":"a","messageId":"m","correlationId":"c"},"queueItemId":"q1""#,
+    r#""type":"user_message","message":{"content":[{"type":"text","text":"你好 \u001b"},{"type":"image","mediaType":"image/png","blob":"$hash","bytes":3,"name":"a.png"},{"type":"audio","mediaType":"audio/ogg","blob":"$hash","bytes":3},{"type":"file","mediaType":"a/b","blob":"$hash","bytes":3}],"meta":true},"author":{"userId":"u","displayName":"U"},"trust":"paired","ingress":{"platform":"cli","account":"a","messageId":"m","correlationId":"c"},"queueItemId":"q1","primed":{"any":1}"#,
     r#""type":"turn_started","limits":{"steps":50,"repeats":5,"wallMs":1000,"tokens":7,"costMicros":8},"contextWindow":128000,"model":"m","language":"zh","attended":false"#,
     r#""type":"assistant_message","requestId":"$id","message":{"content":[{"type":"thinking","text":"hm","signature":"s","redacted":"r"},{"type":"text","text":"ok"},{"type":"tool_call","callId":"$call","providerCallId":"call_0","tool":"read_file","input":{"any":1.50},"rawInput":"{"}]},"provider":"p","model":"m","usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"costMicros":5},"stopReason":"tool_call","primed":{"any":1}"#,
     r#""type":"tool_result","callId":"$call","tool":"read_file","content":[{"type":"text","text":"r"}],"outcome":"interrupted","trust":"untrusted","fullOutput":"$hash","primed":{"any":1}"#,
-    r#""type":"harness_item","item":{"kind":"date_change","origin":"system","content":"c","visibility":"compact","data":{"any":1e3}},"trust":"owner","author":{"userId":"u","displayName":"U"},"queueItemId":"q1","mergedInto":"$id""#,
+    r#""type":"harness_item","item":{"kind":"date_change","origin":"system","content":"c","visibility":"compact","data":{"any":1e3}},"trust":"owner","author":{"userId":"u","displayName":"U"},"queueItemId":"q1","mergedInto":"$id","primed":{"any":1}"#,
     r#""type":"compact","requestId":"$id","model":"m","usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"costMicros":5},"summary":"s","ledger":{"identifiers":["i"],"paths":["p"],"openTasks":["t"]},"firstKeptEventId":"$id","tokensBefore":9,"tokensAfter":3"#,
     r#""type":"primed_record","record":{"any":null}"#,
     r#""type":"skill_index_snapshot","entries":[{"name":"n","displayName":"N","description":"d","path":"p","scope":"home","sha256":"$hash"}]"#,
@@ -372,5 +372,27 @@ fn what_was_primed_or_cloned_was_not_lived() {
     for tag in ["clone", "priming_script"] {
         let tagged = line(&format!(r#""parentId":null,"sourceTag":"{tag}","#), body);
         assert!(!parse(&tagged).unwrap().event.is_lived());
+    }
+}
+
+#[test]
+fn what_was_primed_is_known_also_in_a_copy() {
+    // As a copy has it: the tag says `clone`, and what the record said is still there.
+    let whole =
+        ["user_message", "assistant_message", "tool_result", "harness_item", "primed_record"];
+    for type_name in whole {
+        let tagged = line(r#""parentId":null,"sourceTag":"clone","#, body_of(type_name));
+        let mut event = parse(&tagged).unwrap().event.into_owned();
+        assert!(event.is_primed(), "{type_name}");
+        match &mut event.body {
+            Body::UserMessage(it) => it.primed = None,
+            Body::AssistantMessage(it) => it.primed = None,
+            Body::ToolResult(it) => it.primed = None,
+            Body::HarnessItem(it) => it.primed = None,
+            _ => continue,
+        }
+        assert!(!event.is_primed(), "{type_name}");
+        event.source_tag = Some(SourceTag::PrimingScript);
+        assert!(event.is_primed(), "{type_name}");
     }
 }

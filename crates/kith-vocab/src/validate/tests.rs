@@ -216,6 +216,16 @@ fn objects_that_are_kept_as_they_are_are_objects() {
             "primed",
         ),
         (
+            TREE,
+            r#""type":"user_message","message":{"content":[]},"author":{"userId":"u","displayName":"U"},"trust":"owner","primed":1"#,
+            "primed",
+        ),
+        (
+            TREE,
+            r#""type":"harness_item","item":{"kind":"memory","origin":"system","content":"c","visibility":"hidden"},"trust":"owner","primed":[]"#,
+            "primed",
+        ),
+        (
             CONTROL,
             r#""type":"model_requested","requestId":"$id","purpose":"turn","provider":"p","wire":"anthropic","model":"m","parameters":null,"rendererVersion":1,"bodySha256":"$hash","bodyBytes":2,"reserved":{"tokens":1}"#,
             "parameters",

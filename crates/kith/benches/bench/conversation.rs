@@ -149,6 +149,7 @@ fn user_message() -> Body {
         trust: Trust::Owner,
         ingress: None,
         queue_item_id: None,
+        primed: None,
     })
 }
 

@@ -105,6 +105,7 @@ pub(crate) fn long_message(seq: u64) -> Event {
         trust: Trust::Owner,
         ingress: None,
         queue_item_id: None,
+        primed: None,
     };
     Event { body: Body::UserMessage(message), ..notice(seq, "") }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use kith_testkit::transcript::transcript;
-use kith_vocab::header::{HeaderMeta, HeaderType, LOG_FORMAT_VERSION};
+use kith_vocab::header::{HeaderMeta, HeaderType, LOG_FORMAT_VERSION, Priming};
 use serde::de::DeserializeOwned;
 
 use super::*;
@@ -40,6 +40,17 @@ fn every_request_comes_back_as_it_went() {
             },
         }));
     }
+    for priming in [None, Some(Priming { script_refs: vec!["x".to_owned()], show_in_ui: false })] {
+        let (session_id, thread_id, cwd) = (session_id(), thread_id(), "/".to_owned());
+        let agent_id = Some("ux".to_owned());
+        check(&Request::CreateDialog(CreateDialog {
+            session_id,
+            agent_id,
+            thread_id,
+            cwd,
+            priming,
+        }));
+    }
     check(&Request::ListSessions {});
     check(&Request::ShowSession { session: "latest".to_owned() });
     check(&Request::VerifySession { session: "latest".to_owned() });
@@ -69,6 +80,8 @@ fn every_answer_comes_back_as_it_went() {
     let told = Told { form, notes: notes.clone() };
     check(&Answer::Message(told.clone(), Outcome::Answered));
     check(&Answer::Message(told, Outcome::Failed("why".to_owned())));
+    let form = Created { session_id: session_id(), thread_id: thread_id(), primed: 3 };
+    check(&Answer::Created(Told { form, notes: notes.clone() }));
 
     let row = SessionRow {
         session_id: session_id(),

@@ -101,6 +101,9 @@ async fn greet(
     if let Some((id, title)) = host.current(&member.id, thread_id).await? {
         let about = title.map_or_else(String::new, |title| format!(", “{title}”"));
         ui::error_line(&format!("Going on with session {}{about}.", short(id)));
+        if let Some(told) = host.told_before(id).await? {
+            ui::error_line(&format!("\n{told}\n"));
+        }
     }
     ui::error_line(HELP);
     Ok(())

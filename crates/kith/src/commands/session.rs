@@ -131,10 +131,13 @@ async fn show(shared: &Shared, args: SessionShow) -> Result<ExitCode, Report> {
             ui::json(event);
         }
     } else {
-        let text = transcript::transcript(events);
+        let header = &told.form.header;
+        let text = transcript::transcript(header, events);
         if !text.is_empty() {
             ui::line(text.trim_end());
         }
+        let n_hidden = events.iter().filter(|event| !transcript::is_shown(header, event)).count();
+        print_notes(&transcript::hidden_in_words(n_hidden).into_iter().collect::<Vec<_>>());
     }
     print_notes(&told.notes);
     Ok(ExitCode::SUCCESS)

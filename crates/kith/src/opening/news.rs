@@ -56,6 +56,7 @@ impl Looks {
                 author: None,
                 queue_item_id: None,
                 merged_into: None,
+                primed: None,
             })
         };
         reminders(frozen, &heard, &look, now).into_iter().map(reminder).collect()

@@ -8,7 +8,7 @@ use kith_vocab::event::messages::StopReason;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
 
-use super::{harness, outcome_in_words};
+use super::{harness, mark, outcome_in_words, primed};
 use crate::reading::rfc3339;
 
 /// What stands above the conversation.
@@ -20,11 +20,15 @@ pub(crate) fn heading(header: &SessionHeader, title: Option<&str>) -> String {
 
 /// What one event adds, with a blank line behind it.
 pub(crate) fn entry(event: &Event) -> Option<String> {
-    let told = if event.is_lived() { "" } else { " (not lived here)" };
+    let told = mark(event);
     let text = match &event.body {
         Body::UserMessage(it) => {
             let name = it.author.display_name.replace(['\n', '\r'], " ");
             format!("## {name}{told}\n\n{}", said(&it.message.content))
+        }
+        // A record of a script may be a thought and nothing else.
+        Body::AssistantMessage(it) if event.is_primed() && said(&it.message.content).is_empty() => {
+            return None;
         }
         Body::AssistantMessage(it) => {
             let cut = match it.stop_reason {
@@ -37,9 +41,10 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
         }
         Body::ToolResult(it) => {
             let how = outcome_in_words(it.outcome);
-            format!("**{}** {how}:\n\n{}", it.tool, fenced("", &plain_text(&it.content)))
+            format!("**{}** {how}{told}:\n\n{}", it.tool, fenced("", &plain_text(&it.content)))
         }
-        Body::HarnessItem(it) => quoted(&harness(it)?),
+        Body::HarnessItem(it) => quoted(format!("{told} {}", harness(it)?).trim_start()),
+        Body::PrimedRecord(it) => quoted(&primed::record(&it.record, str::to_owned)?),
         Body::Notice(it) => quoted(&it.text),
         Body::Compact(it) => {
             format!("{}\n\n{}", quoted("The conversation so far, in short:"), it.summary)

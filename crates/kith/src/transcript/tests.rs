@@ -45,6 +45,7 @@ fn check_as(kind: HarnessKind, visibility: Visibility, content: &str, expected: 
         author: None,
         queue_item_id: None,
         merged_into: None,
+        primed: None,
     };
     assert_eq!(harness(&event).as_deref(), expected);
 }

@@ -3,10 +3,18 @@
 use crate::check;
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 17] = [
+const COMMANDS: [&[&str]; 28] = [
     &[],
     &["init"],
     &["ask"],
+    &["new"],
+    &["prime"],
+    &["prime", "ls"],
+    &["prime", "show"],
+    &["prime", "check"],
+    &["prime", "parse"],
+    &["prime", "export"],
+    &["prime", "save"],
     &["session"],
     &["session", "ls"],
     &["session", "show"],
@@ -14,6 +22,9 @@ const COMMANDS: [&[&str]; 17] = [
     &["session", "export"],
     &["session", "rename"],
     &["session", "repair"],
+    &["session", "search"],
+    &["session", "rm"],
+    &["backup"],
     &["explain"],
     &["explain", "identity"],
     &["doctor"],

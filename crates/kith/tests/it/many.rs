@@ -59,7 +59,7 @@ impl Staying {
         staying
     }
 
-    fn say(&mut self, text: &str) {
+    pub(crate) fn say(&mut self, text: &str) {
         writeln!(self.stdin, "{text}").unwrap();
     }
 
@@ -367,7 +367,7 @@ fn a_host_that_is_stopped_is_told_in_one_sentence() {
 }
 
 /// What a host says to these lines, until it hangs up.
-fn told(house: &House, lines: &[u8]) -> String {
+pub(crate) fn told(house: &House, lines: &[u8]) -> String {
     let mut stream = UnixStream::connect(socket(house)).unwrap();
     // It may hang up before it has read all of them.
     stream.write_all(lines).ok();

@@ -1,12 +1,23 @@
+#![allow(clippy::print_stdout, reason = "the counts are what one of these tests is run for")]
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use kith_vocab::event::messages::Trust;
+
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::*;
+use crate::priming::history::from_events;
+use crate::priming::history::tests::source;
 use crate::priming::parse::parse;
 use crate::priming::parse::tests::{EVERY_TYPE, SEED_EXAMPLE};
 use crate::priming::record_type::RecordType;
+use crate::priming::replay::tests::events_of;
 
 const SCRIPTS: u32 = 10_000;
+const FENCE_LEN_MAX: usize = 64;
 
 #[test]
 fn a_script_has_one_text() {
@@ -92,8 +103,10 @@ fn any_script_is_parsed_back_and_exported_byte_for_byte() {
     // A fixed seed: the same scripts in every run, so that a failure is found again.
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
     let mut runner = TestRunner::new_with_rng(config, rng);
+    let seen = RefCell::new(Seen::default());
     let checked = runner.run(&scripts(), |script| {
         let text = export(&script);
+        seen.borrow_mut().look_at(&script);
         let read = match parse(&text) {
             Ok(parsed) => parsed.script,
             Err(error) => return Err(TestCaseError::fail(format!("{error} in\n{text}"))),
@@ -101,9 +114,59 @@ fn any_script_is_parsed_back_and_exported_byte_for_byte() {
         prop_assert_eq!(&read.front_matter, &script.front_matter);
         prop_assert_eq!(without_lines(&read), without_lines(&script));
         prop_assert_eq!(export(&read), text);
+        // And so does what comes back from a conversation that began with it.
+        let events = events_of(std::slice::from_ref(&script), Trust::Owner);
+        let told = from_events(&events, &source()).unwrap();
+        prop_assert_eq!(without_lines(&told), without_lines(&script));
         Ok(())
     });
     checked.unwrap();
+    let seen = seen.into_inner();
+    println!(
+        "scripts = {}, records = {}, fence lengths = {}, with CRLF = {}, with `---` = {}, \
+         in Chinese = {}, types = {}",
+        seen.n_scripts,
+        seen.n_records,
+        seen.fence_lengths.len(),
+        seen.n_crlf,
+        seen.n_marks,
+        seen.n_chinese,
+        seen.types.len()
+    );
+    assert_eq!(seen.n_scripts, SCRIPTS);
+    assert_eq!(seen.types.len(), RecordType::ALL.len());
+    assert_eq!(seen.fence_lengths, (3..=FENCE_LEN_MAX).collect());
+    for n in [seen.n_crlf, seen.n_marks, seen.n_chinese] {
+        assert!(n > SCRIPTS / 100, "{n} is too few to mean anything");
+    }
+}
+
+/// What the generated bodies held, so that nobody believes in scripts that were never tried.
+#[derive(Default)]
+struct Seen {
+    n_scripts: u32,
+    n_records: usize,
+    n_crlf: u32,
+    n_marks: u32,
+    n_chinese: u32,
+    fence_lengths: BTreeSet<usize>,
+    types: BTreeSet<&'static str>,
+}
+
+impl Seen {
+    fn look_at(&mut self, script: &Script) {
+        self.n_scripts += 1;
+        self.n_records += script.records.len();
+        let holds = |part: &str| u32::from(script.records.iter().any(|it| it.body.contains(part)));
+        self.n_crlf += holds("\r\n");
+        self.n_marks += holds("---\n");
+        self.n_chinese += holds("先做环境探针。");
+        self.types.extend(script.records.iter().map(|it| it.record_type.name()));
+        for line in script.records.iter().flat_map(|it| it.body.lines()) {
+            let is_fence = line.len() >= 3 && line.bytes().all(|it| it == b'`');
+            self.fence_lengths.extend(is_fence.then_some(line.len()));
+        }
+    }
 }
 
 /// Most of these are refused. Whatever is not must say the same after a round trip.
@@ -130,11 +193,28 @@ fn without_lines(script: &Script) -> Vec<Record> {
 
 fn scripts() -> impl Strategy<Value = Script> {
     let title = prop::option::of(text());
-    (title, prop::collection::vec(records(), 1..3)).prop_map(|(title, mut records)| {
-        // Ids of calls are unique in a script.
-        for (n, record) in records.iter_mut().enumerate() {
-            if record.record_type == RecordType::FuncCall {
-                record.fields[1] = Field::text("id", &format!("call-{n}"));
+    (title, prop::collection::vec(records(), 1..3)).prop_map(|(title, parts)| {
+        let mut records = Vec::new();
+        for (n, record) in parts.into_iter().enumerate() {
+            let id = Field::text("id", &format!("call-{n}"));
+            match record.record_type {
+                // Ids of calls are unique in a script.
+                RecordType::FuncCall => records.push(with_field(record, 1, id)),
+                // And a result has its call.
+                RecordType::FuncResult => {
+                    let arguments = Field::new("arguments", Json::empty_object());
+                    let mut fields = record.fields[..3].to_vec();
+                    fields.push(arguments);
+                    let call = Record {
+                        record_type: RecordType::FuncCall,
+                        fields,
+                        body: String::new(),
+                        line: 0,
+                    };
+                    records.push(with_field(call, 1, id.clone()));
+                    records.push(with_field(record, 1, id));
+                }
+                _ => records.push(record),
             }
         }
         let title = title.map(|title| Field::text("title", title.trim()));
@@ -142,27 +222,52 @@ fn scripts() -> impl Strategy<Value = Script> {
     })
 }
 
+fn with_field(mut record: Record, place: usize, field: Field) -> Record {
+    record.fields[place] = field;
+    record
+}
+
 fn records() -> impl Strategy<Value = Record> {
-    let types = prop::sample::select(vec![
-        RecordType::AgentWords,
-        RecordType::AgentThought,
-        RecordType::HumanText,
-        RecordType::GenStart,
-        RecordType::FuncCall,
-        RecordType::QuestForSup,
-    ]);
+    let types = prop::sample::select(RecordType::ALL.to_vec());
     (types, any::<u32>(), text(), text()).prop_map(|(record_type, genseq, odd, body)| {
+        let names = |names: &[(&str, &str)]| -> Vec<Field> {
+            names.iter().map(|(name, text)| Field::text(*name, text)).collect()
+        };
         let mut fields = vec![Field::count("genseq", genseq.into())];
-        match record_type {
-            RecordType::HumanText => fields.push(Field::text("msgId", "m")),
-            RecordType::QuestForSup => fields.push(Field::text("subDialogId", "d")),
+        fields.extend(match record_type {
+            RecordType::HumanText => names(&[("msgId", "m")]),
+            RecordType::QuestForSup => names(&[("subDialogId", "d")]),
+            RecordType::FuncResult => names(&[("id", "c"), ("name", "t")]),
             RecordType::FuncCall => {
-                fields.push(Field::text("id", "c"));
-                fields.push(Field::text("name", "t"));
-                fields.push(Field::new("arguments", Json::of(&serde_json::json!({"x": [&odd]}))));
+                let arguments = Json::of(&serde_json::json!({"x": [&odd]}));
+                let mut fields = names(&[("id", "c"), ("name", "t")]);
+                fields.push(Field::new("arguments", arguments));
+                fields
             }
-            _ => (),
-        }
+            RecordType::WebSearchCall => names(&[("phase", "done")]),
+            RecordType::TeammateCallResult | RecordType::TeammateResponse => {
+                let mut fields = names(&[
+                    ("responderId", "r"),
+                    ("callName", "tellask"),
+                    ("tellaskContent", &odd),
+                    ("status", "failed"),
+                    ("callId", "c"),
+                ]);
+                if record_type == RecordType::TeammateResponse {
+                    fields.extend(names(&[("agentId", "a"), ("originMemberId", "o")]));
+                }
+                fields
+            }
+            RecordType::TeammateCallAnchor => names(&[("anchorRole", "response"), ("callId", "c")]),
+            RecordType::HarnessItem => {
+                names(&[("kind", "memory"), ("origin", "system"), ("visibility", "hidden")])
+            }
+            RecordType::AgentWords
+            | RecordType::AgentThought
+            | RecordType::UiOnlyMarkdown
+            | RecordType::GenStart
+            | RecordType::GenFinish => Vec::new(),
+        });
         fields.push(Field::text("odd", &odd));
         let has_text = matches!(record_type.body(), BodyRule::Text(_));
         Record { record_type, fields, body: if has_text { body } else { String::new() }, line: 0 }
@@ -177,7 +282,7 @@ fn text() -> impl Strategy<Value = String> {
             "~~~", "\r", "---\r", "\u{feff}", "先做环境探针。", "genseq: 1", "- a", "a: b #c", "\0", "no", "\\",
             "\u{85}", "\u{2028}x", "<system-reminder>", "\"quoted\"", "5",
         ]).prop_map(str::to_owned),
-        2 => (1_usize..12, prop::sample::select(vec!["`", "~"]), prop::sample::select(vec!["", " ", "\r", "x"]))
+        2 => (1..=FENCE_LEN_MAX, prop::sample::select(vec!["`", "~"]), prop::sample::select(vec!["", "", " ", "\r", "x"]))
             .prop_map(|(n, mark, end)| format!("{}{end}", mark.repeat(n))),
         1 => prop::collection::vec(any::<char>(), 0..6).prop_map(|chars| chars.into_iter().collect()),
     ];

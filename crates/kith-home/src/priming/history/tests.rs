@@ -154,6 +154,7 @@ fn said_by_user(text: &str) -> Body {
         trust: Trust::Owner,
         ingress: None,
         queue_item_id: None,
+        primed: None,
     })
 }
 
@@ -195,10 +196,11 @@ fn reminder(visibility: Visibility, content: &str) -> Body {
         author: None,
         queue_item_id: None,
         merged_into: None,
+        primed: None,
     })
 }
 
-fn source() -> Source {
+pub(crate) fn source() -> Source {
     Source {
         title: None,
         owner_agent_id: "main".to_owned(),

@@ -185,6 +185,23 @@ fn unknown_keys_are_kept_and_warned_about() {
 }
 
 #[test]
+fn a_record_inside_a_block_is_its_text_and_is_warned_about() {
+    let text = words("a\n### record agent_words_record\n### user");
+    let parsed = parse(&text).unwrap();
+    assert_eq!(parsed.script.records.len(), 1);
+    let warnings: Vec<String> = parsed.warnings.iter().map(ToString::to_string).collect();
+    let at = text.lines().position(|line| line == "a").unwrap() + 2;
+    assert_eq!(
+        warnings,
+        [format!(
+            "line {at}: `### record agent_words_record` stands inside the block that begins in line {}; \
+             is a fence missing above it?",
+            text.lines().position(|line| line.starts_with("```")).unwrap() + 1
+        )]
+    );
+}
+
+#[test]
 fn prose_between_records_is_a_comment() {
     let text =
         format!("# Title\n\nWords.\n\n{}\nMore words.\n\n## Next\n\n{}", words("a"), words("b"));

@@ -10,9 +10,9 @@ use crate::priming::parse::tests::{EVERY_TYPE, SEED_EXAMPLE};
 #[test]
 fn a_script_becomes_events_in_its_order() {
     insta::assert_snapshot!(outline(&[SEED_EXAMPLE], Trust::Owner), @r#"
-    {"type":"user_message","message":{"content":[{"type":"text","text":"先做环境探针。"}]},"author":{"userId":"owner","displayName":"Owner"},"trust":"owner","ingress":{"platform":"priming_script","account":"","messageId":"priming-1","correlationId":"{\"type\":\"human_text_record\",\"genseq\":1,\"msgId\":\"priming-1\",\"grammar\":\"markdown\"}"}}
-    {"type":"assistant_message","message":{"content":[{"type":"tool_call","callId":"01936e5a000070008000000000000002_0","providerCallId":"call_probe_1","tool":"exec_command","input":{"cmd":"uname -a"}}]},"stopReason":"tool_call","primed":{"type":"func_call_record","genseq":1,"id":"call_probe_1","name":"exec_command","arguments":{"cmd":"uname -a"}}}
-    {"type":"tool_result","callId":"01936e5a000070008000000000000002_0","tool":"exec_command","content":[{"type":"text","text":"Darwin ..."}],"outcome":"done","trust":"owner","primed":{"type":"func_result_record","genseq":1,"id":"call_probe_1","name":"exec_command"}}
+    {"type":"user_message","message":{"content":[{"type":"text","text":"先做环境探针。"}]},"author":{"userId":"owner","displayName":"Owner"},"trust":"owner","primed":{"generation":1,"type":"human_text_record","genseq":1,"msgId":"priming-1","grammar":"markdown"}}
+    {"type":"assistant_message","message":{"content":[{"type":"tool_call","callId":"01936e5a000070008000000000000002_0","providerCallId":"call_probe_1","tool":"exec_command","input":{"cmd":"uname -a"}}]},"stopReason":"tool_call","primed":{"generation":1,"type":"func_call_record","genseq":1,"id":"call_probe_1","name":"exec_command","arguments":{"cmd":"uname -a"}}}
+    {"type":"tool_result","callId":"01936e5a000070008000000000000002_0","tool":"exec_command","content":[{"type":"text","text":"Darwin ..."}],"outcome":"done","trust":"owner","primed":{"generation":1,"type":"func_result_record","genseq":1,"id":"call_probe_1","name":"exec_command"}}
     "#);
 }
 
@@ -92,9 +92,33 @@ fn generations_are_numbered_in_the_order_of_first_sight() {
         .iter()
         .map(|text| parse(text).unwrap().script)
         .collect();
-    let genseqs: Vec<u64> =
-        drafts_of(&scripts, Trust::Owner).iter().filter_map(|draft| draft.genseq).collect();
+    let drafts = drafts_of(&scripts, Trust::Owner);
+    let kept = drafts.iter().map(|draft| match &draft.body {
+        Body::AssistantMessage(it) => it.primed.clone().unwrap().as_str().to_owned(),
+        other => panic!("{other:?}"),
+    });
+    // What the script says and what it is here, side by side.
+    let expected = [(1, 7), (1, 7), (2, 3), (1, 7), (3, 7), (4, 9)].map(|(here, there)| {
+        format!(r#"{{"generation":{here},"type":"agent_words_record","genseq":{there}}}"#)
+    });
+    assert_eq!(kept.collect::<Vec<_>>(), expected);
+    let genseqs: Vec<u64> = drafts.iter().filter_map(|draft| draft.genseq).collect();
     assert_eq!(genseqs, [1, 1, 2, 1, 3, 4]);
+}
+
+#[test]
+fn a_key_of_the_script_is_never_taken_for_ours() {
+    let text =
+        "### record agent_words_record\n```\n---\ngenseq: 7\ngeneration: mine\n---\nx\n```\n";
+    let script = parse(text).unwrap().script;
+    let events = events_of(std::slice::from_ref(&script), Trust::Owner);
+    let Body::AssistantMessage(it) = &events[0].body else { panic!("{:?}", events[0]) };
+    assert_eq!(
+        it.primed.as_ref().unwrap().as_str(),
+        r#"{"type":"agent_words_record","genseq":7,"generation":"mine"}"#
+    );
+    let again = form::from_json(it.primed.as_ref().unwrap()).unwrap().unwrap();
+    assert_eq!(again.fields, script.records[0].fields);
 }
 
 #[test]

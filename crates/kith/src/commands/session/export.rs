@@ -10,7 +10,7 @@ use super::super::{print_notes, reader};
 use crate::args::{ExportFormat, SessionExport, Shared};
 use crate::reading::{Read, tail_in_words};
 use crate::report::{Blame, Report};
-use crate::transcript::markdown;
+use crate::transcript::{hidden_in_words, is_shown, markdown};
 use crate::ui;
 
 pub(super) async fn run(shared: &Shared, args: SessionExport) -> Result<ExitCode, Report> {
@@ -36,8 +36,17 @@ pub(super) async fn run(shared: &Shared, args: SessionExport) -> Result<ExitCode
     let tail = match args.format {
         ExportFormat::Markdown => {
             put(&markdown::heading(&header, title.as_deref()));
-            let each = &mut |event| put(&markdown::entry(&event).unwrap_or_default());
-            reader.each(id, each).await?.tail
+            let mut n_hidden = 0;
+            let each = &mut |event| {
+                if is_shown(&header, &event) {
+                    put(&markdown::entry(&event).unwrap_or_default());
+                } else {
+                    n_hidden += 1;
+                }
+            };
+            let tail = reader.each(id, each).await?.tail;
+            print_notes(&hidden_in_words(n_hidden).into_iter().collect::<Vec<_>>());
+            tail
         }
         ExportFormat::Jsonl | ExportFormat::Uimessages => {
             put(&ui::json_line(&header)?);

@@ -81,7 +81,7 @@ fn a_look_that_is_kept_hides_no_change() {
 #[test]
 fn a_kept_look_is_used_again_and_not_too_many_are_kept() {
     let mut conversation = Conversation::new();
-    let look = |it: &Conversation| it.looks.look(&it.house, &it.header, NOW).unwrap();
+    let look = |it: &Conversation| it.looks.look(&it.house, &it.member, &it.header, NOW).unwrap();
     let first = look(&conversation);
     assert!(Arc::ptr_eq(&first, &look(&conversation)));
     for n in 0..=LOOKS_KEPT_MAX {

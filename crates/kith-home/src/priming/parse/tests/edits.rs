@@ -110,6 +110,53 @@ fn a_script_with_a_line_twice_is_what_it_says_or_is_refused() {
     "####);
 }
 
+/// A record of every type there is; too many outcomes to read, so what must hold of each is said.
+#[test]
+fn in_any_script_an_edited_line_changes_its_own_record_or_is_refused_or_warned_about() {
+    let (mut n_refused, mut n_warned_of) = (0, 0);
+    let lines: Vec<&str> = EVERY_TYPE.lines().collect();
+    let whole = parse(EVERY_TYPE).unwrap().script;
+    for at in 0..lines.len() {
+        let without = [&lines[..at], &lines[at + 1..]].concat();
+        let doubled = [&lines[..=at], &lines[at..]].concat();
+        for edited in [without, doubled] {
+            let own = whole.records.iter().rposition(|record| record.line <= at + 1);
+            match parse(&edited.join("\n")) {
+                Err(error) => {
+                    n_refused += 1;
+                    let from = own.map_or(1, |own| whole.records[own].line);
+                    // The line of a heading that is gone is where its block now stands alone.
+                    assert!(
+                        error.line >= from.min(at + 1) && error.line <= edited.len() + 1,
+                        "line {}: {error}",
+                        at + 1
+                    );
+                }
+                Ok(parsed) => {
+                    let text = export(&parsed.script);
+                    assert_eq!(export(&parse(&text).unwrap().script), text);
+                    // Without its closing fence a block takes the next record in, and that is said.
+                    let n_swallowed = whole.records.len() - parsed.script.records.len();
+                    if n_swallowed > 0 {
+                        let is_said = parsed.warnings.iter().any(|it| it.line > at);
+                        assert!(is_said, "line {}: {n_swallowed} records are gone", at + 1);
+                        n_warned_of += 1;
+                        continue;
+                    }
+                    for (index, (before, after)) in
+                        whole.records.iter().zip(&parsed.script.records).enumerate()
+                    {
+                        let is_same = before.to_json() == after.to_json();
+                        assert!(is_same || own == Some(index), "line {}: {after:?}", at + 1);
+                    }
+                }
+            }
+        }
+    }
+    assert!(n_refused > lines.len(), "only {n_refused} edits were refused");
+    assert!(n_warned_of > 0, "no edit made a block take the next record in");
+}
+
 /// One line for each edit: what was read, as far as it differs, or why nothing was.
 fn outcomes(edit: impl Fn(&mut Vec<&str>, usize)) -> String {
     let whole = parse(SEED_EXAMPLE).unwrap().script;

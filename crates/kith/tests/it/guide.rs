@@ -1,0 +1,109 @@
+//! The guides: every command in them is run as it stands, in an empty folder.
+//!
+//! A block marked `sh` is typed, and the block marked `text` below it is what comes out. One without
+//! such a block prints nothing and succeeds.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::house::House;
+
+/// What stands between two fences, and what is printed for it.
+struct Step {
+    line: usize,
+    typed: String,
+    printed: Option<String>,
+}
+
+const END_OF_STEP: &str = "@@ exit ";
+
+fn steps(guide: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let lines: Vec<&str> = guide.lines().collect();
+    let (mut at, mut is_next_to_a_step) = (0, false);
+    while at < lines.len() {
+        let fence: String = lines[at].chars().take_while(|&it| it == '`').collect();
+        if fence.len() < 3 {
+            is_next_to_a_step = false;
+            at += 1;
+            continue;
+        }
+        let n_inside = lines[at + 1..].iter().position(|line| *line == fence).unwrap();
+        let inside = lines[at + 1..=at + n_inside].join("\n");
+        match &lines[at][fence.len()..] {
+            "sh" => {
+                steps.push(Step { line: at + 1, typed: inside, printed: None });
+                is_next_to_a_step = true;
+            }
+            "text" if is_next_to_a_step => steps.last_mut().unwrap().printed = Some(inside),
+            other => panic!("line {}: a block marked `{other}` is nobody's", at + 1),
+        }
+        at += n_inside + 2;
+    }
+    steps
+}
+
+/// Ids and times are different every day: long runs of hexadecimal digits are one mark, and every
+/// other digit is a nought.
+fn blurred(text: &str) -> String {
+    let is_hex = |ch: char| ch.is_ascii_digit() || matches!(ch, 'a'..='f' | '-');
+    let mut blurred = String::new();
+    for part in text.split_inclusive(|ch| !is_hex(ch)) {
+        let run: String = part.chars().take_while(|&ch| is_hex(ch)).collect();
+        if run.len() >= 8 && run.contains(|ch: char| ch.is_ascii_digit()) {
+            blurred.push('#');
+        } else {
+            blurred.extend(run.chars().map(|ch| if ch.is_ascii_digit() { '0' } else { ch }));
+        }
+        blurred.push_str(&part[run.len()..]);
+    }
+    blurred.trim_end().to_owned()
+}
+
+#[track_caller]
+fn check(guide: &str) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let steps = steps(&fs::read_to_string(root.join(guide)).unwrap());
+    let mut script = "exec 2>&1\n".to_owned();
+    for step in &steps {
+        writeln!(script, "{}\nprintf '\\n{END_OF_STEP}%s\\n' \"$?\"", step.typed).unwrap();
+    }
+    let house = House::empty();
+    let program = Path::new(env!("CARGO_BIN_EXE_kith")).parent().unwrap();
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(house.path(""))
+        .env_clear()
+        .env("PATH", format!("{}:/usr/bin:/bin", program.display()))
+        .env("HOME", house.path("../user"))
+        .env("TZ", "UTC")
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let mut outcomes = printed.split(END_OF_STEP);
+    let mut text = outcomes.next().unwrap().to_owned();
+    for step in &steps {
+        let (code, next) = outcomes.next().unwrap().split_once('\n').unwrap();
+        let place = format!("{guide}, line {}:\n{}\n", step.line, step.typed);
+        match &step.printed {
+            Some(expected) => assert_eq!(blurred(&text), blurred(expected), "{place}"),
+            None => assert_eq!((code, text.trim()), ("0", ""), "{place}"),
+        }
+        next.clone_into(&mut text);
+    }
+    assert!(steps.iter().filter(|it| it.printed.is_some()).count() > 5, "{guide} shows too little");
+}
+
+#[test]
+fn the_guide_to_priming_does_what_it_says() {
+    check("docs/guide/priming.md");
+}
+
+#[test]
+fn what_differs_from_day_to_day_is_blurred_and_nothing_else() {
+    assert_eq!(blurred("09b1d27d  cli:room:2908b1bfddafc01f  4 events"), "#  cli:room:#  0 events");
+    assert_eq!(blurred("2026-11-16T00:15:05.087Z"), "#T00:00:00.000Z");
+    assert_eq!(blurred("a faded facade, deadbeef, 探针 7"), "a faded facade, deadbeef, 探针 0");
+}
