@@ -10,6 +10,7 @@
 //!   [`signals`]: what the engine is wired up with.
 //! - [`doctor`]: whether all is well.
 //! - [`screen`], [`transcript`]: a turn as it is watched, a session as a person reads it.
+//! - [`branches`], [`columns`]: the tree of a session in a terminal.
 //! - [`report`], [`ui`]: errors in words, and the only place that prints.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests prepare folders"))]
@@ -19,9 +20,13 @@ mod args;
 #[cfg(unix)]
 mod attach;
 #[cfg(unix)]
+mod branches;
+#[cfg(unix)]
 mod client;
 #[cfg(unix)]
 mod clock;
+#[cfg(unix)]
+mod columns;
 #[cfg(unix)]
 mod commands;
 #[cfg(unix)]

@@ -4,6 +4,7 @@
 //! in the audit lines: nothing that reached the model is out of a person's reach.
 
 pub(crate) mod markdown;
+mod path;
 
 use std::fmt::Write;
 
@@ -12,12 +13,19 @@ use kith_vocab::event::messages::{
     HarnessItemEvent, HarnessKind, Origin, Outcome, StopReason, Visibility,
 };
 use kith_vocab::event::{Body, Event};
+use kith_vocab::ids::EventId;
 
-/// What was said and done, one entry after the other.
-pub(crate) fn transcript(events: &[Event]) -> String {
+use path::Shown;
+
+/// What was said and done on the way to the leaf, one entry after the other.
+pub(crate) fn transcript(events: &[Event], leaf: Option<EventId>) -> String {
     let mut text = String::new();
-    for event in events {
-        if let Some(entry) = entry(event) {
+    for shown in path::along(events, leaf) {
+        let entry = match shown {
+            Shown::Event(event) => entry(event),
+            Shown::Fork { n_others } => Some(fork_in_words(n_others)),
+        };
+        if let Some(entry) = entry {
             text.push_str(entry.trim_end());
             text.push_str("\n\n");
         }
@@ -57,11 +65,15 @@ fn entry(event: &Event) -> Option<String> {
         Body::LogRepaired(it) => {
             Some(format!("(a torn write of {} bytes was set aside)", it.torn_bytes))
         }
-        Body::LeafMoved(_) => Some("(the conversation goes on from an earlier place)".to_owned()),
         Body::ApprovalRequested(it) => Some(format!("? {} [{}]", it.summary, it.code)),
         Body::ApprovalReplied(it) => Some(format!("  {}: {}", it.author.display_name, it.text)),
         _ => None,
     }
+}
+
+fn fork_in_words(n_others: usize) -> String {
+    let ways = if n_others == 1 { "way" } else { "ways" };
+    format!("(a branch: {n_others} other {ways} on from here; `kith session tree` shows all)")
 }
 
 fn harness(event: &HarnessItemEvent) -> Option<String> {

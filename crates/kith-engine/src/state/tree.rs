@@ -119,6 +119,15 @@ impl Tree {
         self.leaf.and_then(|leaf| self.nodes.get(leaf)).map(|node| node.event.id)
     }
 
+    /// Every event that is held, in the order of the log, whichever way the conversation took.
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
+        self.nodes.iter().map(|node| &node.event)
+    }
+
+    pub fn get(&self, id: EventId) -> Option<&Event> {
+        self.places.get(&id).and_then(|place| self.nodes.get(*place)).map(|node| &node.event)
+    }
+
     /// The nodes from root to leaf, as far as they are held.
     pub fn path(&self) -> Vec<&Node> {
         let mut path: Vec<&Node> = self.climb().collect();

@@ -1,10 +1,12 @@
 //! `kith session`: list, show, verify; the other verbs in files of their own.
 
+mod branch;
 mod export;
 mod rename;
 mod repair;
 mod rm;
 mod search;
+mod tree;
 
 use std::process::ExitCode;
 
@@ -29,6 +31,9 @@ pub(crate) async fn run(shared: &Shared, command: Session) -> Result<ExitCode, R
         Session::Repair(args) => repair::run(shared, args).await,
         Session::Search(args) => search::run(shared, args).await,
         Session::Rm(args) => rm::run(shared, args).await,
+        Session::Tree(args) => tree::run(shared, args).await,
+        Session::Branch(args) => branch::run(shared, args).await,
+        Session::Clone(args) => branch::run_clone(shared, args).await,
     }
 }
 
@@ -91,7 +96,7 @@ async fn show(shared: &Shared, args: SessionShow) -> Result<ExitCode, Report> {
             ui::json(event);
         }
     } else {
-        let text = transcript::transcript(events);
+        let text = transcript::transcript(events, told.form.leaf);
         if !text.is_empty() {
             ui::line(text.trim_end());
         }
