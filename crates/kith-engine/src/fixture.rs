@@ -81,6 +81,7 @@ impl Stage {
             clock: &*self.clock,
             watcher: &*self.watcher,
             cancel: &self.cancel,
+            halt: &CancellationToken::new(),
         };
         drive(&mut self.session, &hands).await
     }

@@ -5,6 +5,10 @@
 //! crash the log tells which of them it already holds, so none is lost and none is said twice.
 
 mod adopt;
+mod branch;
+mod cloning;
+mod decline;
+mod halts;
 mod remove;
 mod report;
 
@@ -21,7 +25,7 @@ use kith_vocab::event::Body;
 use kith_vocab::event::control::{Level, Limits, Notice, TurnStarted};
 use kith_vocab::event::messages::{MessageContent, UserMessage};
 use kith_vocab::header::{HeaderMeta, HeaderType, LOG_FORMAT_VERSION, SessionHeader};
-use kith_vocab::ids::{EventId, SessionId, ThreadId};
+use kith_vocab::ids::{EventId, LeafId, SessionId, ThreadId};
 use kith_vocab::ingress::{IngressContent, IngressEvent};
 use kith_vocab::policy::Policy;
 use kith_vocab::provider::Provider;
@@ -30,11 +34,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::session::{Session, SessionError, Watcher};
 use crate::shelf::{CHECKPOINT_BYTES_MIN, Shelf, row_of};
-use crate::state::State;
 use crate::state::told::Told;
+use crate::survey::PlaceError;
 use crate::turn::{Hands, Pause, TurnError, drive};
 
-pub use report::Report;
+use decline::decline;
+use halts::Halts;
+
+pub use branch::{Branch, Surveyed};
+pub use cloning::Cloned;
+pub use report::{Inquiry, Report};
 
 /// What a new session starts from, and what its turns work with.
 pub trait Opening: Send + Sync {
@@ -83,6 +92,14 @@ pub enum EngineError {
     Turn(#[from] TurnError),
     #[error("a message still waits for its answer in session `{session_id}`")]
     InUse { session_id: SessionId },
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    #[error(
+        "the conversation of session `{session_id}` now ends at `{present}`, not at `{expected}`"
+    )]
+    Conflict { session_id: SessionId, expected: LeafId, present: LeafId },
+    #[error("there is a session `{session_id}` already, and it is no clone of that one")]
+    Taken { session_id: SessionId },
     #[error("the next step of session `{session_id}` is {step}, which is not built yet")]
     NotBuilt { session_id: SessionId, step: &'static str },
 }
@@ -101,6 +118,7 @@ pub struct Engine {
     opening: Arc<dyn Opening>,
     shelf: Shelf,
     lanes: Mutex<HashMap<(String, ThreadId), Lane>>,
+    halts: Halts,
 }
 
 /// The session of a thread that is open, if one is. Holding the lock is holding the lane.
@@ -127,7 +145,8 @@ impl Engine {
         opening: Arc<dyn Opening>,
         shelf: Shelf,
     ) -> Engine {
-        Engine { store, desk, clock, policy, opening, shelf, lanes: Mutex::default() }
+        let (lanes, halts) = (Mutex::default(), Halts::default());
+        Engine { store, desk, clock, policy, opening, shelf, lanes, halts }
     }
 
     /// Accepts an event once, durably. A repeated key gets the first answer again.
@@ -144,7 +163,7 @@ impl Engine {
     pub async fn run(&self, accepted: &Accepted, run: Run<'_>) -> Result<Report, EngineError> {
         let event = &accepted.event;
         if accepted.closed {
-            return self.report_again(accepted);
+            return self.report_again(accepted.session_id, event);
         }
         let lane = self.lane(&event.agent_id, &event.thread_id);
         let mut place = lane.lock().await;
@@ -157,7 +176,11 @@ impl Engine {
         // The session goes back into its place only if nothing failed: an error may have left a
         // state that is ahead of the disk, and only opening the file again tells.
         self.work_off(&mut session, accepted, is_next, run).await?;
-        let report = Report::of(&session, &event.key);
+        // Off the path it stands only if it was left behind, or never said.
+        let report = match Report::of(&session, &event.key) {
+            Some(report) => report,
+            None => self.report_again(session.id(), event)?,
+        };
         self.put_away(&mut session).await;
         *place = Some(session);
         drop(place);
@@ -240,15 +263,6 @@ impl Engine {
         }
     }
 
-    /// What came of a message whose turn has ended, however the session is now.
-    fn report_again(&self, accepted: &Accepted) -> Result<Report, EngineError> {
-        let (id, event) = (accepted.session_id, &accepted.event);
-        let mut state = State::default();
-        let read = self.store.read(id, None, &mut |event| state.fold(&event));
-        read.map_err(SessionError::from)?;
-        Ok(Report::from_state(&state, id, &event.thread_id, &event.key))
-    }
-
     fn lane(&self, agent_id: &str, thread_id: &ThreadId) -> Lane {
         let key = (agent_id.to_owned(), thread_id.clone());
         // The map is never left half-changed, so a panic elsewhere does not spoil it.
@@ -277,14 +291,18 @@ impl Engine {
         };
         session.resume();
         self.rest(&mut session, run).await?;
-        let rows = self.desk.unclosed(id).await?;
-        let keys = rows.into_iter().map(|row| row.key);
-        let in_the_log: Vec<String> =
-            keys.filter(|key| session.state().recent_keys.contains(key)).collect();
-        if !in_the_log.is_empty() {
-            self.close(session.id(), session.head(), in_the_log).await?;
+        let said = self.in_the_log(&session).await?;
+        if !said.is_empty() {
+            self.close(session.id(), session.head(), said).await?;
         }
         Ok(session)
+    }
+
+    /// The rows that are not closed and that the log holds.
+    async fn in_the_log(&self, session: &Session) -> Result<Vec<String>, EngineError> {
+        let rows = self.desk.unclosed(session.id()).await?;
+        let keys = rows.into_iter().map(|row| row.key);
+        Ok(keys.filter(|key| session.state().recent_keys.contains(key)).collect())
     }
 
     async fn load(&self, id: SessionId, head: Option<&Head>) -> Result<Session, SessionError> {
@@ -372,8 +390,13 @@ impl Engine {
             due = rows.into_iter().take(n_due).map(|row| row.event).collect();
         }
         for event in due {
-            self.say(session, &event, run)?;
-            self.rest(session, run).await?;
+            let present = session.state().leaf().into();
+            if event.expected_leaf.is_none_or(|expected| expected == present) {
+                self.say(session, &event, run)?;
+                self.rest(session, run).await?;
+            } else {
+                decline(session, &event, present, run.watcher)?;
+            }
             self.close(session.id(), session.head(), vec![event.key]).await?;
         }
         Ok(())
@@ -389,7 +412,12 @@ impl Engine {
         // A session that was repaired or imported has no snapshot; no request goes without one.
         if session.state().snapshot.is_none() {
             for body in self.opening.first_events(session.header())? {
-                session.stage(body);
+                // What it was given of it stays as it is.
+                let is_there =
+                    matches!(body, Body::ToolsetSnapshot(_)) && session.state().toolset.is_some();
+                if !is_there {
+                    session.stage(body);
+                }
             }
         }
         let IngressContent::Text { text } = &event.content;
@@ -423,22 +451,29 @@ impl Engine {
 
     async fn rest(&self, session: &mut Session, run: Run<'_>) -> Result<(), EngineError> {
         let tools = self.opening.tools(session.header())?;
+        let turn = session.state().turn.as_ref().map(|turn| turn.began_with);
+        let entry = self.halts.enter(session.id(), turn, run.cancel);
         let hands = Hands {
             provider: run.provider,
             tools: &tools,
             policy: &*self.policy,
             clock: &*self.clock,
             watcher: run.watcher,
-            cancel: run.cancel,
+            cancel: &entry.cancel,
+            halt: &entry.halt,
         };
-        match drive(session, &hands).await? {
+        let pause = drive(session, &hands).await?;
+        if let Some(wish) = entry.leave() {
+            return self.grant(wish, session, run.watcher).await;
+        }
+        match pause {
             Pause::Rest => Ok(()),
             Pause::NotBuilt(step) => Err(EngineError::NotBuilt { session_id: session.id(), step }),
             Pause::Approval(_) => Err(EngineError::NotBuilt {
                 session_id: session.id(),
                 step: "waiting for a person's approval",
             }),
-            Pause::Running => Err(EngineError::NotBuilt {
+            Pause::Running | Pause::Halted => Err(EngineError::NotBuilt {
                 session_id: session.id(),
                 step: "waiting for another driver",
             }),

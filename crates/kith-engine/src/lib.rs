@@ -10,6 +10,7 @@
 //! - [`passage`]: what of an event can be searched for.
 //! - [`turn`]: the loop that performs the steps.
 //! - [`lane`]: one turn at a time per thread, each message once.
+//! - [`survey`]: the whole tree, and where the conversation may go on from (pure).
 //! - [`verify`]: every request of a log, built again and compared.
 
 pub mod context;
@@ -19,6 +20,7 @@ pub mod session;
 pub mod shelf;
 pub mod state;
 pub mod step;
+pub mod survey;
 pub mod turn;
 pub mod verify;
 

@@ -161,6 +161,11 @@ impl Session {
         self.log.as_ref().and_then(SessionLog::head)
     }
 
+    /// What is not on the disk yet.
+    pub(crate) fn staged(&self) -> &[Event] {
+        &self.staged
+    }
+
     /// A place to go on from, if the log has grown enough since the last one.
     pub fn due_checkpoint(&mut self, grown_bytes_min: u64) -> Option<CheckpointPlace> {
         let log = self.log.as_ref().filter(|_| self.staged.is_empty())?;
@@ -205,6 +210,10 @@ impl Session {
         let id = EventId::from_uuid(self.clock.new_id());
         self.stage_as(id, None, body);
         id
+    }
+
+    pub(crate) fn new_event_id(&self) -> EventId {
+        EventId::from_uuid(self.clock.new_id())
     }
 
     /// Stages what is told beside the conversation. A reminder joins the last result where it can.

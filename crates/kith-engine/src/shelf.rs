@@ -166,7 +166,8 @@ fn read_session(
 pub fn row_of(header: &SessionHeader, state: &State, stamp: FileStamp) -> IndexRow {
     let title = state.title.as_ref().map(|(title, _)| title.clone());
     let title = title.or_else(|| header.meta.title.clone()).or_else(|| state.first_words.clone());
-    let updated_at = if state.n_events == 0 { header.created_at } else { state.last_ts };
+    // What it was made from may be older than itself.
+    let updated_at = state.last_ts.max(header.created_at);
     IndexRow {
         session_id: header.session_id,
         thread_id: Some(header.thread_id.clone()),

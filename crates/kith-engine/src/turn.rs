@@ -19,6 +19,8 @@ use kith_vocab::provider::Provider;
 use kith_vocab::tool::Tool;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use end::stop;
+
 use crate::session::{Session, SessionError, Watcher};
 use crate::step::{Step, Wait, decide};
 
@@ -33,6 +35,8 @@ pub struct Hands<'a> {
     pub clock: &'a dyn Clock,
     pub watcher: &'a dyn Watcher,
     pub cancel: &'a CancellationToken,
+    /// Set when the turn is stopped by whoever ends it: the conversation goes on elsewhere.
+    pub halt: &'a CancellationToken,
 }
 
 /// Why the loop stopped.
@@ -44,6 +48,8 @@ pub enum Pause {
     Approval(CallId),
     /// Another driver is at work on it.
     Running,
+    /// Nothing runs any more. What was staged is not written: whoever halted it ends the turn.
+    Halted,
     /// The next step is one this program cannot take yet.
     NotBuilt(&'static str),
 }
@@ -60,6 +66,9 @@ pub enum TurnError {
 
 pub async fn drive(session: &mut Session, hands: &Hands<'_>) -> Result<Pause, TurnError> {
     for _ in 0..DRIVE_STEPS_MAX {
+        if hands.halt.is_cancelled() {
+            return Ok(Pause::Halted);
+        }
         note_cancel(session, hands);
         let pause = match decide(session.state(), hands.clock.now()) {
             Step::AskModel => {
@@ -115,7 +124,7 @@ pub async fn drive(session: &mut Session, hands: &Hands<'_>) -> Result<Pause, Tu
 /// Someone said stop: the log must say so before the turn ends of it.
 fn note_cancel(session: &mut Session, hands: &Hands<'_>) {
     let is_new = session.state().turn.as_ref().is_some_and(|turn| !turn.cancelled);
-    if is_new && hands.cancel.is_cancelled() {
+    if is_new && hands.cancel.is_cancelled() && !hands.halt.is_cancelled() {
         session.stage(Body::CancelRequested(CancelRequested { by: "owner".to_owned() }));
     }
 }

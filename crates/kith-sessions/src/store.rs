@@ -47,7 +47,7 @@ pub struct SessionStore {
 }
 
 /// By what a file is known to be the one that was read before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileStamp {
     pub bytes: u64,
     /// Nanoseconds since 1970; 0 for files that are not on a real disk.

@@ -31,6 +31,13 @@ pub struct EventId(Uuid);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(Uuid);
 
+/// Where a conversation ends: at an event, or before its first message (`start`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LeafId {
+    Start,
+    Event(EventId),
+}
+
 /// Ours, not the vendor's: the answer's event id without dashes, `_`, and the call's place in it.
 /// Vendors' ids repeat and have other alphabets, so they are kept but never relied upon.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -156,6 +163,11 @@ impl FromStr for CallId {
 }
 
 impl ThreadId {
+    /// The thread of a session that belongs to no other.
+    pub fn room_of(session: SessionId) -> ThreadId {
+        ThreadId(format!("web:room:{session}"))
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -192,6 +204,47 @@ impl fmt::Display for ThreadId {
         f.write_str(&self.0)
     }
 }
+
+const START: &str = "start";
+
+impl From<Option<EventId>> for LeafId {
+    fn from(leaf: Option<EventId>) -> LeafId {
+        leaf.map_or(LeafId::Start, LeafId::Event)
+    }
+}
+
+impl LeafId {
+    /// The event it is at, if it is at one.
+    pub fn event(&self) -> Option<EventId> {
+        match self {
+            LeafId::Start => None,
+            LeafId::Event(id) => Some(*id),
+        }
+    }
+}
+
+impl FromStr for LeafId {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<LeafId, IdError> {
+        if text == START {
+            return Ok(LeafId::Start);
+        }
+        let error = |_| IdError::new(text, "`start` or the id of an event");
+        text.parse().map(LeafId::Event).map_err(error)
+    }
+}
+
+impl fmt::Display for LeafId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LeafId::Start => f.write_str(START),
+            LeafId::Event(id) => id.fmt(f),
+        }
+    }
+}
+
+string_id!(LeafId, "`start` or the id of an event");
 
 #[cfg(test)]
 mod tests;

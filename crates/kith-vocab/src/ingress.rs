@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::messages::{Author, IngressRef, Trust};
 use crate::header::Audience;
-use crate::ids::ThreadId;
+use crate::ids::{LeafId, ThreadId};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -25,6 +25,9 @@ pub struct IngressEvent {
     pub ts: u64,
     /// Where a session begins, should this event begin one.
     pub cwd: String,
+    /// Where the conversation must end for this to be said: its author has seen it up to there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_leaf: Option<LeafId>,
     pub content: IngressContent,
 }
 

@@ -11,6 +11,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kith_vocab::header::{Audience, LOG_FORMAT_VERSION};
+use kith_vocab::ids::{IdError, LeafId};
 
 use crate::report::{EXIT_USAGE, Report};
 use crate::ui;
@@ -74,7 +75,7 @@ pub(crate) enum Command {
     /// List, show, check and save priming scripts: histories that a conversation may begin with
     #[command(subcommand, after_help = "Example:\n  kith prime ls\n  kith prime save latest probe")]
     Prime(prime::Prime),
-    /// List, show, search, verify, name, export, repair and remove sessions
+    /// List, show, search, verify, name, export, repair, branch, clone and remove sessions
     #[command(subcommand, after_help = "Example:\n  kith session ls\n  kith session show latest")]
     Session(Session),
     Prompt(Prompt),
@@ -118,6 +119,9 @@ pub(crate) struct Ask {
     /// The message's own id: a repeated one gets the first answer again
     #[arg(long, value_name = "ID")]
     pub(crate) message_id: Option<String>,
+    /// Say it only if the conversation still ends there: the `leaf` of an answer, or `start`
+    #[arg(long, value_name = "LEAF", conflicts_with = "new")]
+    pub(crate) expected_leaf: Option<String>,
     /// Print every event and delta as a line of JSON while the turn runs, and the answer last
     #[arg(long, conflicts_with = "json")]
     pub(crate) stream_json: bool,
@@ -135,6 +139,9 @@ pub(crate) enum Session {
     Repair(SessionRepair),
     Search(SessionSearch),
     Rm(SessionRm),
+    Tree(SessionTree),
+    Branch(SessionBranch),
+    Clone(SessionClone),
 }
 
 /// List sessions, newest first
@@ -197,6 +204,42 @@ pub(crate) struct SessionRename {
 pub(crate) struct SessionRepair {
     /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
     pub(crate) session: String,
+}
+
+/// Show every way the conversation took: a line for each turn, with the id to go on after it
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith session tree latest")]
+pub(crate) struct SessionTree {
+    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    pub(crate) session: String,
+}
+
+/// Go on from an earlier place of a session. What was said since stays in the log
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith session branch latest --to 4c1ec498\n  \
+                        kith session branch latest --to start")]
+pub(crate) struct SessionBranch {
+    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    pub(crate) session: String,
+    /// An event id, a beginning or an end of one (`session tree` prints ends), or `start`: the turn
+    /// boundary at or before it
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) to: String,
+    /// Do it only if the conversation ends there: `start` or the id of an event
+    #[arg(long, value_name = "LEAF")]
+    pub(crate) expected_leaf: Option<String>,
+}
+
+/// Begin a new session, of a thread of its own, with a copy of a conversation
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith session clone latest\n  \
+                        kith session clone latest --at 4c1ec498")]
+pub(crate) struct SessionClone {
+    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    pub(crate) session: String,
+    /// Copy only up to here: an event id, a beginning or an end of one, or `start`
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) at: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -324,6 +367,17 @@ impl Invocation {
             }
         }
     }
+}
+
+/// The leaf that someone expects, as typed.
+pub(crate) fn leaf_of(text: Option<&str>) -> Result<Option<LeafId>, Report> {
+    let read = |text: &str| {
+        text.parse().map_err(|error: IdError| {
+            Report::usage(error.to_string())
+                .hint("`leaf` of `kith ask --json` and of `kith session show --json` is such an id")
+        })
+    };
+    text.map(read).transpose()
 }
 
 /// Whether a program reads the answer, also when the command line cannot be understood.

@@ -12,7 +12,7 @@ use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::messages::{StopReason, Usage};
 use kith_vocab::event::{Event, EventRecord};
 use kith_vocab::header::{Audience, SessionHeader};
-use kith_vocab::ids::{EventId, SessionId, ThreadId};
+use kith_vocab::ids::{EventId, LeafId, SessionId, ThreadId};
 use kith_vocab::snapshot::InstructionSnapshot;
 use serde::{Deserialize, Deserializer, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -25,13 +25,48 @@ pub(crate) enum Request {
     SendMessage(SendMessage),
     CreateDialog(CreateDialog),
     ListSessions {},
-    ShowSession { session: String },
-    VerifySession { session: String },
-    GetPrompt { agent_id: Option<String>, audience: Audience, cwd: String },
-    RenameSession { session: String, title: String },
-    RepairSession { session: String },
-    SearchSessions { query: String, limit: u32 },
-    RemoveSession { session: String },
+    ShowSession {
+        session: String,
+    },
+    VerifySession {
+        session: String,
+    },
+    GetPrompt {
+        agent_id: Option<String>,
+        audience: Audience,
+        cwd: String,
+    },
+    RenameSession {
+        session: String,
+        title: String,
+    },
+    RepairSession {
+        session: String,
+    },
+    SearchSessions {
+        query: String,
+        limit: u32,
+    },
+    RemoveSession {
+        session: String,
+    },
+    ShowTree {
+        session: String,
+    },
+    BranchSession {
+        session: String,
+        to: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expected_leaf: Option<LeafId>,
+        /// A repeated id gets the first answer again.
+        branch_id: EventId,
+    },
+    CloneSession {
+        session: String,
+        at: Option<String>,
+        /// The session to be made. A repeated id gets the first answer again.
+        clone_id: SessionId,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,6 +84,9 @@ pub(crate) struct SendMessage {
     /// The model that would be asked here. A host that was set up for another one refuses: what
     /// is said goes only where its author thinks it goes.
     pub(crate) expects: ModelName,
+    /// It is said only if the conversation ends there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expected_leaf: Option<LeafId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +112,9 @@ impl Request {
             Request::RepairSession { .. } => "repair_session",
             Request::SearchSessions { .. } => "search_sessions",
             Request::RemoveSession { .. } => "remove_session",
+            Request::ShowTree { .. } => "show_tree",
+            Request::BranchSession { .. } => "branch_session",
+            Request::CloneSession { .. } => "clone_session",
         }
     }
 }
@@ -100,6 +141,9 @@ pub(crate) enum Answer {
     Repaired(Told<RepairView>),
     Found(Told<Found>),
     Removed(Told<Removed>),
+    Tree(Told<TreeView>),
+    Branched(Told<TreePlace>),
+    Cloned(Told<TreePlace>),
 }
 
 /// What was said that holds the words, newest first.
@@ -242,6 +286,36 @@ pub(crate) struct RepairView {
     pub(crate) events: u64,
     /// Where the damaged one can no longer be read.
     pub(crate) lost_from: DamageView,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TreeView {
+    pub(crate) session_id: SessionId,
+    pub(crate) leaf: Option<EventId>,
+    /// In the order of the log.
+    pub(crate) nodes: Vec<TreeNode>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TreeNode {
+    pub(crate) event_id: EventId,
+    pub(crate) parent_id: Option<EventId>,
+    /// The type of the event.
+    pub(crate) kind: String,
+    /// How it begins.
+    pub(crate) text: String,
+    pub(crate) ts: String,
+    pub(crate) on_path: bool,
+}
+
+/// Where a session goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TreePlace {
+    pub(crate) session_id: SessionId,
+    pub(crate) leaf: Option<EventId>,
 }
 
 pub(crate) trait Client: Send + Sync {

@@ -1,6 +1,7 @@
 //! The one that writes: it holds the house's lock and the engine.
 
 mod dialog;
+pub(crate) mod tree;
 pub(crate) mod upkeep;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,6 +34,8 @@ use crate::opening::{self, HomeOpening};
 use crate::policy::ReadsOnly;
 use crate::reading::{Reader, short};
 use crate::report::{Blame, Report, damage_in_words};
+
+use tree::BranchWish;
 
 /// The person at this machine.
 const OWNER_ID: &str = "owner";
@@ -135,7 +138,8 @@ impl Host {
         let key = &accepted.event.key;
         if accepted.closed {
             // Nothing is left to do for it, so nothing is opened, asked or written.
-            let report = self.reader.turn_report(accepted.session_id, key).await?;
+            let report = self.reader.turn_report(accepted.session_id, &accepted.event).await?;
+            refuse_conflict(&report)?;
             let outcome = outcome_of(&report, None);
             return Ok(Answer::Message(Told { form: form_of(report), notes }, outcome));
         }
@@ -143,6 +147,7 @@ impl Host {
         let listening = Listening { screen: watcher, last_notice: Mutex::default() };
         let run = Run { provider: &*provider, watcher: &listening, cancel };
         let report = self.engine.run(&accepted, run).await?;
+        refuse_conflict(&report)?;
         notes.extend(self.opening.take_problems());
         if report.session_id != accepted.session_id {
             notes.push(self.moved(&accepted, report.session_id).await?);
@@ -209,7 +214,7 @@ impl Host {
     }
 
     fn ingress(&self, message: SendMessage, agent_id: String) -> IngressEvent {
-        let SendMessage { client_message_id, text, thread_id, cwd, .. } = message;
+        let SendMessage { client_message_id, text, thread_id, cwd, expected_leaf, .. } = message;
         IngressEvent {
             key: format!("cli:{ACCOUNT}:{client_message_id}"),
             agent_id,
@@ -226,6 +231,7 @@ impl Host {
             },
             ts: self.clock.now(),
             cwd,
+            expected_leaf,
             content: IngressContent::Text { text },
         }
     }
@@ -252,6 +258,15 @@ impl Client for Host {
                 }
                 Request::RemoveSession { session } => {
                     self.remove(&session).await.map(Answer::Removed)
+                }
+                Request::BranchSession { session, to, expected_leaf, branch_id } => {
+                    let (session, to) = (&session, &to);
+                    let wish = BranchWish { session, to, expected_leaf, id: branch_id };
+                    self.branch(wish, screen).await.map(Answer::Branched)
+                }
+                Request::CloneSession { session, at, clone_id } => {
+                    let made = self.clone_session(&session, at.as_deref(), clone_id).await;
+                    made.map(Answer::Cloned)
                 }
                 other => self.reader.answer(other).await,
             }
@@ -310,6 +325,17 @@ fn other_model(there: &ModelName, here: &ModelName) -> Report {
     );
     Report::new(Blame::Request, "conflict", message)
         .hint("end the other one, or start both with the same settings and keys")
+}
+
+/// A message that was meant for another place of the conversation was not said.
+fn refuse_conflict(report: &TurnReport) -> Result<(), Report> {
+    let Some(leaf) = report.conflict else { return Ok(()) };
+    let message = format!("the message was not said: the conversation had gone on to `{leaf}`");
+    Err(Report::new(Blame::Request, "conflict", message).hint(format!(
+        "`kith session show {}` shows what was said; say it again with `--expected-leaf {leaf}`, or \
+         without",
+        short(report.session_id)
+    )))
 }
 
 fn outcome_of(report: &TurnReport, last_notice: Option<String>) -> Outcome {

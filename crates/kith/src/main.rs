@@ -11,6 +11,7 @@
 //! - [`priming`]: the scripts that were chosen for a conversation.
 //! - [`doctor`]: whether all is well.
 //! - [`screen`], [`transcript`]: a turn as it is watched, a session as a person reads it.
+//! - [`branches`], [`columns`]: the tree of a session in a terminal.
 //! - [`report`], [`ui`]: errors in words, and the only place that prints.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests prepare folders"))]
@@ -20,9 +21,13 @@ mod args;
 #[cfg(unix)]
 mod attach;
 #[cfg(unix)]
+mod branches;
+#[cfg(unix)]
 mod client;
 #[cfg(unix)]
 mod clock;
+#[cfg(unix)]
+mod columns;
 #[cfg(unix)]
 mod commands;
 #[cfg(unix)]

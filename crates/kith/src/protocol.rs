@@ -157,6 +157,10 @@ impl Said {
             Answer::Repaired(told) => (Json::of(&told.form), told.notes.clone(), None),
             Answer::Found(told) => (Json::of(&told.form), told.notes.clone(), None),
             Answer::Removed(told) => (Json::of(&told.form), told.notes.clone(), None),
+            Answer::Tree(told) => (Json::of(&told.form), told.notes.clone(), None),
+            Answer::Branched(told) | Answer::Cloned(told) => {
+                (Json::of(&told.form), told.notes.clone(), None)
+            }
         };
         let request_type = request.type_name().to_owned();
         Said::Response(Response { request_type, request_id, ok: true, data, notes, outcome })
@@ -203,6 +207,11 @@ impl Response {
             Request::RemoveSession { .. } => {
                 Answer::Removed(Told { form: self.data.read()?, notes })
             }
+            Request::ShowTree { .. } => Answer::Tree(Told { form: self.data.read()?, notes }),
+            Request::BranchSession { .. } => {
+                Answer::Branched(Told { form: self.data.read()?, notes })
+            }
+            Request::CloneSession { .. } => Answer::Cloned(Told { form: self.data.read()?, notes }),
         })
     }
 }

@@ -1,9 +1,10 @@
 //! What can be answered from the files alone: no lock is taken and nothing is created.
 
 mod search;
+mod tree;
 
 use jiff::Timestamp;
-use kith_engine::lane::Report as TurnReport;
+use kith_engine::lane::{Inquiry, Report as TurnReport};
 use kith_engine::session::Watcher;
 use kith_engine::shelf::row_of;
 use kith_engine::state::State;
@@ -18,7 +19,8 @@ use kith_sessions::store::{Belongings, FileStamp, SessionStore};
 use kith_vocab::clock::{BoxFuture, Clock};
 use kith_vocab::event::Event;
 use kith_vocab::header::Audience;
-use kith_vocab::ids::SessionId;
+use kith_vocab::ids::{EventId, SessionId};
+use kith_vocab::ingress::IngressEvent;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{
@@ -64,11 +66,14 @@ impl Reader {
             Request::GetPrompt { agent_id, audience, cwd } => {
                 self.prompt(agent_id.as_deref(), audience, &cwd).map(Answer::Prompt)
             }
+            Request::ShowTree { session } => self.tree(&session).await.map(Answer::Tree),
             Request::SendMessage(_)
             | Request::CreateDialog(_)
             | Request::RenameSession { .. }
             | Request::RepairSession { .. }
-            | Request::RemoveSession { .. } => {
+            | Request::RemoveSession { .. }
+            | Request::BranchSession { .. }
+            | Request::CloneSession { .. } => {
                 Err(Report::new(Blame::Program, "internal_error", "a reader was asked to write"))
             }
         }
@@ -214,9 +219,14 @@ impl Reader {
     }
 
     /// What came of a message whose turn has ended, read off the log.
-    pub(crate) async fn turn_report(&self, id: SessionId, key: &str) -> Result<TurnReport, Report> {
-        let Read { reading, state } = self.read(id).await?;
-        Ok(TurnReport::from_state(&state, id, &reading.header.thread_id, key))
+    pub(crate) async fn turn_report(
+        &self,
+        id: SessionId,
+        message: &IngressEvent,
+    ) -> Result<TurnReport, Report> {
+        let mut inquiry = Inquiry::new(id, &message.thread_id, &message.key);
+        self.each(id, &mut |event| inquiry.read(&event)).await?;
+        Ok(inquiry.into_report())
     }
 
     /// Why a session can only be read.
@@ -273,7 +283,14 @@ impl Client for Reader {
 }
 
 pub(crate) fn short(id: SessionId) -> String {
-    let id = id.to_string();
+    end_of(&id.to_string())
+}
+
+pub(crate) fn short_event(id: EventId) -> String {
+    end_of(&id.to_string())
+}
+
+fn end_of(id: &str) -> String {
     id.get(id.len().saturating_sub(SHORT_ID_CHARS)..).unwrap_or_default().to_owned()
 }
 

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use kith_engine::lane::{EngineError, OpeningError};
 use kith_engine::session::SessionError;
+use kith_engine::survey::PlaceError;
 use kith_engine::turn::TurnError;
 use kith_home::error::HomeError;
 use kith_sessions::damage::{Damage, DamageCode};
@@ -252,6 +253,13 @@ impl From<EngineError> for Report {
             },
             EngineError::InUse { .. } => Report::new(Blame::Request, "runtime_busy", error)
                 .hint("wait for its end, or let `kith` take it up if it was cut short"),
+            EngineError::Place(PlaceError::NothingToClone) => {
+                Report::new(Blame::Request, "invalid_request", error)
+            }
+            EngineError::Place(_) => Report::new(Blame::Request, "invalid_event_id", error),
+            EngineError::Conflict { .. } | EngineError::Taken { .. } => {
+                Report::new(Blame::Request, "conflict", error)
+            }
             EngineError::NotBuilt { .. } => Report::new(Blame::Request, "invalid_request", error),
         }
     }

@@ -4,6 +4,7 @@
 //! in the audit lines: nothing that reached the model is out of a person's reach.
 
 pub(crate) mod markdown;
+mod path;
 mod primed;
 
 use std::fmt::Write;
@@ -14,12 +15,24 @@ use kith_vocab::event::messages::{
 };
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
+use kith_vocab::ids::EventId;
 
-/// What was said and done, one entry after the other.
-pub(crate) fn transcript(header: &SessionHeader, events: &[Event]) -> String {
+use path::Shown;
+
+/// What was said and done on the way to the leaf, one entry after the other.
+pub(crate) fn transcript(
+    header: &SessionHeader,
+    events: &[Event],
+    leaf: Option<EventId>,
+) -> String {
     let mut text = String::new();
-    for event in events.iter().filter(|event| is_shown(header, event)) {
-        if let Some(entry) = entry(event) {
+    for shown in path::along(events, leaf) {
+        let entry = match shown {
+            Shown::Event(event) if !is_shown(header, event) => None,
+            Shown::Event(event) => entry(event),
+            Shown::Fork { n_others } => Some(fork_in_words(n_others)),
+        };
+        if let Some(entry) = entry {
             text.push_str(entry.trim_end());
             text.push_str("\n\n");
         }
@@ -92,11 +105,15 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
         Body::LogRepaired(it) => {
             Some(format!("(a torn write of {} bytes was set aside)", it.torn_bytes))
         }
-        Body::LeafMoved(_) => Some("(the conversation goes on from an earlier place)".to_owned()),
         Body::ApprovalRequested(it) => Some(format!("? {} [{}]", it.summary, it.code)),
         Body::ApprovalReplied(it) => Some(format!("  {}: {}", it.author.display_name, it.text)),
         _ => None,
     }
+}
+
+fn fork_in_words(n_others: usize) -> String {
+    let ways = if n_others == 1 { "way" } else { "ways" };
+    format!("(a branch: {n_others} other {ways} on from here; `kith session tree` shows all)")
 }
 
 /// A reminder as a person sees it, never as somebody's message.

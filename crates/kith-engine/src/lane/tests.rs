@@ -2,6 +2,11 @@
 
 #![allow(clippy::print_stdout, reason = "the counts are what these tests are run for")]
 
+mod branching;
+mod cloning;
+mod expecting;
+mod obligations;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -26,6 +31,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::fixture::{Unwatched, first_events};
+use crate::state::State;
 use crate::verify::Verifier;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -97,7 +103,8 @@ impl House {
         House {
             dir: tempfile::tempdir().unwrap(),
             files: MemoryFiles::new(),
-            clock: Arc::new(FakeClock::new()),
+            // Beyond the ids of any transcript.
+            clock: Arc::new(FakeClock::starting_at_id(1_000_000)),
             tool: CountingTool::new("write_file"),
             prompt: Arc::new(Mutex::new("Be kind.".to_owned())),
             tells_news: false,
@@ -120,6 +127,22 @@ impl House {
         let clock: Arc<dyn Clock> = self.clock.clone();
         let put_away = Shelf::new(&self.dir.path().join("index.db"));
         Engine::new(self.store(), desk, clock, Arc::new(AllowAll), Arc::new(opening), put_away)
+    }
+
+    /// A session of the thread that is in the middle of whatever the transcript says.
+    async fn adopt(&self, engine: &Engine, thread: &str, events: &[Event]) -> SessionHeader {
+        let header = crate::fixture::header(SessionId::from_uuid(self.clock.new_id()));
+        let header = SessionHeader { thread_id: thread.parse().unwrap(), ..header };
+        engine.adopt(&header, events).await.unwrap();
+        header
+    }
+
+    fn file(&self, id: SessionId) -> Vec<u8> {
+        self.files.contents(self.store().path(id)).unwrap()
+    }
+
+    fn outline(&self, id: SessionId) -> String {
+        crate::fixture::outline(&String::from_utf8(self.file(id)).unwrap())
     }
 
     /// Every event of a session, in order.
@@ -148,6 +171,7 @@ fn message(key: &str, thread: &str, text: &str) -> IngressEvent {
         },
         ts: 1,
         cwd: "/work".to_owned(),
+        expected_leaf: None,
         content: IngressContent::Text { text: text.to_owned() },
     }
 }

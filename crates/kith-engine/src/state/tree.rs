@@ -130,6 +130,15 @@ impl Tree {
         self.climb().next().map_or(Trust::Owner, |node| node.trust)
     }
 
+    /// Every event that is held, in the order of the log, whichever way the conversation took.
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
+        self.nodes.iter().map(|node| &node.event)
+    }
+
+    pub fn get(&self, id: EventId) -> Option<&Event> {
+        self.places.get(&id).and_then(|place| self.nodes.get(*place)).map(|node| &node.event)
+    }
+
     /// The nodes from root to leaf, as far as they are held.
     pub fn path(&self) -> Vec<&Node> {
         let mut path: Vec<&Node> = self.climb().collect();

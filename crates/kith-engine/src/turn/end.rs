@@ -2,17 +2,21 @@
 
 use kith_vocab::block::ToolCall;
 use kith_vocab::event::Body;
-use kith_vocab::event::control::{Bound, EndReason, Level, Limits, Notice, TurnEnded};
+use kith_vocab::event::calls::{ApprovalDecided, Decision, Via};
+use kith_vocab::event::control::{
+    Bound, CancelRequested, EndReason, Level, Limits, Notice, TurnEnded,
+};
 use kith_vocab::event::messages::{Outcome, Trust};
 
 use super::calls;
-use crate::session::Session;
+use crate::session::{CLIENT_ID, Session};
 use crate::state::calls::Stage;
 use crate::step::Ending;
 
 pub(super) fn turn(session: &mut Session, ending: Ending) {
     let Some(turn) = session.state().turn.clone() else { return };
     for open in turn.calls.open() {
+        decide_asked(session, &open.stage, CLIENT_ID, Via::Cancel);
         settle_open(session, &open.call, &open.stage, ending.reason);
     }
     let told = match (ending.reason, ending.bound) {
@@ -29,6 +33,29 @@ pub(super) fn turn(session: &mut Session, ending: Ending) {
     }
     let (reason, bound) = (ending.reason, ending.bound);
     session.stage(Body::TurnEnded(TurnEnded { reason, bound, steps: turn.n_steps }));
+}
+
+/// Ends the open turn for someone who wants the conversation elsewhere. What was done stays done.
+pub(crate) fn stop(session: &mut Session, by: &str) {
+    let Some(turn) = session.state().turn.clone() else { return };
+    for open in turn.calls.open() {
+        decide_asked(session, &open.stage, by, Via::Branch);
+    }
+    session.stage(Body::CancelRequested(CancelRequested { by: by.to_owned() }));
+    self::turn(session, Ending { reason: EndReason::Cancelled, bound: None });
+}
+
+/// Nobody is left to act on an answer, so the question is closed.
+fn decide_asked(session: &mut Session, stage: &Stage, by: &str, via: Via) {
+    let Stage::Asked { approval_id, .. } = stage else { return };
+    session.stage(Body::ApprovalDecided(ApprovalDecided {
+        approval_id: approval_id.clone(),
+        decision: Decision::Deny,
+        by: by.to_owned(),
+        via,
+        grant: None,
+        reason: Some("the turn ended before an answer came".to_owned()),
+    }));
 }
 
 fn settle_open(session: &mut Session, call: &ToolCall, stage: &Stage, reason: EndReason) {

@@ -407,6 +407,7 @@ fn said(key: &str, text: &str) -> IngressEvent {
         },
         ts: NOW,
         cwd: "/home/ada".to_owned(),
+        expected_leaf: None,
         content: IngressContent::Text { text: text.to_owned() },
     }
 }

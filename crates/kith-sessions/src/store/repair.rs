@@ -140,7 +140,8 @@ impl Survey {
 
 /// The event as a new session may tell it; `None` for what binds only the old one.
 fn inherited(mut event: Event) -> Option<Event> {
-    event.source_tag = Some(SourceTag::Clone);
+    // What was primed stays known as such: whether it is shown depends on it.
+    event.source_tag.get_or_insert(SourceTag::Clone);
     // It was valid without the tag, so this asks only whether it may carry it.
     validate(&event).is_ok().then_some(event)
 }

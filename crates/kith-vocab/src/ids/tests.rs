@@ -3,6 +3,19 @@ use super::*;
 const ID: &str = "0198a0b1-c2d3-7e4f-8a5b-6c7d8e9fa0b1";
 
 #[test]
+fn a_leaf_is_an_event_or_the_start() {
+    for text in [ID, "start"] {
+        assert_eq!(text.parse::<LeafId>().unwrap().to_string(), text);
+    }
+    assert_eq!(LeafId::from(None), LeafId::Start);
+    assert_eq!("start".parse::<LeafId>().unwrap().event(), None);
+    for wrong in ["", "Start", "start ", "null", "x"] {
+        let error = wrong.parse::<LeafId>().unwrap_err();
+        assert_eq!(error.to_string(), format!("`{wrong}` is not `start` or the id of an event"));
+    }
+}
+
+#[test]
 fn ids_have_one_spelling() {
     assert_eq!(ID.parse::<EventId>().unwrap().to_string(), ID);
     for wrong in [

@@ -46,6 +46,7 @@ pub(crate) fn message(key: &str, thread: &str, text: &str) -> IngressEvent {
         },
         ts: 1,
         cwd: "/work".to_owned(),
+        expected_leaf: None,
         content: IngressContent::Text { text: text.to_owned() },
     }
 }

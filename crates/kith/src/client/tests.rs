@@ -38,6 +38,7 @@ fn every_request_comes_back_as_it_went() {
                 model: "m".to_owned(),
                 server: Some("http://localhost/v1".to_owned()),
             },
+            expected_leaf: Some(LeafId::Start),
         }));
     }
     for priming in [None, Some(Priming { script_refs: vec!["x".to_owned()], show_in_ui: false })] {
@@ -60,6 +61,20 @@ fn every_request_comes_back_as_it_went() {
     check(&Request::RepairSession { session: "latest".to_owned() });
     check(&Request::SearchSessions { query: "天气".to_owned(), limit: 7 });
     check(&Request::RemoveSession { session: "latest".to_owned() });
+    check(&Request::ShowTree { session: "latest".to_owned() });
+    let id = "0198a0b1-c2d3-7e4f-8a5b-6c7d8e9fa0b1";
+    for expected_leaf in [None, Some(LeafId::Start), Some(id.parse().unwrap())] {
+        check(&Request::BranchSession {
+            session: "latest".to_owned(),
+            to: "start".to_owned(),
+            expected_leaf,
+            branch_id: id.parse().unwrap(),
+        });
+    }
+    for at in [None, Some("start".to_owned())] {
+        let (session, clone_id) = ("latest".to_owned(), id.parse().unwrap());
+        check(&Request::CloneSession { session, at, clone_id });
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use kith_vocab::ingress::MESSAGE_BYTES_MAX;
 use tokio_util::sync::CancellationToken;
 
 use super::{print_form, print_notes, unexpected};
-use crate::args::{Ask, ModelArg, Shared};
+use crate::args::{Ask, ModelArg, Shared, leaf_of};
 use crate::client::{
     Answer, Client, MessageAnswer, ModelName, Outcome, Place, Request, SendMessage, Told,
 };
@@ -135,6 +135,7 @@ fn message(
         (None, true) => Place::New,
         (None, false) => Place::Current,
     };
+    let expected_leaf = leaf_of(args.expected_leaf.as_deref())?;
     let client_message_id = match &args.message_id {
         None => SystemClock.new_id().to_string(),
         Some(id) if id.trim().is_empty() => {
@@ -145,8 +146,17 @@ fn message(
     };
     let cwd = house.cwd.display().to_string();
     let text = message_text(&args.text)?;
-    let agent_id = None;
-    Ok(SendMessage { client_message_id, text, agent_id, thread_id, place, cwd, model, expects })
+    Ok(SendMessage {
+        client_message_id,
+        text,
+        agent_id: None,
+        thread_id,
+        place,
+        cwd,
+        model,
+        expects,
+        expected_leaf,
+    })
 }
 
 fn message_text(words: &[String]) -> Result<String, Report> {

@@ -215,6 +215,7 @@ impl Talk {
             cwd: self.cwd.clone(),
             model: self.model.clone(),
             expects: self.expects.clone(),
+            expected_leaf: None,
         };
         let live = Live::default();
         let (told, outcome) = if self.is_attended {

@@ -1,10 +1,12 @@
 //! `kith session`: list, show, verify; the other verbs in files of their own.
 
+mod branch;
 mod export;
 mod rename;
 mod repair;
 mod rm;
 mod search;
+mod tree;
 
 use std::process::ExitCode;
 
@@ -14,7 +16,7 @@ use kith_sessions::damage::DamageCode;
 
 use super::{print_form, print_notes, read, unexpected};
 use crate::args::{Session, SessionShow, SessionVerify, Shared};
-use crate::client::{Answer, Request, SessionList, SessionRow, SessionState, Told};
+use crate::client::{Answer, Request, SessionList, SessionRow, SessionState, SessionView, Told};
 use crate::config::Config;
 use crate::house::House;
 use crate::reading::short;
@@ -31,6 +33,9 @@ pub(crate) async fn run(shared: &Shared, command: Session) -> Result<ExitCode, R
         Session::Repair(args) => repair::run(shared, args).await,
         Session::Search(args) => search::run(shared, args).await,
         Session::Rm(args) => rm::run(shared, args).await,
+        Session::Tree(args) => tree::run(shared, args).await,
+        Session::Branch(args) => branch::run(shared, args).await,
+        Session::Clone(args) => branch::run_clone(shared, args).await,
     }
 }
 
@@ -131,8 +136,8 @@ async fn show(shared: &Shared, args: SessionShow) -> Result<ExitCode, Report> {
             ui::json(event);
         }
     } else {
-        let header = &told.form.header;
-        let text = transcript::transcript(header, events);
+        let SessionView { header, leaf, .. } = &*told.form;
+        let text = transcript::transcript(header, events, *leaf);
         if !text.is_empty() {
             ui::line(text.trim_end());
         }

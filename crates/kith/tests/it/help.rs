@@ -3,7 +3,7 @@
 use crate::check;
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 28] = [
+const COMMANDS: [&[&str]; 31] = [
     &[],
     &["init"],
     &["ask"],
@@ -24,6 +24,9 @@ const COMMANDS: [&[&str]; 28] = [
     &["session", "repair"],
     &["session", "search"],
     &["session", "rm"],
+    &["session", "tree"],
+    &["session", "branch"],
+    &["session", "clone"],
     &["backup"],
     &["explain"],
     &["explain", "identity"],
@@ -63,16 +66,17 @@ fn the_help_of_ask_reads_so() {
       [TEXT]...  What to say; `-`, or nothing when input is piped, reads it from stdin
 
     Options:
-          --home <DIR>         The house: the folder with `kith.toml` or `.kith` [env: KITH_HOME]
-          --session <SESSION>  Say it in this session
-          --agent <ID>         The agent that is meant, of a house with several [env: KITH_AGENT]
-          --thread <THREAD>    Say it in this thread (`platform:scopeType:scopeId`)
-          --json               Print exactly one JSON value to stdout, also on failure
-          --new                Begin a new session of the thread
-          --message-id <ID>    The message's own id: a repeated one gets the first answer again
-          --stream-json        Print every event and delta as a line of JSON while the turn runs, and the answer last
-          --model <MODEL>      The model to use: `demo`, a name from kith.toml, or a vendor's model name
-      -h, --help               Print help
+          --home <DIR>            The house: the folder with `kith.toml` or `.kith` [env: KITH_HOME]
+          --session <SESSION>     Say it in this session
+          --agent <ID>            The agent that is meant, of a house with several [env: KITH_AGENT]
+          --thread <THREAD>       Say it in this thread (`platform:scopeType:scopeId`)
+          --json                  Print exactly one JSON value to stdout, also on failure
+          --new                   Begin a new session of the thread
+          --message-id <ID>       The message's own id: a repeated one gets the first answer again
+          --expected-leaf <LEAF>  Say it only if the conversation still ends there: the `leaf` of an answer, or `start`
+          --stream-json           Print every event and delta as a line of JSON while the turn runs, and the answer last
+          --model <MODEL>         The model to use: `demo`, a name from kith.toml, or a vendor's model name
+      -h, --help                  Print help
 
     Example:
       kith ask "read README.md and tell me what it is"
@@ -124,7 +128,7 @@ fn a_wrong_command_is_wrong_usage() {
     check!(House::empty().kith(&["session", "--json"]), @r#"
     exit 2
     --- stdout
-    {"ok":false,"error":{"code":"usage","message":"'kith session' requires a subcommand but one was not provided [subcommands: ls, show, verify, export, rename, repair, search, rm, help]","hint":"`--help` shows what is possible"}}
+    {"ok":false,"error":{"code":"usage","message":"'kith session' requires a subcommand but one was not provided [subcommands: ls, show, verify, export, rename, repair, search, rm, tree, branch, clone, help]","hint":"`--help` shows what is possible"}}
     "#);
 }
 

@@ -34,6 +34,7 @@ mod session;
 mod skill;
 mod stopping;
 mod teams;
+mod tree;
 mod upkeep;
 
 /// Compares a run with its text; ids, times and folders are replaced by their names.

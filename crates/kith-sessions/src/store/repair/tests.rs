@@ -44,6 +44,22 @@ fn the_readable_part_is_told_in_a_new_session() {
 }
 
 #[test]
+fn what_was_primed_stays_known_as_primed() {
+    let (files, store) = house();
+    let tagged = |event: Event, tag| Event { source_tag: Some(tag), ..event };
+    let events = vec![
+        tagged(user(1, None, "primed"), SourceTag::PrimingScript),
+        tagged(user(2, Some(1), "cloned"), SourceTag::Clone),
+        user(3, Some(2), "lived"),
+    ];
+    damage_after(&files, &store, &[events]);
+    repair(&store).unwrap();
+    let tags: Vec<_> =
+        read(&store, session_id(2)).0.iter().filter_map(|it| it.source_tag).collect();
+    assert_eq!(tags, [SourceTag::PrimingScript, SourceTag::Clone, SourceTag::Clone]);
+}
+
+#[test]
 fn only_what_may_be_inherited_is_copied() {
     let (files, store) = house();
     let events = every_type();

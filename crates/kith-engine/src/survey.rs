@@ -1,0 +1,160 @@
+//! The whole tree of a session: every way the conversation took, and where it may go on from.
+//!
+//! The state keeps what the next decision needs. To go back one must also know where turns began
+//! and ended, so that nobody goes on from the middle of one: that is read off the whole log here.
+
+use std::collections::{HashMap, HashSet};
+use std::iter;
+
+use kith_vocab::event::{Body, Event};
+use kith_vocab::ids::{EventId, LeafId};
+
+use crate::state::State;
+
+#[derive(Debug, Default)]
+pub struct Survey {
+    state: State,
+    /// The messages that began a turn.
+    beginnings: HashSet<EventId>,
+    /// Where a turn ended, or the conversation was when one began.
+    rests: HashSet<EventId>,
+    /// What is not part of the conversation.
+    controls: HashMap<EventId, &'static str>,
+    /// Where each `leaf_moved` went.
+    moves: HashMap<EventId, LeafId>,
+}
+
+/// Why one cannot go on from there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceError {
+    #[error("the session has no event `{text}`")]
+    NoEvent { text: String },
+    #[error("several events of the session fit `{text}`")]
+    SeveralEvents { text: String },
+    #[error("event `{id}` is a `{type_name}`, which is not part of the conversation")]
+    NotInTheTree { id: EventId, type_name: &'static str },
+    #[error("the id `{id}` is that of another event")]
+    IdInUse { id: EventId },
+    #[error("there is nothing in the session that a clone could begin with")]
+    NothingToClone,
+}
+
+impl Survey {
+    pub fn read(&mut self, event: &Event) {
+        let was_open = self.state.turn.is_some();
+        self.state.fold(event);
+        if !event.is_tree() {
+            self.controls.insert(event.id, event.body.type_name());
+        }
+        match &event.body {
+            Body::UserMessage(_) if self.begins_a_turn(event, was_open) => {
+                self.beginnings.insert(event.id);
+                self.rests.extend(event.parent_id);
+            }
+            Body::TurnEnded(_) if was_open => self.rests.extend(self.state.leaf()),
+            Body::LeafMoved(_) => {
+                self.moves.insert(event.id, self.leaf());
+            }
+            _ => (),
+        }
+    }
+
+    /// What was inherited has no turns; there they begin where someone speaks after another.
+    fn begins_a_turn(&self, message: &Event, was_open: bool) -> bool {
+        if message.is_lived() {
+            return !was_open;
+        }
+        let before = message.parent_id.and_then(|id| self.state.tree.get(id));
+        !before.is_some_and(|it| matches!(it.body, Body::UserMessage(_)))
+    }
+
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    pub fn leaf(&self) -> LeafId {
+        self.state.leaf().into()
+    }
+
+    /// The message that began the turn that is open.
+    pub fn open_turn(&self) -> Option<EventId> {
+        self.state.turn.as_ref().map(|turn| turn.began_with)
+    }
+
+    /// Where the `leaf_moved` of this id went, if the log holds it. Refuses the id of anything else.
+    pub fn moved_by(&self, id: EventId) -> Result<Option<LeafId>, PlaceError> {
+        match self.moves.get(&id) {
+            Some(leaf) => Ok(Some(*leaf)),
+            None if self.controls.contains_key(&id) || self.state.tree.get(id).is_some() => {
+                Err(PlaceError::IdInUse { id })
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// The place that is meant by `start`, an event's id, or the beginning or end of one.
+    pub fn find(&self, text: &str) -> Result<LeafId, PlaceError> {
+        if let Ok(named) = text.parse::<LeafId>() {
+            return self.check(named).map(|()| named);
+        }
+        let fits = |id: &EventId| {
+            let id = id.to_string();
+            !text.is_empty() && (id.starts_with(text) || id.ends_with(text))
+        };
+        let mut fitting = self.state.tree.events().map(|event| event.id).filter(fits);
+        let shown = || text.chars().take(80).collect();
+        match (fitting.next(), fitting.next()) {
+            (Some(id), None) => Ok(LeafId::Event(id)),
+            (Some(_), Some(_)) => Err(PlaceError::SeveralEvents { text: shown() }),
+            (None, _) => match self.controls.iter().find(|(id, _)| fits(id)) {
+                Some((&id, &type_name)) => Err(PlaceError::NotInTheTree { id, type_name }),
+                None => Err(PlaceError::NoEvent { text: shown() }),
+            },
+        }
+    }
+
+    /// Refuses a place that is not in the tree.
+    pub fn check(&self, place: LeafId) -> Result<(), PlaceError> {
+        let LeafId::Event(id) = place else { return Ok(()) };
+        if self.state.tree.get(id).is_some() {
+            return Ok(());
+        }
+        Err(match self.controls.get(&id) {
+            Some(&type_name) => PlaceError::NotInTheTree { id, type_name },
+            None => PlaceError::NoEvent { text: id.to_string() },
+        })
+    }
+
+    /// The turn boundary at or before the place. Of a message that began a turn it is the one
+    /// before it: who names what was said wants to say something else.
+    pub fn boundary(&self, place: LeafId) -> LeafId {
+        for event in self.up_from(place) {
+            if self.beginnings.contains(&event.id) {
+                return event.parent_id.into();
+            }
+            let waits_here = self.open_turn().is_none() && self.state.leaf() == Some(event.id);
+            if waits_here || self.rests.contains(&event.id) {
+                return LeafId::Event(event.id);
+            }
+        }
+        LeafId::Start
+    }
+
+    /// Where the conversation waits; with a turn open, where it waited before that.
+    pub fn resting_leaf(&self) -> LeafId {
+        match self.open_turn() {
+            None => self.leaf(),
+            Some(began_with) => self.boundary(LeafId::Event(began_with)),
+        }
+    }
+
+    /// The event at the place and those before it on its path, up to the root.
+    // A parent stands before its child, so this ends.
+    pub fn up_from(&self, place: LeafId) -> impl Iterator<Item = &Event> {
+        let get = |id: Option<EventId>| id.and_then(|id| self.state.tree.get(id));
+        iter::successors(get(place.event()), move |event| get(event.parent_id))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! The tree of a session as a person at a terminal sees it: a line for each turn.
+//!
+//! The way the conversation takes stays at the margin; every other way is drawn beside the turn it
+//! leaves from. The id on a line names the end of its turn: going there is going on after it.
+
+use std::collections::HashMap;
+
+use kith_vocab::ids::EventId;
+
+use crate::client::{TreeNode, TreeView};
+use crate::columns::{columns, fitted};
+use crate::reading::short_event;
+
+/// A line is not wider, in columns.
+const LINE_COLUMNS_MAX: usize = 100;
+/// Ways that leave ways that leave ways are drawn so deep; beyond that they stand below each other.
+const DEPTH_MAX: usize = 12;
+
+/// A stretch of the conversation without a fork: one turn, or a part of one.
+struct Stretch<'a> {
+    nodes: Vec<&'a TreeNode>,
+    next: Vec<usize>,
+}
+
+/// A stretch that waits to be drawn.
+struct Waiting {
+    stretch: usize,
+    /// What stands before its own lines, and before its first.
+    margin: String,
+    lead: String,
+    depth: usize,
+}
+
+/// The lines of the tree, from its beginning.
+pub(crate) fn drawn(view: &TreeView) -> Vec<String> {
+    let (stretches, beginnings) = stretches_of(view);
+    let mut lines = vec![line("", view.leaf.is_none(), true, "start", "")];
+    let mut waiting = Vec::new();
+    push_ways(&mut waiting, &stretches, &beginnings, "", 0);
+    while let Some(Waiting { stretch, margin, lead, depth }) = waiting.pop() {
+        let stretch = &stretches[stretch];
+        let (Some(last), words) = (stretch.nodes.last(), words_of(&stretch.nodes)) else {
+            continue;
+        };
+        let is_here = view.leaf == Some(last.event_id);
+        lines.push(line(&lead, is_here, last.on_path, &short_event(last.event_id), &words));
+        push_ways(&mut waiting, &stretches, &stretch.next, &margin, depth);
+    }
+    lines
+}
+
+/// The ways on from a place: the others first, and last the one that stays at the margin.
+fn push_ways(
+    waiting: &mut Vec<Waiting>,
+    stretches: &[Stretch<'_>],
+    next: &[usize],
+    margin: &str,
+    depth: usize,
+) {
+    let on_path = |way: &&usize| stretches[**way].nodes.first().is_some_and(|node| node.on_path);
+    let Some(&main) = next.iter().find(on_path).or(next.last()) else { return };
+    let (margin, lead) = (margin.to_owned(), margin.to_owned());
+    let beside = if depth < DEPTH_MAX { format!("{margin}│ ") } else { margin.clone() };
+    let lead_beside = if depth < DEPTH_MAX { format!("{margin}├─") } else { margin.clone() };
+    waiting.push(Waiting { stretch: main, margin, lead, depth });
+    for &way in next.iter().rev().filter(|way| **way != main) {
+        let (margin, lead) = (beside.clone(), lead_beside.clone());
+        waiting.push(Waiting { stretch: way, margin, lead, depth: depth + 1 });
+    }
+}
+
+fn line(lead: &str, is_here: bool, on_path: bool, name: &str, words: &str) -> String {
+    let mark = if on_path { "●" } else { "○" };
+    let here = if is_here { "  <- here" } else { "" };
+    let begin = format!("{lead}{mark} {name}");
+    let gap = if words.is_empty() { "" } else { "  " };
+    let taken = columns(&begin) + columns(gap) + columns(here);
+    format!("{begin}{gap}{}{here}", fitted(words, LINE_COLUMNS_MAX.saturating_sub(taken)))
+}
+
+/// What was asked and what came of it.
+fn words_of(nodes: &[&TreeNode]) -> String {
+    let said = |node: &&&TreeNode, kind: &str| node.kind == kind && !node.text.is_empty();
+    let asked = nodes.iter().find(|node| said(node, USER_MESSAGE));
+    let answered = nodes.iter().rev().find(|node| said(node, "assistant_message"));
+    match (asked, answered) {
+        (Some(asked), Some(answered)) => {
+            // Half of the room for each, so that neither hides the other.
+            let asked = fitted(&asked.text, LINE_COLUMNS_MAX / 2);
+            format!("{asked} -> {}", answered.text)
+        }
+        (Some(only), None) | (None, Some(only)) => only.text.clone(),
+        (None, None) => {
+            let kind = nodes.first().map(|node| node.kind.replace('_', " "));
+            format!("({})", kind.unwrap_or_default())
+        }
+    }
+}
+
+const USER_MESSAGE: &str = "user_message";
+
+/// The stretches in the order of the log, and those that begin at the start.
+fn stretches_of(view: &TreeView) -> (Vec<Stretch<'_>>, Vec<usize>) {
+    let mut n_children: HashMap<Option<EventId>, usize> = HashMap::new();
+    for node in &view.nodes {
+        *n_children.entry(node.parent_id).or_default() += 1;
+    }
+    let mut stretches: Vec<Stretch<'_>> = Vec::new();
+    let mut beginnings = Vec::new();
+    let mut place_of: HashMap<EventId, (usize, &str)> = HashMap::new();
+    for node in &view.nodes {
+        let before = node.parent_id.and_then(|id| place_of.get(&id)).copied();
+        let begins_a_turn =
+            node.kind == USER_MESSAGE && before.is_none_or(|(_, kind)| kind != USER_MESSAGE);
+        let is_fork = n_children.get(&node.parent_id).is_some_and(|n| *n > 1);
+        let place = match before {
+            Some((place, _)) if !begins_a_turn && !is_fork && view.leaf != node.parent_id => {
+                stretches[place].nodes.push(node);
+                place
+            }
+            _ => {
+                let place = stretches.len();
+                match before {
+                    Some((before, _)) => stretches[before].next.push(place),
+                    None => beginnings.push(place),
+                }
+                stretches.push(Stretch { nodes: vec![node], next: Vec::new() });
+                place
+            }
+        };
+        place_of.insert(node.event_id, (place, &node.kind));
+    }
+    (stretches, beginnings)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+//! The part of a log that the conversation goes along, and where it forks.
+//!
+//! What stands on another way is not shown: it is not what the model is told either. That there is
+//! another way is.
+
+use std::collections::{HashMap, HashSet};
+
+use kith_vocab::event::{Body, Event};
+use kith_vocab::ids::EventId;
+
+/// What a transcript shows, in order.
+pub(crate) enum Shown<'a> {
+    Event(&'a Event),
+    /// The conversation went on otherwise so many times from here.
+    Fork {
+        n_others: usize,
+    },
+}
+
+/// The events from root to leaf with what was told beside them, and the forks.
+pub(crate) fn along(events: &[Event], leaf: Option<EventId>) -> Vec<Shown<'_>> {
+    let mut n_children: HashMap<Option<EventId>, usize> = HashMap::new();
+    let mut parents: HashMap<EventId, Option<EventId>> = HashMap::new();
+    for event in events.iter().filter(|event| event.is_tree()) {
+        *n_children.entry(event.parent_id).or_default() += 1;
+        parents.insert(event.id, event.parent_id);
+    }
+    let mut path = HashSet::new();
+    let mut at = leaf;
+    while let Some(id) = at {
+        // A parent stands before its child, so this ends; a log that says otherwise is not read twice.
+        if !path.insert(id) {
+            break;
+        }
+        at = parents.get(&id).copied().flatten();
+    }
+    let n_ways = |from: Option<EventId>| n_children.get(&from).copied().unwrap_or_default();
+    let mut shown = Vec::new();
+    let mut at = None;
+    for event in events {
+        match &event.body {
+            Body::LeafMoved(moved) => at = moved.to,
+            _ if event.is_tree() => {
+                at = Some(event.id);
+                if !path.contains(&event.id) {
+                    continue;
+                }
+                if n_ways(event.parent_id) > 1 {
+                    shown.push(Shown::Fork { n_others: n_ways(event.parent_id) - 1 });
+                }
+                shown.push(Shown::Event(event));
+            }
+            _ if at.is_none_or(|id| path.contains(&id)) => shown.push(Shown::Event(event)),
+            _ => (),
+        }
+    }
+    if n_ways(leaf) > 0 {
+        shown.push(Shown::Fork { n_others: n_ways(leaf) });
+    }
+    shown
+}
