@@ -10,6 +10,8 @@
 //! - [`passage`]: what of an event can be searched for.
 //! - [`turn`]: the loop that performs the steps.
 //! - [`lane`]: one turn at a time per thread, each message once.
+//! - [`ui_message`]: the conversation as a screen reads it (pure).
+//! - [`threads`]: thread files, kept up with the logs.
 //! - [`verify`]: every request of a log, built again and compared.
 
 pub mod context;
@@ -19,7 +21,9 @@ pub mod session;
 pub mod shelf;
 pub mod state;
 pub mod step;
+pub mod threads;
 pub mod turn;
+pub mod ui_message;
 pub mod verify;
 
 #[cfg(test)]

@@ -28,6 +28,15 @@ pub(crate) enum Request {
     RepairSession { session: String },
     SearchSessions { query: String, limit: u32 },
     RemoveSession { session: String },
+    WorkOnThreads { thread: Option<String>, work: ThreadWork },
+}
+
+/// What is done to thread files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum ThreadWork {
+    Rebuild,
+    Compact,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +76,7 @@ impl Request {
             Request::RepairSession { .. } => "repair_session",
             Request::SearchSessions { .. } => "search_sessions",
             Request::RemoveSession { .. } => "remove_session",
+            Request::WorkOnThreads { .. } => "work_on_threads",
         }
     }
 }
@@ -92,6 +102,7 @@ pub(crate) enum Answer {
     Repaired(Told<RepairView>),
     Found(Told<Found>),
     Removed(Told<Removed>),
+    ThreadsMade(Told<ThreadsMade>),
 }
 
 /// What was said that holds the words, newest first.
@@ -234,6 +245,29 @@ pub(crate) struct RepairView {
     pub(crate) events: u64,
     /// Where the damaged one can no longer be read.
     pub(crate) lost_from: DamageView,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct ThreadList {
+    pub(crate) threads: Vec<ThreadRowView>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ThreadRowView {
+    pub(crate) thread_id: ThreadId,
+    pub(crate) audience: Audience,
+    /// The one that the next message goes to.
+    pub(crate) session_id: SessionId,
+    pub(crate) title: Option<String>,
+    pub(crate) updated_at: Option<String>,
+    pub(crate) pending_approvals: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ThreadsMade {
+    pub(crate) threads: u64,
+    pub(crate) messages: u64,
 }
 
 pub(crate) trait Client: Send + Sync {

@@ -8,6 +8,7 @@ mod init;
 mod prompt;
 mod session;
 mod skill;
+mod thread;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Ask(args)) => ask::run(&shared, model, args).await,
             Some(Command::Init(args)) => init::run(&shared, args),
             Some(Command::Session(args)) => session::run(&shared, args).await,
+            Some(Command::Thread(args)) => thread::run(&shared, args).await,
             Some(Command::Prompt(args)) => prompt::run(&shared, args).await,
             Some(Command::Skill(args)) => skill::run(&shared, args),
             Some(Command::Backup(args)) => backup::run(&shared, args).await,

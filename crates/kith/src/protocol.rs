@@ -156,6 +156,7 @@ impl Said {
             Answer::Repaired(told) => (Json::of(&told.form), told.notes.clone(), None),
             Answer::Found(told) => (Json::of(&told.form), told.notes.clone(), None),
             Answer::Removed(told) => (Json::of(&told.form), told.notes.clone(), None),
+            Answer::ThreadsMade(told) => (Json::of(&told.form), told.notes.clone(), None),
         };
         let request_type = request.type_name().to_owned();
         Said::Response(Response { request_type, request_id, ok: true, data, notes, outcome })
@@ -200,6 +201,9 @@ impl Response {
             }
             Request::RemoveSession { .. } => {
                 Answer::Removed(Told { form: self.data.read()?, notes })
+            }
+            Request::WorkOnThreads { .. } => {
+                Answer::ThreadsMade(Told { form: self.data.read()?, notes })
             }
         })
     }

@@ -1,6 +1,7 @@
 //! What can be answered from the files alone: no lock is taken and nothing is created.
 
 mod search;
+mod threads;
 
 use jiff::Timestamp;
 use kith_engine::lane::Report as TurnReport;
@@ -29,6 +30,8 @@ use crate::clock::SystemClock;
 use crate::house::House;
 use crate::opening;
 use crate::report::{Blame, Report, damage_in_words};
+
+pub(crate) use threads::resolve_thread;
 
 /// The end of an id, as lists show it: the beginning is a time, and alike for what began together.
 const SHORT_ID_CHARS: usize = 8;
@@ -64,7 +67,8 @@ impl Reader {
             Request::SendMessage(_)
             | Request::RenameSession { .. }
             | Request::RepairSession { .. }
-            | Request::RemoveSession { .. } => {
+            | Request::RemoveSession { .. }
+            | Request::WorkOnThreads { .. } => {
                 Err(Report::new(Blame::Program, "internal_error", "a reader was asked to write"))
             }
         }

@@ -9,16 +9,11 @@ use serde_json::json;
 use super::super::{print_notes, reader};
 use crate::args::{ExportFormat, SessionExport, Shared};
 use crate::reading::{Read, tail_in_words};
-use crate::report::{Blame, Report};
+use crate::report::Report;
 use crate::transcript::markdown;
 use crate::ui;
 
 pub(super) async fn run(shared: &Shared, args: SessionExport) -> Result<ExitCode, Report> {
-    if args.format == ExportFormat::Uimessages {
-        let message = "`uimessages` is not built yet: it comes with thread files";
-        return Err(Report::new(Blame::Request, "invalid_request", message)
-            .hint("`--format jsonl` and `--format markdown` are there"));
-    }
     let reader = reader(shared).await?;
     let id = reader.resolve(&args.session).await?;
     let Read { reading, state } = reader.read(id).await?;
@@ -39,7 +34,11 @@ pub(super) async fn run(shared: &Shared, args: SessionExport) -> Result<ExitCode
             let each = &mut |event| put(&markdown::entry(&event).unwrap_or_default());
             reader.each(id, each).await?.tail
         }
-        ExportFormat::Jsonl | ExportFormat::Uimessages => {
+        ExportFormat::Uimessages => {
+            put(&ui::json_line(&reader.session_messages(id)?)?);
+            reading.tail
+        }
+        ExportFormat::Jsonl => {
             put(&ui::json_line(&header)?);
             let mut failed = None;
             let each = &mut |event| match ui::json_line(&event) {
