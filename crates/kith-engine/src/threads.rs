@@ -154,16 +154,20 @@ impl Threads {
 
     /// The messages of these sessions of one thread, one session after the other.
     pub fn messages(&self, ids: &[SessionId]) -> Result<Vec<UiMessage>, ThreadsError> {
-        let mut read = Vec::new();
-        let mut copied = HashSet::new();
-        for id in ids {
-            let Some((header, messages)) = self.read(*id)? else { continue };
-            copied.extend(header.cloned_from.map(|it| it.session_id));
-            read.push((*id, messages));
+        let mut messages = Vec::new();
+        for id in self.told_once(ids) {
+            messages.extend(self.session_messages(id)?);
         }
-        // A session that was repaired goes on in its copy, which says all of it again.
-        read.retain(|(id, _)| !copied.contains(id));
-        Ok(read.into_iter().flat_map(|(_, messages)| messages).collect())
+        Ok(messages)
+    }
+
+    /// These sessions of one thread without those that were repaired: such a one goes on in its
+    /// copy, which says all of it again.
+    pub fn told_once(&self, ids: &[SessionId]) -> Vec<SessionId> {
+        let origin = |id: &SessionId| self.store.header(*id).ok()?.cloned_from;
+        let copied: HashSet<SessionId> =
+            ids.iter().filter_map(origin).map(|it| it.session_id).collect();
+        ids.iter().copied().filter(|id| !copied.contains(id)).collect()
     }
 
     /// Every thread there is, read off the first lines of the sessions.
@@ -223,19 +227,12 @@ impl Threads {
         stamp.is_of_a_reply() && matches!(newest, Ok(Some(seq)) if seq == stamp.metadata.seq)
     }
 
+    /// As far as it can be read. One that is gone, or has no good first line, says nothing.
     fn session_messages(&self, id: SessionId) -> Result<Vec<UiMessage>, ThreadsError> {
-        Ok(self.read(id)?.map(|(_, messages)| messages).unwrap_or_default())
-    }
-
-    /// As far as it can be read; `None` if it is gone or nobody's.
-    fn read(&self, id: SessionId) -> Result<Option<(SessionHeader, Vec<UiMessage>)>, ThreadsError> {
         let mut gathering = Gathering::default();
         match self.store.read(id, None, &mut |event| gathering.take(event)) {
-            Ok(reading) => {
-                let messages = gathering.project(&reading.header);
-                Ok(Some((reading.header, messages)))
-            }
-            Err(LogError::NotFound { .. } | LogError::Damaged { .. }) => Ok(None),
+            Ok(reading) => Ok(gathering.project(&reading.header)),
+            Err(LogError::NotFound { .. } | LogError::Damaged { .. }) => Ok(Vec::new()),
             Err(error) => Err(error.into()),
         }
     }

@@ -5,6 +5,7 @@
 
 mod disk;
 mod life;
+mod threads;
 
 use std::env;
 use std::path::Path;
@@ -75,6 +76,7 @@ pub(crate) async fn examine(home: Option<&Path>) -> Vec<Check> {
     }
     let store = SessionStore::new(std::sync::Arc::new(DiskFiles), &house.kith_dir());
     checks.extend(life::sessions(&store, desk.as_ref(), SystemClock.now()).await);
+    checks.push(threads::files(&house, store, is_hosted));
     checks.push(prompt_files(&house));
     checks.extend(settings(&house));
     checks

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use super::{print_form, print_notes, reader, unexpected, write};
 use crate::args::{Shared, Thread, ThreadShow};
 use crate::client::{Answer, Request, ThreadRowView, ThreadWork};
-use crate::reading::short;
+use crate::reading::{short, tail_in_words};
 use crate::report::Report;
 use crate::{transcript, ui};
 
@@ -58,14 +58,18 @@ async fn show(shared: &Shared, args: ThreadShow) -> Result<ExitCode, Report> {
         return Ok(ExitCode::SUCCESS);
     }
     let (_, ids) = reader.thread_sessions(&args.thread)?;
+    let (mut said, mut notes) = (Vec::new(), Vec::new());
     for id in ids {
         let mut events = Vec::new();
-        reader.each(id, &mut |event| events.push(event)).await?;
-        let text = transcript::transcript(&events);
-        if !text.is_empty() {
-            ui::line(text.trim_end());
-        }
+        let reading = reader.each(id, &mut |event| events.push(event)).await?;
+        notes.extend(tail_in_words(&reading.tail));
+        said.push(transcript::transcript(&events).trim_end().to_owned());
     }
+    said.retain(|text| !text.is_empty());
+    if !said.is_empty() {
+        ui::line(&said.join("\n\n"));
+    }
+    print_notes(&notes);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -61,7 +61,7 @@ impl Reader {
         let threads = threads_of(&self.house, self.store.clone());
         let mut sessions = threads.sessions()?;
         let key = resolve_thread(sessions.keys(), thread)?;
-        let ids = sessions.remove(&key).unwrap_or_default();
+        let ids = threads.told_once(&sessions.remove(&key).unwrap_or_default());
         Ok((threads, ids))
     }
 
@@ -114,7 +114,7 @@ pub(crate) fn resolve_thread<'a>(
     thread: &str,
 ) -> Result<ThreadKey, Report> {
     let not_found = |message: String| {
-        Report::new(Blame::Request, "thread_not_found", message)
+        Report::new(Blame::Request, "session_not_found", message)
             .hint("`kith thread ls` lists the threads there are")
     };
     let mut fitting: Vec<&ThreadKey> = Vec::new();

@@ -3,7 +3,7 @@
 use crate::check;
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 20] = [
     &[],
     &["init"],
     &["ask"],
@@ -14,6 +14,11 @@ const COMMANDS: [&[&str]; 15] = [
     &["session", "export"],
     &["session", "rename"],
     &["session", "repair"],
+    &["thread"],
+    &["thread", "ls"],
+    &["thread", "show"],
+    &["thread", "rebuild"],
+    &["thread", "compact"],
     &["doctor"],
     &["skill"],
     &["skill", "ls"],
