@@ -140,13 +140,6 @@ impl Threads {
     pub fn is_up_to_date(&self, key: &ThreadKey) -> Result<bool, ThreadsError> {
         let path = self.files.path(&key.agent_id, &key.thread_id);
         let ids = self.sessions_of(key)?;
-        if let LastLine::Whole(line) = self.files.last(&path)?
-            && let Some(last) = Stamp::read(&line)
-            && Some(&last.metadata.session_id) == ids.last()
-            && self.is_current(&last)
-        {
-            return Ok(true);
-        }
         let folded = self.files.lines(&path)?.and_then(Folded::of);
         let held = folded.map(|it| it.bytes()).unwrap_or_default();
         Ok(held == lines(&self.messages(&ids)?))
@@ -172,19 +165,7 @@ impl Threads {
 
     /// Every thread there is, read off the first lines of the sessions.
     pub fn sessions(&self) -> Result<Sessions, ThreadsError> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = &*known {
-            return Ok(known.clone());
-        }
-        let mut sessions = Sessions::new();
-        for id in self.store.list()? {
-            // One without a good first line is nobody's.
-            if let Ok(header) = self.store.header(id) {
-                sessions.entry(ThreadKey::of(&header)).or_default().push(id);
-            }
-        }
-        *known = Some(sessions.clone());
-        Ok(sessions)
+        self.look_up(Sessions::clone)
     }
 
     /// Looks anew at which sessions there are when that is next asked.
@@ -193,7 +174,22 @@ impl Threads {
     }
 
     fn sessions_of(&self, key: &ThreadKey) -> Result<Vec<SessionId>, ThreadsError> {
-        Ok(self.sessions()?.remove(key).unwrap_or_default())
+        self.look_up(|sessions| sessions.get(key).cloned().unwrap_or_default())
+    }
+
+    fn look_up<T>(&self, look: impl FnOnce(&Sessions) -> T) -> Result<T, ThreadsError> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sessions) = &*known {
+            return Ok(look(sessions));
+        }
+        let mut sessions = Sessions::new();
+        for id in self.store.list()? {
+            // One without a good first line is nobody's.
+            if let Ok(header) = self.store.header(id) {
+                sessions.entry(ThreadKey::of(&header)).or_default().push(id);
+            }
+        }
+        Ok(look(known.insert(sessions)))
     }
 
     fn learn(&self, key: &ThreadKey, id: SessionId) {
