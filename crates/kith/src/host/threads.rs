@@ -10,6 +10,7 @@ use kith_engine::ui_message::Projection;
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::store::SessionStore;
 use kith_sessions::thread_file::ThreadFiles;
+use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::SessionId;
 use tokio::sync::{mpsc, oneshot};
 
@@ -86,6 +87,22 @@ impl ThreadKeeper {
 }
 
 impl Host {
+    /// Takes what a removed session said out of the thread files, and tells if it could not.
+    pub(super) async fn forget_in_threads(&self, removed: Option<&SessionHeader>) -> Vec<String> {
+        let key = removed.map(ThreadKey::of);
+        let work = move |threads: &Threads| {
+            threads.forget();
+            match &key {
+                Some(key) => threads.rebuild(key),
+                // Nobody knows whose it was.
+                None => threads.rebuild_all(),
+            }
+        };
+        let Some(Err(error)) = self.threads.run(work).await else { return Vec::new() };
+        let why = Report::from(error).message();
+        vec![format!("its words may still be in a thread file: {why}; try `kith thread rebuild`")]
+    }
+
     /// Makes thread files again, of one thread or of all.
     pub(super) async fn work_on_threads(
         &self,

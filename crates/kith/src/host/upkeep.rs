@@ -79,7 +79,8 @@ impl Host {
             path.strip_prefix(&kith_dir).unwrap_or(path).to_string_lossy().into_owned()
         };
         let removed = belongings.files.iter().map(name).collect();
-        Ok(Told { form: Removed { removed }, notes: Vec::new() })
+        let notes = self.forget_in_threads(header.as_ref()).await;
+        Ok(Told { form: Removed { removed }, notes })
     }
 
     /// Copies what can be read of a damaged session into a new one. If the thread was in it, the

@@ -208,3 +208,17 @@ fn a_thread_goes_on_after_a_repair_and_says_nothing_twice() {
     let transcript = house.kith(&["thread", "show", "cli:"]).succeeded().stdout;
     assert_eq!(transcript.matches("say one").count(), 1, "{transcript}");
 }
+
+#[test]
+fn a_removed_session_is_in_no_thread_file() {
+    let house = House::new();
+    house.kith(&["ask", "say one", "--model", "demo"]).succeeded();
+    house.kith(&["ask", "say canary", "--new", "--model", "demo"]).succeeded();
+    let file = thread_file(&house);
+    assert!(fs::read_to_string(&file).unwrap().contains("canary"));
+    house.kith(&["session", "rm", "latest", "--yes"]).succeeded();
+    let left = fs::read_to_string(&file).unwrap();
+    assert!(!left.contains("canary") && left.contains("say one"), "{left}");
+    house.kith(&["session", "rm", "latest", "--yes"]).succeeded();
+    assert_eq!(thread_files(&house), Vec::<PathBuf>::new());
+}
