@@ -18,6 +18,7 @@ mod test;
 mod tidy;
 mod times;
 mod torture;
+mod ui_messages;
 mod usage;
 
 use std::path::{Path, PathBuf};

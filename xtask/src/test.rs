@@ -10,7 +10,7 @@ use std::process::{ExitCode, Stdio};
 
 use crate::invocation::Invocation;
 use crate::times::Times;
-use crate::{tidy, usage, workspace_root};
+use crate::{tidy, ui_messages, usage, workspace_root};
 
 pub(crate) const PURPOSE: &str = "formatting, rules, clippy, all tests and the documentation";
 
@@ -18,8 +18,9 @@ pub(crate) const HELP: &str = "
 cargo xtask test
 
 Runs everything a change must pass: formatting, the rules of `cargo xtask tidy`, clippy with
-warnings as errors, all tests, documentation tests and the documentation itself. It stops at the
-first failure with the command that repeats it, and ends with a table of steps and seconds.
+warnings as errors, all tests, the thread files they wrote against the AI SDK (with node, if it is
+installed), documentation tests and the documentation itself. It stops at the first failure with
+the command that repeats it, and ends with a table of steps and seconds.
 
 Example:
   cargo xtask test
@@ -33,6 +34,22 @@ struct Step {
 enum Work {
     Command(Invocation),
     Tidy,
+    UiMessages,
+}
+
+/// What came of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Passed,
+    Failed,
+    /// It could not be done on this machine: what, and why.
+    Skipped(String),
+}
+
+impl Outcome {
+    fn of(succeeded: bool) -> Outcome {
+        if succeeded { Outcome::Passed } else { Outcome::Failed }
+    }
 }
 
 impl Work {
@@ -40,13 +57,15 @@ impl Work {
         match self {
             Work::Command(invocation) => invocation.to_string(),
             Work::Tidy => String::from("cargo xtask tidy"),
+            Work::UiMessages => String::from(ui_messages::SHOWN),
         }
     }
 
-    fn succeeds_in(&self, root: &Path) -> anyhow::Result<bool> {
+    fn perform(&self, root: &Path) -> anyhow::Result<Outcome> {
         match self {
-            Work::Command(invocation) => Ok(invocation.run_in(root)?.success()),
-            Work::Tidy => tidy::holds(root),
+            Work::Command(invocation) => Ok(Outcome::of(invocation.run_in(root)?.success())),
+            Work::Tidy => Ok(Outcome::of(tidy::holds(root)?)),
+            Work::UiMessages => ui_messages::check(root),
         }
     }
 }
@@ -57,18 +76,28 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
     let runner = Runner::installed(&root);
 
     let mut times = Times::new("step");
+    let mut not_done = Vec::new();
     for step in steps(runner) {
         println!("== {}: {}", step.name, step.work.shown());
-        let (succeeded, took) = times.measure(step.name, || step.work.succeeds_in(&root));
-        if !succeeded? {
+        let (outcome, took) = times.measure(step.name, || step.work.perform(&root));
+        let outcome = outcome?;
+        if outcome == Outcome::Failed {
             println!("\n{times}");
             eprintln!("error: {} failed after {:.1} s", step.name, took.as_secs_f64());
             eprintln!("hint: repeat it with: {}", step.work.shown());
             return Ok(ExitCode::FAILURE);
         }
+        if let Outcome::Skipped(sentence) = outcome {
+            println!("   {} SKIPPED: {sentence}", step.name);
+            not_done.push(sentence);
+            continue;
+        }
         println!("   {} passed in {:.1} s", step.name, took.as_secs_f64());
     }
     println!("\n{times}");
+    for sentence in not_done {
+        println!("skipped: {sentence}");
+    }
     for sentence in skipped(runner, std::env::var_os("KITH_SLOW_TESTS").as_deref()) {
         println!("skipped: {sentence}");
     }
@@ -112,6 +141,7 @@ fn steps(runner: Runner) -> Vec<Step> {
         Step { name: "tidy", work: Work::Tidy },
         Step { name: "clippy", work: Work::Command(Invocation::cargo(&clippy)) },
         Step { name: "tests", work: Work::Command(Invocation::cargo(tests)) },
+        Step { name: "ui messages", work: Work::UiMessages },
         Step {
             name: "doc tests",
             work: Work::Command(Invocation::cargo(&["test", "--workspace", "--doc"])),
@@ -135,7 +165,6 @@ fn skipped(runner: Runner, slow_tests: Option<&OsStr>) -> Vec<&'static str> {
     if slow_tests.is_none() {
         sentences.push("tests that need time or the network; set KITH_SLOW_TESTS=1 to run them");
     }
-    sentences.push("tests of the web page; there is none yet, so node is not needed");
     sentences
 }
 

@@ -11,6 +11,8 @@
 //! - [`turn`]: the loop that performs the steps.
 //! - [`lane`]: one turn at a time per thread, each message once.
 //! - [`survey`]: the whole tree, and where the conversation may go on from (pure).
+//! - [`ui_message`]: the conversation as a screen reads it (pure).
+//! - [`threads`]: thread files, kept up with the logs.
 //! - [`verify`]: every request of a log, built again and compared.
 
 pub mod context;
@@ -21,7 +23,9 @@ pub mod shelf;
 pub mod state;
 pub mod step;
 pub mod survey;
+pub mod threads;
 pub mod turn;
+pub mod ui_message;
 pub mod verify;
 
 #[cfg(test)]

@@ -12,6 +12,7 @@
 //! - [`read`]: a session file read from its beginning, torn tail told from damage.
 //! - [`log`]: one session, open for appending.
 //! - [`store`]: the sessions of a house: made, opened, read, listed.
+//! - `last_line`, [`thread_file`]: what a thread looks like to others, derived from its sessions.
 //! - [`disk`]: the real files.
 //! - [`lock`]: whoever holds it writes.
 //! - [`socket`]: where the holder listens.
@@ -32,6 +33,9 @@ mod texts;
 pub mod log;
 pub mod store;
 
+mod last_line;
+pub mod thread_file;
+
 pub mod disk;
 pub mod lock;
 pub mod socket;
@@ -43,6 +47,7 @@ pub mod index;
 pub mod words;
 
 pub use blob::BLOB_BYTES_MAX;
+pub use last_line::{LAST_LINE_BYTES_MAX, LastLine};
 pub use texts::INLINE_TEXT_BYTES_MAX;
 
 #[cfg(test)]

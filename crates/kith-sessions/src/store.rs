@@ -5,6 +5,7 @@
 //! nothing a person may want back is ever destroyed.
 
 mod draft;
+mod glance;
 mod remove;
 mod repair;
 mod torn;

@@ -1,6 +1,7 @@
 //! The command line, as typed.
 
 pub(crate) mod prime;
+mod thread;
 
 use std::env;
 use std::ffi::OsString;
@@ -15,6 +16,8 @@ use kith_vocab::ids::{IdError, LeafId};
 
 use crate::report::{EXIT_USAGE, Report};
 use crate::ui;
+
+pub(crate) use thread::{Thread, ThreadShow};
 
 /// An agent whose self is a folder of Markdown and whose life is a log that can be replayed.
 ///
@@ -78,6 +81,12 @@ pub(crate) enum Command {
     /// List, show, search, verify, name, export, repair, branch, clone and remove sessions
     #[command(subcommand, after_help = "Example:\n  kith session ls\n  kith session show latest")]
     Session(Session),
+    /// List and show threads, and make their files again
+    #[command(
+        subcommand,
+        after_help = "Example:\n  kith thread ls\n  kith thread show cli: --json"
+    )]
+    Thread(Thread),
     Prompt(Prompt),
     /// List, show and check skills
     #[command(subcommand, after_help = "Example:\n  kith skill ls\n  kith skill check")]
@@ -171,11 +180,12 @@ pub(crate) struct SessionVerify {
 /// Print a session, to be kept or read elsewhere
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith session export latest > session.jsonl\n  \
-                        kith session export latest --format markdown > session.md")]
+                        kith session export latest --format markdown > session.md\n  \
+                        kith session export latest --format uimessages > messages.json")]
 pub(crate) struct SessionExport {
     /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
     pub(crate) session: String,
-    /// One event per line, the header first, or a document
+    /// One event per line, the header first; a document; or an array of AI SDK `UIMessage`s
     #[arg(long, value_enum, default_value_t = ExportFormat::Jsonl)]
     pub(crate) format: ExportFormat,
 }

@@ -67,6 +67,19 @@ pub(crate) enum Request {
         /// The session to be made. A repeated id gets the first answer again.
         clone_id: SessionId,
     },
+    WorkOnThreads {
+        agent_id: Option<String>,
+        thread: Option<String>,
+        work: ThreadWork,
+    },
+}
+
+/// What is done to thread files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum ThreadWork {
+    Rebuild,
+    Compact,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,6 +128,7 @@ impl Request {
             Request::ShowTree { .. } => "show_tree",
             Request::BranchSession { .. } => "branch_session",
             Request::CloneSession { .. } => "clone_session",
+            Request::WorkOnThreads { .. } => "work_on_threads",
         }
     }
 }
@@ -144,6 +158,7 @@ pub(crate) enum Answer {
     Tree(Told<TreeView>),
     Branched(Told<TreePlace>),
     Cloned(Told<TreePlace>),
+    ThreadsMade(Told<ThreadsMade>),
 }
 
 /// What was said that holds the words, newest first.
@@ -316,6 +331,29 @@ pub(crate) struct TreeNode {
 pub(crate) struct TreePlace {
     pub(crate) session_id: SessionId,
     pub(crate) leaf: Option<EventId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct ThreadList {
+    pub(crate) threads: Vec<ThreadRowView>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ThreadRowView {
+    pub(crate) thread_id: ThreadId,
+    pub(crate) audience: Audience,
+    /// The one that the next message goes to.
+    pub(crate) session_id: SessionId,
+    pub(crate) title: Option<String>,
+    pub(crate) updated_at: Option<String>,
+    pub(crate) pending_approvals: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ThreadsMade {
+    pub(crate) threads: u64,
+    pub(crate) messages: u64,
 }
 
 pub(crate) trait Client: Send + Sync {

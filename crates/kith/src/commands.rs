@@ -11,6 +11,7 @@ mod prime;
 mod prompt;
 mod session;
 mod skill;
+mod thread;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -42,6 +43,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Prime(args)) => prime::run(&shared, args).await,
             Some(Command::Init(args)) => init::run(&shared, args),
             Some(Command::Session(args)) => session::run(&shared, args).await,
+            Some(Command::Thread(args)) => thread::run(&shared, args).await,
             Some(Command::Prompt(args)) => prompt::run(&shared, args).await,
             Some(Command::Skill(args)) => skill::run(&shared, args),
             Some(Command::Backup(args)) => backup::run(&shared, args).await,

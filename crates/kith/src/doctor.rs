@@ -6,6 +6,7 @@
 mod disk;
 mod life;
 mod settings;
+mod threads;
 
 use std::env;
 
@@ -77,6 +78,7 @@ pub(crate) async fn examine(shared: &Shared) -> Vec<Check> {
     }
     let store = SessionStore::new(std::sync::Arc::new(DiskFiles), &house.kith_dir());
     checks.extend(life::sessions(&store, desk.as_ref(), SystemClock.now()).await);
+    checks.push(threads::files(&house, store, is_hosted));
     match Config::load(&house) {
         Ok(config) => {
             checks.extend(settings::agents(&house, &config));

@@ -1,6 +1,7 @@
 //! The one that writes: it holds the house's lock and the engine.
 
 mod dialog;
+pub(crate) mod threads;
 pub(crate) mod tree;
 pub(crate) mod upkeep;
 
@@ -9,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kith_engine::lane::{Engine, Report as TurnReport, Run};
 use kith_engine::session::Watcher;
 use kith_engine::shelf::Shelf;
+use kith_engine::ui_message::Projection;
 use kith_sessions::desk::{Accepted, Desk, Target};
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::lock::{HouseLock, LockError};
@@ -35,6 +37,7 @@ use crate::policy::ReadsOnly;
 use crate::reading::{Reader, short};
 use crate::report::{Blame, Report, damage_in_words};
 
+use threads::{ThreadKeeper, threads_of};
 use tree::BranchWish;
 
 /// The person at this machine.
@@ -47,6 +50,7 @@ pub(crate) struct Host {
     store: SessionStore,
     desk: Desk,
     opening: Arc<HomeOpening>,
+    threads: ThreadKeeper,
     house: House,
     config: Arc<Config>,
     clock: Arc<dyn Clock>,
@@ -85,12 +89,14 @@ impl Host {
         );
         let reader = Reader::new(house.clone(), store.clone(), Some(desk.clone()));
         let started_at = clock.now();
+        let threads = ThreadKeeper::start(threads_of(&house, store.clone()));
         Ok(Started::Here(Box::new(Host {
             engine,
             reader,
             store,
             desk,
             opening,
+            threads,
             house,
             config,
             clock,
@@ -102,6 +108,7 @@ impl Host {
     /// Writes down what makes the next start faster.
     pub(crate) async fn flush(&self) {
         self.engine.flush().await;
+        self.threads.run(|_| ()).await;
     }
 
     /// The session that the next message of the thread goes to, and what it is about.
@@ -144,11 +151,15 @@ impl Host {
             return Ok(Answer::Message(Told { form: form_of(report), notes }, outcome));
         }
         let waiting = self.desk.unclosed(accepted.session_id).await?;
-        let listening = Listening { screen: watcher, last_notice: Mutex::default() };
+        let listening = Listening::new(watcher, &accepted);
         let run = Run { provider: &*provider, watcher: &listening, cancel };
-        let report = self.engine.run(&accepted, run).await?;
+        let report = self.engine.run(&accepted, run).await;
+        let session_id = report.as_ref().map_or(accepted.session_id, |it| it.session_id);
+        self.threads.note(session_id, listening.take_turn(session_id)).await;
+        let report = report?;
         refuse_conflict(&report)?;
         notes.extend(self.opening.take_problems());
+        notes.extend(self.threads.take_failure());
         if report.session_id != accepted.session_id {
             notes.push(self.moved(&accepted, report.session_id).await?);
         }
@@ -268,19 +279,36 @@ impl Client for Host {
                     let made = self.clone_session(&session, at.as_deref(), clone_id).await;
                     made.map(Answer::Cloned)
                 }
+                Request::WorkOnThreads { agent_id, thread, work } => {
+                    let made = self.work_on_threads(agent_id.as_deref(), thread, work).await;
+                    made.map(Answer::ThreadsMade)
+                }
                 other => self.reader.answer(other).await,
             }
         })
     }
 }
 
-/// Passes everything on, and remembers what the runtime last said.
+/// Passes everything on, and remembers what the runtime last said and what others will read.
 struct Listening<'a> {
     screen: &'a dyn Watcher,
     last_notice: Mutex<Option<String>>,
+    turn: Mutex<Option<Projection>>,
 }
 
-impl Listening<'_> {
+impl<'a> Listening<'a> {
+    fn new(screen: &'a dyn Watcher, accepted: &Accepted) -> Listening<'a> {
+        let IngressEvent { agent_id, thread_id, .. } = &accepted.event;
+        let turn = Projection::of_new_turns(agent_id, thread_id, accepted.session_id);
+        Listening { screen, last_notice: Mutex::default(), turn: Mutex::new(Some(turn)) }
+    }
+
+    /// What was lived, if it was lived in this session.
+    fn take_turn(&self, session_id: SessionId) -> Option<Projection> {
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner).take();
+        turn.filter(|it| it.session_id() == session_id)
+    }
+
     fn into_last_notice(self) -> Option<String> {
         self.last_notice.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -298,6 +326,11 @@ impl Watcher for Listening<'_> {
             if let Body::Notice(notice) = &event.body {
                 let mut last = self.last_notice.lock().unwrap_or_else(PoisonError::into_inner);
                 *last = Some(notice.text.clone());
+            }
+        }
+        if let Some(turn) = &mut *self.turn.lock().unwrap_or_else(PoisonError::into_inner) {
+            for event in events {
+                turn.take(event);
             }
         }
         self.screen.written(events);

@@ -161,6 +161,7 @@ impl Said {
             Answer::Branched(told) | Answer::Cloned(told) => {
                 (Json::of(&told.form), told.notes.clone(), None)
             }
+            Answer::ThreadsMade(told) => (Json::of(&told.form), told.notes.clone(), None),
         };
         let request_type = request.type_name().to_owned();
         Said::Response(Response { request_type, request_id, ok: true, data, notes, outcome })
@@ -212,6 +213,9 @@ impl Response {
                 Answer::Branched(Told { form: self.data.read()?, notes })
             }
             Request::CloneSession { .. } => Answer::Cloned(Told { form: self.data.read()?, notes }),
+            Request::WorkOnThreads { .. } => {
+                Answer::ThreadsMade(Told { form: self.data.read()?, notes })
+            }
         })
     }
 }

@@ -1,6 +1,7 @@
 //! What can be answered from the files alone: no lock is taken and nothing is created.
 
 mod search;
+mod threads;
 mod tree;
 
 use jiff::Timestamp;
@@ -32,6 +33,8 @@ use crate::config::Config;
 use crate::house::House;
 use crate::opening;
 use crate::report::{Blame, Report, damage_in_words};
+
+pub(crate) use threads::resolve_thread;
 
 /// The end of an id, as lists show it: the beginning is a time, and alike for what began together.
 const SHORT_ID_CHARS: usize = 8;
@@ -73,7 +76,8 @@ impl Reader {
             | Request::RepairSession { .. }
             | Request::RemoveSession { .. }
             | Request::BranchSession { .. }
-            | Request::CloneSession { .. } => {
+            | Request::CloneSession { .. }
+            | Request::WorkOnThreads { .. } => {
                 Err(Report::new(Blame::Program, "internal_error", "a reader was asked to write"))
             }
         }

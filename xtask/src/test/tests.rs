@@ -13,6 +13,7 @@ fn every_step_can_be_repeated_by_hand() {
             "tidy: cargo xtask tidy",
             "clippy: cargo clippy --workspace --all-targets -- -D warnings",
             "tests: cargo nextest run --workspace",
+            "ui messages: node check.mjs ../tmp/ui-messages (in target/ui-messages)",
             "doc tests: cargo test --workspace --doc",
             "docs: RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --lib --bins --examples",
         ]
@@ -27,7 +28,6 @@ fn without_nextest_cargo_runs_the_tests_and_says_so() {
         [
             "cargo-nextest is not installed, so `cargo test` ran the tests (same tests)",
             "tests that need time or the network; set KITH_SLOW_TESTS=1 to run them",
-            "tests of the web page; there is none yet, so node is not needed",
         ]
     );
 }

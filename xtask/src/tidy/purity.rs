@@ -9,13 +9,18 @@ use super::paths::{imported, written};
 use super::source::line_of;
 use super::tree::{RustFile, Tree};
 
-const PURE_FOLDERS: [&str; 3] =
-    ["crates/kith-vocab/src/", "crates/kith-engine/src/state/", "crates/kith-engine/src/context/"];
+const PURE_FOLDERS: [&str; 4] = [
+    "crates/kith-vocab/src/",
+    "crates/kith-engine/src/state/",
+    "crates/kith-engine/src/context/",
+    "crates/kith-engine/src/ui_message/",
+];
 
-const PURE_FILES: [&str; 6] = [
+const PURE_FILES: [&str; 7] = [
     "crates/kith-engine/src/state.rs",
     "crates/kith-engine/src/step.rs",
     "crates/kith-engine/src/context.rs",
+    "crates/kith-engine/src/ui_message.rs",
     "crates/kith-engine/src/judge.rs",
     "crates/kith-engine/src/schedule.rs",
     "crates/kith-engine/src/reply.rs",

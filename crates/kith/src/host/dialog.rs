@@ -44,6 +44,7 @@ impl Host {
         let events = self.first_events(&header, &scripts)?;
         let n_primed = events.iter().filter(|event| event.is_primed()).count();
         self.engine.adopt(&header, &events).await?;
+        self.threads.note(header.session_id, None).await;
 
         let mut notes = self.opening.take_problems();
         let used = PrimingStore::new(&self.house.dir).record_use(

@@ -40,6 +40,7 @@ impl Host {
         };
         let moved = self.engine.branch(&branch, watcher).await;
         let leaf = moved.map_err(|error| place_report(error, session_id))?;
+        self.threads.note(session_id, None).await;
         let mut notes = Vec::new();
         if leaf != to {
             notes.push(format!(
@@ -68,6 +69,7 @@ impl Host {
         let made = self.engine.clone_session(source, at, id).await;
         let made = made.map_err(|error| place_report(error, source))?;
         let Cloned { session_id, leaf, damage, leaves_a_turn_out, .. } = made;
+        self.threads.note(session_id, None).await;
         let mut notes = Vec::new();
         if let Some(damage) = &damage {
             let what = damage_in_words(damage);

@@ -59,6 +59,7 @@ impl Host {
             let body =
                 Body::SessionTitleUpdated(SessionTitleUpdated { title: title.clone(), source });
             self.engine.note(agent_id, thread_id, id, body, watcher).await?;
+            self.threads.note(id, None).await;
         }
         Ok(Told { form: Renamed { session_id: id, title }, notes: Vec::new() })
     }
@@ -78,7 +79,8 @@ impl Host {
             path.strip_prefix(&kith_dir).unwrap_or(path).to_string_lossy().into_owned()
         };
         let removed = belongings.files.iter().map(name).collect();
-        Ok(Told { form: Removed { removed }, notes: Vec::new() })
+        let notes = self.forget_in_threads(header.as_ref()).await;
+        Ok(Told { form: Removed { removed }, notes })
     }
 
     /// Copies what can be read of a damaged session into a new one. If the thread was in it, the
@@ -112,6 +114,7 @@ impl Host {
         let head = self.desk.head(id).await?;
         let repaired = self.store.repair(id, head.as_ref(), header, clock)?;
         let new = repaired.session_id;
+        self.threads.note(new, None).await;
         let note = if current == Some(id) {
             let now = clock.now();
             self.desk.replace_session(&agent_id, &thread_id, (id, new), keys, now).await?;
@@ -165,7 +168,10 @@ impl Host {
     pub(crate) async fn take_up(&self, left: &Accepted, provider: &dyn Provider) -> String {
         let cancel = CancellationToken::new();
         let run = Run { provider, watcher: &Unwatched, cancel: &cancel };
-        match self.engine.run(left, run).await {
+        let report = self.engine.run(left, run).await;
+        let session_id = report.as_ref().map_or(left.session_id, |it| it.session_id);
+        self.threads.note(session_id, None).await;
+        match report {
             Ok(report) => {
                 let id = short(report.session_id);
                 format!(

@@ -3,7 +3,7 @@
 use crate::check;
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 31] = [
+const COMMANDS: [&[&str]; 36] = [
     &[],
     &["init"],
     &["ask"],
@@ -30,6 +30,11 @@ const COMMANDS: [&[&str]; 31] = [
     &["backup"],
     &["explain"],
     &["explain", "identity"],
+    &["thread"],
+    &["thread", "ls"],
+    &["thread", "show"],
+    &["thread", "rebuild"],
+    &["thread", "compact"],
     &["doctor"],
     &["skill"],
     &["skill", "ls"],

@@ -34,6 +34,7 @@ mod session;
 mod skill;
 mod stopping;
 mod teams;
+mod thread;
 mod tree;
 mod upkeep;
 

@@ -251,3 +251,29 @@ fn a_copy_of_the_house_is_a_copy_of_everyone() {
         ran.stderr
     );
 }
+
+#[test]
+fn each_agent_has_threads_and_scripts_of_its_own() {
+    let house = team();
+    for agent in ["ux", "main"] {
+        house.kith(&["ask", agent, "--agent", agent, "--model", "demo"]).succeeded();
+        house.kith(&["prime", "save", "latest", "mine", "--agent", agent]).succeeded();
+    }
+    assert!(house.path(".kith/threads/ux").is_dir());
+    for agent in ["ux", "main"] {
+        let shown = house.json(&["thread", "show", "cli:", "--agent", agent, "--json"]);
+        assert_eq!(shown[0]["parts"][0]["text"], agent, "{shown}");
+        let threads = house.json(&["thread", "ls", "--agent", agent, "--json"]);
+        assert_eq!(threads["threads"].as_array().unwrap().len(), 1, "{threads}");
+        let listed = house.json(&["prime", "ls", "--agent", agent, "--json"]);
+        let listed = listed["scripts"].as_array().unwrap();
+        assert_eq!(listed.len(), 1, "{listed:?}");
+        assert_eq!(listed[0]["scriptRef"], format!("individual/{agent}/mine"));
+    }
+    let others = house.kith(&["new", "--prime", "individual/ux/mine", "--agent", "main", "--json"]);
+    assert_eq!(others.json()["error"]["code"], "invalid_request");
+    let own = house.json(&["new", "--prime", "individual/ux/mine", "--agent", "ux", "--json"]);
+    let session = own["sessionId"].as_str().unwrap();
+    let header = &house.json(&["session", "show", session, "--json"])["header"];
+    assert_eq!(header["agentId"], "ux");
+}

@@ -75,12 +75,6 @@ fn a_session_is_exported_as_markdown() {
 
     There
     "#);
-    check!(house.kith(&["session", "export", BY_HAND, "--format", "uimessages"]), @"
-    exit 1
-    --- stderr
-    error: `uimessages` is not built yet: it comes with thread files
-    hint: `--format jsonl` and `--format markdown` are there
-    ");
     check!(house.kith(&["session", "export", "nobody"]), @"
     exit 1
     --- stderr
@@ -221,6 +215,7 @@ fn the_doctor_finds_a_healthy_house_well_and_changes_nothing() {
         ok    sessions      1 whole
         ok    blobs         none that is needed is missing or wrong
         ok    clock         it is not behind the newest event
+        ok    threads       1 up to date
         ok    prompt files  characters in the file -> in the prompt: Agent.md 9 -> 9
         ok    settings      there are none; the defaults hold
         warn  model         the built-in demo model would answer

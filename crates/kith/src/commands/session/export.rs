@@ -9,16 +9,11 @@ use serde_json::json;
 use super::super::{print_notes, reader};
 use crate::args::{ExportFormat, SessionExport, Shared};
 use crate::reading::{Read, tail_in_words};
-use crate::report::{Blame, Report};
+use crate::report::Report;
 use crate::transcript::{hidden_in_words, is_shown, markdown};
 use crate::ui;
 
 pub(super) async fn run(shared: &Shared, args: SessionExport) -> Result<ExitCode, Report> {
-    if args.format == ExportFormat::Uimessages {
-        let message = "`uimessages` is not built yet: it comes with thread files";
-        return Err(Report::new(Blame::Request, "invalid_request", message)
-            .hint("`--format jsonl` and `--format markdown` are there"));
-    }
     let reader = reader(shared).await?;
     let id = reader.resolve(&super::meant(shared, args.session).await?).await?;
     let Read { reading, state } = reader.read(id).await?;
@@ -48,7 +43,11 @@ pub(super) async fn run(shared: &Shared, args: SessionExport) -> Result<ExitCode
             print_notes(&hidden_in_words(n_hidden).into_iter().collect::<Vec<_>>());
             tail
         }
-        ExportFormat::Jsonl | ExportFormat::Uimessages => {
+        ExportFormat::Uimessages => {
+            put(&ui::json_line(&reader.session_messages(id)?)?);
+            reading.tail
+        }
+        ExportFormat::Jsonl => {
             put(&ui::json_line(&header)?);
             let mut failed = None;
             let each = &mut |event| match ui::json_line(&event) {

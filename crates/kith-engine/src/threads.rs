@@ -1,0 +1,312 @@
+//! Thread files, kept up with the logs.
+//!
+//! A thread file is what others read: the messages of the thread's sessions, one session after the
+//! other. It is derived, so it may lag, be torn or be gone; whoever writes to it looks first. The
+//! last line of a file says which event of which session it takes into account. If that is the
+//! event before the turn that was just lived, the turn is appended. If not, the session is read
+//! again and takes the place of its own lines, and if the file itself makes no sense, the whole
+//! thread is made again. So a crash between log and file costs the next turn one reading.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use kith_sessions::LastLine;
+use kith_sessions::log::LogError;
+use kith_sessions::store::SessionStore;
+use kith_sessions::thread_file::{ThreadFileError, ThreadFiles};
+use kith_vocab::header::SessionHeader;
+use kith_vocab::ids::{SessionId, ThreadId};
+use kith_vocab::json::Json;
+use serde::Deserialize;
+
+use crate::ui_message::{Gathering, Projection, UiMessage};
+
+pub struct Threads {
+    store: SessionStore,
+    files: ThreadFiles,
+    /// The sessions of every thread. Found when a file is missing, and then kept up to date.
+    known: Mutex<Option<Sessions>>,
+}
+
+/// Threads, and the sessions of each from the oldest to the newest.
+pub type Sessions = BTreeMap<ThreadKey, Vec<SessionId>>;
+
+/// Whose thread it is, and which.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadKey {
+    pub agent_id: String,
+    pub thread_id: ThreadId,
+}
+
+/// What was made again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Made {
+    pub threads: u64,
+    pub messages: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ThreadsError {
+    #[error(transparent)]
+    File(#[from] ThreadFileError),
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+impl Threads {
+    pub fn new(store: SessionStore, files: ThreadFiles) -> Threads {
+        Threads { store, files, known: Mutex::default() }
+    }
+
+    /// Brings the file of the session's thread up to what the session's log says.
+    ///
+    /// `new` is what was lived since, if somebody saw it: then nothing need be read.
+    pub fn catch_up(&self, id: SessionId, new: Option<&Projection>) -> Result<(), ThreadsError> {
+        let header = self.store.header(id)?;
+        let key = ThreadKey::of(&header);
+        self.learn(&key, id);
+        let path = self.files.path(&key.agent_id, &key.thread_id);
+        let last = match self.files.last(&path)? {
+            LastLine::Whole(line) => Stamp::read(&line),
+            LastLine::Absent | LastLine::Torn => None,
+        };
+        let Some(last) = last else { return self.rebuild(&key).map(drop) };
+        if let Some((new, (first_seq, last_seq))) = new.and_then(|it| Some((it, it.span()?)))
+            && last.metadata.session_id == id
+            && last.is_of_a_reply()
+        {
+            let seq = last.metadata.seq;
+            if seq >= last_seq {
+                // Somebody who came later has read the log already.
+                return Ok(());
+            }
+            if seq + 1 == first_seq && !new.lost_track() {
+                return Ok(self.files.append(&path, &lines(new.messages()))?);
+            }
+        }
+        if last.metadata.session_id >= id {
+            return self.mend(&header, &path, &last);
+        }
+        // A session that begins stands at the end, if the file holds all that came before.
+        let is_between = |it: &SessionId| last.metadata.session_id < *it && *it < id;
+        let is_complete = !self.sessions_of(&key)?.iter().any(is_between);
+        if header.cloned_from.is_none() && is_complete && self.is_current(&last) {
+            return Ok(self.files.append(&path, &lines(&self.session_messages(id)?))?);
+        }
+        self.rebuild(&key).map(drop)
+    }
+
+    /// Makes the file of a thread from its logs. A thread without messages has none.
+    pub fn rebuild(&self, key: &ThreadKey) -> Result<Made, ThreadsError> {
+        let ids = self.sessions_of(key)?;
+        let messages = self.messages(&ids)?;
+        let path = self.files.path(&key.agent_id, &key.thread_id);
+        self.files.replace(&path, &lines(&messages))?;
+        Ok(Made { threads: 1, messages: messages.len() as u64 })
+    }
+
+    /// Makes all files from the logs, and takes away those of threads that are gone.
+    pub fn rebuild_all(&self) -> Result<Made, ThreadsError> {
+        self.forget();
+        let sessions = self.sessions()?;
+        let mut made = Made::default();
+        let mut paths = HashSet::new();
+        for key in sessions.keys() {
+            let one = self.rebuild(key)?;
+            made.threads += one.threads;
+            made.messages += one.messages;
+            paths.insert(self.files.path(&key.agent_id, &key.thread_id));
+        }
+        let agents = sessions.keys().map(|key| key.agent_id.as_str());
+        for path in self.files.list(agents)? {
+            if !paths.contains(&path) {
+                self.files.replace(&path, &[])?;
+            }
+        }
+        Ok(made)
+    }
+
+    /// Leaves of each message in the file only the last line.
+    pub fn compact(&self, key: &ThreadKey) -> Result<Made, ThreadsError> {
+        let path = self.files.path(&key.agent_id, &key.thread_id);
+        let folded = self.files.lines(&path)?.and_then(Folded::of);
+        let Some(folded) = folded else { return self.rebuild(key) };
+        self.files.replace(&path, &folded.bytes())?;
+        Ok(Made { threads: 1, messages: folded.lines.len() as u64 })
+    }
+
+    /// Whether the file says what the logs say.
+    pub fn is_up_to_date(&self, key: &ThreadKey) -> Result<bool, ThreadsError> {
+        let path = self.files.path(&key.agent_id, &key.thread_id);
+        let ids = self.sessions_of(key)?;
+        let folded = self.files.lines(&path)?.and_then(Folded::of);
+        let held = folded.map(|it| it.bytes()).unwrap_or_default();
+        Ok(held == lines(&self.messages(&ids)?))
+    }
+
+    /// The messages of these sessions of one thread, one session after the other.
+    pub fn messages(&self, ids: &[SessionId]) -> Result<Vec<UiMessage>, ThreadsError> {
+        let mut messages = Vec::new();
+        for id in self.told_once(ids) {
+            messages.extend(self.session_messages(id)?);
+        }
+        Ok(messages)
+    }
+
+    /// These sessions of one thread without those that were repaired: such a one goes on in its
+    /// copy, which says all of it again.
+    pub fn told_once(&self, ids: &[SessionId]) -> Vec<SessionId> {
+        let origin = |id: &SessionId| self.store.header(*id).ok()?.cloned_from;
+        let copied: HashSet<SessionId> =
+            ids.iter().filter_map(origin).map(|it| it.session_id).collect();
+        ids.iter().copied().filter(|id| !copied.contains(id)).collect()
+    }
+
+    /// Every thread there is, read off the first lines of the sessions.
+    pub fn sessions(&self) -> Result<Sessions, ThreadsError> {
+        self.look_up(Sessions::clone)
+    }
+
+    /// Looks anew at which sessions there are when that is next asked.
+    pub fn forget(&self) {
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn sessions_of(&self, key: &ThreadKey) -> Result<Vec<SessionId>, ThreadsError> {
+        self.look_up(|sessions| sessions.get(key).cloned().unwrap_or_default())
+    }
+
+    fn look_up<T>(&self, look: impl FnOnce(&Sessions) -> T) -> Result<T, ThreadsError> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sessions) = &*known {
+            return Ok(look(sessions));
+        }
+        let mut sessions = Sessions::new();
+        for id in self.store.list()? {
+            // One without a good first line is nobody's.
+            if let Ok(header) = self.store.header(id) {
+                sessions.entry(ThreadKey::of(&header)).or_default().push(id);
+            }
+        }
+        Ok(look(known.insert(sessions)))
+    }
+
+    fn learn(&self, key: &ThreadKey, id: SessionId) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(sessions) = &mut *known else { return };
+        let ids = sessions.entry(key.clone()).or_default();
+        if let Err(place) = ids.binary_search(&id) {
+            ids.insert(place, id);
+        }
+    }
+
+    /// Puts the session's messages in the place of its lines.
+    fn mend(&self, header: &SessionHeader, path: &Path, last: &Stamp) -> Result<(), ThreadsError> {
+        let id = header.session_id;
+        let folded = self.files.lines(path)?.and_then(Folded::of);
+        let is_sound = last.metadata.session_id == id || self.is_current(last);
+        let Some(mut folded) = folded.filter(|_| is_sound) else {
+            return self.rebuild(&ThreadKey::of(header)).map(drop);
+        };
+        folded.lines.retain(|(session_id, _)| *session_id != id);
+        let messages = self.session_messages(id)?;
+        let of_session = messages.iter().map(|message| (id, line(message)));
+        folded.lines.extend(of_session);
+        folded.lines.sort_by_key(|(session_id, _)| *session_id);
+        Ok(self.files.replace(path, &folded.bytes())?)
+    }
+
+    /// Whether its session has no event that the line does not take into account.
+    fn is_current(&self, stamp: &Stamp) -> bool {
+        let newest = self.store.newest_seq(stamp.metadata.session_id);
+        stamp.is_of_a_reply() && matches!(newest, Ok(Some(seq)) if seq == stamp.metadata.seq)
+    }
+
+    /// As far as it can be read. One that is gone, or has no good first line, says nothing.
+    fn session_messages(&self, id: SessionId) -> Result<Vec<UiMessage>, ThreadsError> {
+        let mut gathering = Gathering::default();
+        match self.store.read(id, None, &mut |event| gathering.take(event)) {
+            Ok(reading) => Ok(gathering.project(&reading.header)),
+            Err(LogError::NotFound { .. } | LogError::Damaged { .. }) => Ok(Vec::new()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl ThreadKey {
+    pub fn of(header: &SessionHeader) -> ThreadKey {
+        ThreadKey { agent_id: header.agent_id.clone(), thread_id: header.thread_id.clone() }
+    }
+}
+
+/// What a line says about itself.
+#[derive(Deserialize)]
+struct Stamp {
+    id: String,
+    role: String,
+    metadata: StampedAt,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StampedAt {
+    session_id: SessionId,
+    seq: u64,
+}
+
+impl Stamp {
+    fn read(line: &[u8]) -> Option<Stamp> {
+        serde_json::from_slice(line).ok()
+    }
+
+    /// A message has no answer yet, so somebody was cut short: only the log knows what followed.
+    fn is_of_a_reply(&self) -> bool {
+        self.role == "assistant"
+    }
+}
+
+/// A file in which the last line of each message counts, in the place of its first.
+struct Folded {
+    lines: Vec<(SessionId, Vec<u8>)>,
+}
+
+impl Folded {
+    /// `None` if a line is not one of ours.
+    fn of(lines: Vec<Vec<u8>>) -> Option<Folded> {
+        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut folded: Vec<(SessionId, Vec<u8>)> = Vec::new();
+        for line in lines {
+            let Stamp { id, metadata, .. } = Stamp::read(&line)?;
+            let entry = (metadata.session_id, line);
+            let place = *places.entry(id).or_insert(folded.len());
+            if let Some(earlier) = folded.get_mut(place) {
+                *earlier = entry;
+            } else {
+                folded.push(entry);
+            }
+        }
+        Some(Folded { lines: folded })
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let lines = self.lines.iter().flat_map(|(_, line)| [line.as_slice(), b"\n"]);
+        lines.collect::<Vec<_>>().concat()
+    }
+}
+
+fn lines(messages: &[UiMessage]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for message in messages {
+        bytes.extend(line(message));
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+fn line(message: &UiMessage) -> Vec<u8> {
+    Json::of(message).as_str().as_bytes().to_vec()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! Any log on its way to be projected.
+//!
+//! The state follows the branches; every event beside the tree is kept with the message it was
+//! written after. Then the path is walked as if nothing else had ever been.
+
+use std::collections::HashMap;
+
+use kith_vocab::event::{Body, Event};
+use kith_vocab::header::SessionHeader;
+use kith_vocab::ids::EventId;
+
+use super::UiMessage;
+use super::projection::Projection;
+use crate::state::State;
+
+/// The messages of a session's conversation as it is now.
+pub fn project(header: &SessionHeader, events: impl IntoIterator<Item = Event>) -> Vec<UiMessage> {
+    let mut gathering = Gathering::default();
+    for event in events {
+        gathering.take(event);
+    }
+    gathering.project(header)
+}
+
+/// A log in any shape, on its way to be projected.
+#[derive(Default)]
+pub struct Gathering {
+    state: State,
+    /// What is not of the tree, by the message it was written after.
+    beside: HashMap<Option<EventId>, Vec<Beside>>,
+}
+
+enum Beside {
+    Shown(Box<Event>),
+    /// An event that no screen shows. It can be large, and only its number counts.
+    Passed {
+        seq: u64,
+    },
+}
+
+impl Gathering {
+    pub fn take(&mut self, event: Event) {
+        self.state.fold(&event);
+        if event.is_tree() {
+            return;
+        }
+        let beside = self.beside.entry(self.state.leaf()).or_default();
+        beside.push(match event.body {
+            Body::InstructionSnapshot(_)
+            | Body::ToolsetSnapshot(_)
+            | Body::SkillIndexSnapshot(_)
+            | Body::SkillIndexDelta(_)
+            | Body::QueueUpdate(_)
+            | Body::ModelRequested(_)
+            | Body::CallJudged(_) => Beside::Passed { seq: event.seq },
+            _ => Beside::Shown(Box::new(event)),
+        });
+    }
+
+    pub fn project(mut self, header: &SessionHeader) -> Vec<UiMessage> {
+        let mut projection = Projection::new(header);
+        add(&mut projection, self.beside.remove(&None));
+        for node in self.state.tree.path() {
+            projection.add(&node.event);
+            add(&mut projection, self.beside.remove(&Some(node.event.id)));
+        }
+        projection.into_messages()
+    }
+}
+
+fn add(projection: &mut Projection, beside: Option<Vec<Beside>>) {
+    for it in beside.into_iter().flatten() {
+        match it {
+            Beside::Shown(event) => projection.add(&event),
+            Beside::Passed { seq } => projection.pass(seq),
+        }
+    }
+}

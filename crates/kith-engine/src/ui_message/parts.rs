@@ -1,0 +1,131 @@
+//! One event, or one block of it, as a part of a message.
+
+use jiff::Timestamp;
+use kith_vocab::block::{Block, ToolCall};
+use kith_vocab::event::calls::{ApprovalReplied, ApprovalRequested};
+use kith_vocab::event::control::Level;
+use kith_vocab::event::messages::{HarnessItemEvent, Visibility};
+use kith_vocab::event::models::ModelFailed;
+use kith_vocab::event::{Body, Event, SourceTag};
+use kith_vocab::ids::EventId;
+use kith_vocab::json::Json;
+use serde::Deserialize;
+
+use super::{
+    ApprovalView, ErrorView, FilePart, NoticeView, Part, ReminderView, ReplyView, Shown, ToolPart,
+    ToolState,
+};
+
+/// A line of a reminder that is shown folded.
+const FOLDED_CHARS_MAX: usize = 200;
+/// The platform that primed messages carry: no channel has this name, so it is nobody's.
+pub(super) const PRIMING_PLATFORM: &str = "priming_script";
+/// Primed records about the making of an answer. They say nothing to a person.
+const SILENT_RECORDS: [&str; 2] = ["gen_start_record", "gen_finish_record"];
+
+pub(super) fn shown_part(block: &Block) -> Option<Part> {
+    match block {
+        Block::Text(it) if it.text.is_empty() => None,
+        Block::Text(it) => Some(Part::Text { text: it.text.clone() }),
+        // What a vendor hides from us is not for a screen, nor is its proof that it said the rest.
+        Block::Thinking(it) if it.redacted.is_some() || it.text.is_empty() => None,
+        Block::Thinking(it) => Some(Part::Reasoning { text: it.text.clone() }),
+        Block::Image(_) | Block::Audio(_) | Block::File(_) => FilePart::of(block).map(Part::File),
+        Block::ToolCall(ToolCall { call_id, tool, input, .. }) => {
+            Some(Part::DynamicTool(ToolPart {
+                tool_name: tool.clone(),
+                tool_call_id: *call_id,
+                state: ToolState::InputAvailable { input: input.clone() },
+            }))
+        }
+    }
+}
+
+pub(super) fn reminder(id: EventId, event: &HarnessItemEvent) -> Option<Part> {
+    let item = &event.item;
+    let text = match item.visibility {
+        Visibility::Hidden => return None,
+        Visibility::Display => item.content.clone(),
+        Visibility::Compact => {
+            let line = item.content.lines().find(|line| !line.trim().is_empty());
+            line.unwrap_or_default().trim().chars().take(FOLDED_CHARS_MAX).collect()
+        }
+    };
+    let (kind, origin, visibility) = (item.kind, item.origin, item.visibility);
+    let data = ReminderView { kind, origin, visibility, text, author: event.author.clone() };
+    Some(Part::Reminder(Shown { id, data }))
+}
+
+pub(super) fn record(id: EventId, record: &Json) -> Option<Part> {
+    #[derive(Deserialize)]
+    struct Typed {
+        #[serde(rename = "type")]
+        record_type: String,
+    }
+    let is_silent =
+        record.read::<Typed>().is_ok_and(|it| SILENT_RECORDS.contains(&it.record_type.as_str()));
+    (!is_silent).then(|| Part::Record(Shown { id, data: record.clone() }))
+}
+
+pub(super) fn failure(id: EventId, failed: &ModelFailed) -> Part {
+    let data = ErrorView {
+        kind: failed.kind,
+        text: failed.message.clone(),
+        attempt: failed.attempt,
+        retried: failed.retry_at.is_some(),
+    };
+    Part::Error(Shown { id, data })
+}
+
+pub(super) fn question(id: EventId, asked: &ApprovalRequested) -> Part {
+    let data = ApprovalView {
+        approval_id: asked.approval_id.clone(),
+        tool_call_id: asked.call_id,
+        code: asked.code.clone(),
+        summary: asked.summary.clone(),
+        command: asked.command.clone(),
+        paths: asked.paths.clone(),
+        risk: asked.risk.clone(),
+        expires_at: rfc3339(asked.expires_at),
+    };
+    Part::Approval(Shown { id, data })
+}
+
+pub(super) fn reply(id: EventId, replied: &ApprovalReplied) -> Part {
+    let data = ReplyView {
+        text: replied.text.clone(),
+        author: replied.author.clone(),
+        verdict: replied.verdict,
+        approvals: replied.approvals.clone(),
+    };
+    Part::ApprovalReply(Shown { id, data })
+}
+
+pub(super) fn notice(id: EventId, text: String, level: Level) -> Part {
+    Part::Notice(Shown { id, data: NoticeView { text, level } })
+}
+
+/// Whether a script said it, also where it was copied with the session it was primed in.
+pub(super) fn is_primed(event: &Event) -> bool {
+    if event.is_lived() {
+        return false;
+    }
+    event.source_tag == Some(SourceTag::PrimingScript)
+        || match &event.body {
+            Body::UserMessage(it) => {
+                it.ingress.as_ref().is_some_and(|it| it.platform == PRIMING_PLATFORM)
+            }
+            Body::AssistantMessage(it) => it.primed.is_some(),
+            Body::ToolResult(it) => it.primed.is_some(),
+            Body::HarnessItem(it) => {
+                it.item.data.as_ref().is_some_and(|it| it.as_str().contains("\"primed\":"))
+            }
+            Body::PrimedRecord(_) => true,
+            _ => false,
+        }
+}
+
+pub(super) fn rfc3339(ms: u64) -> String {
+    let timestamp = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    format!("{:.3}", timestamp.unwrap_or(Timestamp::MAX))
+}

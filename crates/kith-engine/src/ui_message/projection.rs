@@ -1,0 +1,378 @@
+//! The messages of a conversation that only grows, event by event.
+//!
+//! Where a log branches, or goes back to what was not seen, a projection says that it lost track;
+//! then the log is read again. So what is written after each turn is what reading the whole log
+//! would give.
+
+use std::collections::{BTreeSet, HashMap};
+
+use kith_vocab::block::Block;
+use kith_vocab::event::calls::{ApprovalDecided, ApprovalRequested, Decision};
+use kith_vocab::event::control::{EndReason, LeafMoved, LeafReason, Level};
+use kith_vocab::event::messages::{AssistantMessage, IngressRef, ToolResult, UserMessage};
+use kith_vocab::event::{Body, Event, SourceTag};
+use kith_vocab::header::SessionHeader;
+use kith_vocab::ids::{CallId, EventId, SessionId, ThreadId};
+
+use super::parts::{
+    PRIMING_PLATFORM, failure, is_primed, notice, question, record, reminder, reply, rfc3339,
+    shown_part,
+};
+use super::{
+    Answered, BranchView, CompactView, DelegatedView, EndView, Metadata, Part, Shown, ToolState,
+    UiMessage, UiRole,
+};
+
+/// The messages of a conversation, kept up to date event by event.
+#[derive(Debug)]
+pub struct Projection {
+    voice: Voice,
+    messages: Vec<UiMessage>,
+    /// Messages that changed since somebody asked, by their place.
+    changed: BTreeSet<usize>,
+    turn: Option<Turn>,
+    /// What was shown before the first turn; it belongs to that.
+    early: Vec<Part>,
+    leaf: Option<EventId>,
+    first_seq: Option<u64>,
+    last_seq: u64,
+    begins_in_the_middle: bool,
+    lost_track: bool,
+}
+
+/// What the metadata of every message of a session shares.
+#[derive(Clone, Debug)]
+struct Voice {
+    thread_id: ThreadId,
+    session_id: SessionId,
+    agent_id: String,
+    hides_priming: bool,
+}
+
+#[derive(Debug)]
+struct Turn {
+    /// The message that began it.
+    id: EventId,
+    began_seq: u64,
+    correlation_id: String,
+    is_lived: bool,
+    is_over: bool,
+    /// The place of its answer among the messages, once it has one.
+    reply: Option<usize>,
+    /// The places of its calls among the answer's parts.
+    calls: HashMap<CallId, usize>,
+    approvals: HashMap<String, CallId>,
+}
+
+impl Projection {
+    /// Of a session from its beginning.
+    pub fn new(header: &SessionHeader) -> Projection {
+        Projection::with(Voice {
+            thread_id: header.thread_id.clone(),
+            session_id: header.session_id,
+            agent_id: header.agent_id.clone(),
+            hides_priming: header.meta.priming.as_ref().is_some_and(|it| !it.show_in_ui),
+        })
+    }
+
+    /// Of what is written from now on to a session that lived before. It can tell only of turns
+    /// that begin now.
+    pub fn of_new_turns(agent_id: &str, thread_id: &ThreadId, session_id: SessionId) -> Projection {
+        let (agent_id, thread_id) = (agent_id.to_owned(), thread_id.clone());
+        let mut projection =
+            Projection::with(Voice { thread_id, session_id, agent_id, hides_priming: false });
+        projection.begins_in_the_middle = true;
+        projection
+    }
+
+    fn with(voice: Voice) -> Projection {
+        Projection {
+            voice,
+            messages: Vec::new(),
+            changed: BTreeSet::new(),
+            turn: None,
+            early: Vec::new(),
+            leaf: None,
+            first_seq: None,
+            last_seq: 0,
+            begins_in_the_middle: false,
+            lost_track: false,
+        }
+    }
+
+    /// Takes the next event of the log.
+    pub fn take(&mut self, event: &Event) {
+        let in_order = self.first_seq.is_none() || event.seq == self.last_seq + 1;
+        self.first_seq.get_or_insert(event.seq);
+        self.last_seq = event.seq;
+        // What was written before the first new turn belongs to one that is not known.
+        let is_known = !self.begins_in_the_middle
+            || self.turn.is_some()
+            || matches!(&event.body, Body::UserMessage(_) if event.is_lived());
+        self.lost_track |= !in_order || !is_known || !self.goes_on_with(event);
+        self.add(event);
+    }
+
+    /// Whether the messages are not those of the log: it branched, or goes back too far.
+    pub fn lost_track(&self) -> bool {
+        self.lost_track
+    }
+
+    /// The numbers of the first and the last event that were taken.
+    pub fn span(&self) -> Option<(u64, u64)> {
+        self.first_seq.map(|first| (first, self.last_seq))
+    }
+
+    pub fn session_id(&self) -> SessionId {
+        self.voice.session_id
+    }
+
+    pub fn messages(&self) -> &[UiMessage] {
+        &self.messages
+    }
+
+    pub(super) fn into_messages(self) -> Vec<UiMessage> {
+        self.messages
+    }
+
+    /// The messages that are new or not as they were when this was last asked, in their order.
+    pub fn take_changed(&mut self) -> Vec<UiMessage> {
+        let changed = std::mem::take(&mut self.changed);
+        changed.into_iter().filter_map(|place| self.messages.get(place).cloned()).collect()
+    }
+
+    fn goes_on_with(&self, event: &Event) -> bool {
+        let knows_the_leaf = !self.begins_in_the_middle || self.turn.is_some();
+        match &event.body {
+            Body::LeafMoved(it) => knows_the_leaf && self.leaf == it.to,
+            body => !body.is_tree() || !knows_the_leaf || event.parent_id == self.leaf,
+        }
+    }
+
+    /// Adds an event of the path, whatever stood beside it in the log.
+    pub(super) fn add(&mut self, event: &Event) {
+        if event.is_tree() {
+            self.leaf = Some(event.id);
+        }
+        if !(self.voice.hides_priming && is_primed(event)) {
+            self.show(event);
+        }
+        self.pass(event.seq);
+    }
+
+    fn show(&mut self, event: &Event) {
+        let shown = event.id;
+        match &event.body {
+            Body::UserMessage(it) => self.said(event, it),
+            Body::AssistantMessage(it) => self.answered(event, it),
+            Body::ToolResult(it) => self.settle(it),
+            Body::HarnessItem(it) => self.put_all(event, reminder(shown, it)),
+            Body::Compact(it) => {
+                let data = CompactView {
+                    summary: it.summary.clone(),
+                    tokens_before: it.tokens_before,
+                    tokens_after: it.tokens_after,
+                };
+                self.put(event, Part::Compact(Shown { id: shown, data }));
+            }
+            Body::PrimedRecord(it) => self.put_all(event, record(shown, &it.record)),
+            Body::ModelFailed(it) => self.put(event, failure(shown, it)),
+            Body::ApprovalRequested(it) => self.ask(event, it),
+            Body::ApprovalReplied(it) => self.put(event, reply(shown, it)),
+            Body::ApprovalDecided(it) => self.decide(it),
+            Body::Delegated(it) => {
+                let data = DelegatedView { tool_call_id: it.call_id, session_id: it.session_id };
+                self.put(event, Part::Delegated(Shown { id: shown, data }));
+            }
+            Body::Notice(it) => self.put(event, notice(shown, it.text.clone(), it.level)),
+            Body::LogRepaired(it) => {
+                let bytes = it.torn_bytes;
+                let text = format!("a write that was cut short was set aside ({bytes} bytes)");
+                self.put(event, notice(shown, text, Level::Warn));
+            }
+            Body::LeafMoved(it) => self.moved(event, it),
+            Body::TurnEnded(it) => {
+                if it.reason != EndReason::Done {
+                    let data = EndView { reason: it.reason, bound: it.bound };
+                    self.put(event, Part::TurnEnded(Shown { id: shown, data }));
+                }
+                self.turn_is_over();
+            }
+            _ => (),
+        }
+    }
+
+    /// A person spoke. Those who speak before an answer share the turn.
+    fn said(&mut self, event: &Event, said: &UserMessage) {
+        let joins = self.turn.as_ref().is_some_and(|turn| {
+            let is_open = if turn.is_lived { !turn.is_over } else { turn.reply.is_none() };
+            turn.is_lived == event.is_lived() && is_open
+        });
+        let ingress = said.ingress.as_ref().filter(|it| it.platform != PRIMING_PLATFORM);
+        let ingress = ingress.filter(|_| event.source_tag != Some(SourceTag::PrimingScript));
+        if !joins {
+            self.begin_turn(event, ingress);
+        }
+        // What the runtime says in a person's place is nobody's words.
+        if said.message.meta != Some(true) {
+            let metadata = self.metadata(event, ingress, &said.author.user_id);
+            let mut parts: Vec<Part> = said.message.content.iter().filter_map(shown_part).collect();
+            if parts.is_empty() {
+                // A person's message must have a part.
+                parts.push(Part::Text { text: String::new() });
+            }
+            let id = event.id.to_string();
+            self.changed.insert(self.messages.len());
+            self.messages.push(UiMessage { id, role: UiRole::User, metadata, parts });
+        }
+        let early = std::mem::take(&mut self.early);
+        self.put_all(event, early);
+    }
+
+    fn answered(&mut self, event: &Event, answer: &AssistantMessage) {
+        if self.turn.is_none() {
+            self.begin_turn(event, None);
+        }
+        self.put(event, Part::StepStart);
+        for block in &answer.message.content {
+            let Some(part) = shown_part(block) else { continue };
+            let place = self.put_at(event, part);
+            if let (Block::ToolCall(call), Some(place)) = (block, place)
+                && let Some(turn) = &mut self.turn
+            {
+                turn.calls.insert(call.call_id, place);
+            }
+        }
+    }
+
+    fn settle(&mut self, result: &ToolResult) {
+        self.change_call(result.call_id, |state| state.settled(result));
+    }
+
+    fn ask(&mut self, event: &Event, asked: &ApprovalRequested) {
+        let id = &asked.approval_id;
+        let Some(turn) = self.turn.as_mut().filter(|it| it.calls.contains_key(&asked.call_id))
+        else {
+            return;
+        };
+        turn.approvals.insert(id.clone(), asked.call_id);
+        self.change_call(asked.call_id, |state| state.asked(id));
+        self.put(event, question(event.id, asked));
+    }
+
+    fn decide(&mut self, decided: &ApprovalDecided) {
+        let call_id = self.turn.as_ref().and_then(|it| it.approvals.get(&decided.approval_id));
+        let Some(call_id) = call_id.copied() else { return };
+        let answer = Answered {
+            id: decided.approval_id.clone(),
+            approved: decided.decision == Decision::Allow,
+            reason: decided.reason.clone(),
+        };
+        self.change_call(call_id, |state| state.answered(answer));
+    }
+
+    fn moved(&mut self, event: &Event, moved: &LeafMoved) {
+        if self.leaf != moved.to {
+            return;
+        }
+        if moved.reason == LeafReason::Branch && self.turn.is_some() {
+            self.put(event, Part::Branch(Shown { id: event.id, data: BranchView {} }));
+        }
+        self.turn_is_over();
+    }
+
+    fn begin_turn(&mut self, event: &Event, ingress: Option<&IngressRef>) {
+        let correlation_id = ingress.map(|it| it.correlation_id.clone());
+        self.turn = Some(Turn {
+            id: event.id,
+            began_seq: event.seq,
+            correlation_id: correlation_id.unwrap_or_else(|| event.id.to_string()),
+            is_lived: event.is_lived(),
+            is_over: false,
+            reply: None,
+            calls: HashMap::new(),
+            approvals: HashMap::new(),
+        });
+    }
+
+    fn turn_is_over(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            turn.is_over = true;
+        }
+    }
+
+    fn put_all(&mut self, event: &Event, parts: impl IntoIterator<Item = Part>) {
+        for part in parts {
+            self.put(event, part);
+        }
+    }
+
+    fn put(&mut self, event: &Event, part: Part) {
+        self.put_at(event, part);
+    }
+
+    /// Adds a part to the answer of the last turn, and says where it stands.
+    fn put_at(&mut self, event: &Event, part: Part) -> Option<usize> {
+        let Some(turn) = &self.turn else {
+            self.early.push(part);
+            return None;
+        };
+        let (turn_id, began_seq, reply) = (turn.id, turn.began_seq, turn.reply);
+        let place = reply.unwrap_or_else(|| self.begin_reply(event, turn_id, began_seq));
+        self.changed.insert(place);
+        let parts = &mut self.messages.get_mut(place)?.parts;
+        parts.push(part);
+        Some(parts.len() - 1)
+    }
+
+    fn begin_reply(&mut self, event: &Event, turn_id: EventId, began_seq: u64) -> usize {
+        let place = self.messages.len();
+        let id = format!("{turn_id}_reply");
+        let mut metadata = self.metadata(event, None, &self.voice.agent_id);
+        metadata.message_id.clone_from(&id);
+        metadata.seq = began_seq;
+        self.messages.push(UiMessage { id, role: UiRole::Assistant, metadata, parts: Vec::new() });
+        if let Some(turn) = &mut self.turn {
+            turn.reply = Some(place);
+        }
+        place
+    }
+
+    fn change_call(&mut self, call_id: CallId, change: impl FnOnce(ToolState) -> ToolState) {
+        let Some(turn) = &self.turn else { return };
+        let (Some(reply), Some(place)) = (turn.reply, turn.calls.get(&call_id)) else { return };
+        let parts = self.messages.get_mut(reply).map(|it| &mut it.parts);
+        let Some(Part::DynamicTool(part)) = parts.and_then(|it| it.get_mut(*place)) else { return };
+        part.state = change(part.state.clone());
+        self.changed.insert(reply);
+    }
+
+    fn metadata(&self, event: &Event, ingress: Option<&IngressRef>, user_id: &str) -> Metadata {
+        let Voice { thread_id, session_id, .. } = &self.voice;
+        let own = event.id.to_string();
+        let of_turn = self.turn.as_ref().map(|it| it.correlation_id.clone());
+        Metadata {
+            timestamp: rfc3339(event.ts),
+            platform: ingress
+                .map_or_else(|| thread_id.platform().to_owned(), |it| it.platform.clone()),
+            thread_id: thread_id.clone(),
+            user_id: user_id.to_owned(),
+            message_id: ingress.map_or_else(|| own.clone(), |it| it.message_id.clone()),
+            correlation_id: ingress.map(|it| it.correlation_id.clone()).or(of_turn).unwrap_or(own),
+            session_id: *session_id,
+            seq: event.seq,
+        }
+    }
+
+    /// The answer of a turn that is over takes account of all that is written before the next
+    /// message. Until then only of the message that began it: more is to come.
+    pub(super) fn pass(&mut self, seq: u64) {
+        let Some(turn) = self.turn.as_ref().filter(|it| it.is_over || !it.is_lived) else { return };
+        let Some(place) = turn.reply else { return };
+        let Some(message) = self.messages.get_mut(place) else { return };
+        if seq > message.metadata.seq {
+            message.metadata.seq = seq;
+            self.changed.insert(place);
+        }
+    }
+}
