@@ -2,18 +2,19 @@
 
 #![allow(dead_code, reason = "two programs share this file and neither uses all of it")]
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::{fs, mem};
 
 use kith_engine::verify::Verifier;
 use kith_sessions::desk::Desk;
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::read::Tail;
 use kith_sessions::store::SessionStore;
-use kith_vocab::event::Body;
+use kith_vocab::event::control::EndReason;
+use kith_vocab::event::{Body, Event};
 
 use super::server::{NOTE, ServerProcess};
 
@@ -40,6 +41,37 @@ pub(crate) struct Account {
     /// How often each message stands in the logs.
     pub(crate) said: BTreeMap<String, usize>,
     pub(crate) event_ids: std::collections::HashSet<String>,
+    /// Messages whose turn was given up after [`CUTS_MAX`] cuts, as their log says.
+    pub(crate) given_up: BTreeSet<String>,
+}
+
+/// A turn that was cut short so often is ended by design, and its author told so: something in it
+/// might be what kills the host.
+const CUTS_MAX: usize = 3;
+
+/// A turn of a log while it is read.
+#[derive(Default)]
+struct ReadTurn {
+    keys: Vec<String>,
+    n_resumed: usize,
+}
+
+impl ReadTurn {
+    /// Gives the keys of a turn that ends here because it was cut short too often.
+    fn read(&mut self, event: &Event) -> Vec<String> {
+        match &event.body {
+            Body::UserMessage(_) => self.keys.extend(event.ingress_key.clone()),
+            Body::Resumed(_) => self.n_resumed += 1,
+            Body::TurnEnded(ended) => {
+                let turn = mem::take(self);
+                if ended.reason == EndReason::Failed && turn.n_resumed == CUTS_MAX {
+                    return turn.keys;
+                }
+            }
+            _ => (),
+        }
+        Vec::new()
+    }
 }
 
 impl RealHouse {
@@ -101,8 +133,10 @@ impl RealHouse {
                 head = desk.head(id).await.expect("the desk can be read");
                 account.n_unclosed += desk.unclosed(id).await.expect("the desk can be read").len();
             }
+            let mut turn = ReadTurn::default();
             let reading = store.read(id, head.as_ref(), &mut |event| {
                 verifier.read(&event);
+                account.given_up.extend(turn.read(&event));
                 match &event.body {
                     Body::TurnEnded(_) => account.n_turns_ended += 1,
                     Body::LogRepaired(_) => account.n_repaired += 1,
