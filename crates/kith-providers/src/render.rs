@@ -7,7 +7,7 @@
 use std::fmt;
 
 use kith_vocab::block::Media;
-use kith_vocab::conversation::{ElementKind, ModelRequest, Role};
+use kith_vocab::conversation::{ElementKind, ModelRequest, ResultPart, ResultPartKind, Role};
 use kith_vocab::event::models::Wire;
 
 use crate::parameters::PARAMETERS_MAX;
@@ -20,6 +20,9 @@ pub const RENDERER_VERSION: u32 = 2;
 
 /// What a tool that said nothing is shown to have said: several vendors refuse an empty text.
 pub(crate) const NO_OUTPUT: &str = "(no output)";
+
+/// Roles, ids and brackets around one text of a request.
+const ENVELOPE_BYTES_USUAL: usize = 160;
 
 /// What stands in a message of which nothing may be shown, because vendors refuse an empty one.
 pub(crate) const NO_TEXT: &str = "(no text)";
@@ -59,6 +62,31 @@ pub fn render(wire: Wire, request: &ModelRequest<'_>) -> Result<Vec<u8>, RenderE
 /// as long as they change together.
 pub fn renderer_version(_wire: Wire) -> u32 {
     RENDERER_VERSION
+}
+
+/// About as many bytes as the body will have. Growing into it step by step would copy it each time.
+pub(crate) fn bytes_expected(request: &ModelRequest<'_>) -> usize {
+    let tools = request.tools.iter();
+    let tools = tools.map(|it| it.description.len() + it.input_schema.as_str().len());
+    let elements = request.messages.iter().flat_map(|message| &message.elements);
+    let elements = elements.map(|element| match &element.kind {
+        ElementKind::Text(text) | ElementKind::Meta(text) => text.len(),
+        ElementKind::Thinking { thinking, .. } => thinking.text.len(),
+        ElementKind::Call(call) => call.input.as_str().len(),
+        ElementKind::Result(result) => result.parts.iter().map(part_bytes).sum(),
+        ElementKind::Media(_) => 0,
+    });
+    let n_parts = request.tools.len() + elements.clone().count() + 1;
+    let text_bytes = request.system.len() + tools.sum::<usize>() + elements.sum::<usize>();
+    // A line break takes two bytes in JSON, and there is one in some eight of them at most.
+    text_bytes + text_bytes / 8 + n_parts * ENVELOPE_BYTES_USUAL
+}
+
+fn part_bytes(part: &ResultPart) -> usize {
+    match &part.kind {
+        ResultPartKind::Text(text) => text.len(),
+        ResultPartKind::Media(_) => 0,
+    }
 }
 
 /// An image, a sound or a file in words, for a wire that does not carry it.

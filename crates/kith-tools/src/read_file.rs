@@ -86,22 +86,31 @@ impl Tool for ReadFile {
             if cancel.is_cancelled() {
                 return call::output(Err(call::cancelled(NAME)));
             }
-            let opened = call::glance(|| {
+            let glanced = call::glance(|| {
                 let opened = open(&self.roots, &prepared.input)?;
                 call::check_unchanged(&prepared, &opened.prepared)?;
-                Ok(opened)
-            });
-            match opened {
-                Err(reason) => call::output(Err(reason)),
-                Ok(Opened { input, file, .. }) if file.bytes <= SHORT_FILE_BYTES_MAX => {
-                    call::output(call::glance(|| read(&input, file, cancel)))
+                let Opened { input, file, .. } = opened;
+                if file.bytes > SHORT_FILE_BYTES_MAX {
+                    return Ok(Glanced::Long(input, file));
                 }
-                Ok(Opened { input, file, .. }) => {
+                read(&input, file, cancel).map(Glanced::Whole)
+            });
+            match glanced {
+                Ok(Glanced::Whole(text)) => call::output(Ok(text)),
+                Ok(Glanced::Long(input, file)) => {
                     call::work(NAME, cancel, move |cancel| read(&input, file, cancel)).await
                 }
+                Err(reason) => call::output(Err(reason)),
             }
         })
     }
+}
+
+/// What one look at a file gave.
+enum Glanced {
+    Whole(String),
+    /// It takes longer than a look.
+    Long(Input, OpenedFile),
 }
 
 struct Opened {

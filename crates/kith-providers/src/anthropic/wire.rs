@@ -15,7 +15,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use crate::parameters::Parameters;
-use crate::render::{MediaNote, NO_OUTPUT, NO_TEXT, RenderError};
+use crate::render::{MediaNote, NO_OUTPUT, NO_TEXT, RenderError, bytes_expected};
 use crate::tool_name;
 
 pub(super) const RESERVED_KEYS: [&str; 5] = ["model", "system", "tools", "messages", "stream"];
@@ -35,7 +35,10 @@ pub(super) fn render(
         Ok(Tool { name, description: &tool.description, input_schema: &tool.input_schema })
     });
     let tools = tools.collect::<Result<Vec<_>, _>>()?;
-    serde_json::to_vec(&Body { request, parameters, tools }).map_err(RenderError::Write)
+    let mut body = Vec::with_capacity(bytes_expected(request));
+    let whole = Body { request, parameters, tools };
+    serde_json::to_writer(&mut body, &whole).map_err(RenderError::Write)?;
+    Ok(body)
 }
 
 struct Body<'a> {

@@ -18,7 +18,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::parameters::Parameters;
-use crate::render::{MediaNote, NO_OUTPUT, NO_TEXT, RenderError};
+use crate::render::{MediaNote, NO_OUTPUT, NO_TEXT, RenderError, bytes_expected};
 use crate::tool_name;
 
 pub(super) const RESERVED_KEYS: [&str; 5] =
@@ -36,7 +36,10 @@ pub(super) fn render(
         Ok(Tool { kind: "function", function })
     });
     let tools = tools.collect::<Result<Vec<_>, _>>()?;
-    serde_json::to_vec(&Body { request, parameters, tools }).map_err(RenderError::Write)
+    let mut body = Vec::with_capacity(bytes_expected(request));
+    let whole = Body { request, parameters, tools };
+    serde_json::to_writer(&mut body, &whole).map_err(RenderError::Write)?;
+    Ok(body)
 }
 
 struct Body<'a> {
