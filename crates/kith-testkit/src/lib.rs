@@ -9,6 +9,7 @@
 //! - [`tools`], [`policies`]: a tool that counts its runs, a policy that says one thing.
 //! - [`validators`]: what the vendors accept, written from their rules and not from our code.
 //! - [`server`]: a model server on loopback, for what only a socket can get wrong.
+//! - [`another_user`]: a test run without privileges, for what the superuser never sees.
 //! - [`transcript`]: a small language in which a whole log is one line.
 //! - [`samples`], [`events`]: every event by example, and logs in any order.
 
@@ -18,6 +19,8 @@
     reason = "a fake that meets a broken promise should stop the test that relies on it"
 )]
 
+#[cfg(unix)]
+pub mod another_user;
 pub mod clock;
 pub mod events;
 pub mod files;

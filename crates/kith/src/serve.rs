@@ -168,8 +168,13 @@ async fn attend(stream: UnixStream, reception: Arc<Reception>, _place: OwnedSema
 }
 
 fn is_own_user(stream: &UnixStream) -> bool {
-    let own = rustix::process::getuid().as_raw();
-    stream.peer_cred().is_ok_and(|peer| peer.uid() == own)
+    let peer = stream.peer_cred().ok().map(|peer| peer.uid());
+    is_ours(peer, rustix::process::getuid().as_raw())
+}
+
+/// A peer whom the system does not name is nobody's friend.
+fn is_ours(peer: Option<u32>, own: u32) -> bool {
+    peer == Some(own)
 }
 
 async fn converse(
@@ -279,6 +284,16 @@ async fn wait_for_the_end(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_same_user_is_let_in() {
+        assert!(is_ours(Some(1000), 1000));
+        assert!(is_ours(Some(0), 0));
+        assert!(!is_ours(Some(1001), 1000));
+        assert!(!is_ours(Some(0), 1000));
+        assert!(!is_ours(Some(1000), 0));
+        assert!(!is_ours(None, 0));
+    }
 
     #[test]
     fn clients_leave_descriptors_for_the_host() {

@@ -5,11 +5,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use kith_testkit::another_user::program;
 use kith_testkit::server::{FakeModelServer, LoggedRequest, ServerReply};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+/// The program as it was built.
+pub(crate) const KITH: &str = env!("CARGO_BIN_EXE_kith");
 /// Lines that a test reads before it gives up on what it waits for.
 const LINES_MAX: usize = 10_000;
 /// Looks at the server's list of requests before the same.
@@ -114,7 +117,7 @@ impl House {
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kith"));
+        let mut command = Command::new(program(KITH));
         command
             .args(args)
             .current_dir(self.path(""))

@@ -12,6 +12,7 @@
     reason = "tests prepare folders and processes"
 )]
 
+mod another_user;
 mod ask;
 mod backup;
 mod bad_input;

@@ -1,6 +1,4 @@
 //! Many processes on one house: one host, everybody answered, every message once.
-//!
-//! (That another *user* is turned away cannot be shown here: a test is one user.)
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,0 +1,99 @@
+//! What may not be read, written or entered, tried by a user whom that concerns.
+//!
+//! The superuser may do everything, so under it these tests start themselves again as `nobody`.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use kith_testkit::another_user::{is_superuser, run_as_nobody, unprivileged};
+
+use crate::check;
+use crate::house::{House, KITH};
+use crate::many::Staying;
+
+/// Says to the second run of a test where the host is.
+const SOCKET: &str = "KITH_TEST_SOCKET";
+const HELLO: &str = "{\"type\":\"hello\",\"protocol\":1,\"clientId\":\"test\"}\n";
+
+#[test]
+fn a_home_that_may_not_be_looked_into_blames_the_disk() {
+    let test = "another_user::a_home_that_may_not_be_looked_into_blames_the_disk";
+    unprivileged(test, Some(KITH), || {
+        let house = House::new();
+        let dir = house.path("");
+        set_mode(&dir, 0o000);
+        let output = house.command(&["ask", "hi", "--home"]).arg(&dir).current_dir("/").output();
+        set_mode(&dir, 0o755);
+        assert_eq!(output.unwrap().status.code(), Some(3));
+    });
+}
+
+#[test]
+fn a_read_only_kith_folder_blames_the_disk() {
+    let test = "another_user::a_read_only_kith_folder_blames_the_disk";
+    unprivileged(test, Some(KITH), || {
+        let house = House::new();
+        house.kith(&["ask", "say one"]).succeeded();
+        let folders = [house.path(".kith/sessions"), house.path(".kith")];
+        for folder in &folders {
+            set_mode(folder, 0o500);
+        }
+        let ran = house.kith(&["ask", "two", "--new"]);
+        let list = house.kith(&["session", "ls"]);
+        for folder in &folders {
+            set_mode(folder, 0o700);
+        }
+        assert_eq!(ran.code, 3, "{}", ran.shown());
+        check!(list, @"
+        exit 0
+        --- stdout
+        [short]  [minute]  idle       cli:room:[cwd]  say one
+        ");
+    });
+}
+
+#[test]
+fn another_user_is_turned_away_by_the_host() {
+    if let Some(path) = env::var_os(SOCKET) {
+        // The second run, as `nobody`.
+        insta::assert_snapshot!(told(Path::new(&path)), @r#"{"type":"error","ok":false,"code":"auth_failed","message":"this house belongs to another user","blame":"request","hints":[]}"#);
+        return;
+    }
+    let house = House::new();
+    let mut host = Staying::new(&house, &["--model", "demo"], "say one");
+    assert_eq!(host.hear(), "one");
+    let socket = house.path(".kith/host.sock");
+    assert_eq!(told(&socket), "{\"type\":\"hello\",\"protocol\":1}");
+    // Nobody else can become another user; that the ids are compared is tested beside the host.
+    if is_superuser() {
+        // As if the folders had been opened to all: the host looks who is there all the same.
+        for folder in ["..", "", ".kith"] {
+            set_mode(&house.path(folder), 0o755);
+        }
+        set_mode(&socket, 0o666);
+        let test = "another_user::another_user_is_turned_away_by_the_host";
+        run_as_nobody(test, None, &[(SOCKET, OsStr::new(&socket))]);
+    }
+    assert_eq!(host.end().0, 0);
+}
+
+/// What a host says to a hello, until it hangs up.
+fn told(socket: &Path) -> String {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    // It may hang up before it has read this.
+    stream.write_all(HELLO.as_bytes()).ok();
+    stream.shutdown(std::net::Shutdown::Write).ok();
+    let mut said = Vec::new();
+    // A connection with unread bytes ends in an error; what was said before counts.
+    stream.read_to_end(&mut said).ok();
+    String::from_utf8(said).unwrap().trim_end().to_owned()
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
