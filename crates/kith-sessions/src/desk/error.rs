@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use kith_vocab::ingress::{INGRESS_KEY_BYTES_MAX, MESSAGE_BYTES_MAX};
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 use super::inbox::ENVELOPE_BYTES_MAX;
 
@@ -83,7 +83,10 @@ impl DeskError {
     /// Says which of the things a person can act upon the failure is.
     pub(super) fn of(path: &Path, source: rusqlite::Error) -> DeskError {
         let path = path.to_owned();
+        let extended = source.sqlite_error().map(|error| error.extended_code);
         match source.sqlite_error_code() {
+            // The index of its log could not grow: on a full disk that fails before anything else.
+            _ if extended == Some(ffi::SQLITE_IOERR_SHMSIZE) => DeskError::Full { path, source },
             Some(ErrorCode::DiskFull) => DeskError::Full { path, source },
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
                 DeskError::ReadOnly { path, source }

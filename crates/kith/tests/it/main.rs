@@ -19,6 +19,7 @@ mod bad_input;
 mod chat;
 mod config;
 mod damage;
+mod disks;
 mod guide;
 mod help;
 mod house;

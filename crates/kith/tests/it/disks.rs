@@ -1,0 +1,138 @@
+//! A house on a disk that is full, and on one that can only be read.
+//!
+//! The disks are real ones of a few hundred kilobytes, mounted where only the test sees them. Where
+//! the system lets nobody mount (some lend no namespaces to users), there is nothing to try; the
+//! disk that fails on demand of `kith-sessions` stands in for it everywhere.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::house::{House, KITH};
+
+/// Runs the lines of a script in a house on a disk of its own, and gives what it said.
+///
+/// `kith` prints what it is asked and how it ended; `$house` is where the disk is.
+fn on_a_small_disk(script: &str) -> Option<String> {
+    let can_mount = Command::new("unshare").args(["-rm", "true"]).status();
+    if !can_mount.is_ok_and(|status| status.success()) {
+        return None;
+    }
+    let house = House::empty();
+    let dir = house.path("");
+    let whole = format!(
+        "set -eu; house='{}'; mount -t tmpfs -o size=400k tmpfs \"$house\"; cd \"$house\"\n\
+         kith() {{ code=0; '{KITH}' \"$@\" 2>&1 || code=$?; echo \"= $code\"; }}\n\
+         echo 'Be kind.' > Agent.md\n{script}",
+        dir.display()
+    );
+    let file = house.path("../script");
+    fs::write(&file, whole).unwrap();
+    let output = Command::new("unshare")
+        .args(["-rm", "sh"])
+        .arg(&file)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", dir.join("../user"))
+        .env("NO_COLOR", "1")
+        .env("TZ", "UTC")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    Some(shown(&said, &dir))
+}
+
+fn shown(said: &str, dir: &Path) -> String {
+    let house = dir.to_string_lossy();
+    said.replace(house.trim_end_matches('/'), "[house]")
+}
+
+macro_rules! check_disk {
+    ($script:expr, @$expected:literal) => {{
+        let Some(said) = on_a_small_disk($script) else { return };
+        insta::with_settings!({ filters => $crate::FILTERS.to_vec() }, {
+            insta::assert_snapshot!(said, @$expected);
+        });
+    }};
+}
+
+#[test]
+fn a_full_disk_takes_nothing_loses_nothing_and_goes_on_when_there_is_room() {
+    let script = "
+kith ask 'say one' --model demo
+dd if=/dev/zero of=filler bs=1k 2>/dev/null || true
+kith ask 'say two' --model demo
+kith session ls
+kith session verify latest
+rm filler
+kith ask 'say three' --model demo
+kith session verify latest
+kith session show latest
+";
+    check_disk!(script, @"
+    one
+    = 0
+    error: no room on the disk for the desk `[house]/.kith/state.db`
+      cause: disk I/O error
+      cause: Error code 4874: disk I/O error
+    hint: make room on the disk and say it again
+    = 3
+    [short]  [minute]  idle       cli:room:[cwd]  say one
+    = 0
+    7 events, whole; 1 of 1 requests built again, each byte as it was sent
+    = 0
+    three
+    = 0
+    12 events, whole; 2 of 2 requests built again, each byte as it was sent
+    = 0
+    owner:
+      say one
+
+    agent:
+      one
+
+    owner:
+      say three
+
+    agent:
+      three
+    = 0
+    ");
+}
+
+#[test]
+fn a_disk_that_can_only_be_read_is_named_and_read() {
+    let script = "
+kith ask 'say one' --model demo
+mount -o remount,ro \"$house\"
+kith ask 'say two' --model demo
+kith session ls
+kith session show latest
+kith session verify latest
+kith doctor | grep -A1 ^fail
+";
+    check_disk!(script, @"
+    one
+    = 0
+    error: cannot take the lock `[house]/.kith/host.lock`
+      cause: Read-only file system (os error 30)
+    hint: `.kith` must be a folder, on a disk that works, that you may write to
+    = 3
+    [short]  [minute]  idle       cli:room:[cwd]  say one
+    = 0
+    owner:
+      say one
+
+    agent:
+      one
+    = 0
+    7 events, whole; 1 of 1 requests built again, each byte as it was sent
+    = 0
+    fail  house         `[house]` is on a disk that can only be read
+                        -> move the house to another disk
+    --
+    fail  disk          it can only be read
+                        -> move the house to another disk
+    ");
+}
