@@ -5,6 +5,7 @@
 //! - [`state`]: what the events so far amount to (pure).
 //! - [`step`]: what a session does next (pure).
 //! - [`context`]: what the model is shown (pure).
+//! - [`reading`]: a whole log, read into no more than it amounts to.
 //! - [`session`]: a log and its state, kept in step.
 //! - [`shelf`]: where a session is put away.
 //! - [`passage`]: what of an event can be searched for.
@@ -18,6 +19,7 @@
 pub mod context;
 pub mod lane;
 pub mod passage;
+pub mod reading;
 pub mod session;
 pub mod shelf;
 pub mod state;

@@ -21,6 +21,7 @@ use kith_vocab::provider::Tap;
 use kith_vocab::tool::Prepared;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+use crate::reading::state_of;
 use crate::state::State;
 use crate::state::calls::Stage;
 
@@ -93,8 +94,7 @@ impl Session {
         id: SessionId,
         head: Option<&Head>,
     ) -> Result<Session, SessionError> {
-        let mut state = State::default();
-        let log = store.open(id, head, &*clock, &mut |event| state.fold(event))?;
+        let (log, state) = state_of(|each| store.open(id, head, &*clock, each))?;
         Ok(Session {
             header: log.header().clone(),
             next_seq: log.next_seq(),

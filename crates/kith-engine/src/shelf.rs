@@ -18,6 +18,7 @@ use kith_vocab::ids::SessionId;
 use tokio::sync::OnceCell;
 
 use crate::passage::passage;
+use crate::reading::state_of;
 use crate::state::calls::Stage;
 use crate::state::{FOLD_VERSION, State};
 
@@ -146,17 +147,19 @@ fn read_session(
     after: Searched,
 ) -> Option<Known> {
     let stamp = store.stat(id).ok()?;
-    let mut state = State::default();
     let mut passages = Vec::new();
     let mut seq = 0;
-    let each = &mut |event: Event| {
-        state.fold(&event);
-        seq = event.seq;
-        if event.seq > after.seq {
-            passages.extend(passage(&event));
-        }
-    };
-    let reading = store.read(id, head, each).ok()?;
+    let read = state_of(|each| {
+        passages.clear();
+        store.read(id, head, &mut |event: Event| {
+            each(&event);
+            seq = event.seq;
+            if event.seq > after.seq {
+                passages.extend(passage(&event));
+            }
+        })
+    });
+    let (reading, state) = read.ok()?;
     let row = row_of(&reading.header, &state, stamp);
     let searched = Searched { seq, file_bytes: stamp.bytes };
     (reading.tail == Tail::Clean).then_some(Known { row, searched, passages })

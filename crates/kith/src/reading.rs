@@ -6,6 +6,7 @@ mod tree;
 
 use jiff::Timestamp;
 use kith_engine::lane::{Inquiry, Report as TurnReport};
+use kith_engine::reading::state_of;
 use kith_engine::session::Watcher;
 use kith_engine::shelf::row_of;
 use kith_engine::state::State;
@@ -112,10 +113,10 @@ impl Reader {
     /// The row of a session, when it last changed, and what is wrong with it.
     async fn row(&self, id: SessionId) -> Result<(u64, SessionRow, Option<String>), Report> {
         let head = self.head(id).await?;
-        let mut state = State::default();
-        let reading = self.store.read(id, head.as_ref(), &mut |event| state.fold(&event));
-        let Reading { header, tail, .. } = match reading {
-            Ok(reading) => reading,
+        let store = &self.store;
+        let read = state_of(|each| store.read(id, head.as_ref(), &mut |event| each(&event)));
+        let (Reading { header, tail, .. }, state) = match read {
+            Ok(read) => read,
             Err(error) => {
                 let note = match &error {
                     LogError::Damaged { damage, .. } => {
@@ -143,12 +144,15 @@ impl Reader {
     async fn show(&self, session: &str) -> Result<Told<Box<SessionView>>, Report> {
         let id = self.resolve(session).await?;
         let head = self.head(id).await?;
-        let mut state = State::default();
         let mut events = Vec::new();
-        let reading = self.store.read(id, head.as_ref(), &mut |event| {
-            state.fold(&event);
-            events.push(event);
-        })?;
+        let read = state_of(|each| {
+            events.clear();
+            self.store.read(id, head.as_ref(), &mut |event| {
+                each(&event);
+                events.push(event);
+            })
+        });
+        let (reading, state) = read?;
         let damaged = damage_view(&reading.tail);
         let form = SessionView { header: reading.header, events, leaf: state.leaf(), damaged };
         Ok(Told { form: Box::new(form), notes: tail_in_words(&reading.tail) })
