@@ -5,6 +5,7 @@
 //! - [`throughput`], [`bare`]: turns per second beside a loop that does nothing else.
 //! - [`appends`]: durable appends beside raw `fdatasync`.
 //! - [`sessions`]: old, large and many sessions.
+//! - [`huge`]: a session of a gigabyte; only when it is asked for by name.
 //! - [`memory`]: what an open session and an idle thread cost.
 //! - [`unbuilt`]: figures whose subject does not exist yet.
 //! - [`bench_house`], [`figure`], [`conversation`]: what it is done with.
@@ -14,6 +15,7 @@ mod bare;
 mod bench_house;
 mod conversation;
 mod figure;
+mod huge;
 mod memory;
 mod sessions;
 mod start;
@@ -58,12 +60,16 @@ const PARTS: [(&str, Part); 7] = [
     ("unbuilt", unbuilt::list),
 ];
 
+/// What takes too long for every run.
+const BY_NAME: [(&str, Part); 1] = [("huge", huge::measure)];
+
 pub(crate) fn run() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args.first().map(String::as_str) {
         Some(server::FLAG) => return server::main(),
         Some(sessions::OPEN_FLAG) => return sessions::open_main(&args[1..]),
         Some(memory::THREADS_FLAG) => return memory::threads_main(&args[1..]),
+        Some(throughput::TURNS_FLAG) => return throughput::turns_main(&args[1..]),
         // `cargo test --all-targets` starts it so; a measurement needs a quiet machine.
         None => {
             println!("start it by `cargo xtask bench`");
@@ -85,9 +91,8 @@ pub(crate) fn run() -> ExitCode {
     let (Some(kith), Some(out)) = (kith, out.map(PathBuf::from)) else {
         return wrong("`--kith` or `--out` is missing");
     };
-    let is_known = |name: &String| PARTS.iter().any(|(known, _)| known == name);
-    if let Some(name) = only.as_ref().filter(|name| !is_known(name)) {
-        let names: Vec<&str> = PARTS.iter().map(|(name, _)| *name).collect();
+    let names: Vec<&str> = PARTS.iter().chain(&BY_NAME).map(|(name, _)| *name).collect();
+    if let Some(name) = only.as_ref().filter(|name| !names.contains(&name.as_str())) {
         return wrong(&format!("there is no part `{name}`; there are: {}", names.join(", ")));
     }
     std::fs::create_dir_all(&out).expect("the report folder can be made");
@@ -99,10 +104,9 @@ pub(crate) fn run() -> ExitCode {
 
 fn measure(ground: &Ground, only: Option<&str>, out: &std::path::Path) {
     let mut figures = Vec::new();
-    for (name, part) in PARTS {
-        if only.is_some_and(|only| only != name) {
-            continue;
-        }
+    let asked_for = PARTS.iter().filter(|(name, _)| only.is_none_or(|only| only == *name));
+    let by_name = BY_NAME.iter().filter(|(name, _)| only == Some(*name));
+    for (name, part) in asked_for.chain(by_name) {
         let began = Instant::now();
         figures.extend(part(ground));
         println!("{name}: measured in {:.1} s", began.elapsed().as_secs_f64());

@@ -1,6 +1,7 @@
 //! Turns per second, every event synced, beside a loop that does nothing else.
 
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,9 @@ use super::memory::cpu_time;
 use super::server::ServerProcess;
 use super::step::TURNS_PER_SESSION;
 
+/// The argument that makes this program take turns and do nothing else, for a profiler to watch:
+/// `bench --turns DIR THREADS SESSIONS [bare]`. With `bare` it is the loop beside which we stand.
+pub(crate) const TURNS_FLAG: &str = "--turns";
 /// Threads, and sessions of each of them one after another.
 const LOADS: [(usize, usize); 3] = [(1, 8), (16, 2), (128, 1)];
 const REPETITIONS: usize = 3;
@@ -95,6 +99,32 @@ async fn pace(dir: &Path, server: &ServerProcess, n_threads: usize, n_sessions: 
         cpu_ms: ms_per_turn(cpu),
         bare_cpu_ms: ms_per_turn(bare_cpu),
     }
+}
+
+/// The process behind [`TURNS_FLAG`]: prints turns, seconds and milliseconds of CPU per turn.
+pub(crate) fn turns_main(args: &[String]) -> ExitCode {
+    let number = |n: usize| args.get(n).and_then(|it| it.parse::<usize>().ok());
+    let (Some(dir), Some(n_threads), Some(n_sessions)) = (args.first(), number(1), number(2))
+    else {
+        return ExitCode::from(2);
+    };
+    let runtime = Runtime::new().expect("a runtime can be made");
+    let server = ServerProcess::start();
+    let dir = Path::new(dir);
+    // The first turn makes the HTTP client, and with it what the bare loop's client needs.
+    runtime.block_on(turns(&dir.join("first"), &server.url(), 1, 1));
+    let cpu_before = cpu_time();
+    let took = if args.get(3).is_some_and(|it| it == "bare") {
+        let sizes = Sizes { request: 7000, batch: 1100, desk_row: 1000, first: 8000 };
+        runtime.block_on(bare::turns(dir, &server.url(), n_threads, n_sessions, sizes))
+    } else {
+        runtime.block_on(turns(dir, &server.url(), n_threads, n_sessions))
+    };
+    let cpu = cpu_time().saturating_sub(cpu_before);
+    let n_turns = u32::try_from(n_threads * n_sessions * TURNS_PER_SESSION).unwrap_or(u32::MAX);
+    let cpu_ms = cpu.as_secs_f64() * 1000.0 / f64::from(n_turns);
+    println!("{n_turns} turns, {:.2} s, {cpu_ms:.3} ms CPU per turn", took.as_secs_f64());
+    ExitCode::SUCCESS
 }
 
 async fn turns(dir: &Path, url: &str, n_threads: usize, n_sessions: usize) -> Duration {
