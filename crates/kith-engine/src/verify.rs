@@ -16,6 +16,8 @@ use crate::state::State;
 #[derive(Debug, Default)]
 pub struct Verifier {
     state: State,
+    /// Lets go of what stands before a compaction; see [`Verifier::thrifty`].
+    is_thrifty: bool,
     pub n_requests: u64,
     pub mismatches: Vec<Mismatch>,
     /// Requests whose bytes another version of the renderer made: not proven, not disproven.
@@ -30,12 +32,25 @@ pub struct Mismatch {
 }
 
 impl Verifier {
+    /// Holds no more of a long log than its next request needs. If the log goes back behind a
+    /// compaction, that was too little: [`Verifier::needs_all`] says so, and another must read it.
+    pub fn thrifty() -> Verifier {
+        Verifier { is_thrifty: true, ..Verifier::default() }
+    }
+
+    pub fn needs_all(&self) -> bool {
+        self.state.lost_track
+    }
+
     pub fn read(&mut self, event: &Event) {
         if let Body::ModelRequested(requested) = &event.body {
             self.n_requests += 1;
             self.compare(requested);
         }
         self.state.fold(event);
+        if self.is_thrifty && matches!(event.body, Body::Compact(_)) {
+            self.state.trim();
+        }
     }
 
     pub fn state(&self) -> &State {
@@ -65,3 +80,6 @@ pub fn rebuild(state: &State, requested: &ModelRequested) -> Result<Vec<u8>, ren
     let request = context.request(&requested.provider, &requested.model, &requested.parameters);
     render::render(requested.wire, &request)
 }
+
+#[cfg(test)]
+mod tests;

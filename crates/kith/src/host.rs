@@ -186,7 +186,7 @@ impl Host {
             let id = self.reader.resolve(session).await?;
             // A session never changes its thread, whatever folder it is spoken to from, nor whose
             // it is.
-            let header = self.reader.read(id).await?.reading.header;
+            let header = self.reader.each(id, &mut |_| ()).await?.header;
             if named.is_some_and(|named| named != header.agent_id) {
                 return Err(of_another_agent(id, &header.agent_id));
             }

@@ -28,16 +28,14 @@ pub(crate) fn measure(ground: &Ground) -> Vec<Figure> {
         command.args(args).arg("--home").arg(&house.dir);
         command
     };
-    let ask = |n: &str| house.ask(&[], "cli:room:huge", n);
-    let mut in_it = ask("in-it");
-    in_it.args(["--session", &id]);
+    let ask = |words: &str| kith(&["ask", words, "--session", &id, "--model", "demo"]);
     let commands: [(&str, Command); 8] = [
         ("session ls, without an index", kith(&["session", "ls"])),
         ("session show", kith(&["session", "show", &id])),
         ("session verify", kith(&["session", "verify", &id])),
         ("doctor", kith(&["doctor"])),
-        ("ask in it, the first time", in_it),
-        ("ask in it again", ask("again")),
+        ("ask in it, the first time", ask("say one")),
+        ("ask in it again", ask("say two")),
         ("session ls, later", kith(&["session", "ls"])),
         ("session export", kith(&["session", "export", &id])),
     ];
