@@ -2,7 +2,7 @@
 //!
 //! From `cwd` upward, but never further than one's own: to the root of the repository, else to the
 //! last folder below the user's home, else not at all. A file that someone planted in a folder
-//! above must not load.
+//! above must not load. The user's home itself is never a project, not even as a repository.
 
 use std::path::{Path, PathBuf};
 
@@ -31,6 +31,7 @@ pub(crate) fn project_folders(
         }
         (None, _) => vec![cwd.to_owned()],
     };
+    folders.retain(|it| Some(it.as_path()) != user_home);
     folders.reverse();
     folders
 }
@@ -52,7 +53,8 @@ mod tests {
             &["/u/x/repo", "/u/x/repo/a", "/u/x/repo/a/b"],
         );
         check("/srv/repo", Some("/srv/repo"), "/u/x", &["/srv/repo"]);
-        check("/u/x/a", Some("/u/x"), "/u/x", &["/u/x", "/u/x/a"]);
+        // A home that is kept in a repository is still no project.
+        check("/u/x/a", Some("/u/x"), "/u/x", &["/u/x/a"]);
     }
 
     #[test]

@@ -22,7 +22,11 @@ pub(crate) struct TestHome {
     pub(crate) home: PathBuf,
     pub(crate) house: PathBuf,
     pub(crate) cwd: PathBuf,
+    pub(crate) user_home: PathBuf,
     pub(crate) audience: Audience,
+    pub(crate) user_id: Option<&'static str>,
+    /// At first the agent's home alone.
+    pub(crate) trusted: Vec<PathBuf>,
     _folder: TempDir,
 }
 
@@ -41,8 +45,10 @@ impl TestHome {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let (house, cwd) = (home.clone(), home.clone());
-        TestHome { root, home, house, cwd, audience: Audience::Owner, _folder: folder }
+        let (house, cwd, trusted) = (home.clone(), home.clone(), vec![home.clone()]);
+        let user_home = root.join("user");
+        let (audience, user_id) = (Audience::Owner, Some("owner"));
+        TestHome { root, home, house, cwd, user_home, audience, user_id, trusted, _folder: folder }
     }
 
     pub(crate) fn at(mut self, cwd: &str) -> TestHome {
@@ -50,8 +56,15 @@ impl TestHome {
         self
     }
 
+    pub(crate) fn trusting(mut self, folder: &str) -> TestHome {
+        self.trusted.push(self.root.join(folder));
+        self
+    }
+
+    /// Where others read along, nobody is the one spoken to.
     pub(crate) fn seen_by(mut self, audience: Audience) -> TestHome {
         self.audience = audience;
+        self.user_id = self.user_id.filter(|_| audience == Audience::Owner);
         self
     }
 
@@ -65,8 +78,10 @@ impl TestHome {
             home: &self.home,
             house: &self.house,
             cwd: &self.cwd,
-            user_home: Some(&self.root.join("user")),
+            user_home: Some(&self.user_home),
+            trusted: &self.trusted,
             audience: self.audience,
+            user_id: self.user_id,
             now_ms: NOW_MS,
             time_zone: "Europe/Berlin",
             agent_id: "main",

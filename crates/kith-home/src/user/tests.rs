@@ -38,6 +38,18 @@ fn the_first_language_named_gives_the_code() {
     check_code("open, broken", None);
 }
 
+#[test]
+fn every_person_has_a_file_of_their_own_whatever_their_id() {
+    assert_eq!(user_file("owner"), "owner.md");
+    assert_eq!(user_file("telegram:42"), "telegram%3a42.md");
+    assert_eq!(user_file("../../.ssh/id"), "%2e%2e%2f%2e%2e%2f%2essh%2fid.md");
+    assert_eq!(user_file("Ada"), "%41da.md");
+    assert_eq!(user_file("\0"), "%00.md");
+    let (long, longer) = ("x".repeat(600), "x".repeat(601));
+    assert!(user_file(&long).len() <= 255 && user_file(&long) != user_file(&longer));
+    assert_eq!(user_file(&"x".repeat(150)), format!("{}.md", "x".repeat(150)));
+}
+
 #[track_caller]
 fn check_zone(text: &str, zone: Option<&str>) {
     assert_eq!(UserFacts::of(text).time_zone.as_deref(), zone);
