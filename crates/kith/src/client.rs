@@ -28,6 +28,9 @@ pub(crate) enum Request {
     RepairSession { session: String },
     SearchSessions { query: String, limit: u32 },
     RemoveSession { session: String },
+    ListRepositories {},
+    TrustRepository { path: String },
+    DistrustRepository { path: String },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +70,9 @@ impl Request {
             Request::RepairSession { .. } => "repair_session",
             Request::SearchSessions { .. } => "search_sessions",
             Request::RemoveSession { .. } => "remove_session",
+            Request::ListRepositories {} => "list_repositories",
+            Request::TrustRepository { .. } => "trust_repository",
+            Request::DistrustRepository { .. } => "distrust_repository",
         }
     }
 }
@@ -92,6 +98,8 @@ pub(crate) enum Answer {
     Repaired(Told<RepairView>),
     Found(Told<Found>),
     Removed(Told<Removed>),
+    Repositories(Told<RepositoryList>),
+    Trusted(Told<TrustedView>),
 }
 
 /// What was said that holds the words, newest first.
@@ -234,6 +242,24 @@ pub(crate) struct RepairView {
     pub(crate) events: u64,
     /// Where the damaged one can no longer be read.
     pub(crate) lost_from: DamageView,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RepositoryList {
+    pub(crate) repositories: Vec<RepositoryRow>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RepositoryRow {
+    pub(crate) path: String,
+    pub(crate) trusted_at: String,
+}
+
+/// What was trusted, or no longer is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TrustedView {
+    pub(crate) path: String,
 }
 
 pub(crate) trait Client: Send + Sync {

@@ -8,6 +8,7 @@ mod init;
 mod prompt;
 mod session;
 mod skill;
+mod trust;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -41,6 +42,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Skill(args)) => skill::run(&shared, args),
             Some(Command::Backup(args)) => backup::run(&shared, args).await,
             Some(Command::Doctor(_)) => doctor::run(&shared).await,
+            Some(Command::Trust(args)) => trust::run(&shared, args).await,
         }
     });
     outcome.unwrap_or_else(|report| ui::failure(&report, args::asks_for_json()))
@@ -64,12 +66,10 @@ fn in_runtime(work: impl Future<Output = Result<ExitCode, Report>>) -> Result<Ex
 /// Asks without taking the lock: such a request changes nothing and creates nothing.
 async fn read(shared: &Shared, request: Request) -> Result<Answer, Report> {
     let reader = match &request {
-        Request::GetPrompt { .. } => {
-            let house = House::find(shared.home.as_deref())?;
-            reader_of(house, None)
-        }
-        // Without the desk nobody can tell whether the end of a log was lost.
-        Request::VerifySession { .. } => {
+        // It needs the desk only for what is trusted elsewhere.
+        Request::GetPrompt { .. } => reader_or(shared, "no other repository is trusted").await?,
+        // Without the desk nobody can tell what is trusted, or whether the end of a log was lost.
+        Request::ListRepositories {} | Request::VerifySession { .. } => {
             let house = House::find(shared.home.as_deref())?;
             let desk = Desk::open_read_only(&house.desk_path()).await?;
             reader_of(house, desk)
@@ -81,11 +81,16 @@ async fn read(shared: &Shared, request: Request) -> Result<Answer, Report> {
 
 /// Reads the sessions also where the desk cannot be read.
 async fn reader(shared: &Shared) -> Result<Reader, Report> {
+    reader_or(shared, "the sessions are read as they are").await
+}
+
+/// Reads also without the desk, and says what that means.
+async fn reader_or(shared: &Shared, without: &str) -> Result<Reader, Report> {
     let house = House::find(shared.home.as_deref())?;
     let opened = Desk::open_read_only(&house.desk_path()).await;
     let desk = opened.unwrap_or_else(|error| {
         let why = Report::from(error).message();
-        ui::note(&format!("the sessions are read as they are: {why}"));
+        ui::note(&format!("{without}: {why}"));
         None
     });
     Ok(reader_of(house, desk))

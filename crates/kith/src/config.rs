@@ -16,6 +16,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::house::House;
 use crate::report::{Blame, Report};
+use crate::trust;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -114,6 +115,7 @@ impl Config {
     /// The house's configuration over the user's; without either, the defaults.
     pub(crate) fn load(house: &House) -> Result<Config, Report> {
         let mut config = Config::read(&house.dir.join("kith.toml"))?.unwrap_or_default();
+        trust::require(house, &config.models)?;
         if let Some(user_home) = &house.user_home
             && let Some(user) = Config::read(&user_home.join(".kith/config.toml"))?
         {

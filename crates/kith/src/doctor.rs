@@ -5,6 +5,7 @@
 
 mod disk;
 mod life;
+mod trust;
 
 use std::env;
 use std::path::Path;
@@ -21,6 +22,7 @@ use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::house::House;
 use crate::report::Report;
+use crate::trust::folders_of;
 use crate::{models, opening};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -66,7 +68,7 @@ pub(crate) async fn examine(home: Option<&Path>) -> Vec<Check> {
     };
     if checks.iter().all(|check| check.name != "desk") {
         checks.push(match &desk {
-            Some(_) => ok("desk", format!("it opens, and has version {DESK_VERSION}")),
+            Some(_) => ok("desk", format!("it opens; this program writes version {DESK_VERSION}")),
             None => ok("desk", "nothing was ever said here".to_owned()),
         });
     }
@@ -75,7 +77,8 @@ pub(crate) async fn examine(home: Option<&Path>) -> Vec<Check> {
     }
     let store = SessionStore::new(std::sync::Arc::new(DiskFiles), &house.kith_dir());
     checks.extend(life::sessions(&store, desk.as_ref(), SystemClock.now()).await);
-    checks.push(prompt_files(&house));
+    checks.push(trust::trust(&house, desk.as_ref()).await);
+    checks.push(prompt_files(&house, desk.as_ref()).await);
     checks.extend(settings(&house));
     checks
 }
@@ -95,10 +98,14 @@ fn platform(os: &str) -> Check {
     }
 }
 
-fn prompt_files(house: &House) -> Check {
+async fn prompt_files(house: &House, desk: Option<&Desk>) -> Check {
     let name = "prompt files";
     let now = SystemClock.now();
-    let assembled = match opening::assemble(house, &house.cwd, Audience::Owner, now) {
+    let assembled = match folders_of(house, desk).await {
+        Ok(trusted) => opening::assemble(house, &house.cwd, Audience::Owner, now, &trusted),
+        Err(report) => return failed(name, &report),
+    };
+    let assembled = match assembled {
         Ok(assembled) => assembled,
         Err(error) => return failed(name, &Report::from(error)),
     };

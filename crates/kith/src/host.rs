@@ -1,5 +1,6 @@
 //! The one that writes: it holds the house's lock and the engine.
 
+mod trust;
 pub(crate) mod upkeep;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +12,7 @@ use kith_sessions::desk::{Accepted, Desk, Target};
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::lock::{HouseLock, LockError};
 use kith_sessions::store::SessionStore;
+use kith_vocab::audience::audience_of;
 use kith_vocab::clock::{BoxFuture, Clock};
 use kith_vocab::event::control::EndReason;
 use kith_vocab::event::messages::{Author, IngressRef, Trust};
@@ -26,15 +28,13 @@ use crate::client::{
 };
 use crate::clock::SystemClock;
 use crate::config::Config;
-use crate::house::{AGENT_ID, House};
+use crate::house::{AGENT_ID, House, OWNER_ID};
 use crate::models;
-use crate::opening::{self, HomeOpening};
+use crate::opening::HomeOpening;
 use crate::policy::ReadsOnly;
 use crate::reading::{Reader, short};
 use crate::report::{Blame, Report, damage_in_words};
 
-/// The person at this machine.
-const OWNER_ID: &str = "owner";
 const ACCOUNT: &str = "local";
 
 pub(crate) struct Host {
@@ -43,7 +43,6 @@ pub(crate) struct Host {
     store: SessionStore,
     desk: Desk,
     opening: Arc<HomeOpening>,
-    house: House,
     config: Arc<Config>,
     clock: Arc<dyn Clock>,
     started_at: u64,
@@ -70,7 +69,8 @@ impl Host {
         };
         let desk = Desk::open(&house.desk_path(), clock.new_id().to_string()).await?;
         let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
-        let opening = Arc::new(HomeOpening::new(house.clone()));
+        let repositories = desk.repositories().await?;
+        let opening = Arc::new(HomeOpening::new(house.clone(), repositories));
         let engine = Engine::new(
             store.clone(),
             desk.clone(),
@@ -79,7 +79,7 @@ impl Host {
             opening.clone(),
             Shelf::new(&house.kith_dir().join("index.db")),
         );
-        let reader = Reader::new(house.clone(), store.clone(), Some(desk.clone()));
+        let reader = Reader::new(house, store.clone(), Some(desk.clone()));
         let started_at = clock.now();
         Ok(Started::Here(Box::new(Host {
             engine,
@@ -87,7 +87,6 @@ impl Host {
             store,
             desk,
             opening,
-            house,
             config,
             clock,
             started_at,
@@ -127,8 +126,8 @@ impl Host {
         }
         let provider = chosen.provider;
         let mut notes = Vec::new();
-        let target = self.target(&mut message, &mut notes).await?;
-        let event = self.ingress(message);
+        let (target, audience) = self.target(&mut message, &mut notes).await?;
+        let event = self.ingress(message, audience);
         let accepted = self.engine.accept(&event, target).await?;
         let key = &accepted.event.key;
         if accepted.closed {
@@ -162,19 +161,21 @@ impl Host {
         &self,
         message: &mut SendMessage,
         notes: &mut Vec<String>,
-    ) -> Result<Target, Report> {
+    ) -> Result<(Target, Audience), Report> {
+        let audience = self.audience(&message.thread_id).await?;
         let target = match &message.place {
             Place::Session(session) => {
                 let id = self.reader.resolve(session).await?;
                 // A session never changes its thread, whatever folder it is spoken to from.
-                message.thread_id = self.reader.read(id).await?.reading.header.thread_id;
-                return Ok(Target::Session(id));
+                let header = self.reader.read(id).await?.reading.header;
+                message.thread_id = header.thread_id;
+                return Ok((Target::Session(id), header.audience));
             }
             Place::New => Target::New,
             Place::Current => {
                 let current = self.desk.current_session(AGENT_ID, &message.thread_id).await?;
                 match current {
-                    Some(id) if self.store.exists(id)? => return Ok(Target::Current),
+                    Some(id) if self.store.exists(id)? => return Ok((Target::Current, audience)),
                     Some(id) if self.desk.head(id).await?.is_some() => {
                         notes.push(format!(
                             "the file of session {} is gone; the conversation begins anew",
@@ -188,8 +189,15 @@ impl Host {
             }
         };
         let (cwd, now) = (message.cwd.as_ref(), self.clock.now());
-        opening::assemble(&self.house, cwd, Audience::Owner, now)?;
-        Ok(target)
+        self.opening.assemble(cwd, audience, now)?;
+        Ok((target, audience))
+    }
+
+    /// Who can read the thread. What others could read once is never the owner's alone again.
+    async fn audience(&self, thread_id: &ThreadId) -> Result<Audience, Report> {
+        let by_name = audience_of(thread_id, &[]);
+        let before = self.desk.thread_audience(AGENT_ID, thread_id).await?;
+        Ok(before.map_or(by_name, |before| before.narrowed_by(by_name)))
     }
 
     async fn moved(&self, accepted: &Accepted, to: SessionId) -> Result<String, Report> {
@@ -202,13 +210,13 @@ impl Host {
         Ok(format!("session {from} {why}; the conversation goes on in session {to}"))
     }
 
-    fn ingress(&self, message: SendMessage) -> IngressEvent {
+    fn ingress(&self, message: SendMessage, audience: Audience) -> IngressEvent {
         let SendMessage { client_message_id, text, thread_id, cwd, .. } = message;
         IngressEvent {
             key: format!("cli:{ACCOUNT}:{client_message_id}"),
             agent_id: AGENT_ID.to_owned(),
             thread_id,
-            audience: Audience::Owner,
+            audience,
             client_id: "cli".to_owned(),
             author: Author { user_id: OWNER_ID.to_owned(), display_name: OWNER_ID.to_owned() },
             trust: Trust::Owner,
@@ -243,6 +251,10 @@ impl Client for Host {
                 }
                 Request::RemoveSession { session } => {
                     self.remove(&session).await.map(Answer::Removed)
+                }
+                Request::TrustRepository { path } => self.trust(path).await.map(Answer::Trusted),
+                Request::DistrustRepository { path } => {
+                    self.distrust(path).await.map(Answer::Trusted)
                 }
                 other => self.reader.answer(other).await,
             }

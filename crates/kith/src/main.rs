@@ -8,6 +8,7 @@
 //!   in another.
 //! - [`house`], [`config`], [`models`], [`opening`], [`skills`], [`policy`], [`clock`],
 //!   [`signals`]: what the engine is wired up with.
+//! - [`trust`]: whose files may speak, and whose settings count.
 //! - [`doctor`]: whether all is well.
 //! - [`screen`], [`transcript`]: a turn as it is watched, a session as a person reads it.
 //! - [`report`], [`ui`]: errors in words, and the only place that prints.
@@ -56,6 +57,8 @@ mod signals;
 mod skills;
 #[cfg(unix)]
 mod transcript;
+#[cfg(unix)]
+mod trust;
 #[cfg(unix)]
 mod ui;
 

@@ -12,6 +12,7 @@ use kith_home::error::HomeError;
 use kith_home::platform::Platform;
 use kith_home::snapshot::{Assembled, SnapshotRequest, snapshot};
 use kith_home::user::UserFacts;
+use kith_sessions::desk::Repository;
 use kith_tools::roots::Roots;
 use kith_vocab::event::Body;
 use kith_vocab::event::messages::InstructionSnapshotEvent;
@@ -21,18 +22,37 @@ use kith_vocab::snapshot::{ToolSpec, ToolsetSnapshot};
 use kith_vocab::tool::Tool;
 use sha2::{Digest, Sha256};
 
-use crate::house::{AGENT_ID, House};
+use crate::house::{AGENT_ID, House, OWNER_ID};
 use crate::skills;
+use crate::trust;
 
 pub(crate) struct HomeOpening {
     house: House,
+    /// What the desk says; the host, which alone changes it, keeps it up to date.
+    repositories: Mutex<Vec<Repository>>,
     /// What was odd about the files of sessions that began, until someone tells it.
     problems: Mutex<Vec<String>>,
 }
 
 impl HomeOpening {
-    pub(crate) fn new(house: House) -> HomeOpening {
-        HomeOpening { house, problems: Mutex::default() }
+    pub(crate) fn new(house: House, repositories: Vec<Repository>) -> HomeOpening {
+        let repositories = Mutex::new(repositories);
+        HomeOpening { house, repositories, problems: Mutex::default() }
+    }
+
+    pub(crate) fn set_repositories(&self, repositories: Vec<Repository>) {
+        *self.repositories.lock().unwrap_or_else(PoisonError::into_inner) = repositories;
+    }
+
+    /// The snapshot that a session would get now.
+    pub(crate) fn assemble(
+        &self,
+        cwd: &Path,
+        audience: Audience,
+        now: u64,
+    ) -> Result<Assembled, HomeError> {
+        let repositories = self.repositories.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        assemble(&self.house, cwd, audience, now, &trust::folders(&self.house, &repositories))
     }
 
     pub(crate) fn take_problems(&self) -> Vec<String> {
@@ -44,7 +64,8 @@ impl HomeOpening {
 impl Opening for HomeOpening {
     fn first_events(&self, header: &SessionHeader) -> Result<Vec<Body>, OpeningError> {
         let cwd = Path::new(&header.cwd);
-        let assembled = assemble(&self.house, cwd, header.audience, header.created_at)
+        let assembled = self
+            .assemble(cwd, header.audience, header.created_at)
             .map_err(|error| OpeningError(Box::new(error)))?;
         let found = problems(&assembled);
         self.problems.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
@@ -77,6 +98,7 @@ pub(crate) fn assemble(
     cwd: &Path,
     audience: Audience,
     now: u64,
+    trusted: &[PathBuf],
 ) -> Result<Assembled, HomeError> {
     let zone = UserFacts::read(&house.dir)?.time_zone.unwrap_or_else(system_zone);
     snapshot(&SnapshotRequest {
@@ -84,7 +106,10 @@ pub(crate) fn assemble(
         house: &house.dir,
         cwd,
         user_home: house.user_home.as_deref(),
+        trusted,
         audience,
+        // Where others read along, nobody is the one spoken to.
+        user_id: (audience == Audience::Owner).then_some(OWNER_ID),
         now_ms: now,
         time_zone: &zone,
         agent_id: AGENT_ID,
@@ -118,4 +143,40 @@ fn toolset(tools: Vec<ToolSpec>) -> ToolsetSnapshot {
         hex
     });
     ToolsetSnapshot { tools, sha256 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// 2026-11-15, 21:59:59 UTC: elsewhere it is the next day already.
+    const NOW: u64 = 1_794_779_999_000;
+
+    #[test]
+    fn dates_and_notes_are_those_of_the_users_zone() {
+        check("- Timezone: Europe/Berlin (CET/CEST)\n", "Sunday, 15 November 2026", &["14", "15"]);
+        check("- 时区：Asia/Shanghai\n", "Monday, 16 November 2026", &["15", "16"]);
+    }
+
+    #[track_caller]
+    fn check(user: &str, date: &str, days: &[&str]) {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().canonicalize().unwrap();
+        fs::write(dir.join("Agent.md"), "x").unwrap();
+        fs::write(dir.join("USER.md"), user).unwrap();
+        fs::create_dir(dir.join("memory")).unwrap();
+        for day in 13..=17 {
+            let note = dir.join(format!("memory/2026-11-{day}.md"));
+            fs::write(note, format!("note of {day}")).unwrap();
+        }
+        let house = House { dir: dir.clone(), cwd: dir.clone(), user_home: None, is_named: true };
+        let assembled = assemble(&house, &dir, Audience::Owner, NOW, &[]).unwrap();
+        let prompt = assembled.snapshot.system_prompt();
+        assert!(prompt.contains(date), "{prompt}");
+        let noted: Vec<String> = (13..=17).map(|it| it.to_string()).collect();
+        let noted = noted.iter().filter(|it| prompt.contains(&format!("note of {it}")));
+        assert_eq!(noted.collect::<Vec<_>>(), days);
+    }
 }

@@ -156,6 +156,8 @@ impl Said {
             Answer::Repaired(told) => (Json::of(&told.form), told.notes.clone(), None),
             Answer::Found(told) => (Json::of(&told.form), told.notes.clone(), None),
             Answer::Removed(told) => (Json::of(&told.form), told.notes.clone(), None),
+            Answer::Repositories(told) => (Json::of(&told.form), told.notes.clone(), None),
+            Answer::Trusted(told) => (Json::of(&told.form), told.notes.clone(), None),
         };
         let request_type = request.type_name().to_owned();
         Said::Response(Response { request_type, request_id, ok: true, data, notes, outcome })
@@ -200,6 +202,12 @@ impl Response {
             }
             Request::RemoveSession { .. } => {
                 Answer::Removed(Told { form: self.data.read()?, notes })
+            }
+            Request::ListRepositories {} => {
+                Answer::Repositories(Told { form: self.data.read()?, notes })
+            }
+            Request::TrustRepository { .. } | Request::DistrustRepository { .. } => {
+                Answer::Trusted(Told { form: self.data.read()?, notes })
             }
         })
     }

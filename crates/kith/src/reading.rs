@@ -22,13 +22,14 @@ use kith_vocab::ids::SessionId;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{
-    Answer, Client, DamageView, MismatchView, PromptView, Request, SessionList, SessionRow,
-    SessionState, SessionView, Told, Verification,
+    Answer, Client, DamageView, MismatchView, PromptView, RepositoryList, RepositoryRow, Request,
+    SessionList, SessionRow, SessionState, SessionView, Told, Verification,
 };
 use crate::clock::SystemClock;
 use crate::house::House;
 use crate::opening;
 use crate::report::{Blame, Report, damage_in_words};
+use crate::trust::{self, Standing};
 
 /// The end of an id, as lists show it: the beginning is a time, and alike for what began together.
 const SHORT_ID_CHARS: usize = 8;
@@ -60,11 +61,16 @@ impl Reader {
             Request::SearchSessions { query, limit } => {
                 self.search(&query, limit).await.map(Answer::Found)
             }
-            Request::GetPrompt { audience, cwd } => self.prompt(audience, &cwd).map(Answer::Prompt),
+            Request::GetPrompt { audience, cwd } => {
+                self.prompt(audience, &cwd).await.map(Answer::Prompt)
+            }
+            Request::ListRepositories {} => self.repositories().await.map(Answer::Repositories),
             Request::SendMessage(_)
             | Request::RenameSession { .. }
             | Request::RepairSession { .. }
-            | Request::RemoveSession { .. } => {
+            | Request::RemoveSession { .. }
+            | Request::TrustRepository { .. }
+            | Request::DistrustRepository { .. } => {
                 Err(Report::new(Blame::Program, "internal_error", "a reader was asked to write"))
             }
         }
@@ -166,9 +172,10 @@ impl Reader {
         Ok(Told { form, notes: tail_in_words(&tail) })
     }
 
-    fn prompt(&self, audience: Audience, cwd: &str) -> Result<Told<PromptView>, Report> {
+    async fn prompt(&self, audience: Audience, cwd: &str) -> Result<Told<PromptView>, Report> {
         let now = SystemClock.now();
-        let assembled = opening::assemble(&self.house, cwd.as_ref(), audience, now)?;
+        let trusted = trust::folders_of(&self.house, self.desk.as_ref()).await?;
+        let assembled = opening::assemble(&self.house, cwd.as_ref(), audience, now, &trusted)?;
         let notes = opening::problems(&assembled);
         let system_prompt = assembled.snapshot.system_prompt();
         Ok(Told { form: PromptView { system_prompt, snapshot: assembled.snapshot }, notes })
@@ -176,6 +183,22 @@ impl Reader {
 
     pub(crate) fn belongings(&self, id: SessionId) -> Result<Belongings, Report> {
         Ok(self.store.belongings(id)?)
+    }
+
+    /// What the owner said of the house itself, then of others.
+    async fn repositories(&self) -> Result<Told<RepositoryList>, Report> {
+        let mut repositories = Vec::new();
+        if let Standing::Remembered(own) = Standing::of(&self.house) {
+            let path = own.folder.to_string_lossy().into_owned();
+            repositories.push(RepositoryRow { path, trusted_at: rfc3339(own.since_ms) });
+        }
+        if let Some(desk) = &self.desk {
+            for row in desk.repositories().await? {
+                let trusted_at = rfc3339(row.trusted_at);
+                repositories.push(RepositoryRow { path: row.path, trusted_at });
+            }
+        }
+        Ok(Told { form: RepositoryList { repositories }, notes: Vec::new() })
     }
 
     async fn head(&self, id: SessionId) -> Result<Option<Head>, Report> {

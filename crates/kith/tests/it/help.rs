@@ -3,7 +3,7 @@
 use crate::check;
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 18] = [
     &[],
     &["init"],
     &["ask"],
@@ -19,6 +19,9 @@ const COMMANDS: [&[&str]; 15] = [
     &["skill", "ls"],
     &["skill", "show"],
     &["skill", "check"],
+    &["trust"],
+    &["trust", "ls"],
+    &["trust", "rm"],
 ];
 
 #[test]

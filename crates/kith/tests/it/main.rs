@@ -29,6 +29,7 @@ mod sent;
 mod session;
 mod skill;
 mod stopping;
+mod trust;
 mod upkeep;
 
 /// Compares a run with its text; ids, times and folders are replaced by their names.
