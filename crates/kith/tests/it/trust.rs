@@ -5,7 +5,9 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
+use kith_sessions::desk::{Desk, ThreadRow};
 use kith_testkit::server::ServerReply;
+use kith_vocab::header::Audience;
 use serde_json::{Value, json};
 
 use crate::check;
@@ -333,6 +335,34 @@ fn a_thread_that_others_read_is_told_nothing_private_and_stays_theirs() {
     check_audience(&house, &["--thread", "peer:aid:luna.aid.pub", "--new"], "peer", false);
     let shown = house.json(&["session", "show", id, "--json"]);
     assert_eq!(shown["header"]["audience"], "peer");
+}
+
+#[test]
+fn a_thread_that_others_could_read_once_is_never_the_owners_alone_again() {
+    let house = House::new();
+    house.write("MEMORY.md", "the safe is behind the picture\n");
+    house.write(".kith/memory/users/owner.md", "likes tea\n");
+    let mine = house.json(&["ask", "hi", "--json"]);
+    let peer = house.json(&["ask", "hi", "--thread", "peer:aid:luna.aid.pub", "--json"]);
+    house.kith(&["ask", "hi", "--session", peer["sessionId"].as_str().unwrap()]).succeeded();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let path = house.path(".kith/state.db");
+        let desk = Desk::open(&path, "device".to_owned()).await.unwrap();
+        // Spoken to by its id from the owner's folder, it is still the peer's.
+        let thread_id = "peer:aid:luna.aid.pub".parse().unwrap();
+        let audience = desk.thread_audience("main", &thread_id).await.unwrap();
+        assert_eq!(audience, Some(Audience::Peer));
+        let row = ThreadRow {
+            agent_id: "main".to_owned(),
+            thread_id: mine["threadId"].as_str().unwrap().parse().unwrap(),
+            session_id: mine["sessionId"].as_str().unwrap().parse().unwrap(),
+            audience: Audience::Shared,
+            updated_at: 0,
+        };
+        desk.place_session(row, None).await.unwrap();
+    });
+    check_audience(&house, &["--new"], "shared", false);
 }
 
 /// Asks, and looks at the header and the snapshot of the session.
