@@ -6,8 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
-/// More folders than any path worth working in has.
-pub(crate) const WALK_FOLDERS_MAX: usize = 128;
+/// More folders than a path of any system can have: a repository must not be overlooked because one
+/// stands deep inside it.
+pub(crate) const WALK_FOLDERS_MAX: usize = 4096;
 
 /// The nearest folder from here upward that holds `.git`, a folder or a file.
 pub fn repository_root(cwd: &Path) -> Option<PathBuf> {

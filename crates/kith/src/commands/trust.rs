@@ -64,8 +64,7 @@ async fn add(shared: &Shared, dir: Option<&Path>) -> Result<ExitCode, Report> {
 
 async fn remove(shared: &Shared, dir: &Path) -> Result<ExitCode, Report> {
     let house = House::find(shared.home.as_deref())?;
-    // What is gone can be taken back too.
-    let real = dir.canonicalize().unwrap_or_else(|_| house.cwd.join(dir));
+    let real = where_it_was(&house, dir);
     let told = match whose(&house, &real).unwrap_or(Whose::Other(real)) {
         Whose::Own(folder) => {
             let user_home = own_folder(&house)?;
@@ -122,6 +121,13 @@ fn whose(house: &House, dir: &Path) -> Option<Whose> {
         None if dir.starts_with(&house.dir) => Some(Whose::Own(house.dir.clone())),
         None => None,
     }
+}
+
+/// What is gone can be taken back too; the folder it lay in tells where it was.
+fn where_it_was(house: &House, dir: &Path) -> PathBuf {
+    let dir = house.cwd.join(dir);
+    let in_parent = || Some(dir.parent()?.canonicalize().ok()?.join(dir.file_name()?));
+    dir.canonicalize().ok().or_else(in_parent).unwrap_or(dir)
 }
 
 fn own_folder(house: &House) -> Result<PathBuf, Report> {

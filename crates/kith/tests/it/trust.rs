@@ -268,8 +268,7 @@ fn another_repository_in_a_trusted_place_is_a_stranger() {
     assert!(prompt.stderr.contains("is not trusted yet"), "{}", prompt.stderr);
     // Where it was can be taken back although nothing is there.
     fs::remove_dir_all(house.path("../clone")).unwrap();
-    let gone = house.path("").canonicalize().unwrap().parent().unwrap().join("clone");
-    let removed = house.kith(&["trust", "rm", &gone.display().to_string()]).succeeded();
+    let removed = house.kith(&["trust", "rm", "../clone"]).succeeded();
     assert_eq!(removed.stderr, "");
     assert_eq!(house.json(&["trust", "ls", "--json"])["repositories"], json!([]));
 }

@@ -63,6 +63,16 @@ fn a_home_made_inside_a_repository_does_not_lend_it_its_voice() {
 }
 
 #[test]
+fn a_repository_is_found_from_however_deep_inside_it() {
+    let deep = "a/".repeat(300);
+    let files = "//- Agent.md\nx\n//- /user/other/.git/HEAD\n//- /user/other/AGENTS.md\nevil\n";
+    let files = TestHome::new(&format!("{files}//- /user/other/{deep}AGENTS.md\nevil\n"));
+    let files = files.at(&format!("user/other/{deep}"));
+    assert!(!files.prompt_from("You are").contains("evil"));
+    assert_eq!(files.snapshot().reports.len(), 3);
+}
+
+#[test]
 fn the_users_home_as_a_repository_is_neither_a_stranger_nor_a_project() {
     let files = TestHome::new("//- Agent.md\nx\n//- /user/.git/HEAD\n//- /user/AGENTS.md\nnever\n");
     let mut files = files.trusting("user");

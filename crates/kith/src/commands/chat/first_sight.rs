@@ -56,7 +56,10 @@ pub(super) async fn of_repository(door: &Door, house: &House) -> Result<(), Repo
         Problem::RepositoryNotTrusted { root } => Some(root),
         _ => None,
     });
-    let Some(root) = root else { return Ok(()) };
+    // A path that is not text cannot be noted; what lies there is left out and told.
+    let Some((root, path)) = root.and_then(|root| Some((root, root.to_str()?))) else {
+        return Ok(());
+    };
     let n_files = problems.filter(|it| matches!(it, Problem::RepositoryNotTrusted { .. })).count();
     let question = format!(
         "The repository `{}` has {n_files} AGENTS.md for this folder, and is not trusted yet. May \
@@ -67,8 +70,7 @@ pub(super) async fn of_repository(door: &Door, house: &House) -> Result<(), Repo
         ui::error_line("(left out; `kith trust .` changes that)");
         return Ok(());
     }
-    let path = root.to_string_lossy().into_owned();
-    let request = Request::TrustRepository { path };
+    let request = Request::TrustRepository { path: path.to_owned() };
     door.call(request, &Quiet, &CancellationToken::new()).await.map(drop)
 }
 
