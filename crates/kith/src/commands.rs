@@ -39,7 +39,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Init(args)) => init::run(&shared, args),
             Some(Command::Session(args)) => session::run(&shared, args).await,
             Some(Command::Prompt(args)) => prompt::run(&shared, args).await,
-            Some(Command::Skill(args)) => skill::run(&shared, args),
+            Some(Command::Skill(args)) => skill::run(&shared, args).await,
             Some(Command::Backup(args)) => backup::run(&shared, args).await,
             Some(Command::Doctor(_)) => doctor::run(&shared).await,
             Some(Command::Trust(args)) => trust::run(&shared, args).await,

@@ -43,6 +43,7 @@ pub(crate) struct Host {
     store: SessionStore,
     desk: Desk,
     opening: Arc<HomeOpening>,
+    house: House,
     config: Arc<Config>,
     clock: Arc<dyn Clock>,
     started_at: u64,
@@ -79,7 +80,7 @@ impl Host {
             opening.clone(),
             Shelf::new(&house.kith_dir().join("index.db")),
         );
-        let reader = Reader::new(house, store.clone(), Some(desk.clone()));
+        let reader = Reader::new(house.clone(), store.clone(), Some(desk.clone()));
         let started_at = clock.now();
         Ok(Started::Here(Box::new(Host {
             engine,
@@ -87,6 +88,7 @@ impl Host {
             store,
             desk,
             opening,
+            house,
             config,
             clock,
             started_at,

@@ -51,8 +51,12 @@ impl HomeOpening {
         audience: Audience,
         now: u64,
     ) -> Result<Assembled, HomeError> {
+        assemble(&self.house, cwd, audience, now, &self.trusted())
+    }
+
+    fn trusted(&self) -> Vec<PathBuf> {
         let repositories = self.repositories.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        assemble(&self.house, cwd, audience, now, &trust::folders(&self.house, &repositories))
+        trust::folders(&self.house, &repositories)
     }
 
     pub(crate) fn take_problems(&self) -> Vec<String> {
@@ -85,9 +89,10 @@ impl Opening for HomeOpening {
         let root = repository_root(&cwd).unwrap_or_else(|| cwd.clone());
         let roots = Roots::new(&cwd, vec![root, self.house.dir.clone()])
             .map_err(|error| OpeningError(Box::new(error)))?;
-        let roots = roots.with_skills(&skills::folders(&self.house, &cwd));
+        let trusted = self.trusted();
+        let roots = roots.with_skills(&skills::folders(&self.house, &cwd, &trusted));
         let house = self.house.clone();
-        let skills = Arc::new(move || skills::index(&house, &cwd).entries);
+        let skills = Arc::new(move || skills::index(&house, &cwd, &trusted).entries);
         Ok(kith_tools::built_in(Arc::new(roots), skills))
     }
 }

@@ -234,6 +234,21 @@ fn a_repository_that_is_not_trusted_is_left_out_and_told_with_what_to_do() {
 }
 
 #[test]
+fn the_skills_of_a_repository_are_in_force_when_it_is_trusted() {
+    let house = beside_a_clone();
+    let skill = "---\nname: sail\ndescription: How to sail.\n---\nHoist.\n";
+    house.write("../clone/.kith/skills/sail/SKILL.md", skill);
+    let names = || {
+        let listed = house.kith_in("../clone", &["skill", "ls", "--json"]).json();
+        let skills = listed["skills"].as_array().unwrap().iter();
+        skills.map(|it| it["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(), Vec::<String>::new());
+    house.kith(&["trust", "../clone"]).succeeded();
+    assert_eq!(names(), ["sail"]);
+}
+
+#[test]
 fn what_is_trusted_is_listed_and_taken_back_in_stable_forms() {
     let house = beside_a_clone();
     let path = house.path("../clone").canonicalize().unwrap();
