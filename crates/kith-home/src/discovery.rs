@@ -2,12 +2,13 @@
 //!
 //! From `cwd` upward, but never further than one's own: to the root of the repository, else to the
 //! last folder below the user's home, else not at all. A file that someone planted in a folder
-//! above must not load.
+//! above must not load. The user's home itself is never a project, not even as a repository.
 
 use std::path::{Path, PathBuf};
 
-/// More folders than any path worth working in has.
-pub(crate) const WALK_FOLDERS_MAX: usize = 128;
+/// More folders than a path of any system can have: a repository must not be overlooked because one
+/// stands deep inside it.
+pub(crate) const WALK_FOLDERS_MAX: usize = 4096;
 
 /// The nearest folder from here upward that holds `.git`, a folder or a file.
 pub fn repository_root(cwd: &Path) -> Option<PathBuf> {
@@ -31,6 +32,7 @@ pub(crate) fn project_folders(
         }
         (None, _) => vec![cwd.to_owned()],
     };
+    folders.retain(|it| Some(it.as_path()) != user_home);
     folders.reverse();
     folders
 }
@@ -52,7 +54,8 @@ mod tests {
             &["/u/x/repo", "/u/x/repo/a", "/u/x/repo/a/b"],
         );
         check("/srv/repo", Some("/srv/repo"), "/u/x", &["/srv/repo"]);
-        check("/u/x/a", Some("/u/x"), "/u/x", &["/u/x", "/u/x/a"]);
+        // A home that is kept in a repository is still no project.
+        check("/u/x/a", Some("/u/x"), "/u/x", &["/u/x/a"]);
     }
 
     #[test]

@@ -10,6 +10,11 @@ use std::path::PathBuf;
 pub enum HomeError {
     #[error("`{}` is not a home: it holds neither `Agent.md` nor `AGENTS.md`", path.display())]
     NotAHome { path: PathBuf },
+    #[error(
+        "the agent in `{}` belongs to the repository `{}`, which is not trusted yet",
+        home.display(), root.display()
+    )]
+    Untrusted { home: PathBuf, root: PathBuf },
     /// Leaving the file out silently would change who the agent is.
     #[error("prompt file `{}` could not be read", path.display())]
     ReadFile { path: PathBuf, source: io::Error },
@@ -38,7 +43,10 @@ pub enum Problem {
     WritableByOthers,
     #[error("is a link that leads out of `{}` and is left out", within.display())]
     LeadsOutside { within: PathBuf },
-    #[error("is left out: the repository `{}` is not trusted yet", root.display())]
+    #[error(
+        "is left out: the repository `{}` is not trusted yet; `kith trust .` in it changes that",
+        root.display()
+    )]
     RepositoryNotTrusted { root: PathBuf },
     #[error("is left out because it could not be read: {reason}")]
     Unreadable { reason: String },

@@ -59,7 +59,8 @@ pub fn is_home(folder: &Path) -> bool {
     CONSTITUTIONS.iter().any(|name| folder.join(name).is_file())
 }
 
-fn is_house(folder: &Path) -> bool {
+/// Whether a host works here, or is set up to.
+pub fn is_house(folder: &Path) -> bool {
     folder.join("kith.toml").is_file() || folder.join(".kith/state.db").is_file()
 }
 

@@ -7,6 +7,7 @@
 //! - [`error`]: why a home cannot be used.
 //! - [`house`]: which folder one host works in.
 //! - [`discovery`]: the repository around a folder, and the folders whose instructions count.
+//! - [`trust`]: which folders speak with the owner's voice.
 //! - [`identity`]: its name plate, from settings and IDENTITY.md.
 //! - [`user`]: what USER.md says that programs need.
 //! - [`prompt_file`]: one prompt file, read with a limit on everything.
@@ -28,6 +29,7 @@ pub mod prompt_file;
 pub mod reminders;
 pub mod skills;
 pub mod snapshot;
+pub mod trust;
 pub mod user;
 
 mod fields;

@@ -32,6 +32,7 @@ use crate::platform::Platform;
 use crate::prompt_file::{Opened, PromptFile, open};
 use crate::rendering::{NAME_CHARS_MAX, file_block, one_line};
 use crate::standing::{self, FileKey, Stamp};
+use crate::trust;
 
 #[derive(Clone, Copy, Debug)]
 pub struct SnapshotRequest<'a> {
@@ -40,7 +41,11 @@ pub struct SnapshotRequest<'a> {
     pub cwd: &'a Path,
     /// `~`; without one no global instructions are read and no walk ends at it.
     pub user_home: Option<&'a Path>,
+    /// Canonical folders that the owner trusts: see [`crate::trust`].
+    pub trusted: &'a [PathBuf],
     pub audience: Audience,
+    /// The person spoken to, where nobody else reads along.
+    pub user_id: Option<&'a str>,
     pub now_ms: u64,
     /// An IANA name. One that is not known is told in the answer and UTC is used.
     pub time_zone: &'a str,
@@ -72,12 +77,13 @@ pub struct FileReport {
 
 /// Reads the prompt files and freezes them.
 ///
-/// Fails if the home has no constitution, or if a file of the home is there and cannot be read.
+/// Fails if the home has no constitution or came with a repository that is not trusted, or if a file of the home is there and cannot be read.
 /// Project files that cannot be used are left out and reported.
 pub fn snapshot(request: &SnapshotRequest<'_>) -> Result<Assembled, HomeError> {
     let moment = time::moment(request.now_ms, request.time_zone)?;
     require_home(request.home)?;
     let mut assembly = Assembly::of(request)?;
+    assembly.require_trust()?;
     let agents = agents::gather(&mut assembly)?;
     let memories = memory::gather(&mut assembly, &moment)?;
     let workspace = workspace::block(&mut assembly);
@@ -198,6 +204,17 @@ impl<'a> Assembly<'a> {
             reports: Vec::new(),
             seen: HashSet::new(),
             looked_at: Vec::new(),
+        }
+    }
+
+    /// The home's files are who the agent is: of one that is not trusted nothing could be left in.
+    fn require_trust(&self) -> Result<(), HomeError> {
+        let home = &self.home;
+        match trust::repository_of(home, self.user_home.as_deref()) {
+            Some(root) if !trust::reaches(self.request.trusted, home, &root) => {
+                Err(HomeError::Untrusted { home: home.clone(), root })
+            }
+            _ => Ok(()),
         }
     }
 

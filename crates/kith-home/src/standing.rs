@@ -101,6 +101,18 @@ impl Found {
     }
 }
 
+/// The number a folder has on its disk.
+#[cfg(unix)]
+pub(crate) fn entry_number(metadata: &Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    metadata.ino()
+}
+
+#[cfg(not(unix))]
+pub(crate) fn entry_number(_metadata: &Metadata) -> u64 {
+    0
+}
+
 /// Why the file may not be the owner's own words, if there is a reason.
 #[cfg(unix)]
 pub(crate) fn doubt(metadata: &Metadata) -> Option<Problem> {

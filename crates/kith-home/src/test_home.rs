@@ -24,8 +24,12 @@ pub(crate) struct TestHome {
     pub(crate) home: PathBuf,
     pub(crate) house: PathBuf,
     pub(crate) cwd: PathBuf,
+    pub(crate) user_home: PathBuf,
     pub(crate) audience: Audience,
     pub(crate) configured: ConfiguredIdentity,
+    pub(crate) user_id: Option<&'static str>,
+    /// At first the agent's home alone.
+    pub(crate) trusted: Vec<PathBuf>,
     _folder: TempDir,
 }
 
@@ -44,9 +48,19 @@ impl TestHome {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let (house, cwd) = (home.clone(), home.clone());
-        let (audience, configured) = (Audience::Owner, ConfiguredIdentity::default());
-        TestHome { root, home, house, cwd, audience, configured, _folder: folder }
+        let (house, cwd, trusted) = (home.clone(), home.clone(), vec![home.clone()]);
+        TestHome {
+            user_home: root.join("user"),
+            root,
+            home,
+            house,
+            cwd,
+            audience: Audience::Owner,
+            configured: ConfiguredIdentity::default(),
+            user_id: Some("owner"),
+            trusted,
+            _folder: folder,
+        }
     }
 
     pub(crate) fn at(mut self, cwd: &str) -> TestHome {
@@ -54,8 +68,15 @@ impl TestHome {
         self
     }
 
+    pub(crate) fn trusting(mut self, folder: &str) -> TestHome {
+        self.trusted.push(self.root.join(folder));
+        self
+    }
+
+    /// Where others read along, nobody is the one spoken to.
     pub(crate) fn seen_by(mut self, audience: Audience) -> TestHome {
         self.audience = audience;
+        self.user_id = self.user_id.filter(|_| audience == Audience::Owner);
         self
     }
 
@@ -77,8 +98,10 @@ impl TestHome {
             home: &self.home,
             house: &self.house,
             cwd: &self.cwd,
-            user_home: Some(&self.root.join("user")),
+            user_home: Some(&self.user_home),
+            trusted: &self.trusted,
             audience: self.audience,
+            user_id: self.user_id,
             now_ms,
             time_zone: "Europe/Berlin",
             agent_id: "main",

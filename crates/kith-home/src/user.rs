@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use jiff::tz::TimeZone;
+use kith_vocab::digest::{hex, sha256_hex};
 
 use crate::error::HomeError;
 use crate::fields::{Field, fields, last_of};
@@ -13,6 +14,9 @@ use crate::prompt_file;
 
 /// The longest IANA name has 32 characters.
 const ZONE_NAME_CHARS_MAX: usize = 64;
+
+/// A longer one is shortened, and ends with its hash: disks take names of 255 bytes.
+const USER_KEY_CHARS_MAX: usize = 150;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserFacts {
@@ -59,6 +63,25 @@ impl UserFacts {
             .map(|&(_, code)| code)
             .next()
     }
+}
+
+/// The name of the file that holds what is known about a person. Ids come from platforms and may
+/// be anything; no two of them share a name, also on a disk that ignores case.
+pub fn user_file(user_id: &str) -> String {
+    let mut key = String::new();
+    for byte in user_id.bytes() {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => key.push(char::from(byte)),
+            _ => key.extend(["%", &hex(&[byte])]),
+        }
+    }
+    if key.len() > USER_KEY_CHARS_MAX {
+        // A name that was not shortened never has a dash after its percent sign.
+        key.truncate(USER_KEY_CHARS_MAX);
+        key.push_str("%-");
+        key.push_str(&sha256_hex(user_id.as_bytes()));
+    }
+    format!("{key}.md")
 }
 
 /// The name of a time zone as the database spells it, if it knows it.

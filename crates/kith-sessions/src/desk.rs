@@ -1,4 +1,5 @@
-//! What is promised to the outside: the inbox, the current session of each thread, session heads.
+//! What is promised to the outside: the inbox, the current session of each thread, session heads,
+//! and which repositories the owner trusts.
 //!
 //! A message is acknowledged when its row is committed here, and the key of the row makes every
 //! later delivery of it the same message.
@@ -6,6 +7,7 @@
 mod error;
 mod inbox;
 mod schema;
+mod trust;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use crate::line::Head;
 
 pub use error::DeskError;
 pub use schema::DESK_VERSION;
+pub use trust::{REPOSITORIES_MAX, Repository};
 
 /// A handle on the desk. When the last one is gone, the file is closed.
 #[derive(Clone, Debug)]
@@ -184,6 +187,35 @@ impl Desk {
     ) -> Result<Option<SessionId>, DeskError> {
         let (agent_id, thread_id) = (agent_id.to_owned(), thread_id.clone());
         self.run(move |desk| inbox::current_session(desk, &agent_id, &thread_id)).await
+    }
+
+    /// Who could read the thread when it was last spoken in.
+    pub async fn thread_audience(
+        &self,
+        agent_id: &str,
+        thread_id: &ThreadId,
+    ) -> Result<Option<Audience>, DeskError> {
+        let (agent_id, thread_id) = (agent_id.to_owned(), thread_id.clone());
+        self.run(move |desk| inbox::thread_audience(desk, &agent_id, &thread_id)).await
+    }
+
+    /// Notes that the owner trusts a repository; said again, it is that folder from now on.
+    pub async fn trust(&self, repository: Repository) -> Result<(), DeskError> {
+        trust::check_size(&repository)?;
+        let work = move |desk: &Connection| trust::trust(desk, &repository);
+        let had_room = self.change(Durability::Synced, work).await?;
+        if had_room { Ok(()) } else { Err(DeskError::TooManyRepositories) }
+    }
+
+    /// Takes it back, and tells whether there was something to take back.
+    pub async fn distrust(&self, path: &str) -> Result<bool, DeskError> {
+        let path = path.to_owned();
+        self.change(Durability::Synced, move |desk| trust::distrust(desk, &path)).await
+    }
+
+    /// The repositories that the owner trusts, by path.
+    pub async fn repositories(&self) -> Result<Vec<Repository>, DeskError> {
+        self.run(|desk| trust::repositories(desk)).await
     }
 
     /// All threads, the last spoken in first.

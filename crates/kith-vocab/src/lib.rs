@@ -10,11 +10,13 @@
 //! - [`snapshot`]: the frozen instructions and tool list of a session.
 //! - [`event`]: the words a session log is written in.
 //! - [`header`]: the first line of a session.
+//! - [`audience`]: who can read a thread.
 //! - [`validate`]: what a well-typed event may still get wrong.
 //! - [`conversation`]: what a model is shown, in no vendor's words.
 //! - [`ingress`]: what wakes an agent.
 //! - [`provider`], [`tool`], [`policy`], [`clock`], [`files`]: the ports.
 
+pub mod audience;
 pub mod block;
 pub mod conversation;
 pub mod digest;

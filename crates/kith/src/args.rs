@@ -96,6 +96,7 @@ pub(crate) enum Command {
     Explain(Explain),
     Doctor(Doctor),
     Backup(Backup),
+    Trust(Trust),
 }
 
 /// Make an agent: a folder with its files. What is there already stays as it is
@@ -323,6 +324,36 @@ pub(crate) struct ExplainIdentity {}
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith doctor\n  kith doctor --json")]
 pub(crate) struct Doctor {}
+
+/// Let the `AGENTS.md` of a repository speak to the agent, or make a cloned house yours
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+#[command(after_help = "Example:\n  kith trust .\n  kith trust ls\n  kith trust rm ~/src/clone")]
+pub(crate) struct Trust {
+    /// A folder of the repository; without one, this folder
+    pub(crate) dir: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) action: Option<TrustAction>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TrustAction {
+    Ls(TrustLs),
+    Rm(TrustRm),
+}
+
+/// List what is trusted
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith trust ls")]
+pub(crate) struct TrustLs {}
+
+/// Take it back. Sessions that began stay as they are
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith trust rm ~/src/clone")]
+pub(crate) struct TrustRm {
+    /// A folder of the repository, or where it was
+    pub(crate) dir: PathBuf,
+}
 
 /// Print the system prompt a new session would get, with its sources, without starting one
 #[derive(Debug, Args)]

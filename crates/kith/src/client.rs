@@ -72,6 +72,13 @@ pub(crate) enum Request {
         thread: Option<String>,
         work: ThreadWork,
     },
+    ListRepositories {},
+    TrustRepository {
+        path: String,
+    },
+    DistrustRepository {
+        path: String,
+    },
 }
 
 /// What is done to thread files.
@@ -129,6 +136,9 @@ impl Request {
             Request::BranchSession { .. } => "branch_session",
             Request::CloneSession { .. } => "clone_session",
             Request::WorkOnThreads { .. } => "work_on_threads",
+            Request::ListRepositories {} => "list_repositories",
+            Request::TrustRepository { .. } => "trust_repository",
+            Request::DistrustRepository { .. } => "distrust_repository",
         }
     }
 }
@@ -159,6 +169,8 @@ pub(crate) enum Answer {
     Branched(Told<TreePlace>),
     Cloned(Told<TreePlace>),
     ThreadsMade(Told<ThreadsMade>),
+    Repositories(Told<RepositoryList>),
+    Trusted(Told<TrustedView>),
 }
 
 /// What was said that holds the words, newest first.
@@ -354,6 +366,24 @@ pub(crate) struct ThreadRowView {
 pub(crate) struct ThreadsMade {
     pub(crate) threads: u64,
     pub(crate) messages: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RepositoryList {
+    pub(crate) repositories: Vec<RepositoryRow>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RepositoryRow {
+    pub(crate) path: String,
+    pub(crate) trusted_at: String,
+}
+
+/// What was trusted, or no longer is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TrustedView {
+    pub(crate) path: String,
 }
 
 pub(crate) trait Client: Send + Sync {

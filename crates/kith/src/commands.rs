@@ -12,6 +12,7 @@ mod prompt;
 mod session;
 mod skill;
 mod thread;
+mod trust;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -45,10 +46,11 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Session(args)) => session::run(&shared, args).await,
             Some(Command::Thread(args)) => thread::run(&shared, args).await,
             Some(Command::Prompt(args)) => prompt::run(&shared, args).await,
-            Some(Command::Skill(args)) => skill::run(&shared, args),
+            Some(Command::Skill(args)) => skill::run(&shared, args).await,
             Some(Command::Backup(args)) => backup::run(&shared, args).await,
             Some(Command::Explain(args)) => explain::run(&shared, &args),
             Some(Command::Doctor(_)) => doctor::run(&shared).await,
+            Some(Command::Trust(args)) => trust::run(&shared, args).await,
         }
     });
     outcome.unwrap_or_else(|report| ui::failure(&report, args::asks_for_json()))
@@ -72,12 +74,10 @@ fn in_runtime(work: impl Future<Output = Result<ExitCode, Report>>) -> Result<Ex
 /// Asks without taking the lock: such a request changes nothing and creates nothing.
 async fn read(shared: &Shared, request: Request) -> Result<Answer, Report> {
     let reader = match &request {
-        Request::GetPrompt { .. } => {
-            let house = House::find(shared.home.as_deref())?;
-            reader_of(house, None)
-        }
-        // Without the desk nobody can tell whether the end of a log was lost.
-        Request::VerifySession { .. } => {
+        // It needs the desk only for what is trusted elsewhere.
+        Request::GetPrompt { .. } => reader_or(shared, "no other repository is trusted").await?,
+        // Without the desk nobody can tell what is trusted, or whether the end of a log was lost.
+        Request::ListRepositories {} | Request::VerifySession { .. } => {
             let house = House::find(shared.home.as_deref())?;
             let desk = Desk::open_read_only(&house.desk_path()).await?;
             reader_of(house, desk)
@@ -89,11 +89,16 @@ async fn read(shared: &Shared, request: Request) -> Result<Answer, Report> {
 
 /// Reads the sessions also where the desk cannot be read.
 async fn reader(shared: &Shared) -> Result<Reader, Report> {
+    reader_or(shared, "the sessions are read as they are").await
+}
+
+/// Reads also without the desk, and says what that means.
+async fn reader_or(shared: &Shared, without: &str) -> Result<Reader, Report> {
     let house = House::find(shared.home.as_deref())?;
     let opened = Desk::open_read_only(&house.desk_path()).await;
     let desk = opened.unwrap_or_else(|error| {
         let why = Report::from(error).message();
-        ui::note(&format!("the sessions are read as they are: {why}"));
+        ui::note(&format!("{without}: {why}"));
         None
     });
     Ok(reader_of(house, desk))

@@ -30,6 +30,7 @@ use crate::house::House;
 use crate::price::Price;
 use crate::report::{Blame, Report};
 use crate::team::{NamedAgent, Team};
+use crate::trust;
 
 pub(crate) use self::nearest::nearest;
 pub(crate) use self::schema::Stage;
@@ -98,6 +99,8 @@ impl Config {
     /// The house's settings over the user's; without either, the defaults.
     pub(crate) fn load(house: &House) -> Result<Config, Report> {
         let near = read(house.dir.join("kith.toml"), Whose::House)?;
+        let own = near.as_ref().and_then(|(_, tree)| tree.table("models"));
+        trust::require(house, &own.map(addresses).unwrap_or_default())?;
         let far = match &house.user_home {
             Some(user_home) => read(user_home.join(".kith/config.toml"), Whose::User)?,
             None => None,
@@ -156,6 +159,12 @@ pub(crate) fn refused(place: Option<&Place>, message: &str) -> Report {
             Report::new(Blame::Request, "invalid_request", message).at_line(*line)
         }
     }
+}
+
+/// Where each model of a file is asked, by its name, as far as that file says.
+fn addresses(models: &Tree) -> Vec<(String, String)> {
+    let named = models.tables().filter_map(|(name, table)| Some((name, table.text("baseUrl")?)));
+    named.map(|(name, url)| (name.clone(), url)).collect()
 }
 
 fn models(models: &Tree) -> Result<Models, Report> {

@@ -7,6 +7,7 @@ mod disk;
 mod life;
 mod settings;
 mod threads;
+mod trust;
 
 use std::env;
 
@@ -25,6 +26,7 @@ use crate::house::House;
 use crate::opening;
 use crate::report::Report;
 use crate::team::Member;
+use crate::trust::folders_of;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Check {
@@ -69,7 +71,7 @@ pub(crate) async fn examine(shared: &Shared) -> Vec<Check> {
     };
     if checks.iter().all(|check| check.name != "desk") {
         checks.push(match &desk {
-            Some(_) => ok("desk", format!("it opens, and has version {DESK_VERSION}")),
+            Some(_) => ok("desk", format!("it opens; this program writes version {DESK_VERSION}")),
             None => ok("desk", "nothing was ever said here".to_owned()),
         });
     }
@@ -79,11 +81,12 @@ pub(crate) async fn examine(shared: &Shared) -> Vec<Check> {
     let store = SessionStore::new(std::sync::Arc::new(DiskFiles), &house.kith_dir());
     checks.extend(life::sessions(&store, desk.as_ref(), SystemClock.now()).await);
     checks.push(threads::files(&house, store, is_hosted));
+    checks.push(trust::trust(&house, desk.as_ref()).await);
     match Config::load(&house) {
         Ok(config) => {
             checks.extend(settings::agents(&house, &config));
             checks.push(match config.team.choose(shared.agent()) {
-                Ok(member) => prompt_files(&house, member),
+                Ok(member) => prompt_files(&house, member, desk.as_ref()).await,
                 Err(report) => failed("prompt files", &report),
             });
             checks.extend(settings::settings(&config));
@@ -91,7 +94,8 @@ pub(crate) async fn examine(shared: &Shared) -> Vec<Check> {
         }
         Err(report) => {
             // Whoever else lives here, the files of this folder can be looked at.
-            checks.push(prompt_files(&house, &Member::main(&house, IdentityFields::default())));
+            let member = Member::main(&house, IdentityFields::default());
+            checks.push(prompt_files(&house, &member, desk.as_ref()).await);
             checks.push(failed("settings", &report));
         }
     }
@@ -113,10 +117,15 @@ fn platform(os: &str) -> Check {
     }
 }
 
-fn prompt_files(house: &House, member: &Member) -> Check {
+async fn prompt_files(house: &House, member: &Member, desk: Option<&Desk>) -> Check {
     let name = "prompt files";
     let now = SystemClock.now();
-    let assembled = match opening::assemble(house, member, &house.cwd, Audience::Owner, now) {
+    let trusted = match folders_of(house, desk).await {
+        Ok(trusted) => trusted,
+        Err(report) => return failed(name, &report),
+    };
+    let whose = (house, member);
+    let assembled = match opening::assemble(whose, &house.cwd, Audience::Owner, now, &trusted) {
         Ok(assembled) => assembled,
         Err(error) => return failed(name, &Report::from(error)),
     };

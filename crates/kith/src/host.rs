@@ -3,6 +3,7 @@
 mod dialog;
 pub(crate) mod threads;
 pub(crate) mod tree;
+mod trust;
 pub(crate) mod upkeep;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +16,7 @@ use kith_sessions::desk::{Accepted, Desk, Target};
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::lock::{HouseLock, LockError};
 use kith_sessions::store::SessionStore;
+use kith_vocab::audience::audience_of;
 use kith_vocab::clock::{BoxFuture, Clock};
 use kith_vocab::event::control::EndReason;
 use kith_vocab::event::messages::{Author, IngressRef, Trust};
@@ -30,9 +32,9 @@ use crate::client::{
 };
 use crate::clock::SystemClock;
 use crate::config::Config;
-use crate::house::House;
+use crate::house::{House, OWNER_ID};
 use crate::models;
-use crate::opening::{self, HomeOpening};
+use crate::opening::HomeOpening;
 use crate::policy::ReadsOnly;
 use crate::reading::{Reader, short};
 use crate::report::{Blame, Report, damage_in_words};
@@ -40,8 +42,6 @@ use crate::report::{Blame, Report, damage_in_words};
 use threads::{ThreadKeeper, threads_of};
 use tree::BranchWish;
 
-/// The person at this machine.
-const OWNER_ID: &str = "owner";
 const ACCOUNT: &str = "local";
 
 pub(crate) struct Host {
@@ -78,7 +78,8 @@ impl Host {
         };
         let desk = Desk::open(&house.desk_path(), clock.new_id().to_string()).await?;
         let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
-        let opening = Arc::new(HomeOpening::new(house.clone(), Arc::clone(&config)));
+        let repositories = desk.repositories().await?;
+        let opening = Arc::new(HomeOpening::new(house.clone(), Arc::clone(&config), repositories));
         let engine = Engine::new(
             store.clone(),
             desk.clone(),
@@ -139,8 +140,8 @@ impl Host {
         }
         let provider = chosen.provider;
         let mut notes = Vec::new();
-        let (agent_id, target) = self.target(&mut message, &mut notes).await?;
-        let event = self.ingress(message, agent_id);
+        let (agent_id, target, audience) = self.target(&mut message, &mut notes).await?;
+        let event = self.ingress(message, agent_id, audience);
         let accepted = self.engine.accept(&event, target).await?;
         let key = &accepted.event.key;
         if accepted.closed {
@@ -180,27 +181,30 @@ impl Host {
         &self,
         message: &mut SendMessage,
         notes: &mut Vec<String>,
-    ) -> Result<(String, Target), Report> {
+    ) -> Result<(String, Target, Audience), Report> {
         let named = message.agent_id.as_deref();
         if let Place::Session(session) = &message.place {
             let id = self.reader.resolve(session).await?;
             // A session never changes its thread, whatever folder it is spoken to from, nor whose
-            // it is.
+            // it is or who can read it.
             let header = self.reader.each(id, &mut |_| ()).await?.header;
             if named.is_some_and(|named| named != header.agent_id) {
                 return Err(of_another_agent(id, &header.agent_id));
             }
             self.config.team.member(&header.agent_id)?;
             message.thread_id = header.thread_id;
-            return Ok((header.agent_id, Target::Session(id)));
+            return Ok((header.agent_id, Target::Session(id), header.audience));
         }
         let member = self.config.team.choose(named)?;
         let agent_id = member.id.clone();
+        let audience = self.audience(&agent_id, &message.thread_id).await?;
         let mut target = Target::New;
         if message.place == Place::Current {
             let current = self.desk.current_session(&agent_id, &message.thread_id).await?;
             match current {
-                Some(id) if self.store.exists(id)? => return Ok((agent_id, Target::Current)),
+                Some(id) if self.store.exists(id)? => {
+                    return Ok((agent_id, Target::Current, audience));
+                }
                 Some(id) if self.desk.head(id).await?.is_some() => notes.push(format!(
                     "the file of session {} is gone; the conversation begins anew",
                     short(id)
@@ -210,8 +214,15 @@ impl Host {
             }
         }
         let (cwd, now) = (message.cwd.as_ref(), self.clock.now());
-        opening::assemble(&self.house, member, cwd, Audience::Owner, now)?;
-        Ok((agent_id, target))
+        self.opening.assemble(member, cwd, audience, now)?;
+        Ok((agent_id, target, audience))
+    }
+
+    /// Who can read the thread. What others could read once is never the owner's alone again.
+    async fn audience(&self, agent_id: &str, thread_id: &ThreadId) -> Result<Audience, Report> {
+        let by_name = audience_of(thread_id, &[]);
+        let before = self.desk.thread_audience(agent_id, thread_id).await?;
+        Ok(before.map_or(by_name, |before| before.narrowed_by(by_name)))
     }
 
     async fn moved(&self, accepted: &Accepted, to: SessionId) -> Result<String, Report> {
@@ -224,13 +235,13 @@ impl Host {
         Ok(format!("session {from} {why}; the conversation goes on in session {to}"))
     }
 
-    fn ingress(&self, message: SendMessage, agent_id: String) -> IngressEvent {
+    fn ingress(&self, message: SendMessage, agent_id: String, audience: Audience) -> IngressEvent {
         let SendMessage { client_message_id, text, thread_id, cwd, expected_leaf, .. } = message;
         IngressEvent {
             key: format!("cli:{ACCOUNT}:{client_message_id}"),
             agent_id,
             thread_id,
-            audience: Audience::Owner,
+            audience,
             client_id: "cli".to_owned(),
             author: Author { user_id: OWNER_ID.to_owned(), display_name: OWNER_ID.to_owned() },
             trust: Trust::Owner,
@@ -282,6 +293,10 @@ impl Client for Host {
                 Request::WorkOnThreads { agent_id, thread, work } => {
                     let made = self.work_on_threads(agent_id.as_deref(), thread, work).await;
                     made.map(Answer::ThreadsMade)
+                }
+                Request::TrustRepository { path } => self.trust(path).await.map(Answer::Trusted),
+                Request::DistrustRepository { path } => {
+                    self.distrust(path).await.map(Answer::Trusted)
                 }
                 other => self.reader.answer(other).await,
             }

@@ -13,6 +13,8 @@ use crate::report::{Blame, Report, quoted};
 
 /// The agent of a house that names none.
 pub(crate) const AGENT_ID: &str = "main";
+/// The person at this machine.
+pub(crate) const OWNER_ID: &str = "owner";
 
 #[derive(Clone, Debug)]
 pub(crate) struct House {
@@ -20,15 +22,19 @@ pub(crate) struct House {
     pub(crate) dir: PathBuf,
     pub(crate) cwd: PathBuf,
     pub(crate) user_home: Option<PathBuf>,
+    /// Whether somebody said which one it is, instead of standing in it.
+    pub(crate) is_named: bool,
 }
 
 impl House {
     /// The house named on the command line, else the nearest one.
     pub(crate) fn find(named: Option<&Path>) -> Result<House, Report> {
         let cwd = current_dir()?;
-        let user_home = env::home_dir().filter(|dir| dir.is_absolute());
+        let user_home = user_home();
         // An empty name is a variable that somebody tried to take away.
-        let dir = match named.filter(|dir| !dir.as_os_str().is_empty()) {
+        let named = named.filter(|dir| !dir.as_os_str().is_empty());
+        let is_named = named.is_some();
+        let dir = match named {
             Some(dir) => resolve(dir)?,
             None => find_house(&cwd, user_home.as_deref()).ok_or_else(|| {
                 let message = format!("there is no agent in `{}` or above it", cwd.display());
@@ -36,9 +42,15 @@ impl House {
                     .hint("`kith init my-agent` makes one, then `cd my-agent`")
             })?,
         };
-        let house = House { dir, cwd, user_home };
+        let house = House { dir, cwd, user_home, is_named };
         house.require_an_agent()?;
         Ok(house)
+    }
+
+    /// `~` as paths that were resolved spell it.
+    pub(crate) fn real_user_home(&self) -> Option<PathBuf> {
+        // One that does not exist holds nothing.
+        self.user_home.as_ref().and_then(|it| it.canonicalize().ok())
     }
 
     pub(crate) fn kith_dir(&self) -> PathBuf {
@@ -81,6 +93,10 @@ impl House {
         }
         Err(HomeError::NotAHome { path: self.dir.clone() }.into())
     }
+}
+
+pub(crate) fn user_home() -> Option<PathBuf> {
+    env::home_dir().filter(|dir| dir.is_absolute())
 }
 
 fn resolve(named: &Path) -> Result<PathBuf, Report> {

@@ -8,6 +8,7 @@
 //!   in another.
 //! - [`house`], [`config`], [`team`], [`models`], [`price`], [`opening`], [`skills`], [`policy`],
 //!   [`clock`], [`signals`]: what the engine is wired up with.
+//! - [`trust`]: whose files may speak, and whose settings count.
 //! - [`priming`]: the scripts that were chosen for a conversation.
 //! - [`doctor`]: whether all is well.
 //! - [`screen`], [`transcript`]: a turn as it is watched, a session as a person reads it.
@@ -68,6 +69,8 @@ mod skills;
 mod team;
 #[cfg(unix)]
 mod transcript;
+#[cfg(unix)]
+mod trust;
 #[cfg(unix)]
 mod ui;
 

@@ -19,7 +19,7 @@ use crate::config::{self, Config, Model};
 use crate::price::Priced;
 use crate::report::{Blame, Report};
 
-const OPENAI_URL: &str = "https://api.openai.com/v1";
+pub(crate) const OPENAI_URL: &str = "https://api.openai.com/v1";
 const OPENAI_MODEL: &str = "gpt-5-mini";
 const CONTEXT_WINDOW: u64 = 128_000;
 

@@ -16,6 +16,7 @@ use kith_home::error::HomeError;
 use kith_home::platform::Platform;
 use kith_home::snapshot::{Assembled, SnapshotRequest, snapshot};
 use kith_home::user::UserFacts;
+use kith_sessions::desk::Repository;
 use kith_tools::roots::Roots;
 use kith_vocab::event::Body;
 use kith_vocab::event::messages::InstructionSnapshotEvent;
@@ -26,21 +27,53 @@ use kith_vocab::tool::Tool;
 use sha2::{Digest, Sha256};
 
 use crate::config::Config;
-use crate::house::House;
+use crate::house::{House, OWNER_ID};
 use crate::skills;
 use crate::team::Member;
+use crate::trust;
 
 pub(crate) struct HomeOpening {
     house: House,
     config: Arc<Config>,
+    /// The folder that is the owner's because the house is. What is said of the house while its
+    /// host is at work counts for the next one.
+    own: Option<PathBuf>,
+    /// What the desk says; the host, which alone changes it, keeps it up to date.
+    repositories: Mutex<Vec<Repository>>,
     /// What was odd about the files of sessions that began, until someone tells it.
     problems: Mutex<Vec<String>>,
     looks: news::Looks,
 }
 
 impl HomeOpening {
-    pub(crate) fn new(house: House, config: Arc<Config>) -> HomeOpening {
-        HomeOpening { house, config, problems: Mutex::default(), looks: news::Looks::default() }
+    pub(crate) fn new(
+        house: House,
+        config: Arc<Config>,
+        repositories: Vec<Repository>,
+    ) -> HomeOpening {
+        HomeOpening {
+            own: trust::own_folder(&house),
+            house,
+            config,
+            repositories: Mutex::new(repositories),
+            problems: Mutex::default(),
+            looks: news::Looks::default(),
+        }
+    }
+
+    pub(crate) fn set_repositories(&self, repositories: Vec<Repository>) {
+        *self.repositories.lock().unwrap_or_else(PoisonError::into_inner) = repositories;
+    }
+
+    /// The snapshot that a session of this agent would get now.
+    pub(crate) fn assemble(
+        &self,
+        member: &Member,
+        cwd: &Path,
+        audience: Audience,
+        now: u64,
+    ) -> Result<Assembled, HomeError> {
+        assemble((&self.house, member), cwd, audience, now, &self.trusted())
     }
 
     /// The agent whose session it is. A session outlives its agent's place in the settings, but
@@ -50,10 +83,9 @@ impl HomeOpening {
         member.map_err(|report| OpeningError(report.message().into()))
     }
 
-    /// Whether what is read in this folder is the owner's. Nobody can say otherwise yet.
-    #[expect(clippy::unused_self, reason = "the owner's word on repositories will be kept here")]
-    fn is_trusted(&self, _root: &Path) -> bool {
-        true
+    fn trusted(&self) -> Vec<PathBuf> {
+        let repositories = self.repositories.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        trust::with_repositories(self.own.clone(), &repositories)
     }
 
     pub(crate) fn take_problems(&self) -> Vec<String> {
@@ -65,7 +97,8 @@ impl HomeOpening {
 impl Opening for HomeOpening {
     fn first_events(&self, header: &SessionHeader) -> Result<Vec<Body>, OpeningError> {
         let (member, cwd) = (self.member(header)?, Path::new(&header.cwd));
-        let assembled = assemble(&self.house, member, cwd, header.audience, header.created_at)
+        let assembled = self
+            .assemble(member, cwd, header.audience, header.created_at)
             .map_err(|error| OpeningError(Box::new(error)))?;
         let found = problems(&assembled);
         self.problems.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
@@ -85,24 +118,25 @@ impl Opening for HomeOpening {
             cwd.clone_from(home);
         }
         let root = repository_root(&cwd).unwrap_or_else(|| cwd.clone());
-        let is_trusted = self.is_trusted(&root);
         let roots = Roots::new(&cwd, vec![root.clone(), home.clone()])
             .map_err(|error| OpeningError(Box::new(error)))?;
-        let extra = &self.config.skills.extra;
-        let roots = roots.with_skills(&skills::folders(&self.house, member, extra, &cwd));
-        let (house, member, extra) = (self.house.clone(), member.clone(), extra.clone());
-        let skills = Arc::new(move || skills::index(&house, &member, &extra, &cwd).entries);
-        let tools = kith_tools::built_in(Arc::new(roots), skills);
+        let (trusted, extra) = (self.trusted(), self.config.skills.extra.clone());
+        let roots =
+            roots.with_skills(&skills::folders(&self.house, member, &extra, &trusted, &cwd));
+        let is_trusted = trust::is_the_owners(&self.house, &trusted, &cwd);
+        let (house, member) = (self.house.clone(), member.clone());
+        let list = move || skills::index(&house, &member, &extra, &trusted, &cwd).entries;
+        let tools = kith_tools::built_in(Arc::new(roots), Arc::new(list));
         Ok(if is_trusted { tools } else { distrust::all(tools, &root) })
     }
 
     fn news(&self, header: &SessionHeader, told: &Told<'_>, now: u64) -> Vec<Body> {
         // Without its agent the turn fails with a sentence that says so.
         let Ok(member) = self.member(header) else { return Vec::new() };
-        let mut news = self.looks.news(&self.house, member, header, told, now);
-        let extra = &self.config.skills.extra;
-        let cwd = Path::new(&header.cwd);
-        let disk = skills::index(&self.house, member, extra, cwd);
+        let trusted = self.trusted();
+        let mut news = self.looks.news((&self.house, member, &trusted), header, told, now);
+        let (extra, cwd) = (&self.config.skills.extra, Path::new(&header.cwd));
+        let disk = skills::index(&self.house, member, extra, &trusted, cwd);
         news.extend(news::of_skills(&disk, told));
         news
     }
@@ -122,14 +156,14 @@ impl Opening for HomeOpening {
 
 /// The snapshot a session would get.
 pub(crate) fn assemble(
-    house: &House,
-    member: &Member,
+    (house, member): (&House, &Member),
     cwd: &Path,
     audience: Audience,
     now: u64,
+    trusted: &[PathBuf],
 ) -> Result<Assembled, HomeError> {
     let zone = UserFacts::read(&member.home)?.time_zone.unwrap_or_else(system_zone);
-    reading((house, member), cwd, audience, (now, &zone), snapshot)
+    reading((house, member), cwd, audience, (now, &zone), trusted, snapshot)
 }
 
 /// Reads the files with `read`, for a session of this kind.
@@ -138,6 +172,7 @@ fn reading<T>(
     cwd: &Path,
     audience: Audience,
     (now_ms, time_zone): (u64, &str),
+    trusted: &[PathBuf],
     read: impl FnOnce(&SnapshotRequest<'_>) -> T,
 ) -> T {
     read(&SnapshotRequest {
@@ -145,7 +180,10 @@ fn reading<T>(
         house: &house.dir,
         cwd,
         user_home: house.user_home.as_deref(),
+        trusted,
         audience,
+        // Where others read along, nobody is the one spoken to.
+        user_id: (audience == Audience::Owner).then_some(OWNER_ID),
         now_ms,
         time_zone,
         agent_id: &member.id,
@@ -180,4 +218,42 @@ fn toolset(tools: Vec<ToolSpec>) -> ToolsetSnapshot {
         hex
     });
     ToolsetSnapshot { tools, sha256 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use kith_home::identity::IdentityFields;
+
+    /// 2026-11-15, 21:59:59 UTC: elsewhere it is the next day already.
+    const NOW: u64 = 1_794_779_999_000;
+
+    #[test]
+    fn dates_and_notes_are_those_of_the_users_zone() {
+        check("- Timezone: Europe/Berlin (CET/CEST)\n", "Sunday, 15 November 2026", &["14", "15"]);
+        check("- 时区：Asia/Shanghai\n", "Monday, 16 November 2026", &["15", "16"]);
+    }
+
+    #[track_caller]
+    fn check(user: &str, date: &str, days: &[&str]) {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().canonicalize().unwrap();
+        fs::write(dir.join("Agent.md"), "x").unwrap();
+        fs::write(dir.join("USER.md"), user).unwrap();
+        fs::create_dir(dir.join("memory")).unwrap();
+        for day in 13..=17 {
+            let note = dir.join(format!("memory/2026-11-{day}.md"));
+            fs::write(note, format!("note of {day}")).unwrap();
+        }
+        let house = House { dir: dir.clone(), cwd: dir.clone(), user_home: None, is_named: true };
+        let member = Member::main(&house, IdentityFields::default());
+        let assembled = assemble((&house, &member), &dir, Audience::Owner, NOW, &[]).unwrap();
+        let prompt = assembled.snapshot.system_prompt();
+        assert!(prompt.contains(date), "{prompt}");
+        let noted: Vec<String> = (13..=17).map(|it| it.to_string()).collect();
+        let noted = noted.iter().filter(|it| prompt.contains(&format!("note of {it}")));
+        assert_eq!(noted.collect::<Vec<_>>(), days);
+    }
 }

@@ -162,6 +162,8 @@ impl Said {
                 (Json::of(&told.form), told.notes.clone(), None)
             }
             Answer::ThreadsMade(told) => (Json::of(&told.form), told.notes.clone(), None),
+            Answer::Repositories(told) => (Json::of(&told.form), told.notes.clone(), None),
+            Answer::Trusted(told) => (Json::of(&told.form), told.notes.clone(), None),
         };
         let request_type = request.type_name().to_owned();
         Said::Response(Response { request_type, request_id, ok: true, data, notes, outcome })
@@ -215,6 +217,12 @@ impl Response {
             Request::CloneSession { .. } => Answer::Cloned(Told { form: self.data.read()?, notes }),
             Request::WorkOnThreads { .. } => {
                 Answer::ThreadsMade(Told { form: self.data.read()?, notes })
+            }
+            Request::ListRepositories {} => {
+                Answer::Repositories(Told { form: self.data.read()?, notes })
+            }
+            Request::TrustRepository { .. } | Request::DistrustRepository { .. } => {
+                Answer::Trusted(Told { form: self.data.read()?, notes })
             }
         })
     }

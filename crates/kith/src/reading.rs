@@ -26,14 +26,15 @@ use kith_vocab::ingress::IngressEvent;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{
-    Answer, Client, DamageView, MismatchView, PromptView, Request, SessionList, SessionRow,
-    SessionState, SessionView, Told, Verification,
+    Answer, Client, DamageView, MismatchView, PromptView, RepositoryList, RepositoryRow, Request,
+    SessionList, SessionRow, SessionState, SessionView, Told, Verification,
 };
 use crate::clock::SystemClock;
 use crate::config::Config;
 use crate::house::House;
 use crate::opening;
 use crate::report::{Blame, Report, damage_in_words};
+use crate::trust::{self, Standing};
 
 pub(crate) use threads::resolve_thread;
 
@@ -68,9 +69,10 @@ impl Reader {
                 self.search(&query, limit).await.map(Answer::Found)
             }
             Request::GetPrompt { agent_id, audience, cwd } => {
-                self.prompt(agent_id.as_deref(), audience, &cwd).map(Answer::Prompt)
+                self.prompt(agent_id.as_deref(), audience, &cwd).await.map(Answer::Prompt)
             }
             Request::ShowTree { session } => self.tree(&session).await.map(Answer::Tree),
+            Request::ListRepositories {} => self.repositories().await.map(Answer::Repositories),
             Request::SendMessage(_)
             | Request::CreateDialog(_)
             | Request::RenameSession { .. }
@@ -78,7 +80,9 @@ impl Reader {
             | Request::RemoveSession { .. }
             | Request::BranchSession { .. }
             | Request::CloneSession { .. }
-            | Request::WorkOnThreads { .. } => {
+            | Request::WorkOnThreads { .. }
+            | Request::TrustRepository { .. }
+            | Request::DistrustRepository { .. } => {
                 Err(Report::new(Blame::Program, "internal_error", "a reader was asked to write"))
             }
         }
@@ -188,7 +192,7 @@ impl Reader {
         Ok(Told { form, notes: tail_in_words(&tail) })
     }
 
-    fn prompt(
+    async fn prompt(
         &self,
         agent_id: Option<&str>,
         audience: Audience,
@@ -196,8 +200,9 @@ impl Reader {
     ) -> Result<Told<PromptView>, Report> {
         let now = SystemClock.now();
         let config = Config::load(&self.house)?;
-        let member = config.team.choose(agent_id)?;
-        let assembled = opening::assemble(&self.house, member, cwd.as_ref(), audience, now)?;
+        let whose = (&self.house, config.team.choose(agent_id)?);
+        let trusted = trust::folders_of(&self.house, self.desk.as_ref()).await?;
+        let assembled = opening::assemble(whose, cwd.as_ref(), audience, now, &trusted)?;
         let notes = opening::problems(&assembled);
         let system_prompt = assembled.snapshot.system_prompt();
         Ok(Told { form: PromptView { system_prompt, snapshot: assembled.snapshot }, notes })
@@ -205,6 +210,22 @@ impl Reader {
 
     pub(crate) fn belongings(&self, id: SessionId) -> Result<Belongings, Report> {
         Ok(self.store.belongings(id)?)
+    }
+
+    /// What the owner said of the house itself, then of others.
+    async fn repositories(&self) -> Result<Told<RepositoryList>, Report> {
+        let mut repositories = Vec::new();
+        if let Standing::Remembered(own) = Standing::of(&self.house) {
+            let path = own.folder.to_string_lossy().into_owned();
+            repositories.push(RepositoryRow { path, trusted_at: rfc3339(own.since_ms) });
+        }
+        if let Some(desk) = &self.desk {
+            for row in desk.repositories().await? {
+                let trusted_at = rfc3339(row.trusted_at);
+                repositories.push(RepositoryRow { path: row.path, trusted_at });
+            }
+        }
+        Ok(Told { form: RepositoryList { repositories }, notes: Vec::new() })
     }
 
     async fn head(&self, id: SessionId) -> Result<Option<Head>, Report> {

@@ -132,7 +132,9 @@ impl From<DeskError> for Report {
         match &error {
             _ if error.is_disk_full() => Report::new(Blame::Environment, "disk_full", error)
                 .hint("make room on the disk and say it again"),
-            DeskError::KeyLength { .. }
+            DeskError::PathTooLong { .. }
+            | DeskError::TooManyRepositories
+            | DeskError::KeyLength { .. }
             | DeskError::MessageTooLong { .. }
             | DeskError::EnvelopeTooLong { .. } => {
                 Report::new(Blame::Request, "invalid_request", error)
@@ -142,7 +144,7 @@ impl From<DeskError> for Report {
             | DeskError::NotADesk { .. }
             | DeskError::Damaged { .. } => Report::new(Blame::Request, "damaged", error)
                 .hint("move that file away: a new one is made, and the sessions stay as they are"),
-            DeskError::NeedsRecovery { .. } | DeskError::OlderVersion { .. } => {
+            DeskError::NeedsRecovery { .. } => {
                 Report::new(Blame::Request, "conflict", error).hint("`kith ask` is such a command")
             }
             DeskError::Busy { .. } => Report::new(Blame::Request, "runtime_busy", error),
@@ -173,6 +175,14 @@ impl From<HomeError> for Report {
             HomeError::NotAHome { ref path } => {
                 let hint = format!("`kith init {}` makes an agent there", quoted(path));
                 Report::new(Blame::Request, "home_not_found", error).hint(hint)
+            }
+            HomeError::Untrusted { ref home, .. } => {
+                let hint = format!(
+                    "`kith trust {}` if it is yours, or you trust whoever wrote it: its files \
+                     speak to the model as you, and its settings count",
+                    quoted(home)
+                );
+                Report::new(Blame::Request, "untrusted", error).hint(hint)
             }
             HomeError::AgentId { .. } => Report::new(Blame::Request, "invalid_request", error),
             HomeError::ReadFile { .. } => {

@@ -53,6 +53,17 @@ fn the_constitution_says_what_was_promised() {
         "`ls`, `rg` and `cat`",
         "Give the conclusion, the evidence in a few lines, and the options",
         "say so, explain why, and offer another way",
+        "Daily notes: `memory/YYYY-MM-DD.md` — raw logs of what happened",
+        "Long-term: `MEMORY.md` — your curated memories",
+        "update `MEMORY.md` with what is worth keeping; remove what is outdated",
+        "no secrets, no health",
+        "Ask in one or two sentences: what will happen, to what, why",
+        "Answers are plain words: yes or no",
+        "An unclear answer is not a yes.",
+        "Speak when you are addressed",
+        "Stay silent when people are just talking",
+        "Telegram: short paragraphs",
+        "Feishu: short paragraphs",
         "You wake up fresh each session. These files are your continuity:",
         "If in MAIN SESSION (direct chat with your human):",
         "Don't ask permission. Just do it.",
@@ -70,6 +81,18 @@ fn the_constitution_says_what_was_promised() {
     ] {
         assert!(text.contains(promise), "{promise}");
     }
+}
+
+#[test]
+fn the_order_in_which_files_win_is_stated_once_and_not_in_the_constitution() {
+    let constitution = TEMPLATES[0].1;
+    assert!(constitution.contains("is told to you at the start of every session"));
+    assert!(!constitution.contains("SOUL.md") && !constitution.contains("IDENTITY.md"));
+    let files = TestHome::new("");
+    init(&files.home, "luna").unwrap();
+    let prompt = files.snapshot().snapshot.system_prompt();
+    let order = "Safety > AGENTS.md > USER.md > SOUL.md > IDENTITY.md";
+    assert_eq!(prompt.matches(order).count(), 1);
 }
 
 #[test]

@@ -63,7 +63,8 @@ fn a_repository_that_is_not_trusted_adds_nothing() {
     let index = skills(&SkillRequest { trusted: &|_| false, ..request(&home, &extra) });
     assert_eq!(
         shown(&home, &index),
-        "/user/repo/.kith/skills:1 is left out: the repository `/user/repo` is not trusted yet"
+        "/user/repo/.kith/skills:1 is left out: the repository `/user/repo` is not trusted yet; `kith trust .` \
+         in it changes that"
     );
     // And who asks about trust is asked about the root of the repository.
     let asked = |root: &Path| root == home.root.join("user/repo");

@@ -3,6 +3,8 @@
 //! The order here is the order in the prompt; the order in which they win is stated in
 //! [`super::baseline`]. `priority` follows the latter within each scope, higher wins.
 
+use std::path::PathBuf;
+
 use kith_vocab::header::Audience;
 use kith_vocab::snapshot::{Scope, Source, SourceType};
 
@@ -10,6 +12,7 @@ use crate::discovery::project_folders;
 use crate::error::{HomeError, Problem};
 use crate::identity::Identity;
 use crate::prompt_file::PromptFile;
+use crate::trust::reaches;
 use crate::user::UserFacts;
 
 use super::{Assembly, Guard};
@@ -66,14 +69,14 @@ fn project(assembly: &mut Assembly<'_>) -> Result<Vec<Source>, HomeError> {
     let folders =
         project_folders(&assembly.cwd, repository.as_deref(), assembly.user_home.as_deref());
     let Some(within) = folders.first().cloned() else { return Ok(Vec::new()) };
-    // The house is where the owner put it; the repository around it is theirs too. Any other
-    // one speaks only after the owner has said that it may.
-    let untrusted = repository.filter(|root| !assembly.house.starts_with(root));
 
     let mut sources = Vec::new();
     for folder in &folders {
         let path = folder.join(AGENTS_FILE);
-        if let Some(root) = &untrusted {
+        // A repository speaks only after the owner has said that it may; that a home was made
+        // somewhere in it says nothing of what stands above that home.
+        let is_stranger = |root: &&PathBuf| !reaches(assembly.request.trusted, folder, root);
+        if let Some(root) = repository.as_ref().filter(is_stranger) {
             if path.symlink_metadata().is_ok() {
                 assembly.leave_out(&path, Problem::RepositoryNotTrusted { root: root.clone() });
             }

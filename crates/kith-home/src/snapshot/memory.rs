@@ -1,7 +1,8 @@
 //! The `memory` section: what the agent wrote down before.
 //!
 //! MEMORY.md and the notes are for the owner's own sessions and reach no other, whatever the
-//! model is told: this is the place that keeps them apart.
+//! model is told: this is the place that keeps them apart. Of what is known about people, only
+//! the file of the one spoken to is opened; the others are not even looked for.
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use kith_vocab::header::Audience;
 use kith_vocab::snapshot::{Scope, Source, SourceType};
 
 use crate::error::HomeError;
+use crate::user::user_file;
 
 use super::time::Moment;
 use super::{Assembly, Guard};
@@ -27,7 +29,11 @@ pub(super) fn gather(
     }
     // It tells of the workspace, which a peer is not told of either.
     if assembly.audience() != Audience::Peer {
-        paths.push((assembly.house.join(".kith/memory/project.md"), Scope::Project));
+        let knowledge = assembly.house.join(".kith/memory");
+        paths.push((knowledge.join("project.md"), Scope::Project));
+        if let Some(user_id) = assembly.request.user_id {
+            paths.push((knowledge.join("users").join(user_file(user_id)), Scope::Project));
+        }
     }
     let mut sources = Vec::new();
     for (path, scope) in paths {

@@ -1,4 +1,6 @@
+mod canary;
 mod prompts;
+mod strangers;
 
 use std::fs;
 
@@ -126,24 +128,8 @@ fn elsewhere_only_the_working_directory_counts() {
 fn nothing_above_the_repository_is_read() {
     let files = "//- Agent.md\nx\n//- /user/a/AGENTS.md\nnever\n//- /user/a/b/.git\ngitdir: x\n\
                  //- /user/a/b/AGENTS.md\nroot\n//- /user/a/b/c/AGENTS.md\nnear\n";
-    let mut files = TestHome::new(files).at("user/a/b/c");
-    files.house = files.root.join("user/a/b");
+    let files = TestHome::new(files).at("user/a/b/c").trusting("user/a/b");
     check_instructions(&files, "/user/a/b/AGENTS.md /user/a/b/c/AGENTS.md /user/luna/Agent.md");
-}
-
-#[test]
-fn a_repository_that_does_not_hold_the_house_is_not_trusted_yet() {
-    let files = TestHome::new(
-        "//- Agent.md\nx\n//- /user/other/.git/HEAD\n//- /user/other/AGENTS.md\nevil\n\
-         //- /user/other/a/AGENTS.md\nevil\n",
-    )
-    .at("user/other/a");
-    assert!(!files.prompt_from("You are").contains("evil"));
-    check_reports(
-        &files,
-        "/user/other/AGENTS.md is left out: the repository `/user/other` is not trusted yet\n\
-         /user/other/a/AGENTS.md is left out: the repository `/user/other` is not trusted yet",
-    );
 }
 
 #[test]
@@ -261,25 +247,6 @@ mod unix {
     }
 
     #[test]
-    fn project_files_others_can_write_are_left_out() {
-        let files = TestHome::new(
-            "//- Agent.md\nx\n//- .git/HEAD\n//- a/AGENTS.md\nevil\n//- /user/.kith/AGENTS.md\nevil\n",
-        )
-        .at("user/luna/a");
-        for path in ["user/luna/a/AGENTS.md", "user/.kith/AGENTS.md", "user/luna/Agent.md"] {
-            let mode = fs::Permissions::from_mode(0o666);
-            fs::set_permissions(files.root.join(path), mode).unwrap();
-        }
-        check_reports(
-            &files,
-            "/user/.kith/AGENTS.md can be written by every user; `chmod o-w` it\n\
-             /user/luna/a/AGENTS.md can be written by every user; `chmod o-w` it\n\
-             /user/luna/Agent.md can be written by every user; `chmod o-w` it",
-        );
-        assert!(!files.prompt_from("You are").contains("evil"));
-    }
-
-    #[test]
     fn a_file_refused_as_the_projects_may_still_be_the_homes() {
         let files = TestHome::new("//- .git/HEAD\n//- AGENTS.md\nmine\n");
         let mode = fs::Permissions::from_mode(0o666);
@@ -333,7 +300,11 @@ fn check_instructions(files: &TestHome, expected: &str) {
 
 #[track_caller]
 fn check_error(files: &str, message: &str) {
-    let files = TestHome::new(files);
+    check_error_of(&TestHome::new(files), message);
+}
+
+#[track_caller]
+fn check_error_of(files: &TestHome, message: &str) {
     let error = files.try_snapshot().unwrap_err();
     assert_eq!(files.portable(&error.to_string()), message);
 }

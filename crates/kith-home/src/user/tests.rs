@@ -38,6 +38,36 @@ fn the_first_language_named_gives_the_code() {
     check_code("open, broken", None);
 }
 
+#[test]
+fn the_sample_everybody_begins_with_is_understood() {
+    let facts = UserFacts::of(
+        "# USER.md
+- Name: Mass
+- Timezone: Europe/Berlin (CET/CEST)
+- Languages: Chinese (native), English, German
+- Preferred response language: Chinese with English technical terms
+- Communication style: concise, technical, skip the fluff
+- Tech stack: Python, PostgreSQL, Neo4j, Podman, A6000 GPU
+- Preferences: short answers, copy-pastable commands
+",
+    );
+    assert_eq!(facts.time_zone.as_deref(), Some("Europe/Berlin"));
+    assert_eq!(facts.language.as_deref(), Some("Chinese with English technical terms"));
+    assert_eq!(facts.language_code(), Some("zh"));
+}
+
+#[test]
+fn every_person_has_a_file_of_their_own_whatever_their_id() {
+    assert_eq!(user_file("owner"), "owner.md");
+    assert_eq!(user_file("telegram:42"), "telegram%3a42.md");
+    assert_eq!(user_file("../../.ssh/id"), "%2e%2e%2f%2e%2e%2f%2essh%2fid.md");
+    assert_eq!(user_file("Ada"), "%41da.md");
+    assert_eq!(user_file("\0"), "%00.md");
+    let (long, longer) = ("x".repeat(600), "x".repeat(601));
+    assert!(user_file(&long).len() <= 255 && user_file(&long) != user_file(&longer));
+    assert_eq!(user_file(&"x".repeat(150)), format!("{}.md", "x".repeat(150)));
+}
+
 #[track_caller]
 fn check_zone(text: &str, zone: Option<&str>) {
     assert_eq!(UserFacts::of(text).time_zone.as_deref(), zone);

@@ -7,6 +7,7 @@ use kith_vocab::ingress::{INGRESS_KEY_BYTES_MAX, MESSAGE_BYTES_MAX};
 use rusqlite::{ErrorCode, ffi};
 
 use super::inbox::ENVELOPE_BYTES_MAX;
+use super::trust::REPOSITORIES_MAX;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DeskError {
@@ -21,12 +22,6 @@ pub enum DeskError {
         path.display()
     )]
     NewerVersion { path: PathBuf, found: u32, known: u32 },
-    #[error(
-        "the desk `{}` has version {found} and must be brought to version {known} by a command \
-         that writes",
-        path.display()
-    )]
-    OlderVersion { path: PathBuf, found: u32, known: u32 },
     /// A `-wal` file without its `-shm`: reading it would make a file.
     #[error(
         "the desk `{}` was left with changes that only a command that writes can take over",
@@ -55,6 +50,10 @@ pub enum DeskError {
     MessageTooLong { bytes: usize },
     #[error("the names around a message have {bytes} bytes and may have {ENVELOPE_BYTES_MAX}")]
     EnvelopeTooLong { bytes: usize },
+    #[error("the path of a repository has {bytes} bytes, which is more than can be noted")]
+    PathTooLong { bytes: usize },
+    #[error("there are {REPOSITORIES_MAX} trusted repositories already; take one back first")]
+    TooManyRepositories,
 }
 
 impl DeskError {

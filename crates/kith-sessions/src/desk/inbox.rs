@@ -240,6 +240,16 @@ pub(super) fn current_session(
         .optional()
 }
 
+pub(super) fn thread_audience(
+    desk: &Connection,
+    agent_id: &str,
+    thread_id: &ThreadId,
+) -> Result<Option<Audience>> {
+    desk.prepare_cached("SELECT audience FROM threads WHERE agent_id = ?1 AND thread_id = ?2")?
+        .query_row([agent_id, thread_id.as_str()], |row| audience(row, 0))
+        .optional()
+}
+
 pub(super) fn threads(desk: &Connection) -> Result<Vec<ThreadRow>> {
     desk.prepare_cached(
         "SELECT agent_id, thread_id, session_id, audience, updated_at FROM threads
@@ -307,11 +317,11 @@ where
 }
 
 // SQLite counts to 2^63.
-fn stored(number: u64) -> Result<i64> {
+pub(super) fn stored(number: u64) -> Result<i64> {
     i64::try_from(number).map_err(|error| Error::ToSqlConversionFailure(error.into()))
 }
 
-fn number(row: &Row<'_>, column: usize) -> Result<u64> {
+pub(super) fn number(row: &Row<'_>, column: usize) -> Result<u64> {
     unsigned(column, row.get(column)?)
 }
 

@@ -10,7 +10,8 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use super::DeskError;
 use crate::database::{Standing, connect, connect_read_only, make_file, standing};
 
-const MIGRATIONS: [&str; 1] = ["
+pub(super) const MIGRATIONS: [&str; 2] = [
+    "
     CREATE TABLE inbox (
         place INTEGER PRIMARY KEY AUTOINCREMENT,
         key TEXT NOT NULL UNIQUE,
@@ -40,10 +41,18 @@ const MIGRATIONS: [&str; 1] = ["
         name TEXT PRIMARY KEY,
         value TEXT NOT NULL
     ) STRICT;
-"];
+",
+    "
+    CREATE TABLE repositories (
+        path TEXT PRIMARY KEY,
+        mark TEXT NOT NULL,
+        trusted_at INTEGER NOT NULL
+    ) STRICT;
+",
+];
 
 /// The version of the desk that this program writes.
-pub const DESK_VERSION: u32 = 1;
+pub const DESK_VERSION: u32 = 2;
 
 const _: () = assert!(DESK_VERSION as usize == MIGRATIONS.len(), "one version per migration");
 
@@ -68,6 +77,8 @@ pub(super) fn open(path: &Path, new_device_id: &str) -> Result<Connection, DeskE
 }
 
 /// Opens the file for reading; `None` if there is no desk. Makes no file.
+///
+/// An older desk is read as it is: so far every migration only added tables.
 pub(super) fn open_read_only(path: &Path) -> Result<Option<Connection>, DeskError> {
     let standing =
         standing(path).map_err(|source| DeskError::Open { path: path.to_owned(), source })?;
@@ -78,14 +89,8 @@ pub(super) fn open_read_only(path: &Path) -> Result<Option<Connection>, DeskErro
     }
     let failed = |source| DeskError::of(path, source);
     let connection = connect_read_only(path, standing).map_err(failed)?;
-    match check_version(path, &connection)? {
-        0 => Ok(None),
-        DESK_VERSION => Ok(Some(connection)),
-        found => {
-            let path = path.to_owned();
-            Err(DeskError::OlderVersion { path, found, known: DESK_VERSION })
-        }
-    }
+    let version = check_version(path, &connection)?;
+    Ok((version > 0).then_some(connection))
 }
 
 pub(super) fn device_id(connection: &Connection) -> rusqlite::Result<String> {

@@ -292,7 +292,77 @@ async fn what_is_no_desk_is_refused() {
     fs::remove_file(path(&folder)).unwrap();
     drop(reopened(&folder).await);
     sql(&folder, "PRAGMA user_version = 9");
-    check_open(&folder, "has version 9, this program knows up to 1; use a newer kith").await;
+    check_open(&folder, "has version 9, this program knows up to 2; use a newer kith").await;
+}
+
+#[tokio::test]
+async fn a_desk_of_the_first_version_is_read_as_it_is_and_brought_up_by_who_writes() {
+    let folder = tempfile::tempdir().unwrap();
+    let facts = format!("INSERT INTO facts (name, value) VALUES ('deviceId', '{DEVICE}');");
+    sql(&folder, &format!("{} {facts} PRAGMA user_version = 1;", schema::MIGRATIONS[0]));
+    sql(
+        &folder,
+        "INSERT INTO threads VALUES ('ada', 'telegram:group:42',
+            '019a8a00-0000-7000-a000-000000000007', 'shared', 5);",
+    );
+    let before = listing(&folder);
+    let reader = Desk::open_read_only(&path(&folder)).await.unwrap().unwrap();
+    assert_eq!(reader.device_id(), DEVICE);
+    assert_eq!(reader.threads().await.unwrap().len(), 1);
+    assert_eq!(reader.repositories().await.unwrap(), []);
+    drop(reader);
+    assert_eq!(listing(&folder), before);
+
+    let desk = reopened(&folder).await;
+    desk.trust(repository("/srv/a", "1:2")).await.unwrap();
+    assert_eq!((desk.threads().await.unwrap().len(), desk.device_id()), (1, DEVICE));
+    drop(desk);
+    let reader = Desk::open_read_only(&path(&folder)).await.unwrap().unwrap();
+    assert_eq!(reader.repositories().await.unwrap(), [repository("/srv/a", "1:2")]);
+}
+
+#[tokio::test]
+async fn a_trusted_repository_is_kept_until_it_is_taken_back() {
+    let (folder, desk) = desk().await;
+    assert_eq!(desk.repositories().await.unwrap(), []);
+    for (path, mark) in [("/srv/b", "1:2"), ("/srv/a b", "3:-"), ("/srv/b", "4:5")] {
+        desk.trust(repository(path, mark)).await.unwrap();
+    }
+    drop(desk);
+    let desk = reopened(&folder).await;
+    let both = [repository("/srv/a b", "3:-"), repository("/srv/b", "4:5")];
+    assert_eq!(desk.repositories().await.unwrap(), both);
+    assert!(desk.distrust("/srv/b").await.unwrap());
+    assert!(!desk.distrust("/srv/b").await.unwrap());
+    assert_eq!(desk.repositories().await.unwrap(), both[..1]);
+}
+
+#[tokio::test]
+async fn there_is_an_end_to_what_can_be_trusted() {
+    let (_folder, desk) = desk().await;
+    let error = desk.trust(repository(&"x".repeat(5_000), "1:2")).await.unwrap_err();
+    assert!(error.to_string().starts_with("the path of a repository has 5003 bytes"), "{error}");
+    desk.run(|desk| {
+        desk.execute_batch(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+             INSERT INTO repositories SELECT '/r/' || i, '1:2', 0 FROM n",
+        )
+    })
+    .await
+    .unwrap();
+    let error = desk.trust(repository("/srv/a", "1:2")).await.unwrap_err();
+    assert!(error.to_string().starts_with("there are 10000 trusted repositories"), "{error}");
+    desk.trust(repository("/r/1", "3:4")).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_desk_knows_who_could_read_a_thread() {
+    let (_folder, desk) = desk().await;
+    let thread_id = said("", "").thread_id;
+    assert_eq!(desk.thread_audience("ada", &thread_id).await.unwrap(), None);
+    desk.accept(&said("m-1", "hi"), Target::Current, session_id(1), NOW).await.unwrap();
+    let audience = desk.thread_audience("ada", &thread_id).await.unwrap();
+    assert_eq!(audience, Some(Audience::Shared));
 }
 
 #[cfg(unix)]
@@ -410,6 +480,10 @@ fn said(key: &str, text: &str) -> IngressEvent {
         expected_leaf: None,
         content: IngressContent::Text { text: text.to_owned() },
     }
+}
+
+fn repository(path: &str, mark: &str) -> Repository {
+    Repository { path: path.to_owned(), mark: mark.to_owned(), trusted_at: NOW }
 }
 
 fn head(seq: u64) -> Head {

@@ -79,6 +79,8 @@ impl RealHouse {
         let status = Command::new(kith)
             .args(["init", "--yes"])
             .arg(dir)
+            // What is made here for a minute is not to be remembered as somebody's.
+            .env("HOME", "/nonexistent")
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status()

@@ -75,6 +75,9 @@ fn every_request_comes_back_as_it_went() {
         let (session, clone_id) = ("latest".to_owned(), id.parse().unwrap());
         check(&Request::CloneSession { session, at, clone_id });
     }
+    check(&Request::ListRepositories {});
+    check(&Request::TrustRepository { path: "/srv/a b".to_owned() });
+    check(&Request::DistrustRepository { path: "/srv/a b".to_owned() });
 }
 
 #[test]
@@ -146,7 +149,12 @@ fn every_answer_comes_back_as_it_went() {
     check(&Answer::Renamed(Told { form, notes: notes.clone() }));
     let lost_from = DamageView { line: 4, code: "bad_crc".to_owned() };
     let form = RepairView { session_id: session_id(), events: 3, lost_from };
-    check(&Answer::Repaired(Told { form, notes }));
+    check(&Answer::Repaired(Told { form, notes: notes.clone() }));
+    let row =
+        RepositoryRow { path: "/srv".to_owned(), trusted_at: "2026-11-15T00:00:00Z".to_owned() };
+    let form = RepositoryList { repositories: vec![row] };
+    check(&Answer::Repositories(Told { form, notes: notes.clone() }));
+    check(&Answer::Trusted(Told { form: TrustedView { path: "/srv".to_owned() }, notes }));
 }
 
 #[test]

@@ -4,6 +4,8 @@
 //! ends a turn, not the conversation. Without one it is a filter: a message per line, the answers
 //! on stdout, and the first failure ends it.
 
+mod first_sight;
+
 use std::io::{self, BufRead, Read};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -40,6 +42,10 @@ pub(crate) async fn run(shared: &Shared, model: ModelArg) -> Result<ExitCode, Re
             .hint("`kith ask --json TEXT` answers with one JSON value"));
     }
     let house = House::find(shared.home.as_deref())?;
+    let is_attended = ui::is_interactive();
+    if is_attended {
+        first_sight::of_house(&house)?;
+    }
     let config = Config::load(&house)?;
     let chosen = models::choose(model.model.as_deref(), &config)?;
     let thread_id = house.thread_of_cwd()?;
@@ -50,8 +56,8 @@ pub(crate) async fn run(shared: &Shared, model: ModelArg) -> Result<ExitCode, Re
     let heir = (!chosen.by_default)
         .then(|| Heir { provider: Arc::clone(&chosen.provider), notes: sender });
     let door = Door::new(house.clone(), config).with_heir(heir);
-    let is_attended = ui::is_interactive();
     if is_attended {
+        first_sight::of_repository(&door, (&house, &member)).await?;
         greet(&door, &house, &member, &thread_id, &chosen).await?;
     } else if chosen.by_default {
         ui::note(DEMO_LABEL);

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::process::ExitCode;
 
 use kith_home::skills::{SKILL_FILE_BYTES_MAX, SkillIndex, SkillIssue};
+use kith_sessions::desk::Desk;
 use kith_vocab::event::control::SkillEntry;
 use serde::Serialize;
 
@@ -14,7 +15,7 @@ use crate::args::{Shared, Skill, SkillShow};
 use crate::config::Config;
 use crate::house::House;
 use crate::report::{Blame, EXIT_REQUEST, Report};
-use crate::{skills, ui};
+use crate::{skills, trust, ui};
 
 /// Of a name that is repeated in an error.
 const NAME_CHARS_MAX: usize = 80;
@@ -45,11 +46,13 @@ struct Issue {
     message: String,
 }
 
-pub(crate) fn run(shared: &Shared, command: Skill) -> Result<ExitCode, Report> {
+pub(crate) async fn run(shared: &Shared, command: Skill) -> Result<ExitCode, Report> {
     let house = House::find(shared.home.as_deref())?;
     let config = Config::load(&house)?;
     let member = config.team.choose(shared.agent())?;
-    let index = skills::index(&house, member, &config.skills.extra, &house.cwd);
+    let desk = Desk::open_read_only(&house.desk_path()).await?;
+    let trusted = trust::folders_of(&house, desk.as_ref()).await?;
+    let index = skills::index(&house, member, &config.skills.extra, &trusted, &house.cwd);
     match command {
         Skill::Ls(_) => Ok(list(shared, &index)),
         Skill::Show(args) => show(shared, &args, &index),

@@ -40,7 +40,8 @@ impl Host {
         let script_refs = priming::script_refs(names)?;
         let agent_id = self.config.team.choose(wanted.agent_id.as_deref())?.id.clone();
         let scripts = priming::load(&self.house, &agent_id, &script_refs)?;
-        let header = self.header_of(agent_id, wanted);
+        let audience = self.audience(&agent_id, &wanted.thread_id).await?;
+        let header = self.header_of(agent_id, audience, wanted);
         let events = self.first_events(&header, &scripts)?;
         let n_primed = events.iter().filter(|event| event.is_primed()).count();
         self.engine.adopt(&header, &events).await?;
@@ -73,7 +74,12 @@ impl Host {
         Ok(Told { form: Created { session_id, thread_id, primed: n_primed }, notes: Vec::new() })
     }
 
-    fn header_of(&self, agent_id: String, wanted: CreateDialog) -> SessionHeader {
+    fn header_of(
+        &self,
+        agent_id: String,
+        audience: Audience,
+        wanted: CreateDialog,
+    ) -> SessionHeader {
         SessionHeader {
             v: LOG_FORMAT_VERSION,
             line_type: HeaderType::SessionHeader,
@@ -82,7 +88,7 @@ impl Host {
             device_id: self.desk.device_id().to_owned(),
             created_at: self.clock.now(),
             thread_id: wanted.thread_id,
-            audience: Audience::Owner,
+            audience,
             cwd: wanted.cwd,
             cloned_from: None,
             parent: None,

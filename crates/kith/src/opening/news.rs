@@ -27,22 +27,23 @@ const LOOKS_KEPT_MAX: usize = 64;
 #[derive(Default)]
 pub(super) struct Looks(Mutex<HashMap<Place, Arc<Look>>>);
 
-/// What decides which files a session is given: agent, folder, audience.
-type Place = (String, PathBuf, Audience);
+/// What decides which files a session is given: agent, folder, audience, and whose words count.
+type Place = (String, PathBuf, Audience, Vec<PathBuf>);
+
+/// The house, the agent, and the folders that speak with the owner's voice.
+type Whose<'a> = (&'a House, &'a Member, &'a [PathBuf]);
 
 impl Looks {
     pub(super) fn news(
         &self,
-        house: &House,
-        member: &Member,
+        whose: Whose<'_>,
         header: &SessionHeader,
         told: &Told<'_>,
         now: u64,
     ) -> Vec<Body> {
         // Without instructions there is nothing that could have changed; a clock that shows no
         // date keeps nobody from an answer, and `kith doctor` tells of it.
-        let (Some(frozen), Ok(look)) = (told.snapshot, self.look(house, member, header, now))
-        else {
+        let (Some(frozen), Ok(look)) = (told.snapshot, self.look(whose, header, now)) else {
             return Vec::new();
         };
         let dates = told.data(HarnessKind::DateChange);
@@ -64,12 +65,13 @@ impl Looks {
 
     fn look(
         &self,
-        house: &House,
-        member: &Member,
+        whose: Whose<'_>,
         header: &SessionHeader,
         now: u64,
     ) -> Result<Arc<Look>, HomeError> {
-        let key = (header.agent_id.clone(), PathBuf::from(&header.cwd), header.audience);
+        let (house, member, trusted) = whose;
+        let cwd = PathBuf::from(&header.cwd);
+        let key = (header.agent_id.clone(), cwd, header.audience, trusted.to_vec());
         // The map is never left half-changed, so a panic elsewhere does not spoil it.
         let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(look) = kept().get(&key).map(Arc::clone).filter(|look| look.is_current(now)) {
@@ -79,7 +81,8 @@ impl Looks {
         let user = UserFacts::read(&member.home).unwrap_or_default();
         let zone = user.time_zone.unwrap_or_else(system_zone);
         let cwd = Path::new(&header.cwd);
-        let look = reading((house, member), cwd, header.audience, (now, &zone), Look::take)?;
+        let look =
+            reading((house, member), cwd, header.audience, (now, &zone), trusted, Look::take)?;
         let look = Arc::new(look);
         let mut kept = kept();
         if kept.len() == LOOKS_KEPT_MAX {

@@ -3,7 +3,7 @@
 use crate::check;
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 36] = [
+const COMMANDS: [&[&str]; 39] = [
     &[],
     &["init"],
     &["ask"],
@@ -40,6 +40,9 @@ const COMMANDS: [&[&str]; 36] = [
     &["skill", "ls"],
     &["skill", "show"],
     &["skill", "check"],
+    &["trust"],
+    &["trust", "ls"],
+    &["trust", "rm"],
 ];
 
 #[test]

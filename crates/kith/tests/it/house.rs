@@ -102,6 +102,13 @@ impl House {
         self.ran(child)
     }
 
+    /// In another folder than the house.
+    pub(crate) fn kith_in(&self, folder: &str, args: &[&str]) -> Ran {
+        let folder = self.path(folder).canonicalize().unwrap();
+        let child = self.command(args).current_dir(folder).stdin(Stdio::null()).spawn().unwrap();
+        self.ran(child)
+    }
+
     /// With `--json`: exactly one value, on a line of its own.
     #[track_caller]
     pub(crate) fn json(&self, args: &[&str]) -> Value {

@@ -16,6 +16,7 @@ mod another_user;
 mod ask;
 mod backup;
 mod bad_input;
+mod canary;
 mod chat;
 mod config;
 mod damage;
@@ -38,6 +39,7 @@ mod stopping;
 mod teams;
 mod thread;
 mod tree;
+mod trust;
 mod upkeep;
 
 /// Compares a run with its text; ids, times and folders are replaced by their names.

@@ -210,12 +210,13 @@ fn the_doctor_finds_a_healthy_house_well_and_changes_nothing() {
         ok    modes         only you may look into `.kith`
         ok    disk          [n] MB free
         ok    host          none runs; the next command that writes is one
-        ok    desk          it opens, and has version 1
+        ok    desk          it opens; this program writes version 2
         ok    inbox         nothing waits
         ok    sessions      1 whole
         ok    blobs         none that is needed is missing or wrong
         ok    clock         it is not behind the newest event
         ok    threads       1 up to date
+        ok    trust         the house is taken as yours: it is in no repository
         ok    prompt files  characters in the file -> in the prompt: Agent.md 9 -> 9
         ok    settings      there are none; the defaults hold
         warn  model         the built-in demo model would answer

@@ -50,7 +50,7 @@ project fact
 ";
 
 pub(super) fn everything() -> TestHome {
-    let mut files = TestHome::new(EVERYTHING).at("user/repo/sub/x");
+    let mut files = TestHome::new(EVERYTHING).at("user/repo/sub/x").trusting("user/repo");
     files.home = files.root.join("user/repo/agent");
     files.house.clone_from(&files.home);
     files

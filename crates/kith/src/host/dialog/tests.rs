@@ -26,7 +26,7 @@ fn house(n_records: usize) -> TempDir {
 
 async fn host(dir: &Path) -> Box<Host> {
     let dir = dir.canonicalize().unwrap();
-    let house = House { cwd: dir.clone(), dir, user_home: None };
+    let house = House { cwd: dir.clone(), dir, user_home: None, is_named: true };
     let config = Config::load(&house).unwrap();
     match Host::start(house, Arc::new(config)).await.unwrap() {
         Started::Here(host) => host,

@@ -29,14 +29,14 @@ impl Conversation {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path().canonicalize().unwrap();
         fs::write(dir.join("Agent.md"), "Be kind.\n").unwrap();
-        let house = House { dir: dir.clone(), cwd: dir.clone(), user_home: None };
+        let house = House { dir: dir.clone(), cwd: dir.clone(), user_home: None, is_named: true };
         let member = Member {
             id: "main".to_owned(),
             home: dir.clone(),
             skills: None,
             identity: ConfiguredIdentity::default(),
         };
-        let assembled = assemble(&house, &member, &dir, Audience::Owner, NOW).unwrap();
+        let assembled = assemble((&house, &member), &dir, Audience::Owner, NOW, &[]).unwrap();
         let mut log = transcript("title x | user: hi");
         let snapshot = InstructionSnapshotEvent { snapshot: assembled.snapshot };
         log.events[0].body = Body::InstructionSnapshot(snapshot);
@@ -60,7 +60,8 @@ impl Conversation {
 
     /// How many things the next message would bring.
     fn n_news(&self) -> usize {
-        self.looks.news(&self.house, &self.member, &self.header, &self.state.told(), NOW).len()
+        let whose = (&self.house, &self.member, [].as_slice());
+        self.looks.news(whose, &self.header, &self.state.told(), NOW).len()
     }
 }
 
@@ -81,7 +82,10 @@ fn a_look_that_is_kept_hides_no_change() {
 #[test]
 fn a_kept_look_is_used_again_and_not_too_many_are_kept() {
     let mut conversation = Conversation::new();
-    let look = |it: &Conversation| it.looks.look(&it.house, &it.member, &it.header, NOW).unwrap();
+    let look = |it: &Conversation| {
+        let whose = (&it.house, &it.member, [].as_slice());
+        it.looks.look(whose, &it.header, NOW).unwrap()
+    };
     let first = look(&conversation);
     assert!(Arc::ptr_eq(&first, &look(&conversation)));
     for n in 0..=LOOKS_KEPT_MAX {

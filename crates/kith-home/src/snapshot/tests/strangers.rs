@@ -1,0 +1,163 @@
+//! Files that someone else may have written.
+
+use std::fs;
+
+use crate::test_home::TestHome;
+
+use super::{check_error_of, check_instructions, check_reports};
+
+#[test]
+fn a_repository_speaks_only_when_it_is_trusted() {
+    const FILES: &str = "//- Agent.md\nx\n//- /user/other/.git/HEAD\n\
+                         //- /user/other/AGENTS.md\nevil\n//- /user/other/a/AGENTS.md\nevil\n";
+    let files = TestHome::new(FILES).at("user/other/a");
+    assert!(!files.prompt_from("You are").contains("evil"));
+    let not_yet = "is left out: the repository `/user/other` is not trusted yet; `kith trust .` in \
+                   it changes that";
+    check_reports(
+        &files,
+        &format!("/user/other/AGENTS.md {not_yet}\n/user/other/a/AGENTS.md {not_yet}"),
+    );
+    let files = files.trusting("user/other");
+    check_instructions(&files, "/user/other/AGENTS.md /user/other/a/AGENTS.md /user/luna/Agent.md");
+    check_reports(&files, "");
+}
+
+#[test]
+fn a_home_that_came_with_a_repository_begins_no_session() {
+    for files in
+        ["//- Agent.md\nevil\n//- .git/HEAD\n", "//- AGENTS.md\nevil\n//- .git\ngitdir: x\n"]
+    {
+        let mut files = TestHome::new(files);
+        files.trusted.clear();
+        check_error_of(
+            &files,
+            "the agent in `/user/luna` belongs to the repository `/user/luna`, which is not \
+             trusted yet",
+        );
+    }
+    // Nor does trust in a folder reach into a clone below it.
+    let mut files = TestHome::new("//- /user/luna/clone/.git/HEAD\n//- clone/Agent.md\nevil\n");
+    files.home = files.root.join("user/luna/clone");
+    check_error_of(
+        &files,
+        "the agent in `/user/luna/clone` belongs to the repository `/user/luna/clone`, which is \
+         not trusted yet",
+    );
+}
+
+#[test]
+fn a_home_made_inside_a_repository_does_not_lend_it_its_voice() {
+    let files = "//- Agent.md\nx\n//- a/AGENTS.md\nmine\n//- /user/.gitignore\n\
+                 //- /user/AGENTS.md\nevil\n";
+    let mut files = TestHome::new(files).at("user/luna/a");
+    // The repository is `/user`, which must not be the user's own home for this.
+    fs::create_dir(files.root.join("user/.git")).unwrap();
+    files.user_home = files.root.join("elsewhere");
+    check_instructions(&files, "/user/luna/a/AGENTS.md /user/luna/Agent.md");
+    check_reports(
+        &files,
+        "/user/AGENTS.md is left out: the repository `/user` is not trusted yet; `kith trust .` in \
+         it changes that",
+    );
+}
+
+#[test]
+fn a_repository_is_found_from_however_deep_inside_it() {
+    let deep = "a/".repeat(300);
+    let files = "//- Agent.md\nx\n//- /user/other/.git/HEAD\n//- /user/other/AGENTS.md\nevil\n";
+    let files = TestHome::new(&format!("{files}//- /user/other/{deep}AGENTS.md\nevil\n"));
+    let files = files.at(&format!("user/other/{deep}"));
+    assert!(!files.prompt_from("You are").contains("evil"));
+    assert_eq!(files.snapshot().reports.len(), 3);
+}
+
+#[test]
+fn the_users_home_as_a_repository_is_neither_a_stranger_nor_a_project() {
+    let files = TestHome::new("//- Agent.md\nx\n//- /user/.git/HEAD\n//- /user/AGENTS.md\nnever\n");
+    let mut files = files.trusting("user");
+    check_instructions(&files, "/user/luna/Agent.md");
+    files.trusted.clear();
+    check_instructions(&files, "/user/luna/Agent.md");
+}
+
+#[test]
+fn other_names_are_not_read_and_an_include_stays_text() {
+    let names = ["AGENTS.override.md", "SCOREL.md", "scrolls.md", "CLAUDE.md", "agents.txt"];
+    let files =
+        TestHome::new("//- Agent.md\n@AGENTS.override.md\n@import SCOREL.md\n//- .git/HEAD\n");
+    for name in names {
+        fs::write(files.home.join(name), "never").unwrap();
+    }
+    let prompt = files.prompt_from("# Instruction files");
+    let (prompt, _) = prompt.split_once("# Workspace").unwrap();
+    assert!(prompt.contains("\n@AGENTS.override.md\n@import SCOREL.md\n"), "{prompt}");
+    assert!(!prompt.contains("never"), "{prompt}");
+}
+
+#[test]
+fn a_soul_of_two_megabytes_gives_its_two_ends_and_says_so() {
+    let files = TestHome::new("//- Agent.md\nx\n");
+    let soul = format!("first\n{}\nlast", "x".repeat(2 * 1024 * 1024));
+    fs::write(files.home.join("SOUL.md"), &soul).unwrap();
+    let assembled = files.snapshot();
+    let report = assembled.reports.iter().find(|it| it.path.ends_with("SOUL.md")).unwrap();
+    assert_eq!((report.chars, report.injected_chars), (Some(soul.len() as u64), 58_982));
+    let prompt = assembled.snapshot.system_prompt();
+    assert!(prompt.len() < 70_000, "{}", prompt.len());
+    assert!(prompt.contains("first\nxxx") && prompt.contains("xxx\nlast\n</file>"));
+    assert!(
+        prompt.contains("[… 2038181 of 2097163 characters are left out here; the whole file is")
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn project_files_of_another_user_are_left_out_and_the_homes_are_told() {
+    use std::os::unix::fs::chown;
+    let files = TestHome::new(
+        "//- Agent.md\nx\n//- .git/HEAD\n//- a/AGENTS.md\nevil\n//- /user/.kith/AGENTS.md\nevil\n",
+    )
+    .at("user/luna/a");
+    for path in ["user/luna/a/AGENTS.md", "user/.kith/AGENTS.md", "user/luna/Agent.md"] {
+        let given = chown(files.root.join(path), Some(4242), None);
+        if !rustix::process::geteuid().is_root() {
+            // Nobody but root can give a file away; `standing` is tested without it.
+            assert!(given.is_err());
+            return;
+        }
+        given.unwrap();
+    }
+    let foreign =
+        "belongs to user 4242 and is left out of project and global instructions; `chown` it";
+    check_reports(
+        &files,
+        &format!(
+            "/user/.kith/AGENTS.md {foreign}\n/user/luna/a/AGENTS.md {foreign}\n\
+             /user/luna/Agent.md {foreign}"
+        ),
+    );
+    let prompt = files.prompt_from("You are");
+    assert!(!prompt.contains("evil") && prompt.contains("Agent.md\">\nx\n"));
+}
+
+#[cfg(unix)]
+#[test]
+fn project_files_others_can_write_are_left_out() {
+    use std::os::unix::fs::PermissionsExt;
+    let files = TestHome::new(
+        "//- Agent.md\nx\n//- .git/HEAD\n//- a/AGENTS.md\nevil\n//- /user/.kith/AGENTS.md\nevil\n",
+    )
+    .at("user/luna/a");
+    for path in ["user/luna/a/AGENTS.md", "user/.kith/AGENTS.md", "user/luna/Agent.md"] {
+        let mode = fs::Permissions::from_mode(0o666);
+        fs::set_permissions(files.root.join(path), mode).unwrap();
+    }
+    check_reports(
+        &files,
+        "/user/.kith/AGENTS.md can be written by every user; `chmod o-w` it\n\
+         /user/luna/a/AGENTS.md can be written by every user; `chmod o-w` it\n\
+         /user/luna/Agent.md can be written by every user; `chmod o-w` it",
+    );
+    assert!(!files.prompt_from("You are").contains("evil"));
+}

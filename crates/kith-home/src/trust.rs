@@ -1,0 +1,132 @@
+//! Which folders speak with the owner's voice.
+//!
+//! Instruction files are taken as the owner's word, and settings say where keys go. A repository
+//! came from elsewhere, so it has neither right until the owner gives it.
+//!
+//! What the owner said of houses lies in `~/.kith/houses/`: inside a house it could have come along
+//! with a clone. There is one small file per folder, so two programs that write never meet. What
+//! was said holds for that very folder: another one under the same name is not it.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use kith_vocab::digest::sha256_hex;
+use serde::{Deserialize, Serialize};
+
+use crate::discovery::{WALK_FOLDERS_MAX, repository_root};
+use crate::error::{HomeError, Problem};
+use crate::priming::beneath::{Existing, make_folders, write};
+use crate::prompt_file::{Opened, open};
+use crate::standing;
+
+/// A longer record is none of ours.
+const RECORD_BYTES_MAX: u64 = 64 * 1024;
+
+/// A folder that the owner made a home in or trusts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remembered {
+    pub folder: PathBuf,
+    pub since_ms: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Record {
+    /// For people who look; the name of the file is what decides.
+    path: String,
+    mark: String,
+    trusted_at: u64,
+}
+
+/// The repository that holds a folder, as far as trust goes. The user's own home is nobody else's,
+/// also where it is kept in a repository.
+pub fn repository_of(folder: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
+    repository_root(folder).filter(|root| Some(root.as_path()) != user_home)
+}
+
+/// Whether what was said of the trusted folders holds for this one: it was said of it or of a folder
+/// above it, and no other repository begins in between. All paths are canonical.
+pub fn reaches(trusted: &[PathBuf], folder: &Path, repository: &Path) -> bool {
+    trusted.iter().any(|it| folder.starts_with(it) && it.starts_with(repository))
+}
+
+/// Tells a folder from another one that has its name later. Not by the device, whose number may
+/// change when the machine starts.
+pub fn mark(folder: &Path) -> io::Result<String> {
+    let metadata = fs::metadata(folder)?;
+    // Some disks do not know when a folder was made; the number of its entry has to do there.
+    let made = metadata.created().ok();
+    let since_1970 = made.and_then(|it| it.duration_since(std::time::UNIX_EPOCH).ok());
+    let made = since_1970.map_or_else(|| "-".to_owned(), |it| it.as_nanos().to_string());
+    Ok(format!("{}:{made}", standing::entry_number(&metadata)))
+}
+
+/// Why a file might not be the owner's own, if there is a reason and it is there.
+pub fn doubt_about(path: &Path) -> Option<Problem> {
+    // What cannot be looked at is told by whoever reads it.
+    fs::metadata(path).ok().and_then(|metadata| standing::doubt(&metadata))
+}
+
+/// Notes that the owner made a home in this folder or trusts it. It is canonical.
+pub fn remember(user_home: &Path, folder: &Path, now_ms: u64) -> Result<(), HomeError> {
+    let path = record_path(user_home, folder);
+    let noted = || -> io::Result<()> {
+        let record = Record {
+            path: folder.to_string_lossy().into_owned(),
+            mark: mark(folder)?,
+            trusted_at: now_ms,
+        };
+        let text = serde_json::to_string(&record)?;
+        let houses = make_folders(user_home, Path::new(".kith/houses"))?;
+        write(&houses, &record_name(folder), &format!("{text}\n"), Existing::Replace)
+    };
+    noted().map_err(|source| HomeError::WriteFile { path, source })
+}
+
+/// Takes it back, and tells whether there was something to take back.
+pub fn forget(user_home: &Path, folder: &Path) -> Result<bool, HomeError> {
+    let path = record_path(user_home, folder);
+    match fs::remove_file(&path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(HomeError::WriteFile { path, source }),
+    }
+}
+
+/// What the owner said of this folder and of those above it, the nearest first.
+pub fn remembered(user_home: &Path, folder: &Path) -> Vec<Remembered> {
+    let folders = folder.ancestors().take(WALK_FOLDERS_MAX);
+    let said = |folder: &Path| {
+        let since_ms = said_of(user_home, folder)?;
+        Some(Remembered { folder: folder.to_owned(), since_ms })
+    };
+    folders.filter_map(said).collect()
+}
+
+/// A record that cannot be read, or that others could have written, says nothing.
+fn said_of(user_home: &Path, folder: &Path) -> Option<u64> {
+    let Ok(Opened::File(file, metadata)) = open(&record_path(user_home, folder)) else {
+        return None;
+    };
+    if standing::doubt(&metadata).is_some() {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
+    let record: Record = serde_json::from_str(&text).ok()?;
+    (mark(folder).ok()? == record.mark).then_some(record.trusted_at)
+}
+
+fn record_path(user_home: &Path, folder: &Path) -> PathBuf {
+    user_home.join(".kith/houses").join(record_name(folder))
+}
+
+/// A path may have any length and any letters, a file's name may not.
+fn record_name(folder: &Path) -> String {
+    let hash = sha256_hex(folder.as_os_str().as_encoded_bytes());
+    format!("{}.json", &hash[..32])
+}
+
+#[cfg(test)]
+mod tests;

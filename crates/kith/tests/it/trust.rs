@@ -1,0 +1,393 @@
+//! Whose files speak, whose settings count, and who can read what.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use kith_sessions::desk::{Desk, ThreadRow};
+use kith_testkit::server::ServerReply;
+use kith_vocab::header::Audience;
+use serde_json::{Value, json};
+
+use crate::check;
+use crate::house::{House, Ran, Vendor, lines_of};
+
+/// A house as a clone brings it: an agent, settings, and a repository around them.
+fn cloned(vendor: &Vendor) -> House {
+    let house = House::new().with("OPENAI_API_KEY", "sk-test-0123456789");
+    house.write(".git/HEAD", "ref: refs/heads/main\n");
+    let url = vendor.server.base_url();
+    house.write(
+        "kith.toml",
+        format!(
+            "[models]\nuse = \"x\"\n[models.x]\nwire = \"openai_chat\"\nbaseUrl = \"{url}\"\n\
+             apiKey = \"${{OPENAI_API_KEY}}\"\nmodel = \"tiny\"\n"
+        ),
+    );
+    house
+}
+
+/// A house of the owner's own, named, and a clone beside it.
+fn beside_a_clone() -> House {
+    let house = House::new();
+    let dir = house.path("").display().to_string();
+    let house = house.with("KITH_HOME", &dir);
+    house.write("../clone/.git/HEAD", "ref: refs/heads/main\n");
+    house.write("../clone/AGENTS.md", "speak like a pirate\n");
+    house.write("../clone/src/AGENTS.md", "and sing\n");
+    house
+}
+
+#[test]
+fn a_cloned_house_gets_neither_voice_nor_keys_nor_settings() {
+    let vendor = Vendor::new([ServerReply::text("hello"), ServerReply::text("hello")]);
+    let house = cloned(&vendor);
+    // Also with a desk that came along.
+    let desk = House::new();
+    desk.kith(&["ask", "hi"]).succeeded();
+    house.write(".kith/state.db", fs::read(desk.path(".kith/state.db")).unwrap());
+    let before = house.files();
+    check!(house.kith(&["ask", "hi"]), @"
+    exit 1
+    --- stderr
+    error: the agent in `[house]` belongs to the repository `[house]`, which is not trusted yet
+    hint: `kith trust [house]` if it is yours, or you trust whoever wrote it: its files speak to the model as you, and its settings count
+    ");
+    for args in [&["ask", "hi", "--model", "demo", "--json"] as &[&str], &["prompt", "--json"]] {
+        let refused = house.kith(args);
+        assert_eq!((refused.code, &refused.json()["error"]["code"]), (1, &json!("untrusted")));
+    }
+    let piped = house.kith_with_input(&[], "hello\n");
+    assert!(piped.code == 1 && piped.stderr.contains("not trusted yet"), "{}", piped.shown());
+    let doctor = house.kith(&["doctor", "--json"]).json();
+    let checks = doctor["checks"].as_array().unwrap();
+    let failing: Vec<&Value> = checks.iter().filter(|it| it["state"] == "fail").collect();
+    let names: Vec<&Value> = failing.iter().map(|it| &it["name"]).collect();
+    assert_eq!(names, ["trust", "prompt files", "settings"], "{doctor}");
+    assert_eq!(house.files(), before);
+    assert_eq!(vendor.requests().len(), 0);
+
+    check!(house.kith(&["trust", "."]), @"
+    exit 0
+    --- stdout
+    `[house]` is trusted: new sessions read its files as your words
+    ");
+    house.kith(&["ask", "hi"]).succeeded();
+    let key = vendor.requests()[0].header("authorization").map(str::to_owned);
+    assert_eq!(key.as_deref(), Some("Bearer sk-test-0123456789"));
+
+    house.kith(&["trust", "rm", "."]).succeeded();
+    assert_eq!(house.kith(&["ask", "hi"]).code, 1);
+    assert_eq!(vendor.requests().len(), 1);
+}
+
+#[test]
+fn a_house_that_is_named_is_meant() {
+    let vendor = Vendor::new([ServerReply::text("hello"), ServerReply::text("hello")]);
+    let mut house = cloned(&vendor);
+    house.kith(&["--home", ".", "ask", "hi"]).succeeded();
+    house.set("KITH_HOME", ".");
+    house.kith(&["ask", "hi"]).succeeded();
+    house.set("KITH_HOME", "");
+    assert_eq!(house.kith(&["ask", "hi"]).code, 1);
+}
+
+#[test]
+fn a_house_made_by_init_in_a_repository_is_the_owners_and_a_completed_clone_is_not() {
+    let vendor = Vendor::new([ServerReply::text("hello")]);
+    let house = House::empty();
+    house.write(".git/HEAD", "ref: refs/heads/main\n");
+    house.write("AGENTS.md", "the project's own rule\n");
+    let ran = house.kith(&["init", "."]).succeeded();
+    assert_eq!(ran.stderr, "");
+    let prompt = house.kith(&["prompt"]).succeeded();
+    assert!(prompt.stdout.contains("the project's own rule"));
+    let listed = house.json(&["trust", "ls", "--json"]);
+    assert_eq!(listed["repositories"][0]["path"], json!(house.path("").canonicalize().unwrap()));
+
+    let house = cloned(&vendor);
+    let ran = house.kith(&["init", "."]).succeeded();
+    check!(Ran { stdout: String::new(), ..ran }, @"
+    exit 0
+    --- stderr
+    note: it was a house already and is of a repository: `kith trust [house]` if it is yours
+    ");
+    assert_eq!(house.kith(&["ask", "hi"]).code, 1);
+    assert_eq!(vendor.requests().len(), 0);
+}
+
+#[test]
+fn a_home_that_cannot_be_noted_is_made_all_the_same() {
+    let house = House::empty();
+    house.write("../user/.kith/houses", "no folder");
+    let ran = house.kith(&["init", "."]).succeeded();
+    assert!(ran.stderr.starts_with("note: that it is yours could not be noted"), "{}", ran.shown());
+    house.kith(&["ask", "hello"]).succeeded();
+}
+
+#[test]
+fn settings_that_nobody_vouched_for_send_nothing_to_another_machine() {
+    let house = House::new().with("OPENAI_API_KEY", "sk-test-0123456789");
+    let model = "[models.x]\nwire = \"openai_chat\"\nbaseUrl = \"https://models.example/v1\"\n";
+    house.write("kith.toml", model);
+    check!(house.kith(&["ask", "hi", "--model", "demo"]), @"
+    exit 1
+    --- stderr
+    error: `[house]/kith.toml` would send what is said to `https://models.example/v1` (`[models.x]`), and nothing says that you wrote it
+    hint: `kith trust [house]` if this house is yours
+    ");
+    assert_eq!(house.files(), ["Agent.md", "kith.toml"]);
+    house.kith(&["trust"]).succeeded();
+    house.kith(&["ask", "hi", "--model", "demo"]).succeeded();
+
+    // What anyone could have changed since is not vouched for.
+    fs::set_permissions(house.path("kith.toml"), fs::Permissions::from_mode(0o666)).unwrap();
+    check!(house.kith(&["ask", "hi", "--model", "demo"]), @"
+    exit 1
+    --- stderr
+    error: `[house]/kith.toml` sends what is said to `https://models.example/v1`, and another user wrote it or could have
+    hint: look at it, then `chown $USER [house]/kith.toml; chmod go-w [house]/kith.toml`
+    ");
+
+    // The user's own settings may say so anywhere.
+    let house = House::new();
+    house.write("../user/.kith/config.toml", model);
+    house.kith(&["ask", "hi", "--model", "demo"]).succeeded();
+}
+
+#[test]
+fn a_home_with_only_a_constitution_works_and_nothing_is_asked() {
+    let house = House::empty();
+    house.write("Agent.md", "Be kind.\n");
+    let ran = house.kith(&["ask", "say hi"]).succeeded();
+    assert_eq!(ran.stdout, "hi\n");
+    let made = house.files();
+    assert!(made.iter().any(|it| it == ".kith/state.db"), "{made:?}");
+}
+
+#[test]
+fn what_is_cut_and_what_is_loose_is_counted_and_told_with_what_helps() {
+    let house = House::new();
+    house.write("SOUL.md", "x".repeat(65_537));
+    house.write("TOOLS.md", "hosts\n");
+    fs::set_permissions(house.path("TOOLS.md"), fs::Permissions::from_mode(0o666)).unwrap();
+    let doctor = house.kith(&["doctor", "--json"]).json();
+    let checks = doctor["checks"].as_array().unwrap();
+    let files = checks.iter().find(|it| it["name"] == "prompt files").unwrap();
+    assert_eq!(files["state"], "warn");
+    let detail = files["detail"].as_str().unwrap();
+    for said in [
+        "Agent.md 9 -> 9, SOUL.md 65537 -> 58982, TOOLS.md 6 -> 6",
+        "SOUL.md` is too long; 6555 characters are not in the prompt",
+        "TOOLS.md` can be written by every user; `chmod o-w` it",
+    ] {
+        assert!(detail.contains(said), "{detail}");
+    }
+    // Each audience is shown its own sources.
+    let prompt = house.kith(&["prompt", "--audience", "peer"]).succeeded();
+    check!(Ran { stdout: String::new(), ..prompt }, @"
+    exit 0
+    --- stderr
+    [house]/Agent.md: 9 characters, 9 in the prompt
+    [house]/SOUL.md: 65537 characters, 58982 in the prompt
+    note: `[house]/SOUL.md` is too long; 6555 characters are not in the prompt
+    ");
+}
+
+#[test]
+fn a_repository_that_is_not_trusted_is_left_out_and_told_with_what_to_do() {
+    let house = beside_a_clone();
+    let told = "note: `[root]/clone/AGENTS.md` is left out: the repository `[root]/clone` is not \
+                trusted yet; `kith trust .` in it changes that\n\
+                note: `[root]/clone/src/AGENTS.md` is left out: the repository `[root]/clone` is \
+                not trusted yet; `kith trust .` in it changes that\n";
+    let asked = house.kith_in("../clone/src", &["ask", "say hi", "--model", "demo"]).succeeded();
+    assert!(asked.shown().ends_with(told), "{}", asked.shown());
+    let prompt = house.kith_in("../clone/src", &["prompt"]).succeeded();
+    assert!(!prompt.stdout.contains("pirate"));
+    assert!(prompt.shown().ends_with(told), "{}", prompt.shown());
+    let doctor = house.kith_in("../clone/src", &["doctor"]).succeeded();
+    assert!(
+        doctor.shown().contains(
+            "warn  trust         the house is yours: you named it; the repository `[root]/clone` \
+             is not trusted\n                    -> `kith trust [root]/clone` lets its `AGENTS.md` \
+             be read\n"
+        ),
+        "{}",
+        doctor.shown()
+    );
+
+    check!(house.kith_in("../clone/src", &["trust"]), @"
+    exit 0
+    --- stdout
+    `[root]/clone` is trusted: new sessions read its files as your words
+    ");
+    let prompt = house.kith_in("../clone/src", &["prompt"]).succeeded();
+    assert!(prompt.stdout.contains("pirate") && prompt.stdout.contains("and sing"));
+    // The session that began keeps its snapshot; a new one reads the files.
+    let asked = house.kith_in("../clone/src", &["ask", "--new", "say hi", "--model", "demo"]);
+    assert_eq!(asked.succeeded().stderr, "");
+    let sessions = house.session_files();
+    let with_pirates = sessions.iter().map(|it| lines_of(it)[1].to_string().contains("pirate"));
+    assert_eq!(with_pirates.collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
+fn the_skills_of_a_repository_are_in_force_when_it_is_trusted() {
+    let house = beside_a_clone();
+    let skill = "---\nname: sail\ndescription: How to sail.\n---\nHoist.\n";
+    house.write("../clone/.kith/skills/sail/SKILL.md", skill);
+    let names = || {
+        let listed = house.kith_in("../clone", &["skill", "ls", "--json"]).json();
+        let skills = listed["skills"].as_array().unwrap().iter();
+        skills.map(|it| it["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(), Vec::<String>::new());
+    house.kith(&["trust", "../clone"]).succeeded();
+    assert_eq!(names(), ["sail"]);
+}
+
+#[test]
+fn what_is_trusted_is_listed_and_taken_back_in_stable_forms() {
+    let house = beside_a_clone();
+    let path = house.path("../clone").canonicalize().unwrap();
+    assert_eq!(house.json(&["trust", "ls", "--json"]), json!({ "ok": true, "repositories": [] }));
+    assert!(!house.path(".kith").exists(), "listing makes nothing");
+    let added = house.json(&["trust", "../clone/src", "--json"]);
+    assert_eq!(added, json!({ "ok": true, "path": path }));
+    let listed = house.json(&["trust", "ls", "--json"]);
+    let row = listed["repositories"][0].as_object().unwrap();
+    assert_eq!(row.keys().collect::<Vec<_>>(), ["path", "trustedAt"]);
+    assert_eq!(row["path"], json!(path));
+    assert!(row["trustedAt"].as_str().unwrap().ends_with('Z'));
+    assert_eq!(listed["repositories"].as_array().unwrap().len(), 1);
+    let removed = house.json(&["trust", "rm", "../clone", "--json"]);
+    assert_eq!(removed, json!({ "ok": true, "path": path }));
+    let again = house.kith(&["trust", "rm", "../clone"]).succeeded();
+    assert_eq!(again.stderr, "note: it was not trusted; `kith trust ls` lists what is\n");
+    assert_eq!(house.json(&["trust", "ls", "--json"])["repositories"], json!([]));
+    let prompt = house.kith_in("../clone/src", &["prompt"]).succeeded();
+    assert!(!prompt.stdout.contains("pirate"));
+}
+
+#[test]
+fn another_repository_in_a_trusted_place_is_a_stranger() {
+    let house = beside_a_clone();
+    house.kith(&["trust", "../clone"]).succeeded();
+    fs::rename(house.path("../clone"), house.path("../before")).unwrap();
+    house.write("../clone/.git/HEAD", "ref: refs/heads/main\n");
+    house.write("../clone/AGENTS.md", "evil\n");
+    let prompt = house.kith_in("../clone", &["prompt"]).succeeded();
+    assert!(!prompt.stdout.contains("evil"));
+    assert!(prompt.stderr.contains("is not trusted yet"), "{}", prompt.stderr);
+    // Where it was can be taken back although nothing is there.
+    fs::remove_dir_all(house.path("../clone")).unwrap();
+    let removed = house.kith(&["trust", "rm", "../clone"]).succeeded();
+    assert_eq!(removed.stderr, "");
+    assert_eq!(house.json(&["trust", "ls", "--json"])["repositories"], json!([]));
+}
+
+#[test]
+fn what_cannot_be_trusted_is_said() {
+    let house = beside_a_clone();
+    house.write("../plain/x", "");
+    check!(house.kith(&["trust", "../plain"]), @"
+    exit 1
+    --- stderr
+    error: cannot trust `../plain`: it is in no repository, so nothing of it is left out
+    hint: name a folder of the repository whose `AGENTS.md` is to be read
+    ");
+    check!(house.kith(&["trust", "nowhere", "--json"]), @r#"
+    exit 1
+    --- stdout
+    {"ok":false,"error":{"code":"invalid_request","message":"cannot trust `nowhere`: No such file or directory (os error 2)"}}
+    "#);
+    check!(house.kith(&["trust", "Agent.md"]), @"
+    exit 1
+    --- stderr
+    error: cannot trust `Agent.md`: it is not a folder
+    ");
+    assert_eq!(House::empty().kith(&["trust", "."]).code, 1);
+    assert_eq!(house.kith(&["trust", ".", "ls"]).code, 2);
+}
+
+#[test]
+fn a_running_host_hears_of_what_is_trusted() {
+    let vendor = Vendor::new([ServerReply::text("one"), ServerReply::text("two")]);
+    let house = beside_a_clone()
+        .with("OPENAI_API_KEY", "sk-test-0123456789")
+        .with("OPENAI_BASE_URL", &vendor.server.base_url());
+    let clone = house.path("../clone").canonicalize().unwrap();
+    let mut chat = house.command(&[]).current_dir(&clone).stdin(Stdio::piped()).spawn().unwrap();
+    let mut lines = chat.stdin.take().unwrap();
+    lines.write_all(b"hello\n").unwrap();
+    vendor.until_asked(1);
+    house.kith(&["trust", "../clone"]).succeeded();
+    lines.write_all(b"/new\nhello again\n").unwrap();
+    drop(lines);
+    assert!(chat.wait().unwrap().success());
+    let systems: Vec<bool> =
+        vendor.bodies().iter().map(|it| it["messages"][0].to_string().contains("pirate")).collect();
+    assert_eq!(systems, [false, true]);
+}
+
+#[test]
+fn a_thread_that_others_read_is_told_nothing_private_and_stays_theirs() {
+    let house = House::new();
+    house.write("MEMORY.md", "the safe is behind the picture\n");
+    house.write(".kith/memory/users/owner.md", "likes tea\n");
+    check_audience(&house, &[], "owner", true);
+    check_audience(&house, &["--thread", "peer:aid:luna.aid.pub"], "peer", false);
+    check_audience(&house, &["--thread", "telegram:group:42"], "shared", false);
+    check_audience(&house, &["--thread", "web:room:notes"], "shared", false);
+    // Spoken to again, by its thread or by its id, a session keeps its audience; so does the next
+    // session of its thread.
+    let peer = house.json(&["ask", "hi", "--thread", "peer:aid:luna.aid.pub", "--json"]);
+    let id = peer["sessionId"].as_str().unwrap();
+    house.kith(&["ask", "hi", "--session", id]).succeeded();
+    check_audience(&house, &["--thread", "peer:aid:luna.aid.pub", "--new"], "peer", false);
+    let shown = house.json(&["session", "show", id, "--json"]);
+    assert_eq!(shown["header"]["audience"], "peer");
+}
+
+#[test]
+fn a_thread_that_others_could_read_once_is_never_the_owners_alone_again() {
+    let house = House::new();
+    house.write("MEMORY.md", "the safe is behind the picture\n");
+    house.write(".kith/memory/users/owner.md", "likes tea\n");
+    let mine = house.json(&["ask", "hi", "--json"]);
+    let peer = house.json(&["ask", "hi", "--thread", "peer:aid:luna.aid.pub", "--json"]);
+    house.kith(&["ask", "hi", "--session", peer["sessionId"].as_str().unwrap()]).succeeded();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let path = house.path(".kith/state.db");
+        let desk = Desk::open(&path, "device".to_owned()).await.unwrap();
+        // Spoken to by its id from the owner's folder, it is still the peer's.
+        let thread_id = "peer:aid:luna.aid.pub".parse().unwrap();
+        let audience = desk.thread_audience("main", &thread_id).await.unwrap();
+        assert_eq!(audience, Some(Audience::Peer));
+        let row = ThreadRow {
+            agent_id: "main".to_owned(),
+            thread_id: mine["threadId"].as_str().unwrap().parse().unwrap(),
+            session_id: mine["sessionId"].as_str().unwrap().parse().unwrap(),
+            audience: Audience::Shared,
+            updated_at: 0,
+        };
+        desk.place_session(row, None).await.unwrap();
+    });
+    check_audience(&house, &["--new"], "shared", false);
+}
+
+/// Asks, and looks at the header and the snapshot of the session.
+#[track_caller]
+fn check_audience(house: &House, args: &[&str], audience: &str, knows: bool) {
+    let answer = house.json(&[&["ask", "hi", "--json"], args].concat());
+    let id = answer["sessionId"].as_str().unwrap();
+    let shown = house.json(&["session", "show", id, "--json"]);
+    assert_eq!(shown["header"]["audience"], audience, "{args:?}");
+    let snapshot = shown["events"][0].to_string();
+    for secret in ["behind the picture", "likes tea"] {
+        assert_eq!(snapshot.contains(secret), knows, "{args:?}: {secret}");
+    }
+}
