@@ -134,7 +134,7 @@ pub fn encode_header(header: &SessionHeader) -> Result<(Vec<u8>, LineHash), Flaw
 /// Writes the events as the lines of one batch.
 ///
 /// What could not be read later is refused now: a line is read back before it is let out, unless
-/// its event is [`proven`].
+/// its event is of those in `line/proven.rs`.
 pub fn encode_batch(events: &[Event], prev: LineHash) -> Result<EncodedBatch, Flaw> {
     let n = u32::try_from(events.len()).unwrap_or(u32::MAX);
     if n > BATCH_EVENTS_MAX {
