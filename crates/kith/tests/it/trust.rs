@@ -11,7 +11,7 @@ use kith_vocab::header::Audience;
 use serde_json::{Value, json};
 
 use crate::check;
-use crate::house::{House, Ran, Vendor, lines_of};
+use crate::house::{House, Ran, Vendor, lines_of, of_type};
 
 /// A house as a clone brings it: an agent, settings, and a repository around them.
 fn cloned(vendor: &Vendor) -> House {
@@ -246,6 +246,54 @@ fn the_skills_of_a_repository_are_in_force_when_it_is_trusted() {
     assert_eq!(names(), Vec::<String>::new());
     house.kith(&["trust", "../clone"]).succeeded();
     assert_eq!(names(), ["sail"]);
+}
+
+#[test]
+fn what_is_read_in_a_stranger_is_untrusted_and_what_is_trusted_later_is_told() {
+    let house = beside_a_clone();
+    let ask = |words: &str| {
+        house.kith_in("../clone", &["ask", words, "--model", "demo"]).succeeded();
+    };
+    ask("read AGENTS.md");
+    house.kith(&["trust", "../clone"]).succeeded();
+    ask("read AGENTS.md");
+    let log = house.log();
+    let trusts: Vec<&Value> = of_type(&log, "tool_result").iter().map(|it| &it["trust"]).collect();
+    assert_eq!(trusts, ["untrusted", "owner"]);
+    // The first message was told of no file of the clone, the second of the one that counts there.
+    let told =
+        of_type(&log, "harness_item").into_iter().map(|it| it["item"]["content"].to_string());
+    let told: Vec<String> = told.filter(|it| it.contains("pirate")).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(log.iter().position(|it| it["type"] == "harness_item").unwrap() > 6);
+    assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
+}
+
+#[test]
+fn a_team_in_a_repository_is_the_owners_with_its_house() {
+    let house = House::empty();
+    house.write("repo/.git/HEAD", "ref: refs/heads/main\n");
+    let dir = house.path("repo/team").display().to_string();
+    house.kith(&["init", &dir, "--yes"]).succeeded();
+    house.write("repo/team/kith.toml", "[agents.ux]\nhome = \"agents/ux\"\n");
+    house.write("repo/team/agents/ux/Agent.md", "Draw.\n");
+    let asked = house.kith_in("repo/team", &["ask", "hi", "--agent", "ux", "--model", "demo"]);
+    asked.succeeded();
+    let prompt = house.kith_in("repo/team", &["prompt", "--agent", "ux"]).succeeded().stdout;
+    assert!(prompt.contains("Draw."), "{prompt}");
+}
+
+#[test]
+fn a_conversation_that_begins_empty_has_the_audience_of_its_thread() {
+    let house = House::new();
+    for (thread, audience) in
+        [("peer:dm:luna.aid.pub", "peer"), ("telegram:group:1", "shared"), ("cli:room:a", "owner")]
+    {
+        let made = house.json(&["new", "--thread", thread, "--json"]);
+        let session = made["sessionId"].as_str().unwrap();
+        let shown = house.json(&["session", "show", session, "--json"]);
+        assert_eq!(shown["header"]["audience"], audience, "{thread}");
+    }
 }
 
 #[test]
