@@ -37,6 +37,8 @@ pub use remove::Belongings;
 pub use repair::Repaired;
 
 const SESSION_SUFFIX: &str = ".jsonl";
+/// What threads said, for screens; what is known of the project and of people.
+const KEPT_FOLDERS: [&str; 2] = ["memory", "threads"];
 /// Who causes what the log says about itself.
 const OWN_CLIENT_ID: &str = "kith";
 
@@ -60,6 +62,16 @@ impl SessionStore {
     pub fn new(files: Arc<dyn FileSystem>, dir: &Path) -> SessionStore {
         let blobs = Blobs::new(Arc::clone(&files), dir.join("blobs"));
         SessionStore { files, sessions: dir.join("sessions"), blobs }
+    }
+
+    /// Makes the folders beside the sessions that people look for, also after somebody removed
+    /// them. What cannot be made is told by whoever needs it.
+    pub fn keep_folders(&self) {
+        for name in KEPT_FOLDERS {
+            if let Some(kith_dir) = self.sessions.parent() {
+                self.files.create_dir_all(&kith_dir.join(name)).ok();
+            }
+        }
     }
 
     pub fn path(&self, id: SessionId) -> PathBuf {

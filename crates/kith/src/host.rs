@@ -142,6 +142,7 @@ impl Host {
         let mut notes = Vec::new();
         let (agent_id, target, audience) = self.target(&mut message, &mut notes).await?;
         let event = self.ingress(message, agent_id, audience);
+        self.store.keep_folders();
         let accepted = self.engine.accept(&event, target).await?;
         let key = &accepted.event.key;
         if accepted.closed {

@@ -1,13 +1,16 @@
 //! `kith thread`, and the files it is about.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Stdio;
 
+use kith_testkit::server::ServerReply;
 use serde_json::Value;
 
 use crate::check;
-use crate::house::{House, lines_of, spoil};
+use crate::house::{House, Vendor, lines_of, spoil};
 use crate::session::{BY_HAND, write_session};
 
 fn thread_files(house: &House) -> Vec<PathBuf> {
@@ -264,4 +267,24 @@ fn primed_words_are_in_the_file_unless_they_are_hidden() {
     let files: String =
         thread_files(&house).iter().map(|it| fs::read_to_string(it).unwrap()).collect();
     assert_eq!(files.matches("primed canary").count(), 1, "{files}");
+}
+
+#[test]
+fn folders_that_somebody_removed_come_back_also_while_a_host_runs() {
+    let vendor = Vendor::new([ServerReply::text("one"), ServerReply::text("two")]);
+    let house = House::asking(&vendor);
+    let folders = || ["memory", "threads"].map(|it| house.path(&format!(".kith/{it}")).is_dir());
+    let mut chat = house.start(&["ask", "hello", "--stream-json"]);
+    chat.until("turn_ended");
+    chat.finish();
+    assert_eq!(folders(), [true, true]);
+    let mut chat = house.command(&[]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut lines = chat.stdin.take().unwrap();
+    fs::remove_dir_all(house.path(".kith/memory")).unwrap();
+    fs::remove_dir_all(house.path(".kith/threads")).unwrap();
+    lines.write_all(b"again\n").unwrap();
+    drop(lines);
+    assert!(chat.wait().unwrap().success());
+    assert_eq!(folders(), [true, true]);
+    assert_eq!(texts(&lines_of(&thread_file(&house))).len(), 4);
 }
