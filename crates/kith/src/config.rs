@@ -98,9 +98,20 @@ const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 impl Config {
     /// The house's settings over the user's; without either, the defaults.
     pub(crate) fn load(house: &House) -> Result<Config, Report> {
-        let near = read(house.dir.join("kith.toml"), Whose::House)?;
+        // First of all: the settings of a clone would win over the user's.
+        let standing = trust::require(house)?;
+        let near = near(house)?;
         let own = near.as_ref().and_then(|(_, tree)| tree.table("models"));
-        trust::require(house, &own.map(addresses).unwrap_or_default())?;
+        standing.require_for(house, &own.map(addresses).unwrap_or_default())?;
+        Config::over_the_users(near, house)
+    }
+
+    /// The same, of whomever they are: to see whether an agent lives here, not to be obeyed.
+    pub(crate) fn glance(house: &House) -> Result<Config, Report> {
+        Config::over_the_users(near(house)?, house)
+    }
+
+    fn over_the_users(near: Option<(Arc<Path>, Tree)>, house: &House) -> Result<Config, Report> {
         let far = match &house.user_home {
             Some(user_home) => read(user_home.join(".kith/config.toml"), Whose::User)?,
             None => None,
@@ -258,6 +269,10 @@ fn named_agents(tree: &Tree) -> Result<(Option<NamedAgent>, Vec<NamedAgent>), Re
         agents.push(named(id.clone(), table));
     }
     Ok((agent, agents))
+}
+
+fn near(house: &House) -> Result<Option<(Arc<Path>, Tree)>, Report> {
+    read(house.dir.join("kith.toml"), Whose::House)
 }
 
 fn read(path: PathBuf, whose: Whose) -> Result<Option<(Arc<Path>, Tree)>, Report> {

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::config::Config;
 use crate::report::{Blame, Report, quoted};
+use crate::trust::Standing;
 
 /// The agent of a house that names none.
 pub(crate) const AGENT_ID: &str = "main";
@@ -85,11 +86,16 @@ impl House {
         if is_home(&self.dir) || self.desk_path().exists() {
             return Ok(());
         }
-        // The agents of a team need not live in the house's own folder.
-        if self.dir.join("kith.toml").is_file()
-            && Config::load(self)?.team.members().any(|member| is_home(&member.home))
-        {
-            return Ok(());
+        if self.dir.join("kith.toml").is_file() {
+            // Settings of a stranger are not read: whoever needs them refuses, and `kith trust`
+            // must get as far as asking.
+            if matches!(Standing::of(self), Standing::Stranger(_)) {
+                return Ok(());
+            }
+            // The agents of a team need not live in the house's own folder.
+            if Config::glance(self)?.team.members().any(|member| is_home(&member.home)) {
+                return Ok(());
+            }
         }
         Err(HomeError::NotAHome { path: self.dir.clone() }.into())
     }

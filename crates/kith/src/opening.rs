@@ -123,11 +123,13 @@ impl Opening for HomeOpening {
         let (trusted, extra) = (self.trusted(), self.config.skills.extra.clone());
         let roots =
             roots.with_skills(&skills::folders(&self.house, member, &extra, &trusted, &cwd));
-        let is_trusted = trust::is_the_owners(&self.house, &trusted, &cwd);
+        let is_trusted = trust::is_the_owners(&self.house, &trusted, &root);
+        // What lies in the house is the owner's, wherever the house stands.
+        let own = [vec![home.clone(), self.house.dir.clone()], trusted.clone()].concat();
         let (house, member) = (self.house.clone(), member.clone());
         let list = move || skills::index(&house, &member, &extra, &trusted, &cwd).entries;
         let tools = kith_tools::built_in(Arc::new(roots), Arc::new(list));
-        Ok(if is_trusted { tools } else { distrust::all(tools, &root) })
+        Ok(if is_trusted { tools } else { distrust::all(tools, &root, &own) })
     }
 
     fn news(&self, header: &SessionHeader, told: &Told<'_>, now: u64) -> Vec<Body> {

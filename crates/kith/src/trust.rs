@@ -45,36 +45,46 @@ impl Standing {
             (None, None) => Standing::Alone,
         }
     }
-}
 
-/// Refuses a house that came with a repository, and settings of one that nobody vouched for if they
-/// would send something to another machine. `addresses` are those of the models in its `kith.toml`.
-pub(crate) fn require(house: &House, addresses: &[(String, String)]) -> Result<(), Report> {
-    let standing = Standing::of(house);
-    if let Standing::Stranger(root) = standing {
-        return Err(HomeError::Untrusted { home: house.dir.clone(), root }.into());
-    }
-    let elsewhere = addresses.iter().find(|(_, url)| is_elsewhere(url));
-    let Some((name, url)) = elsewhere else { return Ok(()) };
-    let path = house.dir.join("kith.toml");
-    if trust::doubt_about(&path).is_some() {
+    /// Refuses settings that nobody vouched for if they would send something to another machine.
+    /// `addresses` are those of the models in the house's `kith.toml`.
+    pub(crate) fn require_for(
+        &self,
+        house: &House,
+        addresses: &[(String, String)],
+    ) -> Result<(), Report> {
+        let elsewhere = addresses.iter().find(|(_, url)| is_elsewhere(url));
+        let Some((name, url)) = elsewhere else { return Ok(()) };
+        let path = house.dir.join("kith.toml");
+        if trust::doubt_about(&path).is_some() {
+            let message = format!(
+                "`{}` sends what is said to `{url}`, and another user wrote it or could have",
+                path.display()
+            );
+            let fix = format!("look at it, then `chown $USER {0}; chmod go-w {0}`", quoted(&path));
+            return Err(Report::new(Blame::Request, "untrusted", message).hint(fix));
+        }
+        if *self != Standing::Alone {
+            return Ok(());
+        }
         let message = format!(
-            "`{}` sends what is said to `{url}`, and another user wrote it or could have",
+            "`{}` would send what is said to `{url}` (`[models.{name}]`), and nothing says that \
+             you wrote it",
             path.display()
         );
-        let fix = format!("look at it, then `chown $USER {0}; chmod go-w {0}`", quoted(&path));
-        return Err(Report::new(Blame::Request, "untrusted", message).hint(fix));
+        Err(Report::new(Blame::Request, "untrusted", message)
+            .hint(format!("`kith trust {}` if this house is yours", quoted(&house.dir))))
     }
-    if standing != Standing::Alone {
-        return Ok(());
+}
+
+/// Refuses a house that came with a repository, before anything of it is read.
+pub(crate) fn require(house: &House) -> Result<Standing, Report> {
+    match Standing::of(house) {
+        Standing::Stranger(root) => {
+            Err(HomeError::Untrusted { home: house.dir.clone(), root }.into())
+        }
+        standing => Ok(standing),
     }
-    let message = format!(
-        "`{}` would send what is said to `{url}` (`[models.{name}]`), and nothing says that you \
-         wrote it",
-        path.display()
-    );
-    Err(Report::new(Blame::Request, "untrusted", message)
-        .hint(format!("`kith trust {}` if this house is yours", quoted(&house.dir))))
 }
 
 /// The folders whose files may speak: the house's, and the repositories of its desk that are still

@@ -99,6 +99,9 @@ fn set_current(
     audience: Audience,
     now: u64,
 ) -> Result<()> {
+    // What others could read once is never the owner's alone again, whatever session it goes to.
+    let before = thread_audience(desk, agent_id, thread_id)?;
+    let audience = before.map_or(audience, |before| before.narrowed_by(audience));
     desk.prepare_cached(
         "INSERT INTO threads (agent_id, thread_id, session_id, audience, updated_at)
          VALUES (?1, ?2, ?3, ?4, ?5)

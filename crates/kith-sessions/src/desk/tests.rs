@@ -365,6 +365,29 @@ async fn the_desk_knows_who_could_read_a_thread() {
     assert_eq!(audience, Some(Audience::Shared));
 }
 
+#[tokio::test]
+async fn an_audience_on_the_desk_only_narrows() {
+    let (_folder, desk) = desk().await;
+    let spoken = [
+        (Audience::Owner, "m-1", Audience::Owner),
+        (Audience::Shared, "m-2", Audience::Shared),
+        (Audience::Owner, "m-3", Audience::Shared),
+        (Audience::Peer, "m-4", Audience::Peer),
+        (Audience::Shared, "m-5", Audience::Peer),
+    ];
+    for (audience, key, expected) in spoken {
+        let event = IngressEvent { audience, ..said(key, "hi") };
+        let target = Target::Session(session_id(2));
+        desk.accept(&event, target, session_id(1), NOW).await.unwrap();
+        assert_eq!(desk.threads().await.unwrap()[0].audience, expected, "{key}");
+    }
+    let IngressEvent { agent_id, thread_id, .. } = said("m-6", "hi");
+    let (session_id, audience) = (session_id(3), Audience::Owner);
+    let row = ThreadRow { agent_id, thread_id, session_id, audience, updated_at: NOW };
+    desk.place_session(row, None).await.unwrap();
+    assert_eq!(desk.threads().await.unwrap()[0].audience, Audience::Peer);
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn the_desk_belongs_to_its_owner_only() {

@@ -11,17 +11,22 @@ use kith_vocab::tool::{Prepared, Tool, ToolOutput};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-/// The tools, with results `untrusted` where they may hold something from beneath `root`.
-pub(super) fn all(tools: Vec<Arc<dyn Tool>>, root: &Path) -> Vec<Arc<dyn Tool>> {
+/// The tools, with results `untrusted` where they may hold something from beneath `root` that is
+/// not in one of the `own` folders in it.
+pub(super) fn all(tools: Vec<Arc<dyn Tool>>, root: &Path, own: &[PathBuf]) -> Vec<Arc<dyn Tool>> {
     // Tools tell of real paths; a folder that cannot be resolved cannot be read either.
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    let distrusted = |tool| Arc::new(Distrusted { tool, root: root.clone() }) as Arc<dyn Tool>;
+    // A folder that holds the repository says nothing of it: anyone may clone into their own.
+    let own: Vec<PathBuf> = own.iter().filter(|it| it.starts_with(&root)).cloned().collect();
+    let distrusted =
+        |tool| Arc::new(Distrusted { tool, root: root.clone(), own: own.clone() }) as Arc<dyn Tool>;
     tools.into_iter().map(distrusted).collect()
 }
 
 struct Distrusted {
     tool: Arc<dyn Tool>,
     root: PathBuf,
+    own: Vec<PathBuf>,
 }
 
 impl Tool for Distrusted {
@@ -57,7 +62,9 @@ impl Distrusted {
         }
 
         facts.read::<Place>().map_or(true, |place| {
-            place.path.starts_with(&self.root) || self.root.starts_with(&place.path)
+            let is_own = self.own.iter().any(|own| place.path.starts_with(own));
+            let is_within = place.path.starts_with(&self.root) && !is_own;
+            is_within || self.root.starts_with(&place.path)
         })
     }
 }

@@ -41,6 +41,7 @@ mod thread;
 mod tree;
 mod trust;
 mod upkeep;
+mod vouching;
 
 /// Compares a run with its text; ids, times and folders are replaced by their names.
 macro_rules! check {

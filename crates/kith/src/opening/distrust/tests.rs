@@ -42,13 +42,23 @@ async fn what_may_come_from_a_folder_that_is_not_trusted_is_untrusted() {
     check(&json!({}), Trust::Untrusted).await;
 }
 
+#[tokio::test]
+async fn what_is_the_owners_in_it_is_not() {
+    check(&json!({ "path": "/srv/repo/luna/MEMORY.md" }), Trust::Owner).await;
+    check(&json!({ "path": "/srv/repo/luna" }), Trust::Owner).await;
+    check(&json!({ "path": "/srv/repo/lunatic" }), Trust::Untrusted).await;
+    // A house around the repository does not make it the owner's.
+    check(&json!({ "path": "/srv/repo/x" }), Trust::Untrusted).await;
+}
+
 async fn check(input: &serde_json::Value, trust: Trust) {
     let spec = ToolSpec {
         name: "read".to_owned(),
         description: String::new(),
         input_schema: Json::empty_object(),
     };
-    let tools = all(vec![Arc::new(Reader(spec))], Path::new("/srv/repo"));
+    let own = ["/srv", "/srv/repo/luna"].map(PathBuf::from);
+    let tools = all(vec![Arc::new(Reader(spec))], Path::new("/srv/repo"), &own);
     let prepared = tools[0].prepare(&Json::of(input)).await.unwrap();
     let output = tools[0].run(prepared, &CancellationToken::new()).await;
     assert_eq!((output.trust, output.text.as_str()), (trust, "x"), "{input}");
