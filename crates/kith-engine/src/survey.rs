@@ -31,7 +31,7 @@ pub enum PlaceError {
     NoEvent { text: String },
     #[error("several events of the session fit `{text}`")]
     SeveralEvents { text: String },
-    #[error("event `{id}` is a `{type_name}`, which is not part of the conversation")]
+    #[error("event `{id}` is of type `{type_name}`, which is not part of the conversation")]
     NotInTheTree { id: EventId, type_name: &'static str },
     #[error("the id `{id}` is that of another event")]
     IdInUse { id: EventId },

@@ -39,7 +39,9 @@ pub enum Problem {
     NotAFolder,
     #[error("belongs to user {uid} and is left out of project and global instructions; `chown` it")]
     ForeignOwner { uid: u32 },
-    #[error("can be written by every user; `chmod o-w` it")]
+    #[error(
+        "can be written by every user and is left out of project and global instructions; `chmod o-w` it"
+    )]
     WritableByOthers,
     #[error("is a link that leads out of `{}` and is left out", within.display())]
     LeadsOutside { within: PathBuf },

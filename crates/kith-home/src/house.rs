@@ -30,7 +30,7 @@ pub const HOME_FILES: [&str; 13] = [
 ];
 
 /// What lies in a house beside its homes and its life.
-pub const HOUSE_FILES: [&str; 3] = ["kith.toml", ".minds", ".dialogs"];
+pub const HOUSE_FILES: [&str; 4] = ["kith.toml", ".gitignore", ".minds", ".dialogs"];
 
 /// Returns the nearest folder from `cwd` upward that holds `kith.toml` or `.kith/state.db`, else
 /// `cwd` itself if it holds a constitution.

@@ -253,6 +253,14 @@ impl<'a> Assembly<'a> {
                 let within = within.to_owned();
                 return Ok(self.leave_out(path, Problem::LeadsOutside { within }));
             }
+            (Guard::Own, _) if !self.is_beneath_us(path)? => {
+                // Without its constitution it would be another agent.
+                if CONSTITUTIONS.iter().any(|name| path.ends_with(name)) {
+                    return Err(io::Error::other("it is a link that leads out of the home"));
+                }
+                let within = self.home.clone();
+                return Ok(self.leave_out(path, Problem::LeadsOutside { within }));
+            }
             _ => (),
         }
         if !self.seen.insert(FileKey::of(path, &metadata)) {
@@ -261,6 +269,14 @@ impl<'a> Assembly<'a> {
         let mut found = PromptFile::read(path, file, &metadata)?;
         found.problems.extend(doubt);
         Ok(Some(found))
+    }
+
+    /// Whether a file of the home lies where its owner speaks: a link in a folder that came from
+    /// elsewhere could show the model any file of the user.
+    fn is_beneath_us(&self, path: &Path) -> io::Result<bool> {
+        let real = fs::canonicalize(path)?;
+        let own = [&self.home, &self.house].into_iter().chain(self.request.trusted);
+        Ok(own.into_iter().any(|folder| real.starts_with(folder)))
     }
 
     fn leave_out(&mut self, path: &Path, problem: Problem) -> Option<PromptFile> {

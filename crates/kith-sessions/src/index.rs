@@ -212,9 +212,30 @@ fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
+/// Many files are looked at by two hands at once: that is most of what a long list waits for.
 fn stamps(store: &SessionStore) -> Result<Vec<(SessionId, FileStamp)>, LogError> {
+    let ids = store.list()?;
+    let (first, second) = ids.split_at(ids.len() / 2);
+    let (first, second) = std::thread::scope(|scope| {
+        let beside = (!first.is_empty()).then(|| scope.spawn(|| stamps_of(store, first)));
+        let second = stamps_of(store, second);
+        let first = beside.map_or_else(
+            || Ok(Vec::new()),
+            |hand| hand.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        );
+        (first, second)
+    });
+    let mut stamps = first?;
+    stamps.extend(second?);
+    Ok(stamps)
+}
+
+fn stamps_of(
+    store: &SessionStore,
+    ids: &[SessionId],
+) -> Result<Vec<(SessionId, FileStamp)>, LogError> {
     let mut stamps = Vec::new();
-    for id in store.list()? {
+    for &id in ids {
         match store.stat(id) {
             Ok(stamp) => stamps.push((id, stamp)),
             // Removed since it was listed.

@@ -280,6 +280,20 @@ impl Reader {
         Ok(row.title)
     }
 
+    /// A session that the desk knows and that has no file, by its id or a part of it.
+    pub(crate) async fn resolve_gone(&self, session: &str) -> Result<Option<SessionId>, Report> {
+        let Some(desk) = self.desk.as_ref().filter(|_| !session.is_empty()) else {
+            return Ok(None);
+        };
+        let there = self.store.list()?;
+        let heads = desk.heads().await?.into_iter().map(|(id, _)| id);
+        let mut fitting = heads.filter(|id| {
+            let name = id.to_string();
+            (name.starts_with(session) || name.ends_with(session)) && !there.contains(id)
+        });
+        Ok(fitting.next().filter(|_| fitting.next().is_none()))
+    }
+
     /// A whole id, the beginning or the end of one, or `latest`.
     pub(crate) async fn resolve(&self, session: &str) -> Result<SessionId, Report> {
         let not_found = |message: String| {

@@ -7,6 +7,15 @@ use super::{Engine, EngineError};
 use crate::session::SessionError;
 
 impl Engine {
+    /// Forgets a session whose file is gone.
+    pub async fn forget(&self, id: SessionId) -> Result<(), EngineError> {
+        if !self.desk.forget_session(id).await? {
+            return Err(EngineError::InUse { session_id: id });
+        }
+        self.shelf.forget(id).await;
+        Ok(())
+    }
+
     /// Removes a session that is at rest, with all that is known of it. Its thread, if it was in
     /// it, begins a new one with its next message.
     ///
@@ -17,10 +26,10 @@ impl Engine {
         id: SessionId,
     ) -> Result<Belongings, EngineError> {
         let lane = whose.map(|(agent_id, thread_id)| self.lane(agent_id, thread_id));
-        let mut place = match &lane {
-            Some(lane) => Some(lane.lock().await),
-            None => None,
-        };
+        // Not waited for: whoever asked may have left by the time the turn ends, and what is said
+        // to be kept would be gone.
+        let place = lane.as_ref().map(|lane| lane.try_lock()).transpose();
+        let mut place = place.map_err(|_| EngineError::InUse { session_id: id })?;
         // Asked before anything goes: what is forgotten first cannot be named afterwards.
         self.store.belongings(id).map_err(SessionError::from)?;
         if !self.desk.forget_session(id).await? {

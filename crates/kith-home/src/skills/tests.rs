@@ -202,7 +202,7 @@ fn what_others_could_write_is_left_out_unless_it_is_the_homes() {
     everyone(&home.root.join("open"), 0o777);
     let extra = [home.root.join("open")];
     let index = skills(&request(&home, &extra));
-    let loose = "can be written by every user; `chmod o-w` it";
+    let loose = "can be written by every user and is left out of project and global instructions; `chmod o-w` it";
     assert_eq!(
         shown(&home, &index),
         format!(

@@ -247,6 +247,30 @@ mod unix {
     }
 
     #[test]
+    fn a_link_out_of_the_home_shows_nobody_what_lies_there() {
+        let files = TestHome::new("//- Agent.md\nx\n//- /key\nSECRET\n//- notes/soul.md\ncalm\n");
+        symlink("../../key", files.home.join("SOUL.md")).unwrap();
+        symlink("notes/soul.md", files.home.join("TOOLS.md")).unwrap();
+        let prompt = files.snapshot().snapshot.system_prompt();
+        assert!(!prompt.contains("SECRET") && prompt.contains("calm"), "{prompt}");
+        check_reports(
+            &files,
+            "/user/luna/SOUL.md is a link that leads out of `/user/luna` and is left out",
+        );
+        // Where the owner's word holds too, a link may lead.
+        let files = files.trusting("key");
+        assert!(files.snapshot().snapshot.system_prompt().contains("SECRET"));
+    }
+
+    #[test]
+    fn a_constitution_that_lies_elsewhere_stops_the_session() {
+        let files = TestHome::new("//- /key\nSECRET\n");
+        symlink("../../key", files.home.join("Agent.md")).unwrap();
+        let error = files.try_snapshot().unwrap_err().to_string();
+        assert_eq!(files.portable(&error), "prompt file `/user/luna/Agent.md` could not be read");
+    }
+
+    #[test]
     fn a_file_refused_as_the_projects_may_still_be_the_homes() {
         let files = TestHome::new("//- .git/HEAD\n//- AGENTS.md\nmine\n");
         let mode = fs::Permissions::from_mode(0o666);

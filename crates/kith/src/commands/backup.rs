@@ -44,7 +44,9 @@ pub(super) async fn run(shared: &Shared, args: args::Backup) -> Result<ExitCode,
         print_form(true, &Form { path: target, sessions, files, bytes });
     } else {
         let target = target.display();
-        ui::line(&format!("{sessions} sessions, {files} files, {bytes} bytes are in `{target}`"));
+        let sessions =
+            if sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") };
+        ui::line(&format!("{sessions}, {files} files, {bytes} bytes are in `{target}`"));
         ui::note("derived files are not copied; they come back by themselves");
     }
     print_notes(&notes);

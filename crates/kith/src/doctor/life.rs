@@ -88,6 +88,8 @@ struct Found {
     whole: u64,
     torn: Vec<SessionId>,
     damaged: Vec<SessionId>,
+    /// Known to the desk, and without a file.
+    gone: Vec<SessionId>,
     without_blobs: Vec<SessionId>,
     unread: Option<Report>,
     newest: u64,
@@ -100,6 +102,11 @@ pub(super) async fn sessions(store: &SessionStore, desk: Option<&Desk>, now: u64
         Err(error) => return vec![failed("sessions", &Report::from(error))],
     };
     let mut found = Found::default();
+    if let Some(desk) = desk {
+        // A desk that cannot be read is told where the desk is.
+        let heads = desk.heads().await.unwrap_or_default().into_iter().map(|(id, _)| id);
+        found.gone = heads.filter(|id| !ids.contains(id)).collect();
+    }
     for id in ids {
         let head = match desk {
             // A head that cannot be read is told where the desk is.
@@ -143,6 +150,15 @@ impl Found {
             torn => format!("; {} whose last write was cut short ({})", torn.len(), names(torn)),
         };
         let detail = format!("{} whole{torn}", self.whole);
+        if let Some(first) = self.gone.first() {
+            let detail =
+                format!("{detail}; {} without a file ({})", self.gone.len(), names(&self.gone));
+            let fix = format!(
+                "put `.kith/sessions` back from a copy; `kith session rm {}` forgets one for good",
+                short(*first)
+            );
+            return fail(name, detail, fix);
+        }
         match self.damaged.as_slice() {
             [] => ok(name, detail),
             damaged => {

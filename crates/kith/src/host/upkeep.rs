@@ -65,7 +65,17 @@ impl Host {
     }
 
     pub(super) async fn remove(&self, session: &str) -> Result<Told<Removed>, Report> {
-        let id = self.reader.resolve(session).await?;
+        let id = match self.reader.resolve(session).await {
+            Ok(id) => id,
+            Err(report) => {
+                let Some(gone) = self.reader.resolve_gone(session).await? else {
+                    return Err(report);
+                };
+                self.engine.forget(gone).await?;
+                let notes = self.forget_in_threads(None).await;
+                return Ok(Told { form: Removed { removed: Vec::new() }, notes });
+            }
+        };
         let header = match self.store.read(id, None, &mut |_| ()) {
             Ok(reading) => Some(reading.header),
             // One that cannot be read can be removed all the same.

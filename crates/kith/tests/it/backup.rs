@@ -12,6 +12,7 @@ use crate::house::{House, Vendor};
 fn a_copy_is_a_house_of_its_own_in_which_every_session_verifies() {
     let house = House::new();
     house.write("SOUL.md", "calm");
+    house.write(".gitignore", "/.kith/\n");
     house.write("memory/2026-11-15.md", "a note");
     house.write("src/main.rs", "not of the agent");
     house.kith(&["ask", "hello"]).succeeded();
@@ -21,6 +22,7 @@ fn a_copy_is_a_house_of_its_own_in_which_every_session_verifies() {
     let made = house.json(&["backup", target.to_str().unwrap(), "--json"]);
     assert_eq!((&made["ok"], &made["sessions"]), (&Value::Bool(true), &Value::from(2)));
     assert_eq!(fs::read_to_string(target.join("SOUL.md")).unwrap(), "calm");
+    assert_eq!(fs::read_to_string(target.join(".gitignore")).unwrap(), "/.kith/\n");
     assert!(target.join("memory/2026-11-15.md").exists() && !target.join("src").exists());
 
     let there = |args: &[&str]| {

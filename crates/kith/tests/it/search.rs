@@ -2,10 +2,11 @@
 
 use std::fs;
 
+use kith_testkit::server::ServerReply;
 use serde_json::{Value, json};
 
 use crate::check;
-use crate::house::{House, spoil};
+use crate::house::{House, Vendor, spoil};
 
 fn texts(found: &Value) -> Vec<&str> {
     found["hits"].as_array().unwrap().iter().map(|it| it["text"].as_str().unwrap()).collect()
@@ -108,4 +109,36 @@ fn a_damaged_session_can_be_removed() {
     let id = path.file_stem().unwrap().to_str().unwrap();
     house.kith(&["session", "rm", id, "--yes"]).succeeded();
     assert_eq!(house.session_files(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn a_session_in_the_middle_of_a_turn_is_not_removed_then_or_later() {
+    let vendor = Vendor::new([ServerReply::Hang]);
+    let house = House::asking(&vendor);
+    let mut running = house.start(&["ask", "hello?", "--stream-json"]);
+    running.until("model_requested");
+    vendor.until_asked(1);
+    let refused = house.kith(&["session", "rm", "latest", "--yes", "--json"]).json();
+    assert_eq!(refused["error"]["code"], "runtime_busy", "{refused}");
+    running.signal("INT");
+    running.finish();
+    assert_eq!(house.session_files().len(), 1);
+}
+
+#[test]
+fn a_session_whose_file_is_gone_is_told_by_the_doctor_until_it_is_forgotten() {
+    let house = House::new();
+    house.kith(&["ask", "hello"]).succeeded();
+    let id = house.json(&["session", "ls", "--json"])["sessions"][0]["sessionId"].clone();
+    fs::remove_file(house.session_file()).unwrap();
+    let doctor = house.kith(&["doctor", "--json"]).json();
+    let checks = doctor["checks"].as_array().unwrap();
+    let sessions = checks.iter().find(|it| it["name"] == "sessions").unwrap();
+    assert_eq!(sessions["state"], "fail", "{sessions}");
+    assert!(sessions["detail"].to_string().contains("1 without a file"), "{sessions}");
+    let id = id.as_str().unwrap();
+    let removed = house.json(&["session", "rm", id, "--yes", "--json"]);
+    assert_eq!(removed, json!({"ok": true, "removed": []}));
+    let doctor = house.json(&["doctor", "--json"]);
+    assert_eq!(doctor["ok"], true, "{doctor}");
 }

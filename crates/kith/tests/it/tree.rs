@@ -140,7 +140,7 @@ fn what_cannot_be_gone_to_is_refused_and_nothing_is_written() {
     check!(house.kith(&["session", "branch", "latest", "--to", ended]), @"
     exit 1
     --- stderr
-    error: event `[id]` is a `turn_ended`, which is not part of the conversation
+    error: event `[id]` is of type `turn_ended`, which is not part of the conversation
     hint: `kith session tree [short]` shows where one can go on from
     ");
     check!(house.kith(&["session", "branch", "latest", "--to", "0"]), @"
@@ -170,7 +170,7 @@ fn what_cannot_be_gone_to_is_refused_and_nothing_is_written() {
         assert!(ran.stderr.contains("there is no session `nobody`"), "{}", ran.stderr);
     }
     let ran = house.kith(&["session", "clone", "latest", "--at", ended]);
-    assert!(ran.stderr.contains("is a `turn_ended`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is of type `turn_ended`"), "{}", ran.stderr);
     assert_eq!(fs::read(house.session_file()).unwrap(), before);
 }
 

@@ -64,7 +64,8 @@ fn a_cloned_house_gets_neither_voice_nor_keys_nor_settings() {
     let checks = doctor["checks"].as_array().unwrap();
     let failing: Vec<&Value> = checks.iter().filter(|it| it["state"] == "fail").collect();
     let names: Vec<&Value> = failing.iter().map(|it| &it["name"]).collect();
-    assert_eq!(names, ["trust", "prompt files", "settings"], "{doctor}");
+    // The desk that came along knows a session whose file did not.
+    assert_eq!(names, ["sessions", "trust", "prompt files", "settings"], "{doctor}");
     assert_eq!(house.files(), before);
     assert_eq!(vendor.requests().len(), 0);
 
@@ -180,7 +181,7 @@ fn what_is_cut_and_what_is_loose_is_counted_and_told_with_what_helps() {
     for said in [
         "Agent.md 9 -> 9, SOUL.md 65537 -> 58982, TOOLS.md 6 -> 6",
         "SOUL.md` is too long; 6555 characters are not in the prompt",
-        "TOOLS.md` can be written by every user; `chmod o-w` it",
+        "TOOLS.md` can be written by every user and is left out of project and global instructions; `chmod o-w` it",
     ] {
         assert!(detail.contains(said), "{detail}");
     }

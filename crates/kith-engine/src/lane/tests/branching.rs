@@ -128,7 +128,7 @@ async fn a_branch_to_what_is_not_in_the_tree_is_refused_and_writes_nothing() {
     for (wrong, words) in [
         (unknown, "has no event"),
         (other.leaf.unwrap(), "has no event"),
-        (ended.id, "is a `turn_ended`, which is not part of the conversation"),
+        (ended.id, "is of type `turn_ended`, which is not part of the conversation"),
     ] {
         let wish = branch(&house, id, LeafId::Event(wrong));
         let error = engine.branch(&wish, &Unwatched).await.unwrap_err();

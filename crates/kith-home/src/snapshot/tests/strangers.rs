@@ -155,9 +155,9 @@ fn project_files_others_can_write_are_left_out() {
     }
     check_reports(
         &files,
-        "/user/.kith/AGENTS.md can be written by every user; `chmod o-w` it\n\
-         /user/luna/a/AGENTS.md can be written by every user; `chmod o-w` it\n\
-         /user/luna/Agent.md can be written by every user; `chmod o-w` it",
+        "/user/.kith/AGENTS.md can be written by every user and is left out of project and global instructions; `chmod o-w` it\n\
+         /user/luna/a/AGENTS.md can be written by every user and is left out of project and global instructions; `chmod o-w` it\n\
+         /user/luna/Agent.md can be written by every user and is left out of project and global instructions; `chmod o-w` it",
     );
     assert!(!files.prompt_from("You are").contains("evil"));
 }
