@@ -19,7 +19,7 @@ use kith_vocab::block::{Block, plain_text};
 use kith_vocab::event::control::{EndReason, Queue, QueueItem, SkillEntry, TitleSource};
 use kith_vocab::event::messages::Trust;
 use kith_vocab::event::models::Purpose;
-use kith_vocab::event::{Body, Event};
+use kith_vocab::event::{Body, Event, SourceTag};
 use kith_vocab::ids::EventId;
 use kith_vocab::snapshot::{InstructionSnapshot, ToolsetSnapshot};
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ use turn::Turn;
 
 /// Changes with every change of what `fold` makes of a log: stored states of another version are
 /// not used.
-pub const FOLD_VERSION: u32 = 2;
+pub const FOLD_VERSION: u32 = 3;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
@@ -108,6 +108,13 @@ impl State {
             }
             self.recent_keys.push_back(key.clone());
         }
+        // What a script says was said by nobody, and may be hidden.
+        if let Body::UserMessage(it) = &event.body
+            && event.source_tag != Some(SourceTag::PrimingScript)
+            && self.first_words.is_none()
+        {
+            self.first_words = first_words(&it.message.content);
+        }
         match &event.body {
             Body::InstructionSnapshot(it) => {
                 self.snapshot.get_or_insert_with(|| Arc::new(it.snapshot.clone()));
@@ -118,10 +125,7 @@ impl State {
             Body::SkillIndexSnapshot(it) => self.skills = Some(it.entries.clone()),
             Body::SkillIndexDelta(it) => self.index_skills(it),
             _ if !event.is_lived() => (),
-            Body::UserMessage(it) => {
-                if self.first_words.is_none() {
-                    self.first_words = first_words(&it.message.content);
-                }
+            Body::UserMessage(_) => {
                 let turn = self.turn.get_or_insert_with(|| Turn::begun_by(event));
                 turn.owes_reply = true;
             }

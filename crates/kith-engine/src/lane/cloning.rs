@@ -16,7 +16,6 @@ use kith_vocab::validate::validate;
 use super::branch::Surveyed;
 use super::{Engine, EngineError};
 use crate::session::SessionError;
-use crate::shelf::row_of;
 use crate::survey::{PlaceError, Survey};
 
 /// A session that was made from another.
@@ -54,7 +53,9 @@ impl Engine {
         let events = self.inherited(source, &survey, leaf)?;
         let last = leaf.event().or_else(|| events.last().map(|event| event.id));
         let Some(event_id) = last else { return Err(PlaceError::NothingToClone.into()) };
-        let title = row_of(&header, survey.state(), self.store.stat(source).unwrap_or_default());
+        // One that somebody gave; otherwise it is called by its own first words.
+        let given = survey.state().title.as_ref().map(|(title, _)| title.clone());
+        let title = given.or_else(|| header.meta.title.clone());
         let header = SessionHeader {
             v: LOG_FORMAT_VERSION,
             session_id: id,
@@ -63,7 +64,7 @@ impl Engine {
             thread_id: ThreadId::room_of(id),
             cloned_from: Some(CloneOrigin { session_id: source, event_id }),
             parent: None,
-            meta: HeaderMeta { title: title.title, priming: header.meta.priming.clone() },
+            meta: HeaderMeta { title, priming: header.meta.priming.clone() },
             ..header
         };
         self.adopt(&header, &events).await?;

@@ -359,3 +359,21 @@ fn a_tree_as_json_has_every_node_with_its_parent() {
     // Reading takes no lock and makes nothing.
     assert!(!house.path(".kith/host.lock").exists());
 }
+
+#[test]
+fn a_clone_is_called_by_what_is_said_in_it_unless_somebody_gave_a_title() {
+    let house = House::new();
+    house.kith(&["ask", "say apple", "--model", "demo"]).succeeded();
+    house.kith(&["session", "branch", "latest", "--to", "start"]).succeeded();
+    house.kith(&["ask", "say cherry", "--model", "demo"]).succeeded();
+    let title_of_clone = || {
+        let made = house.json(&["session", "clone", "latest", "--json"]);
+        let listed = house.json(&["session", "ls", "--json"]);
+        let rows = listed["sessions"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["sessionId"] == made["sessionId"]).unwrap();
+        row["title"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(title_of_clone(), "say cherry");
+    house.kith(&["session", "rename", "latest", "the orchard"]).succeeded();
+    assert_eq!(title_of_clone(), "the orchard");
+}
