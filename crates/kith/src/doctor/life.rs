@@ -13,6 +13,7 @@ use kith_vocab::ids::SessionId;
 
 use super::{Check, fail, failed, ok, warn};
 use crate::attach::{self, Unanswered};
+use crate::host::upkeep::copies;
 use crate::house::House;
 use crate::reading::{rfc3339, short};
 use crate::report::Report;
@@ -88,6 +89,8 @@ struct Found {
     whole: u64,
     torn: Vec<SessionId>,
     damaged: Vec<SessionId>,
+    /// Damaged, and what can be read of it is in another session.
+    repaired: Vec<SessionId>,
     /// Known to the desk, and without a file.
     gone: Vec<SessionId>,
     without_blobs: Vec<SessionId>,
@@ -118,6 +121,10 @@ pub(super) async fn sessions(store: &SessionStore, desk: Option<&Desk>, now: u64
         found.newest = found.newest.max(newest);
         found.add(id, reading);
     }
+    // Without a list of them all damaged ones are told as such.
+    let copies = copies(store).unwrap_or_default();
+    let damaged = std::mem::take(&mut found.damaged);
+    (found.repaired, found.damaged) = damaged.into_iter().partition(|id| copies.contains_key(id));
     vec![found.files(), found.blobs(), found.clock(now)]
 }
 
@@ -159,7 +166,16 @@ impl Found {
             );
             return fail(name, detail, fix);
         }
+        let detail = match self.repaired.as_slice() {
+            [] => detail,
+            repaired => format!("{detail}; {} damaged and repaired", repaired.len()),
+        };
         match self.damaged.as_slice() {
+            [] if !self.repaired.is_empty() => {
+                let id = self.repaired.first().map(|id| short(*id)).unwrap_or_default();
+                let fix = format!("`kith session rm {id}` removes one of which there is a copy");
+                warn(name, detail, fix)
+            }
             [] => ok(name, detail),
             damaged => {
                 let detail = format!("{detail}; {} damaged ({})", damaged.len(), names(damaged));

@@ -1,5 +1,6 @@
 //! What is done to sessions other than speaking in them: naming, repairing, finishing.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use kith_engine::lane::Run;
@@ -8,10 +9,11 @@ use kith_sessions::damage::{Damage, DamageCode};
 use kith_sessions::desk::{Accepted, InboxRow};
 use kith_sessions::log::LogError;
 use kith_sessions::read::Tail;
+use kith_sessions::store::SessionStore;
 use kith_vocab::event::control::{SessionTitleUpdated, TitleSource};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::{HeaderMeta, LOG_FORMAT_VERSION, SessionHeader};
-use kith_vocab::ids::SessionId;
+use kith_vocab::ids::{SessionId, ThreadId};
 use kith_vocab::provider::{Delta, Provider, Tap};
 use tokio_util::sync::CancellationToken;
 
@@ -109,7 +111,7 @@ impl Host {
         let (header, clock) = (reading.header, &*self.clock);
         let (agent_id, thread_id) = (header.agent_id.clone(), header.thread_id.clone());
         let current = self.desk.current_session(&agent_id, &thread_id).await?;
-        if let Some(done) = self.repaired_before(id, current, &damage).await? {
+        if let Some(done) = self.repaired_before(&header, &damage).await? {
             return Ok(done);
         }
         let header = SessionHeader {
@@ -142,23 +144,19 @@ impl Host {
     /// A request that is repeated because its host was lost must not make a second copy.
     async fn repaired_before(
         &self,
-        damaged: SessionId,
-        current: Option<SessionId>,
+        damaged: &SessionHeader,
         damage: &Damage,
     ) -> Result<Option<Told<RepairView>>, Report> {
-        let Some(current) = current.filter(|it| *it != damaged) else { return Ok(None) };
-        if !self.store.exists(current)? {
-            return Ok(None);
-        }
+        let Some(copy) = copies(&self.store)?.remove(&damaged.session_id) else { return Ok(None) };
         let mut n_copied = 0;
         let count = &mut |event: Event| n_copied += u64::from(event.source_tag.is_some());
-        let header = self.reader.each(current, count).await?.header;
-        if header.cloned_from.is_none_or(|origin| origin.session_id != damaged) {
-            return Ok(None);
-        }
+        self.reader.each(copy, count).await?;
         let lost_from = DamageView { line: damage.line, code: damage.code.as_str().to_owned() };
-        let form = RepairView { session_id: current, events: n_copied, lost_from };
-        let notes = vec!["it had been repaired before, and the conversation is there".to_owned()];
+        let form = RepairView { session_id: copy, events: n_copied, lost_from };
+        let notes = vec![format!(
+            "it had been repaired before; `kith session rm {}` removes the damaged one",
+            short(damaged.session_id)
+        )];
         Ok(Some(Told { form, notes }))
     }
 
@@ -194,6 +192,23 @@ impl Host {
             }
         }
     }
+}
+
+/// The newest copy of each session that was repaired. A clone is in a thread of its own.
+pub(crate) fn copies(store: &SessionStore) -> Result<HashMap<SessionId, SessionId>, LogError> {
+    let mut copies = HashMap::new();
+    let mut threads: HashMap<SessionId, ThreadId> = HashMap::new();
+    for id in store.list()? {
+        // One without a good first line is nobody's copy.
+        let Ok(header) = store.header(id) else { continue };
+        if let Some(origin) = &header.cloned_from
+            && threads.get(&origin.session_id) == Some(&header.thread_id)
+        {
+            copies.insert(origin.session_id, id);
+        }
+        threads.insert(id, header.thread_id);
+    }
+    Ok(copies)
 }
 
 fn nothing_to_repair(id: SessionId) -> Report {

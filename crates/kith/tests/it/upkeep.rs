@@ -176,6 +176,30 @@ fn a_damaged_session_is_repaired_into_a_new_one_and_the_thread_goes_on_there() {
 }
 
 #[test]
+fn a_repair_is_made_once_also_when_the_thread_has_moved_on_and_the_doctor_says_what_is_left() {
+    let house = House::new();
+    house.kith(&["ask", "say alpha", "--model", "demo"]).succeeded();
+    let path = house.session_file();
+    let id = path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let len = fs::metadata(&path).unwrap().len();
+    fs::File::options().write(true).open(&path).unwrap().set_len(len - 20).unwrap();
+    house.kith(&["ask", "say beta", "--model", "demo"]).succeeded();
+    let repaired = house.json(&["session", "repair", &id, "--json"]);
+    let again = house.json(&["session", "repair", &id, "--json"]);
+    assert_eq!(again["sessionId"], repaired["sessionId"]);
+    assert_eq!(house.session_files().len(), 3);
+    let listed = house.json(&["session", "ls", "--json"]);
+    let rows = listed["sessions"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["sessionId"] == repaired["sessionId"]).unwrap();
+    assert_eq!(row["title"], "say alpha");
+    let doctor = house.json(&["doctor", "--json"]);
+    let checks = doctor["checks"].as_array().unwrap();
+    let sessions = checks.iter().find(|it| it["name"] == "sessions").unwrap();
+    assert_eq!(sessions["state"], "warn", "{sessions}");
+    assert!(sessions["fix"].as_str().unwrap().starts_with("`kith session rm "), "{sessions}");
+}
+
+#[test]
 fn a_session_that_is_whole_or_from_a_later_time_is_not_repaired() {
     let house = House::new();
     house.kith(&["ask", "say one", "--model", "demo"]).succeeded();
