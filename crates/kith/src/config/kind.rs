@@ -6,7 +6,7 @@ use kith_home::init::is_agent_id;
 use kith_vocab::ids::ThreadId;
 use serde_json::Value;
 use toml::Spanned;
-use toml::de::DeValue;
+use toml::de::{DeTable, DeValue};
 
 use super::form;
 use super::nearest::nearest;
@@ -49,6 +49,9 @@ pub(super) enum Kind {
     List(&'static Kind),
     Table(&'static Table),
 }
+
+/// How names of secrets end, without case and dashes.
+const SECRET_NAMES: [&str; 5] = ["apikey", "token", "secret", "password", "authorization"];
 
 /// Why a value is refused.
 #[derive(Debug, PartialEq, Eq)]
@@ -125,7 +128,13 @@ impl Kind {
                 let items = items.iter().map(|item| kind.take(name, item));
                 Ok(Value::Array(items.collect::<Result<_, _>>()?))
             }
-            (Kind::Free, DeValue::Table(_)) => {
+            (Kind::Free, DeValue::Table(table)) => {
+                if let Some((key, at)) = secret_in(table, DEPTH_MAX) {
+                    let what =
+                        format!("must not hold `{key}`: it would be in every request and log");
+                    let hint = "a key belongs into `apiKey = \"${NAME}\"` of the model".to_owned();
+                    return Err(Refusal { at, what, hint: Some(hint) });
+                }
                 form::json(value.get_ref(), DEPTH_MAX).ok_or_else(|| {
                     let what = "holds a date, a number that is none, or too many tables in tables";
                     Refusal { at, what: what.to_owned(), hint: None }
@@ -224,6 +233,20 @@ impl Kind {
         };
         is_right.then(|| text.into())
     }
+}
+
+/// A text among free settings that is named like a secret, and where it stands.
+fn secret_in(table: &DeTable<'_>, depth: usize) -> Option<(String, usize)> {
+    table.iter().find_map(|(key, value)| match value.get_ref() {
+        DeValue::Table(inner) if depth > 0 => secret_in(inner, depth - 1),
+        DeValue::String(_) => {
+            let letters = key.get_ref().chars().filter(char::is_ascii_alphanumeric);
+            let name = letters.collect::<String>().to_ascii_lowercase();
+            let is_secret = SECRET_NAMES.iter().any(|it| name.ends_with(it));
+            is_secret.then(|| (key.get_ref().to_string(), value.span().start))
+        }
+        _ => None,
+    })
 }
 
 fn plain_secret(name: &str, at: usize) -> Refusal {

@@ -457,3 +457,22 @@ fn value_of(kind: &kind::Kind) -> String {
         Kind::Table(_) => unreachable!("tables stand apart"),
     }
 }
+
+#[test]
+fn a_secret_among_the_parameters_is_refused_and_not_repeated() {
+    for (key, is_secret) in [
+        ("api_key = \"sk-secret\"", true),
+        ("extra = { X-Auth-Token = \"sk-secret\" }", true),
+        ("max_tokens = 7", false),
+        ("user = \"somebody\"", false),
+    ] {
+        let text = format!("[models.a]\nwire = \"demo\"\n[models.a.parameters]\n{key}\n");
+        let (_dir, config) = loaded(&text, "");
+        match config {
+            Ok(_) => assert!(!is_secret, "{key}"),
+            Err(error) => {
+                assert!(is_secret && error.contains("line 4") && !error.contains("sk-"), "{error}");
+            }
+        }
+    }
+}
