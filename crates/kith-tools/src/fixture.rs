@@ -1,7 +1,7 @@
 //! A small world on disk, written as one string, and the tools called in it.
 //!
-//! `//- work/a.txt` begins a file, `//- work/d/` is a folder, `//- work/l -> target` is a link and
-//! `//- work/p |` is a pipe. Tools work in `work`, may also read `home`, and have no business in
+//! `//- yard/a.txt` begins a file, `//- yard/d/` is a folder, `//- yard/l -> target` is a link and
+//! `//- yard/p |` is a pipe. Tools work in `work`, may also read `home`, and have no business in
 //! `out` but for the skills in `out/skills`. `<tmp>` stands for the folder of all three, in texts and in results.
 
 use std::fs;
@@ -28,7 +28,7 @@ impl World {
     pub(crate) fn new(text: &str) -> World {
         let dir = TempDir::new().unwrap();
         let world = World { tmp: dir.path().canonicalize().unwrap(), _dir: dir };
-        for folder in ["work", "home", "out"] {
+        for folder in ["yard", "home", "out"] {
             fs::create_dir(world.tmp.join(folder)).unwrap();
         }
         world.write(text);
@@ -47,15 +47,15 @@ impl World {
     }
 
     pub(crate) fn roots(&self) -> Arc<Roots> {
-        let readable = vec![self.path("work"), self.path("home")];
-        Arc::new(Roots::new(&self.path("work"), readable).unwrap())
+        let readable = vec![self.path("yard"), self.path("home")];
+        Arc::new(Roots::new(&self.path("yard"), readable).unwrap())
     }
 
     /// The skills are the folders of `out/skills`, by name.
     pub(crate) fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let readable = vec![self.path("work"), self.path("home")];
+        let readable = vec![self.path("yard"), self.path("home")];
         let folder = self.path("out/skills");
-        let roots = Roots::new(&self.path("work"), readable).unwrap();
+        let roots = Roots::new(&self.path("yard"), readable).unwrap();
         let roots = roots.with_skills(std::slice::from_ref(&folder));
         built_in(Arc::new(roots), Arc::new(move || skills_in(&folder)))
     }

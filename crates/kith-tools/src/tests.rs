@@ -62,11 +62,11 @@ fn input_that_is_no_object_is_refused() {
 
 #[test]
 fn looking_tells_the_policy_the_real_path() {
-    let world = World::new("//- work/a.txt\na\n//- work/l -> a.txt");
+    let world = World::new("//- yard/a.txt\na\n//- yard/l -> a.txt");
     let prepared = world.prepare("read_file", r#"{"path":"l"}"#).unwrap();
     assert_eq!(prepared.effect, Effect::Read);
     let facts = prepared.facts.as_str().replace(world.tmp.to_str().unwrap(), "<tmp>");
-    assert_eq!(facts, r#"{"path":"<tmp>/work/a.txt","roots":["<tmp>/work","<tmp>/home"]}"#);
+    assert_eq!(facts, r#"{"path":"<tmp>/yard/a.txt","roots":["<tmp>/yard","<tmp>/home"]}"#);
     assert_eq!(prepared.summary, "read `l`");
     assert!(
         prepared.digest.len() == 64 && prepared.digest.bytes().all(|it| it.is_ascii_hexdigit())
@@ -75,12 +75,12 @@ fn looking_tells_the_policy_the_real_path() {
 
 #[test]
 fn digest_covers_tool_input_and_real_path() {
-    let world = World::new("//- work/a.txt\na\n//- work/b.txt\nb\n//- work/l -> a.txt");
+    let world = World::new("//- yard/a.txt\na\n//- yard/b.txt\nb\n//- yard/l -> a.txt");
     let digest = |tool, input| world.prepare(tool, input).unwrap().digest;
     let first = digest("read_file", r#"{"path":"l"}"#);
     assert_eq!(first, digest("read_file", r#"{"path":"l","offset":null}"#), "one meaning");
-    std::fs::remove_file(world.path("work/l")).unwrap();
-    world.write("//- work/l -> b.txt");
+    std::fs::remove_file(world.path("yard/l")).unwrap();
+    world.write("//- yard/l -> b.txt");
     let digests = [
         first,
         digest("read_file", r#"{"path":"l"}"#),
@@ -97,10 +97,10 @@ fn digest_covers_tool_input_and_real_path() {
 
 #[test]
 fn link_moved_after_the_judgement_is_not_followed() {
-    let world = World::new("//- work/a.txt\na\n//- work/b.txt\nb\n//- work/l -> a.txt");
+    let world = World::new("//- yard/a.txt\na\n//- yard/b.txt\nb\n//- yard/l -> a.txt");
     let prepared = world.prepare("read_file", r#"{"path":"l"}"#).unwrap();
-    std::fs::remove_file(world.path("work/l")).unwrap();
-    world.write("//- work/l -> b.txt");
+    std::fs::remove_file(world.path("yard/l")).unwrap();
+    world.write("//- yard/l -> b.txt");
     let output = world.run("read_file", prepared);
     assert!(!output.succeeded);
     assert!(output.text.starts_with("the path leads elsewhere"), "{}", output.text);
@@ -109,7 +109,7 @@ fn link_moved_after_the_judgement_is_not_followed() {
 #[test]
 fn summary_is_one_line_whatever_the_file_is_called() {
     let world = World::new("");
-    write_file(&world.path("work/a\nb"), "x");
+    write_file(&world.path("yard/a\nb"), "x");
     let prepared = world.prepare("read_file", r#"{"path":"a\nb","offset":2,"limit":3}"#).unwrap();
     assert_eq!(prepared.summary, "read 3 lines of `a\\u{a}b` from line 2");
     let prepared = world.prepare("list_files", r#"{"pattern":"**/*.rs"}"#).unwrap();

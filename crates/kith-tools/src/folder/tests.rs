@@ -5,14 +5,14 @@ use super::*;
 use crate::fixture::World;
 
 const WORLD: &str = "
-//- work/a/b/c.txt
+//- yard/a/b/c.txt
 text
-//- work/file -> a/b/c.txt
-//- work/folder -> a
-//- work/absolute -> <tmp>/work/a
+//- yard/file -> a/b/c.txt
+//- yard/folder -> a
+//- yard/absolute -> <tmp>/yard/a
 //- out/secret.txt
 secret
-//- work/leak -> ../out";
+//- yard/leak -> ../out";
 
 #[test]
 fn what_lies_beneath_opens() {
@@ -40,8 +40,8 @@ fn nothing_leads_upward() {
 
 #[test]
 fn listings_are_sorted_bounded_and_say_what_things_are() {
-    let world = World::new("//- work/b/\n//- work/a\n//- work/c -> a\n//- work/d |");
-    let folder = Folder::open(&world.path("work")).unwrap();
+    let world = World::new("//- yard/b/\n//- yard/a\n//- yard/c -> a\n//- yard/d |");
+    let folder = Folder::open(&world.path("yard")).unwrap();
     let listed = folder.entries(4).unwrap();
     let kinds: Vec<_> =
         listed.entries.iter().map(|it| (it.name.to_str().unwrap(), it.kind)).collect();
@@ -54,7 +54,7 @@ fn listings_are_sorted_bounded_and_say_what_things_are() {
 #[track_caller]
 fn check(path: &str, expected: &str) {
     let world = World::new(WORLD);
-    let folder = Folder::open(&world.path("work")).unwrap();
+    let folder = Folder::open(&world.path("yard")).unwrap();
     for opened in [folder.open_beneath(Path::new(path)), folder.open_part_by_part(Path::new(path))]
     {
         let actual = match opened.map_err(|error| Errno::from_io_error(&error).unwrap()) {

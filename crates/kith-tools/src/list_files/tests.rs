@@ -12,24 +12,24 @@ use crate::fixture::{World, block_on, write_file};
 use crate::glob::GLOB_BYTES_MAX;
 
 const WORLD: &str = "
-//- work/Cargo.toml
+//- yard/Cargo.toml
 12345
-//- work/src/lib.rs
-//- work/src/deep/inner.rs
-//- work/src/deep/notes.md
-//- work/src/笔记.rs
-//- work/.hidden
-//- work/.git/HEAD
+//- yard/src/lib.rs
+//- yard/src/deep/inner.rs
+//- yard/src/deep/notes.md
+//- yard/src/笔记.rs
+//- yard/.hidden
+//- yard/.git/HEAD
 ref
-//- work/.kith/state.db
+//- yard/.kith/state.db
 private
-//- work/src/.Kith/keys.rs
+//- yard/src/.Kith/keys.rs
 private
-//- work/empty/
+//- yard/empty/
 //- out/secret.rs
-//- work/leak -> ../out
-//- work/inside -> src
-//- work/pipe |";
+//- yard/leak -> ../out
+//- yard/inside -> src
+//- yard/pipe |";
 
 #[test]
 fn schema_names_the_fields_of_the_input() {
@@ -104,30 +104,30 @@ fn links_are_named_and_not_followed() {
     check(
         WORLD,
         r#"{"path":"leak"}"#,
-        "error: `leak` lies outside the folders you may read (`<tmp>/work`, `<tmp>/home`)",
+        "error: `leak` lies outside the folders you may read (`<tmp>/yard`, `<tmp>/home`)",
     );
 }
 
 #[test]
 fn ignored_entries_are_left_out_and_counted() {
     let world = "
-//- work/.gitignore
+//- yard/.gitignore
 target/
 *.log
 !keep.log
-//- work/.ignore
+//- yard/.ignore
 *.tmp
-//- work/a.log
-//- work/a.tmp
-//- work/keep.log
-//- work/target/debug/x.rs
-//- work/sub/.gitignore
+//- yard/a.log
+//- yard/a.tmp
+//- yard/keep.log
+//- yard/target/debug/x.rs
+//- yard/sub/.gitignore
 !b.log
 /own.rs
-//- work/sub/b.log
-//- work/sub/c.log
-//- work/sub/own.rs
-//- work/sub/deep/own.rs";
+//- yard/sub/b.log
+//- yard/sub/c.log
+//- yard/sub/own.rs
+//- yard/sub/deep/own.rs";
     check(
         world,
         r#"{"pattern":"**"}"#,
@@ -143,11 +143,11 @@ target/
 #[test]
 fn rules_of_the_folders_around_a_repository_do_not_count_in_it() {
     let world = "
-//- work/.gitignore
+//- yard/.gitignore
 *.log
-//- work/repo/.git/HEAD
-//- work/repo/a.log
-//- work/plain/a.log";
+//- yard/repo/.git/HEAD
+//- yard/repo/a.log
+//- yard/plain/a.log";
     check(
         world,
         r#"{"pattern":"**/*.log"}"#,
@@ -159,7 +159,7 @@ fn rules_of_the_folders_around_a_repository_do_not_count_in_it() {
 #[test]
 fn pipe_called_gitignore_does_not_hang() {
     check(
-        "//- work/.gitignore |\n//- work/a",
+        "//- yard/.gitignore |\n//- yard/a",
         "{}",
         ".: 2 entries\n.gitignore (not a file)\na\t0\n",
     );
@@ -167,7 +167,7 @@ fn pipe_called_gitignore_does_not_hang() {
 
 #[test]
 fn link_called_gitignore_is_not_read() {
-    let world = "//- out/rules\n*\n//- work/.gitignore -> ../out/rules\n//- work/a";
+    let world = "//- out/rules\n*\n//- yard/.gitignore -> ../out/rules\n//- yard/a";
     check(world, "{}", ".: 2 entries\n.gitignore (link)\na\t0\n");
 }
 
@@ -201,7 +201,7 @@ fn invalid_patterns_are_refused_in_words() {
 fn five_thousand_files_are_counted_and_five_hundred_shown() {
     let world = World::new("");
     for number in 0..5000 {
-        File::create(world.path(&format!("work/f{number:04}"))).unwrap();
+        File::create(world.path(&format!("yard/f{number:04}"))).unwrap();
     }
     let text = world.call("list_files", "{}");
     assert!(text.starts_with(".: 5,000 entries\nf0000\t0\nf0001\t0\n"), "{text}");
@@ -215,10 +215,10 @@ fn five_thousand_files_are_counted_and_five_hundred_shown() {
 fn long_names_end_the_list_early_but_are_never_cut() {
     let world = World::new("");
     for number in 0..200 {
-        File::create(world.path(&format!("work/{number:03}{}", "名".repeat(80)))).unwrap();
+        File::create(world.path(&format!("yard/{number:03}{}", "名".repeat(80)))).unwrap();
     }
     // It would fit, but a list with a hole in it looks whole.
-    File::create(world.path("work/z")).unwrap();
+    File::create(world.path("yard/z")).unwrap();
     let text = world.call("list_files", "{}");
     let lines: Vec<&str> = text.lines().collect();
     let n_shown = lines.len() - 2;
@@ -230,7 +230,7 @@ fn long_names_end_the_list_early_but_are_never_cut() {
 #[test]
 fn names_cannot_pass_for_lines_of_the_list() {
     let world = World::new("");
-    write_file(&world.path("work/c\nd"), "");
+    write_file(&world.path("yard/c\nd"), "");
     assert_eq!(world.call("list_files", "{}"), ".: 1 entry\nc\\u{a}d\t0\n");
 }
 
@@ -238,8 +238,8 @@ fn names_cannot_pass_for_lines_of_the_list() {
 fn folder_that_cannot_be_read_is_said() {
     let test = "list_files::tests::folder_that_cannot_be_read_is_said";
     unprivileged(test, None, || {
-        let world = World::new("//- work/a/x\n//- work/shut/y");
-        let shut = world.path("work/shut");
+        let world = World::new("//- yard/a/x\n//- yard/shut/y");
+        let shut = world.path("yard/shut");
         fs::set_permissions(&shut, Permissions::from_mode(0o000)).unwrap();
         let beneath = world.call("list_files", r#"{"pattern":"**"}"#);
         let itself = world.call("list_files", r#"{"path":"shut"}"#);
@@ -253,7 +253,7 @@ fn folder_that_cannot_be_read_is_said() {
 #[test]
 fn folders_too_deep_to_enter_are_said() {
     let world = World::new("");
-    let path = format!("work/{}x", "d/".repeat(WALK_DEPTH_MAX + 1));
+    let path = format!("yard/{}x", "d/".repeat(WALK_DEPTH_MAX + 1));
     write_file(&world.path(&path), "");
     let text = world.call("list_files", r#"{"pattern":"**/x"}"#);
     assert_eq!(text, ".: 0 matches of `**/x`, 1 folder could not be read\n");

@@ -143,7 +143,7 @@ fn ten_megabytes_are_counted_right_and_shown_in_part() {
     }
     assert!(content.len() > 10_000_000);
     let world = World::new("");
-    write_file(&world.path("work/f"), &content);
+    write_file(&world.path("yard/f"), &content);
     let text = world.call("read_file", r#"{"path":"f","offset":150000}"#);
     let (header, body) = text.split_once('\n').unwrap();
     let last: u64 = body.lines().rev().nth(1).unwrap().split_once('\t').unwrap().0.parse().unwrap();
@@ -191,7 +191,7 @@ fn full_pages_put_together_are_the_file() {
         writeln!(content, "{}", "行".repeat(number % 40)).unwrap();
     }
     let world = World::new("");
-    write_file(&world.path("work/f"), &content);
+    write_file(&world.path("yard/f"), &content);
     let (mut whole, mut offset) = (String::new(), 1);
     for _ in 0..100 {
         let text = world.call("read_file", &format!(r#"{{"path":"f","offset":{offset}}}"#));
@@ -207,7 +207,7 @@ fn full_pages_put_together_are_the_file() {
 
 #[test]
 fn pipes_are_refused_without_waiting() {
-    let world = World::new("//- work/pipe |");
+    let world = World::new("//- yard/pipe |");
     assert_eq!(
         world.call("read_file", r#"{"path":"pipe"}"#),
         "error: `pipe` is neither a file nor a folder but a pipe, socket or device"
@@ -216,14 +216,14 @@ fn pipes_are_refused_without_waiting() {
 
 #[test]
 fn folder_is_sent_to_list_files() {
-    let world = World::new("//- work/d/");
+    let world = World::new("//- yard/d/");
     let text = world.call("read_file", r#"{"path":"d"}"#);
     assert_eq!(text, "error: `d` is a folder; use list_files");
 }
 
 #[test]
 fn cancelled_call_reads_nothing() {
-    let world = World::new("//- work/f\na\n");
+    let world = World::new("//- yard/f\na\n");
     let prepared = world.prepare("read_file", r#"{"path":"f"}"#).unwrap();
     let cancel = CancellationToken::new();
     cancel.cancel();
@@ -231,7 +231,7 @@ fn cancelled_call_reads_nothing() {
     assert_eq!((output.text.as_str(), output.succeeded), ("read_file was cancelled", false));
 
     let mut page = Page::new(1, None, 1000);
-    let file = File::open(world.path("work/f")).unwrap();
+    let file = File::open(world.path("yard/f")).unwrap();
     assert!(!fill(&mut page, b"", file, &cancel).unwrap());
 }
 
@@ -242,7 +242,7 @@ fn check(content: impl AsRef<[u8]>, rest: &str, expected: &str) {
 
 fn read_text(content: impl AsRef<[u8]>, rest: &str) -> String {
     let world = World::new("");
-    write_file(&world.path("work/f"), content);
+    write_file(&world.path("yard/f"), content);
     world.call("read_file", &format!(r#"{{"path":"f"{rest}}}"#))
 }
 

@@ -7,34 +7,34 @@ use super::*;
 use crate::fixture::World;
 
 const WORLD: &str = "
-//- work/a.txt
+//- yard/a.txt
 a
-//- work/sub/b.txt
+//- yard/sub/b.txt
 b
-//- work/笔记/今天.md
+//- yard/笔记/今天.md
 好
 //- home/Agent.md
 agent
 //- out/secret.txt
 secret
-//- work/.kith/state.db
+//- yard/.kith/state.db
 private
-//- work/.KITH2/fine.txt
+//- yard/.KITH2/fine.txt
 fine
 //- home/.Kith/keys
 private
-//- work/near -> sub/b.txt
-//- work/near-absolute -> <tmp>/work/sub
-//- work/to-home -> <tmp>/home
-//- work/leak-relative -> ../out/secret.txt
-//- work/leak-absolute -> <tmp>/out/secret.txt
-//- work/leak-folder -> ../out
-//- work/leak-chain -> leak-folder
-//- work/leak-nowhere -> ../out/missing
-//- work/to-kith -> .kith
-//- work/to-state -> .kith/state.db
-//- work/loop -> loop
-//- work/pipe |";
+//- yard/near -> sub/b.txt
+//- yard/near-absolute -> <tmp>/yard/sub
+//- yard/to-home -> <tmp>/home
+//- yard/leak-relative -> ../out/secret.txt
+//- yard/leak-absolute -> <tmp>/out/secret.txt
+//- yard/leak-folder -> ../out
+//- yard/leak-chain -> leak-folder
+//- yard/leak-nowhere -> ../out/missing
+//- yard/to-kith -> .kith
+//- yard/to-state -> .kith/state.db
+//- yard/loop -> loop
+//- yard/pipe |";
 
 const OUTSIDE: &str = "outside";
 const PRIVATE: &str = "lies in `.kith`";
@@ -42,22 +42,22 @@ const MISSING: &str = "does not exist";
 
 #[test]
 fn files_beneath_the_roots_open() {
-    check("a.txt", "file work/a.txt");
-    check("./sub/../a.txt", "file work/a.txt");
-    check("sub", "folder work/sub");
-    check(".", "folder work");
-    check("笔记/今天.md", "file work/笔记/今天.md");
-    check("<tmp>/work/sub/b.txt", "file work/sub/b.txt");
+    check("a.txt", "file yard/a.txt");
+    check("./sub/../a.txt", "file yard/a.txt");
+    check("sub", "folder yard/sub");
+    check(".", "folder yard");
+    check("笔记/今天.md", "file yard/笔记/今天.md");
+    check("<tmp>/yard/sub/b.txt", "file yard/sub/b.txt");
     check("<tmp>/home/Agent.md", "file home/Agent.md");
     check("../home/Agent.md", "file home/Agent.md");
     check("../home", "folder home");
-    check(".KITH2/fine.txt", "file work/.KITH2/fine.txt");
+    check(".KITH2/fine.txt", "file yard/.KITH2/fine.txt");
 }
 
 #[test]
 fn links_that_stay_inside_are_followed() {
-    check("near", "file work/sub/b.txt");
-    check("near-absolute/b.txt", "file work/sub/b.txt");
+    check("near", "file yard/sub/b.txt");
+    check("near-absolute/b.txt", "file yard/sub/b.txt");
     check("to-home/Agent.md", "file home/Agent.md");
 }
 
@@ -68,7 +68,7 @@ fn paths_that_lead_out_are_refused() {
     check("sub/../../out/secret.txt", OUTSIDE);
     check("/etc/passwd", OUTSIDE);
     check("/", OUTSIDE);
-    check("<tmp>/work2", OUTSIDE);
+    check("<tmp>/yard2", OUTSIDE);
     check("leak-relative", OUTSIDE);
     check("leak-absolute", OUTSIDE);
     check("leak-folder", OUTSIDE);
@@ -106,8 +106,8 @@ fn kith_is_refused_however_it_is_reached() {
 
 #[test]
 fn what_cannot_be_opened_is_said_in_words() {
-    check("missing.txt", "does not exist (relative paths start at `<tmp>/work`)");
-    check("<tmp>/work/missing.txt", MISSING);
+    check("missing.txt", "does not exist (relative paths start at `<tmp>/yard`)");
+    check("<tmp>/yard/missing.txt", MISSING);
     check("missing/../a.txt", MISSING);
     check("leak-nowhere", MISSING);
     check("a.txt/b", "a part of it is a file");
@@ -118,7 +118,7 @@ fn what_cannot_be_opened_is_said_in_words() {
 
 #[test]
 fn malformed_paths_are_refused() {
-    check("", "the path is empty; `.` is `<tmp>/work`");
+    check("", "the path is empty; `.` is `<tmp>/yard`");
     check("a\0b", "NUL");
     check("~", "not expanded");
     check("~/notes", "`~` in `~/notes` is not expanded");
@@ -132,7 +132,7 @@ fn outside_names_the_folders_that_may_be_read() {
     let reason = world.roots().open_file("/etc/passwd").unwrap_err();
     assert_eq!(
         reason.replace(world.tmp.to_str().unwrap(), "<tmp>"),
-        "`/etc/passwd` lies outside the folders you may read (`<tmp>/work`, `<tmp>/home`)"
+        "`/etc/passwd` lies outside the folders you may read (`<tmp>/yard`, `<tmp>/home`)"
     );
 }
 
@@ -146,22 +146,22 @@ fn kernel_files_are_refused_even_below_the_root_of_all() {
 #[test]
 fn roots_must_exist_and_lie_outside_kith() {
     let world = World::new(WORLD);
-    let new = |path: &str| Roots::new(&world.path("work"), vec![world.path(path)]);
+    let new = |path: &str| Roots::new(&world.path("yard"), vec![world.path(path)]);
     assert!(matches!(new("missing"), Err(RootsError::Open { .. })));
-    assert!(matches!(new("work/a.txt"), Err(RootsError::Open { .. })));
-    assert!(matches!(new("work/.kith"), Err(RootsError::Private { .. })));
-    assert!(matches!(new("work/to-kith"), Err(RootsError::Private { .. })));
+    assert!(matches!(new("yard/a.txt"), Err(RootsError::Open { .. })));
+    assert!(matches!(new("yard/.kith"), Err(RootsError::Private { .. })));
+    assert!(matches!(new("yard/to-kith"), Err(RootsError::Private { .. })));
 }
 
 #[test]
 fn of_kith_only_the_skills_may_be_read() {
     let world = World::new(
-        "//- work/.kith/skills/a/SKILL.md\nA\n//- work/.kith/skills/a/.kith/x\nx\n\
-         //- work/.kith/state.db\nsecret\n//- work/.kith/skills/leak -> ../state.db\n\
-         //- work/to-skill -> .kith/skills/a\n//- out/b/SKILL.md\nB\n",
+        "//- yard/.kith/skills/a/SKILL.md\nA\n//- yard/.kith/skills/a/.kith/x\nx\n\
+         //- yard/.kith/state.db\nsecret\n//- yard/.kith/skills/leak -> ../state.db\n\
+         //- yard/to-skill -> .kith/skills/a\n//- out/b/SKILL.md\nB\n",
     );
-    let skills = [world.path("work/.kith/skills"), world.path("out"), world.path("missing")];
-    let roots = Roots::new(&world.path("work"), vec![world.path("work")]).unwrap();
+    let skills = [world.path("yard/.kith/skills"), world.path("out"), world.path("missing")];
+    let roots = Roots::new(&world.path("yard"), vec![world.path("yard")]).unwrap();
     let roots = roots.with_skills(&skills);
     let open = |path: &str| {
         let path = path.replace("<tmp>", world.tmp.to_str().unwrap());
@@ -170,16 +170,16 @@ fn of_kith_only_the_skills_may_be_read() {
             Err(reason) => reason,
         }
     };
-    assert_eq!(open("<tmp>/work/.kith/skills/a/SKILL.md"), "A\n");
+    assert_eq!(open("<tmp>/yard/.kith/skills/a/SKILL.md"), "A\n");
     assert_eq!(open(".kith/skills/a/SKILL.md"), "A\n");
     assert_eq!(open("to-skill/SKILL.md"), "A\n");
     assert_eq!(open("<tmp>/out/b/SKILL.md"), "B\n");
-    assert!(open("<tmp>/work/.kith/skills/a/missing").contains("does not exist"));
+    assert!(open("<tmp>/yard/.kith/skills/a/missing").contains("does not exist"));
     for refused in [
-        "<tmp>/work/.kith/state.db",
+        "<tmp>/yard/.kith/state.db",
         ".kith/state.db",
         ".kith/skills/../state.db",
-        "<tmp>/work/.kith/skills/a/../../state.db",
+        "<tmp>/yard/.kith/skills/a/../../state.db",
         ".kith/skills/a/.kith/x",
         ".kith/skills/leak",
         ".kith/missing",
@@ -193,8 +193,8 @@ fn of_kith_only_the_skills_may_be_read() {
 
 #[test]
 fn folder_swapped_for_a_link_never_leads_out() {
-    let world = World::new("//- work/d/f.txt\nmine\n//- out/f.txt\nsecret\n//- work/l -> ../out");
-    let [d, l, spare] = ["work/d", "work/l", "work/spare"].map(|path| world.path(path));
+    let world = World::new("//- yard/d/f.txt\nmine\n//- out/f.txt\nsecret\n//- yard/l -> ../out");
+    let [d, l, spare] = ["yard/d", "yard/l", "yard/spare"].map(|path| world.path(path));
     let roots = world.roots();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {

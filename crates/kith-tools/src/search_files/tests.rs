@@ -13,31 +13,31 @@ use crate::fixture::{World, block_on, write_file};
 use crate::search_files::page::SEARCH_LINE_CHARS_MAX;
 
 const WORLD: &str = "
-//- work/Cargo.toml
+//- yard/Cargo.toml
 name = \"kith\"
-//- work/src/lib.rs
+//- yard/src/lib.rs
 fn main() {}
 // TODO: name
-//- work/src/deep/inner.rs
+//- yard/src/deep/inner.rs
 // todo later
 let TODO = 1;
-//- work/src/deep/笔记.md
+//- yard/src/deep/笔记.md
 今天要做的事
 TODO 写测试
-//- work/.env
+//- yard/.env
 TODO=1
-//- work/.git/HEAD
+//- yard/.git/HEAD
 TODO
-//- work/.kith/state.db
+//- yard/.kith/state.db
 TODO
-//- work/src/.Kith/keys.rs
+//- yard/src/.Kith/keys.rs
 TODO
 //- out/secret.rs
 TODO secret
-//- work/leak -> ../out
-//- work/leak.rs -> ../out/secret.rs
-//- work/inside -> src
-//- work/pipe |";
+//- yard/leak -> ../out
+//- yard/leak.rs -> ../out/secret.rs
+//- yard/inside -> src
+//- yard/pipe |";
 
 const ALL: &str = "4 matches in 4 files\n.env\n1: TODO=1\nsrc/deep/inner.rs\n2: let TODO = 1;\n\
                    src/deep/笔记.md\n2: TODO 写测试\nsrc/lib.rs\n2: // TODO: name\n";
@@ -75,8 +75,8 @@ fn matches_stand_under_the_path_of_their_file() {
     );
     check(
         WORLD,
-        r#"{"pattern":"secret|^fn","path":"<tmp>/work/src"}"#,
-        "1 match in 1 file\n<tmp>/work/src/lib.rs\n1: fn main() {}\n",
+        r#"{"pattern":"secret|^fn","path":"<tmp>/yard/src"}"#,
+        "1 match in 1 file\n<tmp>/yard/src/lib.rs\n1: fn main() {}\n",
     );
 }
 
@@ -110,7 +110,7 @@ fn patterns_are_regexes_of_every_alphabet() {
         r#"{"pattern":"\\bLET\\s+\\w+ =","ignoreCase":true}"#,
         "1 match in 1 file\nsrc/deep/inner.rs\n2: let TODO = 1;\n",
     );
-    let world = "//- work/a\nÜBER\nuber\n";
+    let world = "//- yard/a\nÜBER\nuber\n";
     let expected = "1 match in 1 file\na\n1: ÜBER\n";
     check(world, r#"{"pattern":"über","ignoreCase":true}"#, expected);
 }
@@ -148,7 +148,7 @@ fn globs_that_lead_out_are_refused() {
 
 #[test]
 fn links_and_paths_lead_nowhere_else() {
-    let outside = "lies outside the folders you may read (`<tmp>/work`, `<tmp>/home`)";
+    let outside = "lies outside the folders you may read (`<tmp>/yard`, `<tmp>/home`)";
     for path in ["leak", "leak.rs", "../out", "/etc"] {
         let input = format!(r#"{{"pattern":"TODO","path":"{path}"}}"#);
         check(WORLD, &input, &format!("error: `{path}` {outside}"));
@@ -175,14 +175,14 @@ fn links_and_paths_lead_nowhere_else() {
 #[test]
 fn ignored_files_are_left_out_unless_named() {
     let world = "
-//- work/.gitignore
+//- yard/.gitignore
 target/
 *.log
-//- work/a.log
+//- yard/a.log
 needle
-//- work/a.txt
+//- yard/a.txt
 needle
-//- work/target/debug/x.rs
+//- yard/target/debug/x.rs
 needle";
     check(
         world,
@@ -231,7 +231,7 @@ fn wrong_input_is_refused_in_words() {
 
 #[test]
 fn lines_around_are_shown_once() {
-    let world = "//- work/f\n1\n2\nx\n4\n5\nx\n7\n8\n9\n10\n11\nx\n";
+    let world = "//- yard/f\n1\n2\nx\n4\n5\nx\n7\n8\n9\n10\n11\nx\n";
     let call = |context: usize| format!(r#"{{"pattern":"x","context":{context}}}"#);
     check(
         world,
@@ -250,7 +250,7 @@ fn lines_around_are_shown_once() {
         "3 matches in 1 file\nf\n1- 1\n2- 2\n3: x\n4- 4\n5- 5\n6: x\n7- 7\n8- 8\n9- 9\n10- 10\n\
          11- 11\n12: x\n",
     );
-    let world = "//- work/a\nx\nend\n//- work/b\nbegin\nx\n";
+    let world = "//- yard/a\nx\nend\n//- yard/b\nbegin\nx\n";
     check(world, &call(1), "2 matches in 2 files\na\n1: x\n2- end\nb\n1- begin\n2: x\n");
 }
 
@@ -275,7 +275,7 @@ fn text_of_a_file_cannot_pass_for_lines_of_ours() {
     );
     let world = World::new("");
     for name in ["12: fake", "… 3 more", "a\nb"] {
-        write_file(&world.path(&format!("work/{name}")), "x\n");
+        write_file(&world.path(&format!("yard/{name}")), "x\n");
     }
     assert_eq!(
         world.call("search_files", r#"{"pattern":"x","filesOnly":true}"#),
@@ -285,8 +285,8 @@ fn text_of_a_file_cannot_pass_for_lines_of_ours() {
 
 #[test]
 fn binary_files_are_left_out_and_counted() {
-    let world = World::new("//- work/a.txt\nx\n");
-    write_file(&world.path("work/b.bin"), b"x\n\0");
+    let world = World::new("//- yard/a.txt\nx\n");
+    write_file(&world.path("yard/b.bin"), b"x\n\0");
     let expected = "1 match in 1 file, 1 file left out as binary\na.txt\n1: x\n";
     assert_eq!(world.call("search_files", r#"{"pattern":"x"}"#), expected);
     assert_eq!(
@@ -307,8 +307,8 @@ fn invalid_utf8_is_replaced_and_told() {
 
 #[test]
 fn files_too_large_are_left_out_and_told() {
-    let world = World::new("//- work/a.txt\nx\n//- work/large\nx\n");
-    let large = File::options().write(true).open(world.path("work/large")).unwrap();
+    let world = World::new("//- yard/a.txt\nx\n//- yard/large\nx\n");
+    let large = File::options().write(true).open(world.path("yard/large")).unwrap();
     large.set_len(SEARCH_FILE_BYTES_MAX + 1).unwrap();
     let expected = "1 match in 1 file, 1 file above 64 MiB left out\na.txt\n1: x\n";
     assert_eq!(world.call("search_files", r#"{"pattern":"x"}"#), expected);
@@ -337,9 +337,9 @@ fn long_lines_are_shortened_and_told() {
 
 #[test]
 fn line_beyond_the_limit_ends_the_search_of_its_file() {
-    let world = World::new("//- work/a.txt\nx\n");
+    let world = World::new("//- yard/a.txt\nx\n");
     let long = format!("x\n{}\nx\n", "y".repeat(SEARCH_LINE_BYTES_MAX + 1));
-    write_file(&world.path("work/b.txt"), long);
+    write_file(&world.path("yard/b.txt"), long);
     assert_eq!(
         world.call("search_files", r#"{"pattern":"x"}"#),
         "2 matches in 2 files, 1 file not read to the end\na.txt\n1: x\nb.txt\n1: x\n"
@@ -361,7 +361,7 @@ fn ten_megabytes_are_counted_right_and_shown_in_part() {
         writeln!(content, "{number:050}").unwrap();
     }
     let world = World::new("");
-    write_file(&world.path("work/f"), &content);
+    write_file(&world.path("yard/f"), &content);
     assert_eq!(
         world.call("search_files", r#"{"pattern":"0199999$"}"#),
         format!("1 match in 1 file\nf\n199999: {:050}\n", 199_999)
@@ -382,7 +382,7 @@ fn ten_megabytes_are_counted_right_and_shown_in_part() {
 fn five_thousand_files_are_searched() {
     let world = World::new("");
     for number in 0..5000 {
-        let path = format!("work/{:02}/f{number:04}", number / 100);
+        let path = format!("yard/{:02}/f{number:04}", number / 100);
         write_file(&world.path(&path), format!("number {number}\nneedle\n"));
     }
     let text = world.call("search_files", r#"{"pattern":"number 4321$"}"#);
@@ -401,7 +401,7 @@ fn full_page_ends_early_but_cuts_no_line() {
     }
     // It would fit, but a list with a hole in it looks whole.
     content.push_str("名\n");
-    write_file(&world.path("work/f"), content);
+    write_file(&world.path("yard/f"), content);
     let text = world.call("search_files", r#"{"pattern":"名"}"#);
     let lines: Vec<&str> = text.lines().collect();
     let n_shown = lines.len() - 3;
@@ -415,7 +415,7 @@ fn full_page_ends_early_but_cuts_no_line() {
 
 #[test]
 fn search_that_stops_early_says_at_least() {
-    let world = World::new("//- work/a\nx\nx\n//- work/b\nx\nx\n//- work/c\n");
+    let world = World::new("//- yard/a\nx\nx\n//- yard/b\nx\nx\n//- yard/c\n");
     let input = r#"{"pattern":"x"}"#;
     let part = "at least 2 matches in 1 file, stopped early: choose a narrower path or glob\n\
                 a\n1: x\n2: x\n";
@@ -449,8 +449,8 @@ fn large_patterns_may_read_less() {
 fn file_that_may_not_be_read_is_told() {
     let test = "search_files::tests::file_that_may_not_be_read_is_told";
     unprivileged(test, None, || {
-        let world = World::new("//- work/a\nx\n//- work/shut\nx\n");
-        fs::set_permissions(world.path("work/shut"), Permissions::from_mode(0o000)).unwrap();
+        let world = World::new("//- yard/a\nx\n//- yard/shut\nx\n");
+        fs::set_permissions(world.path("yard/shut"), Permissions::from_mode(0o000)).unwrap();
         let expected = "1 match in 1 file, 1 file not read to the end\na\n1: x\n";
         assert_eq!(world.call("search_files", r#"{"pattern":"x"}"#), expected);
     });
@@ -499,7 +499,7 @@ fn check(world: &str, input: &str, expected: &str) {
 #[track_caller]
 fn check_bytes(content: &[u8], pattern: &str, expected: &str) {
     let world = World::new("");
-    write_file(&world.path("work/f"), content);
+    write_file(&world.path("yard/f"), content);
     let input = Json::of(&serde_json::json!({ "pattern": pattern }));
     assert_eq!(world.call("search_files", input.as_str()), expected);
 }

@@ -3,7 +3,7 @@ use crate::fixture::{World, write_file};
 
 #[test]
 fn walk_stops_at_its_limit_and_says_so() {
-    let world = World::new("//- work/a/1\n//- work/a/2\n//- work/a/3\n//- work/b/4\n//- work/c");
+    let world = World::new("//- yard/a/1\n//- yard/a/2\n//- yard/a/3\n//- yard/b/4\n//- yard/c");
     check(&world, WALK_ENTRIES_MAX, "a a/1 a/2 a/3 b b/4 c");
     check(&world, 4, "a a/1 a/2 a/3 b b/4 c");
     check(&world, 3, "a a/1 a/2 a/3 b c (cut)");
@@ -12,12 +12,12 @@ fn walk_stops_at_its_limit_and_says_so() {
 
 #[test]
 fn rules_beyond_the_limit_are_not_read_and_none_is_halved() {
-    let world = World::new("//- work/a/\n//- work/target/");
+    let world = World::new("//- yard/a/\n//- yard/target/");
     let bytes_max = usize::try_from(IGNORE_FILE_BYTES_MAX).unwrap();
     let comment = "#".repeat(bytes_max - "a\n\n/target".len());
     let rules = format!("a\n{comment}\n/targets\n");
     assert!(rules[..bytes_max].ends_with("/target"));
-    write_file(&world.path("work/.gitignore"), rules);
+    write_file(&world.path("yard/.gitignore"), rules);
     check(&world, WALK_ENTRIES_MAX, ".gitignore target");
 }
 
