@@ -5,7 +5,7 @@
 
 use std::process::ExitCode;
 
-use crate::measured::{self, Flag};
+use crate::measured::{self, Flag, Program};
 use crate::workspace_root;
 
 pub(crate) const PURPOSE: &str = "measure every figure beside its reference in the same run";
@@ -30,5 +30,5 @@ const FLAGS: [Flag; 1] = [Flag::word("--only")];
 
 pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
     measured::check_flags("bench", args, &FLAGS)?;
-    measured::run_and_record(&workspace_root(), "bench", args)
+    measured::run_and_record(&workspace_root(), Program::of_kith("bench"), args)
 }

@@ -17,13 +17,13 @@ const DOCUMENT: &str = "docs/measured.md";
 
 const INTRODUCTION: &str = "# What was measured
 
-The last results of `cargo xtask bench` and `cargo xtask torture`, written here by those commands.
-Times are ratios inside one run, because machines differ. What each figure is for, and why its goal
-is what it is, stands in the help of the two commands and in the programs in `crates/kith/benches`.
+The last results of `cargo xtask bench`, `cargo xtask torture` and `cargo xtask simulate`, written
+here by those commands. Times are ratios inside one run, because machines differ. What each figure
+is for, and why its goal is what it is, stands in the help of the commands and in their programs.
 ";
 
 /// The tables, in the order of the document, and their headings.
-const SECTIONS: [(&str, &str); 8] = [
+const SECTIONS: [(&str, &str); 9] = [
     ("bench", "Speed and size"),
     ("torture-turn", "A turn killed at every write and sync"),
     ("torture-desk", "The desk failing at every system call"),
@@ -32,7 +32,24 @@ const SECTIONS: [(&str, &str); 8] = [
     ("torture-stability", "A thousand turns of one session"),
     ("torture-log", "A session file damaged"),
     ("torture-orders", "Events in any order"),
+    ("simulate", "The whole host from one seed after another"),
 ];
+
+/// A program among the benches of a package.
+#[derive(Clone, Copy)]
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    pub(crate) package: &'static str,
+    /// It is given the path of the real program, which is built with it.
+    pub(crate) needs_kith: bool,
+}
+
+impl Program {
+    /// One of the programs that start the real one.
+    pub(crate) const fn of_kith(name: &'static str) -> Program {
+        Program { name, package: "kith-agent", needs_kith: true }
+    }
+}
 
 /// A flag that a program understands, and what follows it.
 pub(crate) struct Flag {
@@ -82,14 +99,21 @@ pub(crate) fn check_flags(verb: &str, args: &[String], flags: &[Flag]) -> Result
     Ok(())
 }
 
-/// Builds the program and `kith`, runs it, and puts the tables it made into the document.
-pub(crate) fn run_and_record(root: &Path, name: &str, args: &[String]) -> anyhow::Result<ExitCode> {
-    let built = build(root, name)?;
+/// Builds the program, runs it, and puts the tables it made into the document.
+pub(crate) fn run_and_record(
+    root: &Path,
+    program: Program,
+    args: &[String],
+) -> anyhow::Result<ExitCode> {
+    let name = program.name;
+    let built = build(root, program)?;
     let reports = built.reports.join(name);
     remove_old_tables(&reports)?;
-    let (kith, out) = (built.kith.to_string_lossy(), reports.to_string_lossy());
+    let kith = built.kith.as_ref().map(|path| path.to_string_lossy());
+    let out = reports.to_string_lossy();
     let mut words: Vec<&str> = args.iter().map(String::as_str).collect();
-    words.extend(["--kith", &kith, "--out", &out]);
+    words.extend(kith.iter().flat_map(|kith| ["--kith", kith]));
+    words.extend(["--out", &out]);
     let status = Invocation::new(&built.program, &words).run_in(root)?;
 
     let command = [&["cargo", "xtask", name].map(str::to_owned), args].concat().join(" ");
@@ -112,26 +136,20 @@ pub(crate) fn run_and_record(root: &Path, name: &str, args: &[String]) -> anyhow
 
 struct Built {
     program: PathBuf,
-    kith: PathBuf,
+    kith: Option<PathBuf>,
     /// The target folder, wherever it is.
     reports: PathBuf,
 }
 
 // Not `cargo bench`: its own profile would compile everything once more.
-fn build(root: &Path, name: &str) -> anyhow::Result<Built> {
-    let invocation = Invocation::cargo(&[
-        "build",
-        "--profile",
-        "fast",
-        "--package",
-        "kith-agent",
-        "--bin",
-        "kith",
-        "--bench",
-        name,
-        "--message-format",
-        "json-render-diagnostics",
-    ]);
+fn build(root: &Path, program: Program) -> anyhow::Result<Built> {
+    let Program { name, package, needs_kith } = program;
+    let mut words = vec!["build", "--profile", "fast", "--package", package, "--bench", name];
+    if needs_kith {
+        words.extend(["--bin", "kith"]);
+    }
+    words.extend(["--message-format", "json-render-diagnostics"]);
+    let invocation = Invocation::cargo(&words);
     println!("== {invocation}");
     let mut command = invocation.command(root);
     let output = command.stderr(Stdio::inherit()).output();
@@ -141,8 +159,12 @@ fn build(root: &Path, name: &str) -> anyhow::Result<Built> {
     }
     let messages = String::from_utf8_lossy(&output.stdout);
     let program = executable(&messages, "bench", name).context("cargo names no program")?;
-    let kith = executable(&messages, "bin", "kith").context("cargo names no `kith`")?;
-    let target = kith.parent().and_then(Path::parent).context("`kith` lies in no target folder")?;
+    let kith = executable(&messages, "bin", "kith");
+    if needs_kith && kith.is_none() {
+        bail!("cargo names no `kith`");
+    }
+    // Programs among the benches lie in `<target>/fast/deps`.
+    let target = program.ancestors().nth(3).context("the program lies in no target folder")?;
     Ok(Built { reports: target.to_owned(), program, kith })
 }
 

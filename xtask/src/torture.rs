@@ -5,7 +5,7 @@
 
 use std::process::ExitCode;
 
-use crate::measured::{self, Flag};
+use crate::measured::{self, Flag, Program};
 use crate::workspace_root;
 
 pub(crate) const PURPOSE: &str = "kill turns, damage logs, shuffle events; count what is lost";
@@ -42,5 +42,5 @@ const FLAGS: [Flag; 6] = [
 
 pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
     measured::check_flags("torture", args, &FLAGS)?;
-    measured::run_and_record(&workspace_root(), "torture", args)
+    measured::run_and_record(&workspace_root(), Program::of_kith("torture"), args)
 }

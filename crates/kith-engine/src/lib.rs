@@ -5,30 +5,47 @@
 //! - [`state`]: what the events so far amount to (pure).
 //! - [`step`]: what a session does next (pure).
 //! - [`context`]: what the model is shown (pure).
-//! - [`reading`]: a whole log, read into no more than it amounts to.
 //! - [`session`]: a log and its state, kept in step.
-//! - [`shelf`]: where a session is put away.
+//! - [`turn`]: what each step amounts to: events, or one effect.
+//! - [`driver`]: the task that owns a session while it is active.
+//! - [`command`], [`mailbox`]: what clients ask of a session, and how it reaches the driver.
+//! - [`registry`], [`permits`]: which sessions have a driver; one open turn per thread.
+//! - [`feed`]: delivers what happens to everyone who follows.
+//! - [`engine`]: accepts messages, starts drivers.
+//! - [`report`]: what came of a message.
+//! - [`wakeups`]: times at which a session is looked at again.
+//! - [`checkpoints`]: what long logs amount to, and what lists show.
+//! - [`failure`]: why a session could not go on.
+//! - [`reading`]: a whole log, read into no more than it amounts to.
 //! - [`passage`]: what of an event can be searched for.
-//! - [`turn`]: the loop that performs the steps.
-//! - [`lane`]: one turn at a time per thread, each message once.
 //! - [`survey`]: the whole tree, and where the conversation may go on from (pure).
 //! - [`ui_message`]: the conversation as a screen reads it (pure).
-//! - [`threads`]: thread files, kept up with the logs.
+//! - [`threads`], [`thread_keeper`]: thread files, and the follower that keeps them up with the logs.
 //! - [`verify`]: every request of a log, built again and compared.
 
+pub mod checkpoints;
+pub mod command;
 pub mod context;
-pub mod lane;
+pub mod driver;
+pub mod engine;
+pub mod failure;
+pub mod feed;
+pub mod mailbox;
 pub mod passage;
+pub mod permits;
 pub mod reading;
+pub mod registry;
+pub mod report;
 pub mod session;
-pub mod shelf;
 pub mod state;
 pub mod step;
 pub mod survey;
+pub mod thread_keeper;
 pub mod threads;
 pub mod turn;
 pub mod ui_message;
 pub mod verify;
+pub mod wakeups;
 
 #[cfg(test)]
 mod fixture;

@@ -1,6 +1,6 @@
 //! What of an event people said or read, to be found again by its words.
 
-use kith_sessions::index::Passage;
+use kith_sessions::catalog::Passage;
 use kith_vocab::block::Block;
 use kith_vocab::event::{Body, Event};
 

@@ -1,146 +1,146 @@
 //! A log and its state, kept in step.
 //!
 //! Events are *staged* first: folded into the state and remembered. [`Session::commit`] writes what
-//! was staged as one batch and syncs it. Whoever is about to do something that cannot be taken
-//! back (ask a model, run a tool, show, acknowledge, wait) commits first. A failed write leaves a state that
-//! is ahead of the disk, so the session is unusable from then on and must be opened again.
+//! was staged as one batch, and publishes it. Whoever is about to do something that cannot be taken
+//! back (ask a model, run a tool, show, acknowledge, wait) commits first. A failed write leaves a
+//! state that is ahead of the journal, so the session is unusable from then on and must be opened
+//! again.
 
-use std::collections::{HashMap, HashSet};
+mod row_keys;
+mod session_clock;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kith_sessions::checkpoint::CheckpointPlace;
+use kith_sessions::desk::RowOutcome;
+use kith_sessions::journal::{Batch, Cursor, Journal, NewBlob};
 use kith_sessions::line::Head;
-use kith_sessions::log::{LogError, SessionLog};
-use kith_sessions::store::SessionStore;
+use kith_sessions::storage::{StorageError, StorageErrorKind};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::control::Resumed;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::{CallId, EventId, SessionId};
-use kith_vocab::provider::Tap;
 use kith_vocab::tool::Prepared;
-use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::reading::state_of;
+use crate::feed::{SessionFeed, ThreadKey};
 use crate::state::State;
 use crate::state::calls::Stage;
+use crate::state::compaction::Compaction;
+pub(crate) use row_keys::RowKeys;
+use session_clock::SessionClock;
 
-/// Sees what a session does: answers as they grow, and events once they are on disk.
-pub trait Watcher: Tap {
-    fn written(&self, events: &[Event]);
+/// The client id of what the runtime does by itself.
+pub const CLIENT_ID: &str = "kith";
+
+/// What a session writes to, and the clock it goes by.
+#[derive(Clone)]
+pub struct SessionParts {
+    pub journal: Arc<dyn Journal>,
+    pub feed: Arc<SessionFeed>,
+    pub clock: Arc<dyn Clock>,
 }
 
-/// Invariant: `state` is folded from the log and then from `staged`, unless `log` is gone.
+/// Who causes an event.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// The event's id, if it was fixed before.
+    pub id: Option<EventId>,
+    pub client_id: &'a str,
+    /// The inbox row that causes it.
+    pub ingress_key: Option<&'a str>,
+}
+
+impl Source<'static> {
+    pub const RUNTIME: Source<'static> =
+        Source { id: None, client_id: CLIENT_ID, ingress_key: None };
+}
+
+/// Invariant: `state` is folded from the log up to `head` and then from `staged`, unless it is broken.
 pub struct Session {
+    parts: SessionParts,
     header: SessionHeader,
-    /// Gone for good after a failed write.
-    log: Option<SessionLog>,
     state: State,
+    /// The newest event in the journal.
+    head: Option<Head>,
     staged: Vec<Event>,
+    blobs: Vec<NewBlob>,
     next_seq: u64,
-    client_id: String,
-    /// The inbox rows said since it was opened.
-    said: HashSet<String>,
+    /// Whether the journal has it; a session is made with its first batch.
+    is_created: bool,
+    /// A write failed: only opening it again shows what the journal holds.
+    is_broken: bool,
+    keys: RowKeys,
     /// What calls that may run were found to do when they were judged.
-    ready: HashMap<CallId, Prepared>,
-    /// How much of the log the last checkpoint covers.
-    checkpointed: u64,
-    store: SessionStore,
-    clock: Arc<dyn Clock>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum SessionError {
-    #[error(transparent)]
-    Log(#[from] LogError),
-    #[error("session `{session_id}` must be opened again after a failed write")]
-    Unusable { session_id: SessionId },
+    prepared: BTreeMap<CallId, Prepared>,
+    clock: SessionClock,
+    /// When it was opened, by the wall clock.
+    opened_at: u64,
+    /// Ids of commands that were written since.
+    ids: BTreeSet<EventId>,
+    /// How much of the log the last checkpoint covers, and how large that was.
+    checkpointed: (u64, u64),
 }
 
 impl Session {
-    /// Begins a session whose first events are these; it exists whole or not at all.
-    pub fn begin(
-        store: &SessionStore,
-        clock: Arc<dyn Clock>,
-        header: SessionHeader,
-        bodies: Vec<Body>,
-    ) -> Result<Session, SessionError> {
-        let client_id = CLIENT_ID.to_owned();
-        let mut session = Session {
-            header,
-            log: None,
-            state: State::default(),
-            staged: Vec::new(),
-            next_seq: 1,
-            client_id,
-            said: HashSet::new(),
-            ready: HashMap::new(),
-            checkpointed: 0,
-            store: store.clone(),
-            clock,
-        };
-        for body in bodies {
-            session.stage(body);
+    /// A session that the journal does not have yet. It is made with its first commit, whole or not
+    /// at all.
+    pub fn new(parts: SessionParts, header: SessionHeader) -> Session {
+        parts.feed.begin_at(1);
+        Session::of(parts, header, State::default(), RowKeys::default(), None)
+    }
+
+    /// Opens a session as it was left. `head` is what the desk knows of its log: rows that stand
+    /// behind it may be open on the desk although the log has dealt with them.
+    ///
+    /// The checkpoint is used if it covers no more than the desk knows.
+    pub async fn open(
+        parts: SessionParts,
+        id: SessionId,
+        head: Option<Head>,
+        checkpoint: Option<(Cursor, State)>,
+    ) -> Result<Session, StorageError> {
+        let known_seq = head.map_or(0, |head| head.seq);
+        if let Some((cursor, state)) = checkpoint.filter(|(it, _)| it.head.seq <= known_seq) {
+            let opened = read(&parts, id, head, (Some(&cursor), state), Trim::Never).await?;
+            if let Some(mut session) = opened.filter(|session| !session.state.lost_track) {
+                session.checkpointed.0 = session.weight();
+                return Ok(session);
+            }
         }
-        let events = std::mem::take(&mut session.staged);
-        session.log = Some(store.create(&session.header, &events)?);
-        Ok(session)
+        for trim in [Trim::AtCompactions, Trim::Never] {
+            let opened = read(&parts, id, head, (None, State::default()), trim).await?;
+            if let Some(session) = opened.filter(|session| !session.state.lost_track) {
+                return Ok(session);
+            }
+        }
+        let message = format!("the journal could not read session `{id}` from its beginning");
+        Err(StorageError::new(StorageErrorKind::Unavailable, message))
     }
 
-    /// Opens a session as it was left.
-    pub fn open(
-        store: &SessionStore,
-        clock: Arc<dyn Clock>,
-        id: SessionId,
-        head: Option<&Head>,
-    ) -> Result<Session, SessionError> {
-        let (log, state) = state_of(|each| store.open(id, head, &*clock, each))?;
-        Ok(Session {
-            header: log.header().clone(),
-            next_seq: log.next_seq(),
-            log: Some(log),
+    fn of(
+        parts: SessionParts,
+        header: SessionHeader,
+        state: State,
+        keys: RowKeys,
+        head: Option<Head>,
+    ) -> Session {
+        Session {
+            opened_at: parts.clock.now(),
+            ids: BTreeSet::new(),
+            clock: SessionClock::new(Arc::clone(&parts.clock)),
+            parts,
+            header,
             state,
+            head,
             staged: Vec::new(),
-            client_id: CLIENT_ID.to_owned(),
-            said: HashSet::new(),
-            ready: HashMap::new(),
-            checkpointed: 0,
-            store: store.clone(),
-            clock,
-        })
-    }
-
-    /// Opens a session from what it amounted to at some place in its log. `None` if that does not
-    /// fit any more, or is not enough: then it is opened from the start.
-    pub fn open_from(
-        store: &SessionStore,
-        clock: Arc<dyn Clock>,
-        id: SessionId,
-        head: Option<&Head>,
-        (place, mut state): (CheckpointPlace, State),
-    ) -> Result<Option<Session>, SessionError> {
-        let log = store.open_from(id, head, &place, &*clock, &mut |event| state.fold(event))?;
-        let Some(log) = log.filter(|_| !state.lost_track) else { return Ok(None) };
-        Ok(Some(Session {
-            header: log.header().clone(),
-            next_seq: log.next_seq(),
-            log: Some(log),
-            state,
-            staged: Vec::new(),
-            client_id: CLIENT_ID.to_owned(),
-            said: HashSet::new(),
-            ready: HashMap::new(),
-            checkpointed: place.offset,
-            store: store.clone(),
-            clock,
-        }))
-    }
-
-    /// Goes on with a session that was opened. If something was open when it was left, that was
-    /// cut short, and the log says so before anything else happens.
-    pub fn resume(&mut self) {
-        if let Some(resumed) = self.left_open() {
-            self.stage(Body::Resumed(resumed));
+            blobs: Vec::new(),
+            next_seq: head.map_or(1, |head| head.seq + 1),
+            is_created: false,
+            is_broken: false,
+            keys,
+            prepared: BTreeMap::new(),
+            checkpointed: (0, 0),
         }
     }
 
@@ -152,71 +152,99 @@ impl Session {
         &self.header
     }
 
+    pub fn thread(&self) -> ThreadKey {
+        ThreadKey::of(&self.header)
+    }
+
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// Where the log on disk ends.
+    pub fn feed(&self) -> &Arc<SessionFeed> {
+        &self.parts.feed
+    }
+
+    /// Where the log ends.
     pub fn head(&self) -> Option<Head> {
-        self.log.as_ref().and_then(SessionLog::head)
+        self.head
     }
 
-    /// What is not on the disk yet.
-    pub(crate) fn staged(&self) -> &[Event] {
-        &self.staged
+    /// The time by which the session's turn is measured.
+    pub fn now(&self) -> u64 {
+        self.clock.now()
     }
 
-    /// A place to go on from, if the log has grown enough since the last one.
-    pub fn due_checkpoint(&mut self, grown_bytes_min: u64) -> Option<CheckpointPlace> {
-        let log = self.log.as_ref().filter(|_| self.staged.is_empty())?;
-        if log.byte_len() < self.checkpointed.saturating_add(grown_bytes_min) {
-            return None;
+    pub fn is_created(&self) -> bool {
+        self.is_created
+    }
+
+    /// Whether the log holds the row already, or will with the next commit.
+    pub fn has_row(&self, key: &str) -> bool {
+        self.keys.contains(key) || self.state.holds_row(key)
+    }
+
+    /// The rows that were dealt with and that the desk has not been told of.
+    pub fn take_settled_rows(&mut self) -> Vec<(String, RowOutcome)> {
+        self.keys.take_settled()
+    }
+
+    /// Says in the log that a session which was left with a turn open is worked on again: what was
+    /// running then was cut short. A turn that only waits for a person was not.
+    pub fn resume(&mut self) {
+        self.clock.start();
+        if let Some(resumed) = self.left_open() {
+            self.stage(Body::Resumed(resumed));
         }
-        self.checkpointed = log.byte_len();
-        log.checkpoint_place()
     }
 
-    /// Keeps a whole output of which the log shows a part.
-    pub fn keep(&self, output: &str) -> Result<String, SessionError> {
-        Ok(waiting_for_the_disk(|| self.store.put_blob(output.as_bytes()))?)
+    /// The same for a session without an open turn: a compaction may have been cut short.
+    pub fn resume_between_turns(&mut self) {
+        if self.state.turn.is_none()
+            && let Some(resumed) = self.left_open()
+        {
+            self.stage(Body::Resumed(resumed));
+        }
     }
 
-    /// Whether the row's message was said since the session was opened.
-    pub(crate) fn has_said(&self, key: &str) -> bool {
-        self.said.contains(key)
+    /// Whether the log may hold an event of this id that was written before the session was
+    /// opened. Ids carry their time, so one that is younger was not.
+    pub fn may_hold(&self, id: EventId) -> bool {
+        let ms = id.as_uuid().as_u128() >> 80;
+        let may_be_older = ms <= u128::from(self.opened_at);
+        self.is_created && (self.ids.contains(&id) || may_be_older)
     }
 
-    /// Remembers what a call was found to do, so that a reader need not look twice.
-    pub(crate) fn set_ready(&mut self, call_id: CallId, prepared: Prepared) {
-        self.ready.insert(call_id, prepared);
+    /// Starts measuring a turn.
+    pub fn start_clock(&mut self) {
+        self.clock.start();
     }
 
-    pub(crate) fn take_ready(&mut self, call_id: CallId) -> Option<Prepared> {
-        self.ready.remove(&call_id)
+    fn left_open(&self) -> Option<Resumed> {
+        let asked = match self.state.compaction {
+            Compaction::Asked(request) => Some(request),
+            _ => None,
+        };
+        let Some(turn) = &self.state.turn else {
+            return asked.map(|it| Resumed { open_request: Some(it), open_calls: Vec::new() });
+        };
+        let started = turn.calls.iter().filter(|it| it.stage == Stage::Started);
+        let open_calls: Vec<_> = started.map(|it| it.call.call_id).collect();
+        let open_request = turn.open_request.or(asked);
+        let only_waits = turn.calls.any_asked() && open_request.is_none() && open_calls.is_empty();
+        (!only_waits).then_some(Resumed { open_request, open_calls })
     }
 
-    /// Who causes the events that follow.
-    pub fn act_for(&mut self, client_id: &str) {
-        client_id.clone_into(&mut self.client_id);
+    pub fn new_event_id(&self) -> EventId {
+        EventId::from_uuid(self.parts.clock.new_id())
     }
 
-    /// Lets go of what neither the next decision nor the next request needs.
-    pub fn trim(&mut self) {
-        self.state.trim();
-        self.ready.clear();
-    }
-
+    /// Stages what the runtime does by itself.
     pub fn stage(&mut self, body: Body) -> EventId {
-        let id = EventId::from_uuid(self.clock.new_id());
-        self.stage_as(id, None, body);
-        id
+        self.stage_from(Source::RUNTIME, body)
     }
 
-    pub(crate) fn new_event_id(&self) -> EventId {
-        EventId::from_uuid(self.clock.new_id())
-    }
-
-    /// Stages what is told beside the conversation. A reminder joins the last result where it can.
+    /// Stages a reminder or a change of the skill index. A reminder joins the last result where it
+    /// can.
     pub fn stage_news(&mut self, mut body: Body) -> EventId {
         if let Body::HarnessItem(it) = &mut body {
             it.merged_into = self.state.merge_target();
@@ -224,58 +252,130 @@ impl Session {
         self.stage(body)
     }
 
-    /// Stages an event whose id was fixed before, or which an inbox row caused.
-    pub fn stage_as(&mut self, id: EventId, ingress_key: Option<String>, body: Body) {
+    pub fn stage_from(&mut self, source: Source<'_>, body: Body) -> EventId {
+        let id = source.id.unwrap_or_else(|| self.new_event_id());
+        if source.id.is_some() && !matches!(body, Body::AssistantMessage(_)) {
+            self.ids.insert(id);
+        }
         let event = Event {
             seq: self.next_seq,
             id,
             ts: self.clock.now(),
-            client_id: self.client_id.clone(),
-            ingress_key,
+            client_id: source.client_id.to_owned(),
+            ingress_key: source.ingress_key.map(str::to_owned),
             parent_id: if body.is_tree() { self.state.leaf() } else { None },
             source_tag: None,
             body,
         };
         self.next_seq += 1;
-        self.said.extend(event.ingress_key.clone());
+        self.keys.read(&self.state, &event);
         self.state.fold(&event);
+        if self.state.turn.is_none() {
+            self.clock.stop();
+        }
         self.staged.push(event);
+        id
     }
 
-    /// Writes what was staged as one batch. When this returns `Ok`, it is on the disk.
-    pub fn commit(&mut self, watcher: &dyn Watcher) -> Result<(), SessionError> {
-        let session_id = self.id();
-        if self.staged.is_empty() && self.log.is_some() {
+    /// Keeps a whole output of which the log holds a part, with the next commit.
+    pub fn stage_blob(&mut self, blob: NewBlob) {
+        self.blobs.push(blob);
+    }
+
+    pub fn has_staged(&self) -> bool {
+        !self.staged.is_empty()
+    }
+
+    /// Writes what was staged as one batch. When this returns `Ok`, it is durable and published.
+    pub async fn commit(&mut self) -> Result<(), StorageError> {
+        if self.is_broken {
+            let message =
+                format!("session `{}` must be opened again after a failed write", self.id());
+            return Err(StorageError::new(StorageErrorKind::MustReopen, message));
+        }
+        if self.staged.is_empty() {
             return Ok(());
         }
-        let mut log = self.log.take().ok_or(SessionError::Unusable { session_id })?;
         let events = std::mem::take(&mut self.staged);
-        waiting_for_the_disk(|| log.append(&events))?;
-        self.log = Some(log);
-        watcher.written(&events);
+        let batch = Batch { events: events.clone(), blobs: std::mem::take(&mut self.blobs) };
+        // Until it is known to be written, nobody may go on as if it were: also if this future is
+        // dropped while it waits.
+        self.is_broken = true;
+        let journal = &self.parts.journal;
+        let head = if self.is_created {
+            journal.append(self.header.session_id, self.head, batch).await?
+        } else {
+            journal.create(&self.header, vec![batch]).await?
+        };
+        (self.head, self.is_created, self.is_broken) = (head, true, false);
+        self.parts.feed.publish(ThreadKey::of(&self.header), events);
         Ok(())
     }
 
-    fn left_open(&self) -> Option<Resumed> {
-        let turn = self.state.turn.as_ref()?;
-        let started = turn.calls.iter().filter(|it| it.stage == Stage::Started);
-        let open_calls: Vec<_> = started.map(|it| it.call.call_id).collect();
-        let open_request = turn.open_request;
-        let is_open = open_request.is_some() || !open_calls.is_empty();
-        is_open.then_some(Resumed { open_request, open_calls })
+    /// Remembers what a call was found to do, so that a reader need not look twice.
+    pub(crate) fn set_prepared(&mut self, call_id: CallId, prepared: Prepared) {
+        self.prepared.insert(call_id, prepared);
+    }
+
+    pub(crate) fn take_prepared(&mut self, call_id: CallId) -> Option<Prepared> {
+        self.prepared.remove(&call_id)
+    }
+
+    /// Lets go of what neither the next decision nor the next request needs.
+    pub fn trim(&mut self) {
+        self.state.trim();
+        self.prepared.clear();
+    }
+
+    /// About how much memory the session takes: what its log amounts to is never larger.
+    pub fn weight(&self) -> u64 {
+        self.parts.journal.open_bytes(self.id()).unwrap_or_default()
+    }
+
+    /// A place to open the session from, if its log has grown enough since the last one: by the
+    /// given number of bytes, and by as much as the last checkpoint weighed.
+    pub fn due_checkpoint(&self, grown_bytes_min: u64) -> Option<Cursor> {
+        let (covered, weight) = self.checkpointed;
+        let due = covered.saturating_add(grown_bytes_min.max(weight));
+        let is_due = self.staged.is_empty() && !self.is_broken && self.weight() >= due;
+        if is_due { self.parts.journal.cursor(self.id()) } else { None }
+    }
+
+    pub fn note_checkpoint(&mut self, weight: u64) {
+        self.checkpointed = (self.weight(), weight);
     }
 }
 
-/// Does what may take its time, on this very thread: handing it to another and being woken again
-/// costs as much as a fast disk does. Other turns go on meanwhile on threads of their own.
-fn waiting_for_the_disk<T>(work: impl FnOnce() -> T) -> T {
-    let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());
-    match flavor {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
-        // A runtime of one thread has no other turns to go on with.
-        _ => work(),
-    }
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trim {
+    /// What stands before a compaction is let go while the log is read, so that a long session
+    /// fits into the memory that its context needs.
+    AtCompactions,
+    Never,
 }
 
-/// The client id of what the runtime does by itself.
-pub const CLIENT_ID: &str = "kith";
+async fn read(
+    parts: &SessionParts,
+    id: SessionId,
+    head: Option<Head>,
+    (cursor, mut state): (Option<&Cursor>, State),
+    trim: Trim,
+) -> Result<Option<Session>, StorageError> {
+    let known_seq = head.map_or(0, |head| head.seq);
+    let mut keys = RowKeys::default();
+    let mut each = |event: Event| {
+        if event.seq > known_seq {
+            keys.read(&state, &event);
+        }
+        state.fold(&event);
+        if trim == Trim::AtCompactions && matches!(event.body, Body::Compact(_)) {
+            state.trim();
+        }
+    };
+    let opened = parts.journal.open(id, head, cursor, &*parts.clock, &mut each).await?;
+    let Some(opened) = opened else { return Ok(None) };
+    let mut session = Session::of(parts.clone(), opened.header, state, keys, opened.head);
+    session.is_created = true;
+    session.parts.feed.begin_at(session.next_seq);
+    Ok(Some(session))
+}

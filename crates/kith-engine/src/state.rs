@@ -5,14 +5,16 @@
 //! cloned joins the conversation and obliges to nothing.
 
 pub mod calls;
+pub mod compaction;
 pub mod conversation;
 mod elements;
+pub mod ended_turn;
+mod repeats;
 mod tail;
 pub mod told;
 pub mod tree;
 pub mod turn;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kith_vocab::block::{Block, plain_text};
@@ -24,13 +26,15 @@ use kith_vocab::ids::EventId;
 use kith_vocab::snapshot::{InstructionSnapshot, ToolsetSnapshot};
 use serde::{Deserialize, Serialize};
 
+use compaction::Compaction;
 use conversation::Conversation;
+use ended_turn::EndedTurn;
 use tree::{Move, Tree};
 use turn::Turn;
 
 /// Changes with every change of what `fold` makes of a log: stored states of another version are
 /// not used.
-pub const FOLD_VERSION: u32 = 3;
+pub const FOLD_VERSION: u32 = 4;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
@@ -43,24 +47,22 @@ pub struct State {
     pub turn: Option<Turn>,
     /// How the last turn ended; after anything but `Done` a person must act first.
     pub last_end: Option<EndReason>,
+    /// The last turn of the path, if it has ended and can be taken up again.
+    pub last_turn: Option<EndedTurn>,
     /// What the model's last failure was, in words, until it answers again.
     pub last_failure: Option<String>,
     pub follow_ups: Vec<QueueItem>,
     pub steers: Vec<QueueItem>,
-    pub compact_requested: bool,
+    pub compaction: Compaction,
     pub title: Option<(String, TitleSource)>,
     pub n_events: u64,
     pub last_ts: u64,
     /// How the first message begins: a title until there is a better one.
     pub first_words: Option<String>,
-    /// The inbox rows of the last messages: whether a row that is not closed was said already.
-    pub recent_keys: VecDeque<String>,
     /// The conversation moved to where this state cannot follow: the log must be read again.
     pub lost_track: bool,
 }
 
-/// More rows than can be open at once.
-const RECENT_KEYS_MAX: usize = 64;
 const FIRST_WORDS_CHARS_MAX: usize = 60;
 
 impl State {
@@ -91,6 +93,19 @@ impl State {
         self.lowest_trust() > Trust::Paired
     }
 
+    /// Whether the last turn can be taken up again.
+    pub fn can_retry(&self) -> bool {
+        let ended_badly = !matches!(self.last_end, None | Some(EndReason::Done));
+        self.turn.is_none() && self.last_turn.is_some() && ended_badly
+    }
+
+    /// Whether the open turn answers the inbox row, or a queue holds it.
+    pub fn holds_row(&self, key: &str) -> bool {
+        let in_turn = self.turn.iter().flat_map(|turn| &turn.keys).any(|it| it == key);
+        let mut queued = self.steers.iter().chain(&self.follow_ups);
+        in_turn || queued.any(|item| item.ingress_key.as_deref() == Some(key))
+    }
+
     /// The tool result that a reminder written now would join.
     pub fn merge_target(&self) -> Option<EventId> {
         self.conversation.merge_target()
@@ -98,15 +113,9 @@ impl State {
 
     pub fn fold(&mut self, event: &Event) {
         self.n_events += 1;
-        self.last_ts = event.ts;
+        let last_ts = std::mem::replace(&mut self.last_ts, event.ts);
         if event.is_tree() && !self.grow(event) {
             return;
-        }
-        if let Some(key) = &event.ingress_key {
-            if self.recent_keys.len() == RECENT_KEYS_MAX {
-                self.recent_keys.pop_front();
-            }
-            self.recent_keys.push_back(key.clone());
         }
         // What a script says was said by nobody, and may be hidden.
         if let Body::UserMessage(it) = &event.body
@@ -125,38 +134,55 @@ impl State {
             Body::SkillIndexSnapshot(it) => self.skills = Some(it.entries.clone()),
             Body::SkillIndexDelta(it) => self.index_skills(it),
             _ if !event.is_lived() => (),
-            Body::UserMessage(_) => {
-                let turn = self.turn.get_or_insert_with(|| Turn::begun_by(event));
+            Body::UserMessage(it) => {
+                let turn = self.turn.get_or_insert_with(|| Turn::begun_by(event, it));
                 turn.owes_reply = true;
+                turn.keys.extend(event.ingress_key.clone());
             }
+            Body::TurnStarted(_) if self.turn.is_none() => self.reopen_turn(event),
             Body::QueueUpdate(it) => match it.queue {
                 Queue::FollowUp => self.follow_ups.clone_from(&it.items),
                 Queue::Steer => self.steers.clone_from(&it.items),
             },
             Body::LeafMoved(it) => self.move_leaf(it.to),
             Body::SessionTitleUpdated(it) => self.retitle(&it.title, it.source),
-            Body::CompactRequested(_) => self.compact_requested = true,
             Body::TurnEnded(it) => {
-                if self.turn.take().is_some() {
+                if let Some(turn) = self.turn.take() {
                     self.last_end = Some(it.reason);
+                    self.last_turn = Some(turn.ended());
+                    self.compaction.end_turn();
                 }
             }
-            _ => self.fold_turn(event),
+            _ => self.fold_turn(event, last_ts),
         }
     }
 
     /// What concerns the turn, if one is open.
-    fn fold_turn(&mut self, event: &Event) {
+    fn fold_turn(&mut self, event: &Event, last_ts: u64) {
+        if self.compaction.fold(&event.body, self.turn.is_some()) {
+            return;
+        }
         match &event.body {
             Body::ModelRequested(it) if it.purpose == Purpose::Turn => self.conversation.seal(),
             Body::AssistantMessage(_) => self.last_failure = None,
             Body::ModelFailed(it) => self.last_failure = Some(it.message.clone()),
-            Body::Compact(_) => self.compact_requested = false,
             _ => (),
         }
         if let Some(turn) = &mut self.turn {
-            turn.fold(event);
+            turn.fold(event, last_ts);
         }
+    }
+
+    /// A turn that begins where no message opened one takes up the one that ended before it.
+    fn reopen_turn(&mut self, event: &Event) {
+        if !self.can_retry() {
+            return;
+        }
+        let Some(ended) = self.last_turn.take() else { return };
+        let mut turn = Turn::reopened(ended, event.ts);
+        turn.fold(event, event.ts);
+        self.turn = Some(turn);
+        self.last_failure = None;
     }
 
     /// Adds the event to the tree and the conversation. False if it cannot be part of it.
@@ -185,6 +211,7 @@ impl State {
                 self.conversation = Conversation::along(&self.tree);
                 // What was owed was owed on the other path.
                 self.turn = None;
+                self.last_turn = None;
             }
             Move::Nowhere => (),
             Move::Unknown => self.lost_track = true,

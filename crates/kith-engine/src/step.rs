@@ -11,10 +11,14 @@ use kith_vocab::ids::CallId;
 
 use crate::state::State;
 use crate::state::calls::{CallProgress, Stage};
+use crate::state::compaction::Compaction;
 use crate::state::turn::Turn;
 
-/// A turn that was cut short this often is not taken up again: something in it kills us.
+/// A turn that was cut short this often in a row, with nothing coming of it in between, is not
+/// resumed again: something in it kills us.
 pub const TURN_RESUMES_MAX: u32 = 3;
+/// A time to try again that is further ahead than this was written by a clock that was wrong.
+pub const RETRY_AHEAD_MS_MAX: u64 = 60 * 60 * 1000;
 /// How often a call may be cut off by the limit on tokens before the turn fails.
 pub const CUT_CALLS_MAX: u32 = 2;
 
@@ -68,7 +72,8 @@ pub fn decide(state: &State, now: u64) -> Step {
     if turn.cancelled {
         return ended(EndReason::Cancelled);
     }
-    if turn.open_request.is_some() || turn.calls.any_running() {
+    let is_compacting = matches!(state.compaction, Compaction::Asked(_));
+    if turn.open_request.is_some() || turn.calls.any_running() || is_compacting {
         return Step::Wait(Wait::Running);
     }
     if turn.n_resumed >= TURN_RESUMES_MAX || turn.n_cut_calls >= CUT_CALLS_MAX {
@@ -80,7 +85,7 @@ pub fn decide(state: &State, now: u64) -> Step {
     if let Some(failure) = turn.failure {
         match failure.retry_at {
             None => return ended(EndReason::Failed),
-            Some(time) if now < time => return Step::Wait(Wait::Until(time)),
+            Some(time) if is_ahead(time, now) => return Step::Wait(Wait::Until(time)),
             Some(_) => (),
         }
     }
@@ -93,18 +98,23 @@ pub fn decide(state: &State, now: u64) -> Step {
     if let Some(bound) = reached(turn, now) {
         return Step::EndTurn(Ending { reason: EndReason::Bound, bound: Some(bound) });
     }
-    if state.compact_requested { Step::Compact } else { Step::AskModel }
+    if state.compaction == Compaction::Requested { Step::Compact } else { Step::AskModel }
 }
 
 fn between_turns(state: &State) -> Step {
     let has_queued = !state.follow_ups.is_empty() || !state.steers.is_empty();
     // After a turn that did not end well, a person looks before the queue goes on.
     let may_go_on = matches!(state.last_end, None | Some(EndReason::Done));
-    match (has_queued && may_go_on, state.compact_requested) {
-        (true, _) => Step::TakeFollowUp,
-        (false, true) => Step::Compact,
-        (false, false) => Step::Rest,
+    match state.compaction {
+        Compaction::Asked(_) => Step::Wait(Wait::Running),
+        _ if has_queued && may_go_on => Step::TakeFollowUp,
+        Compaction::Requested => Step::Compact,
+        Compaction::Idle | Compaction::FailedInThisTurn => Step::Rest,
     }
+}
+
+fn is_ahead(time: u64, now: u64) -> bool {
+    now < time && time - now <= RETRY_AHEAD_MS_MAX
 }
 
 fn settle_calls(turn: &Turn, now: u64) -> Option<Step> {

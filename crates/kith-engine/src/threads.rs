@@ -13,13 +13,15 @@ use std::sync::{Mutex, PoisonError};
 
 use kith_sessions::LastLine;
 use kith_sessions::log::LogError;
+use kith_sessions::storage::StorageError;
 use kith_sessions::store::SessionStore;
 use kith_sessions::thread_file::{ThreadFileError, ThreadFiles};
 use kith_vocab::header::SessionHeader;
-use kith_vocab::ids::{SessionId, ThreadId};
+use kith_vocab::ids::SessionId;
 use kith_vocab::json::Json;
 use serde::Deserialize;
 
+use crate::feed::ThreadKey;
 use crate::ui_message::{Gathering, Projection, UiMessage};
 
 pub struct Threads {
@@ -31,13 +33,6 @@ pub struct Threads {
 
 /// Threads, and the sessions of each from the oldest to the newest.
 pub type Sessions = BTreeMap<ThreadKey, Vec<SessionId>>;
-
-/// Whose thread it is, and which.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ThreadKey {
-    pub agent_id: String,
-    pub thread_id: ThreadId,
-}
 
 /// What was made again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,6 +47,8 @@ pub enum ThreadsError {
     File(#[from] ThreadFileError),
     #[error(transparent)]
     Log(#[from] LogError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
 }
 
 impl Threads {
@@ -95,6 +92,26 @@ impl Threads {
             return Ok(self.files.append(&path, &lines(&self.session_messages(id)?))?);
         }
         self.rebuild(&key).map(drop)
+    }
+
+    /// The last event of the session that the file of its thread takes into account, if that is
+    /// the session the file ends with.
+    pub fn position(&self, key: &ThreadKey, id: SessionId) -> Result<Option<u64>, ThreadsError> {
+        let path = self.files.path(&key.agent_id, &key.thread_id);
+        let LastLine::Whole(line) = self.files.last(&path)? else { return Ok(None) };
+        let stamp = Stamp::read(&line).filter(|it| it.metadata.session_id == id);
+        Ok(stamp.map(|it| it.metadata.seq))
+    }
+
+    /// Brings the files of all threads up to what their newest sessions say.
+    pub fn catch_up_all(&self) -> Result<(), ThreadsError> {
+        self.forget();
+        for ids in self.sessions()?.values() {
+            if let Some(id) = ids.last() {
+                self.catch_up(*id, None)?;
+            }
+        }
+        Ok(())
     }
 
     /// Makes the file of a thread from its logs. A thread without messages has none.
@@ -231,12 +248,6 @@ impl Threads {
             Err(LogError::NotFound { .. } | LogError::Damaged { .. }) => Ok(Vec::new()),
             Err(error) => Err(error.into()),
         }
-    }
-}
-
-impl ThreadKey {
-    pub fn of(header: &SessionHeader) -> ThreadKey {
-        ThreadKey { agent_id: header.agent_id.clone(), thread_id: header.thread_id.clone() }
     }
 }
 

@@ -1,133 +1,186 @@
-//! The loop that performs the steps.
+//! What each step amounts to: events to stage, or one effect to wait for.
 //!
-//! All branching is in [`crate::step`]; here each step is one effect and the events that record
-//! it. An effect begins only after everything before it is on disk.
+//! All branching is in [`crate::step`]. An effect borrows nothing from the session: the driver
+//! waits for it while the session takes commands, and hands what came of it to [`record`].
 
 mod ask;
 mod calls;
 mod end;
+mod queue;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use kith_providers::render::RenderError;
-use kith_vocab::clock::Clock;
-use kith_vocab::event::Body;
-use kith_vocab::event::control::CancelRequested;
-use kith_vocab::ids::CallId;
+use kith_vocab::clock::BoxFuture;
+use kith_vocab::event::calls::Sandbox;
+use kith_vocab::event::control::Limits;
+use kith_vocab::ids::EventId;
 use kith_vocab::policy::Policy;
-use kith_vocab::provider::Provider;
-use kith_vocab::tool::Tool;
+use kith_vocab::provider::{Answer, Models, Unfinished};
+use kith_vocab::tool::{Prepared, Refusal, Tool, ToolOutput};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use ask::find_model;
+pub(crate) use calls::PreparedCall;
 pub(crate) use end::stop;
+pub(crate) use queue::{NewTurn, begin as begin_turn, items_of, queue_messages, turn_started};
 
-use crate::session::{Session, SessionError, Watcher};
-use crate::step::{Step, Wait, decide};
+use crate::failure::SessionFailure;
+use crate::session::Session;
+use crate::step::{Step, Wait};
 
-/// More steps than any honest turn takes: a backstop behind the turn's own limits.
-pub const DRIVE_STEPS_MAX: usize = 10_000;
-
-/// What a turn works with.
-pub struct Hands<'a> {
-    pub provider: &'a dyn Provider,
-    pub tools: &'a [Arc<dyn Tool>],
-    pub policy: &'a dyn Policy,
-    pub clock: &'a dyn Clock,
-    pub watcher: &'a dyn Watcher,
-    pub cancel: &'a CancellationToken,
-    /// Set when the turn is stopped by whoever ends it: the conversation goes on elsewhere.
-    pub halt: &'a CancellationToken,
+/// What the turns of a session work with.
+#[derive(Clone)]
+pub struct TurnSetup {
+    pub tools: Vec<Arc<dyn Tool>>,
+    pub policy: Arc<dyn Policy>,
+    pub limits: Limits,
+    /// The language in which people are told of the turn.
+    pub language: String,
+    /// The strongest sandbox that this machine offers.
+    pub sandbox: Sandbox,
 }
 
-/// Why the loop stopped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pause {
-    /// Nothing to do until someone speaks.
+pub(crate) struct TurnContext {
+    pub(crate) setup: TurnSetup,
+    pub(crate) models: Arc<dyn Models>,
+}
+
+/// What a step asks of the driver.
+pub(crate) enum Action {
+    /// Events were staged; decide again.
+    Staged,
+    Start(Effect),
+    Wait(Wait),
+    /// The queue goes on with its first item.
+    TakeFollowUp,
     Rest,
-    /// A person has been asked.
-    Approval(CallId),
-    /// Another driver is at work on it.
-    Running,
-    /// Nothing runs any more. What was staged is not written: whoever halted it ends the turn.
-    Halted,
-    /// The next step is one this program cannot take yet.
-    NotBuilt(&'static str),
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum TurnError {
-    #[error(transparent)]
-    Session(#[from] SessionError),
-    #[error(transparent)]
-    Render(#[from] RenderError),
-    #[error("the session took more than {DRIVE_STEPS_MAX} steps without coming to rest")]
-    TooManySteps,
+/// Something that takes time and borrows nothing.
+pub(crate) struct Effect {
+    pub(crate) kind: EffectKind,
+    pub(crate) future: BoxFuture<'static, EffectOutcome>,
+    pub(crate) cancel: CancellationToken,
+    /// What is left of the turn's time.
+    pub(crate) time_left: Duration,
 }
 
-pub async fn drive(session: &mut Session, hands: &Hands<'_>) -> Result<Pause, TurnError> {
-    for _ in 0..DRIVE_STEPS_MAX {
-        if hands.halt.is_cancelled() {
-            return Ok(Pause::Halted);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EffectKind {
+    Ask(EventId),
+    /// Only looks, so nothing need be durable before it starts.
+    Prepare,
+    Run,
+}
+
+pub(crate) enum EffectOutcome {
+    Asked(ask::Asked, Result<Answer, Unfinished>),
+    Judged(Vec<PreparedCall>),
+    /// A call was looked at again, right before it runs.
+    Ready(Box<PreparedCall>),
+    Ran(Vec<(kith_vocab::block::ToolCall, ToolOutput)>),
+}
+
+pub(crate) type Looked = Result<(Arc<dyn Tool>, Prepared), Refusal>;
+
+/// Why an effect was asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stopped {
+    No,
+    /// A person cancelled the turn, or wants the conversation elsewhere.
+    ByPerson,
+    /// The turn's time is over.
+    ByDeadline,
+}
+
+/// Turns a step into staged events or into something to wait for.
+pub(crate) fn perform(
+    session: &mut Session,
+    ctx: &TurnContext,
+    step: Step,
+) -> Result<Action, SessionFailure> {
+    Ok(match step {
+        Step::AskModel => return ask::start(session, ctx),
+        Step::Judge(new) => Action::Start(calls::look_at(session, ctx, new)),
+        Step::RunReads(reads) => Action::Start(calls::start_reads(session, ctx, reads)),
+        Step::Run(call) => Action::Start(calls::look_again(session, ctx, call)),
+        Step::Refuse { call, reason } => {
+            calls::refuse(session, &call, &reason);
+            Action::Staged
         }
-        note_cancel(session, hands);
-        let pause = match decide(session.state(), hands.clock.now()) {
-            Step::AskModel => {
-                ask::model(session, hands).await?;
-                continue;
+        Step::ReportInterrupted(call) => {
+            calls::report_interrupted(session, &call);
+            Action::Staged
+        }
+        Step::AskApproval(calls) => {
+            for call in calls {
+                calls::refuse(
+                    session,
+                    &call,
+                    "it needs a person's approval, which cannot be asked for yet",
+                );
             }
-            Step::Judge(new) => {
-                calls::judge(session, hands, new).await;
-                continue;
-            }
-            Step::RunReads(reads) => {
-                calls::run_reads(session, hands, reads).await?;
-                continue;
-            }
-            Step::Run(call) => {
-                calls::run(session, hands, call).await?;
-                continue;
-            }
-            Step::Refuse { call, reason } => {
-                calls::refuse(session, &call, &reason);
-                continue;
-            }
-            Step::ReportInterrupted(call) => {
-                calls::report_interrupted(session, &call);
-                continue;
-            }
-            Step::EndTurn(ending) => {
-                end::turn(session, ending);
-                continue;
-            }
-            Step::Wait(Wait::Until(time)) => {
-                session.commit(hands.watcher)?;
-                tokio::select! {
-                    () = hands.clock.sleep_until(time) => (),
-                    () = hands.cancel.cancelled() => (),
-                }
-                continue;
-            }
-            Step::Wait(Wait::Approval(call_id)) => Pause::Approval(call_id),
-            Step::Wait(Wait::Running) => Pause::Running,
-            Step::Rest => Pause::Rest,
-            Step::AskApproval(_) | Step::ExpireApproval(_) => Pause::NotBuilt("asking a person"),
-            Step::DrainSteers => Pause::NotBuilt("steering a turn"),
-            Step::TakeFollowUp => Pause::NotBuilt("taking a message from the queue"),
-            Step::Compact => Pause::NotBuilt("compaction"),
-        };
-        session.commit(hands.watcher)?;
-        return Ok(pause);
-    }
-    Err(TurnError::TooManySteps)
+            Action::Staged
+        }
+        Step::ExpireApproval(call_id) => {
+            calls::expire(session, call_id);
+            Action::Staged
+        }
+        Step::DrainSteers => {
+            queue::drain_steers(session);
+            Action::Staged
+        }
+        Step::EndTurn(ending) => {
+            end::turn(session, ending);
+            Action::Staged
+        }
+        Step::Compact => return Err(SessionFailure::NotBuilt { step: "compaction" }),
+        Step::TakeFollowUp => Action::TakeFollowUp,
+        Step::Wait(wait) => Action::Wait(wait),
+        Step::Rest => Action::Rest,
+    })
 }
 
-/// Someone said stop: the log must say so before the turn ends of it.
-fn note_cancel(session: &mut Session, hands: &Hands<'_>) {
-    let is_new = session.state().turn.as_ref().is_some_and(|turn| !turn.cancelled);
-    if is_new && hands.cancel.is_cancelled() && !hands.halt.is_cancelled() {
-        session.stage(Body::CancelRequested(CancelRequested { by: "owner".to_owned() }));
+/// Turns what came of an effect into events; `Some` if another effect follows at once.
+pub(crate) fn record(
+    session: &mut Session,
+    ctx: &TurnContext,
+    outcome: EffectOutcome,
+    stopped: Stopped,
+) -> Option<Effect> {
+    match outcome {
+        EffectOutcome::Asked(asked, answer) => ask::record(session, &asked, answer, stopped),
+        EffectOutcome::Judged(looked) => calls::judge(session, ctx, looked),
+        EffectOutcome::Ready(call) if stopped == Stopped::No => {
+            return calls::start(session, ctx, *call);
+        }
+        // It has not started; the end of the turn says so.
+        EffectOutcome::Ready(_) => (),
+        EffectOutcome::Ran(outputs) => {
+            for (call, output) in outputs {
+                calls::finish(session, &call, output, stopped);
+            }
+        }
+    }
+    None
+}
+
+/// Records that an effect was given up: it was asked to stop and did not.
+pub(crate) fn record_lost(session: &mut Session, kind: EffectKind, stopped: Stopped) {
+    match kind {
+        EffectKind::Ask(request_id) if stopped == Stopped::ByDeadline => {
+            ask::record_timeout(session, request_id);
+        }
+        // The end of the turn closes what is open.
+        EffectKind::Ask(_) | EffectKind::Prepare => (),
+        EffectKind::Run => calls::give_up(session),
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// What is left of the open turn's time.
+fn time_left(session: &Session) -> Duration {
+    let Some(turn) = &session.state().turn else { return Duration::ZERO };
+    let used = session.now().saturating_sub(turn.clock_start);
+    Duration::from_millis(turn.limits.wall_ms.saturating_sub(used))
+}

@@ -58,7 +58,7 @@ impl Verifier {
     }
 
     fn compare(&mut self, requested: &ModelRequested) {
-        if requested.renderer_version != render::RENDERER_VERSION {
+        if requested.renderer_version != render::renderer_version(requested.wire) {
             self.other_renderer.push(requested.request_id);
             return;
         }

@@ -13,7 +13,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kith_engine::threads::{ThreadKey, Threads};
+use kith_engine::feed::ThreadKey;
+use kith_engine::threads::Threads;
 use kith_engine::ui_message::{Projection, UiMessage, project};
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::store::SessionStore;

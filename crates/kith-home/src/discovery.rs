@@ -8,15 +8,20 @@ use std::path::{Path, PathBuf};
 
 /// More folders than a path of any system can have: a repository must not be overlooked because one
 /// stands deep inside it.
-pub(crate) const WALK_FOLDERS_MAX: usize = 4096;
+pub const WALK_FOLDERS_MAX: usize = 4096;
 
-/// The nearest folder from here upward that holds `.git`, a folder or a file.
+/// The entries by which the root of a repository is known: each a folder or a file.
+pub const REPOSITORY_ENTRIES: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
+
+/// Whether the folder is the root of a repository.
+pub fn holds_repository(folder: &Path) -> bool {
+    REPOSITORY_ENTRIES.iter().any(|entry| folder.join(entry).symlink_metadata().is_ok())
+}
+
+/// The root of the innermost repository that holds a folder.
 pub fn repository_root(cwd: &Path) -> Option<PathBuf> {
-    let root = cwd.ancestors().take(WALK_FOLDERS_MAX).find(|folder| {
-        let git = folder.join(".git");
-        git.is_dir() || git.is_file()
-    })?;
-    Some(root.to_owned())
+    let mut folders = cwd.ancestors().take(WALK_FOLDERS_MAX);
+    folders.find(|folder| holds_repository(folder)).map(Path::to_owned)
 }
 
 /// The folders whose `AGENTS.md` is project scope, far to near. All paths are canonical.

@@ -33,7 +33,7 @@ pub const HOME_FILES: [&str; 13] = [
 pub const HOUSE_FILES: [&str; 4] = ["kith.toml", ".gitignore", ".minds", ".dialogs"];
 
 /// Returns the nearest folder from `cwd` upward that holds `kith.toml` or `.kith/state.db`, else
-/// `cwd` itself if it holds a constitution.
+/// `cwd` itself if it holds a constitution. The user's home is never a house.
 ///
 /// Beneath the user's home the walk ends before it: `~/.kith` belongs to every house. Elsewhere it
 /// goes on only while the folders have the owner of `cwd` and are not writable by every user.
@@ -51,7 +51,7 @@ pub fn find_house(cwd: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
     if let Some(house) = marked {
         return Some(house.to_owned());
     }
-    is_home(&cwd).then_some(cwd)
+    (user_home.as_deref() != Some(&*cwd) && is_home(&cwd)).then_some(cwd)
 }
 
 /// Whether an agent lives in this folder.

@@ -43,6 +43,8 @@ pub const SKILL_NAME_CHARS_MAX: usize = 64;
 #[derive(Clone, Copy)]
 pub struct SkillRequest<'a> {
     pub home: &'a Path,
+    /// The folder that the home's own skills must lie in, links resolved; without one, anywhere.
+    pub home_skills_within: Option<&'a Path>,
     pub cwd: &'a Path,
     /// `~`; without one there are no skills for every agent.
     pub user_home: Option<&'a Path>,

@@ -2,8 +2,9 @@
 //!
 //! A client made before the TLS provider is installed panics, so nothing else may make one. It is
 //! made on first use: loading the certificates of the system takes longer than the rest of a
-//! command that asks no model.
+//! command that asks no model. It keeps its connections, so providers may share what makes it.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use reqwest::redirect::Policy;
@@ -11,27 +12,68 @@ use reqwest::{Client, Url};
 
 pub(crate) const CONNECT_SECS_MAX: u64 = 15;
 
-pub(crate) fn build(endpoint: &Url) -> reqwest::Result<Client> {
+/// HTTP clients with their connections, one for each kind of address. Connections live in the
+/// runtime that made them, so only providers of one runtime may share them.
+#[derive(Debug, Default)]
+pub struct HttpClients {
+    remote: OnceLock<Client>,
+    loopback: OnceLock<Client>,
+    plain_loopback: OnceLock<Client>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ClientKind {
+    Remote,
+    /// What stays on this machine needs no proxy.
+    Loopback,
+    /// And without TLS no certificates.
+    PlainLoopback,
+}
+
+impl HttpClients {
+    pub(crate) fn of(&self, endpoint: &Url) -> reqwest::Result<&Client> {
+        let kind = kind_of(endpoint);
+        let client = match kind {
+            ClientKind::Remote => &self.remote,
+            ClientKind::Loopback => &self.loopback,
+            ClientKind::PlainLoopback => &self.plain_loopback,
+        };
+        if let Some(client) = client.get() {
+            return Ok(client);
+        }
+        let built = build(kind)?;
+        Ok(client.get_or_init(|| built))
+    }
+}
+
+fn build(kind: ClientKind) -> reqwest::Result<Client> {
     // It fails when another part of the program was first, which is as good.
     rustls::crypto::ring::default_provider().install_default().unwrap_or_default();
     #[allow(clippy::disallowed_methods, reason = "this is the one function that makes clients")]
-    let mut client = Client::builder()
+    let client = Client::builder()
         .user_agent(concat!("kith/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(Duration::from_secs(CONNECT_SECS_MAX))
         // A redirect would carry the conversation to a host that nobody chose.
         .redirect(Policy::none());
-    if is_loopback(endpoint) {
-        // What stays on this machine needs no proxy, and without TLS no certificates.
-        client = client.no_proxy();
-        if endpoint.scheme() == "http" {
-            client = client.tls_certs_only([]);
-        }
-    }
+    let client = match kind {
+        ClientKind::Remote => client,
+        ClientKind::Loopback => client.no_proxy(),
+        ClientKind::PlainLoopback => client.no_proxy().tls_certs_only([]),
+    };
     client.build()
 }
 
-fn is_loopback(endpoint: &Url) -> bool {
+fn kind_of(endpoint: &Url) -> ClientKind {
     let host = endpoint.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || address.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+    let is_loopback =
+        host == "localhost" || address.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+    match endpoint.scheme() {
+        "http" if is_loopback => ClientKind::PlainLoopback,
+        _ if is_loopback => ClientKind::Loopback,
+        _ => ClientKind::Remote,
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,8 @@ use kith_vocab::event::messages::{StopReason, Usage};
 use kith_vocab::event::models::{FailureKind, Wire};
 use kith_vocab::json::Json;
 use kith_vocab::provider::{
-    Answer, AnswerBlock, Cause, Delta, ModelChoice, Provider, Tap, Unfinished,
+    Answer, AnswerBlock, AskContext, Cause, Delta, DeltaPart, ModelChoice, Provider, Tap,
+    Unfinished,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +28,9 @@ const CONTEXT_WINDOW: u64 = 32_768;
 
 /// As rough as it is common.
 const BYTES_PER_TOKEN: usize = 4;
+
+/// What a log calls its address: it is nowhere but in this program, so the digest is a fixed one.
+pub const ENDPOINT_DIGEST: &str = "2a97516c354b6884";
 
 pub struct Demo {
     choice: ModelChoice,
@@ -49,12 +53,7 @@ impl Provider for Demo {
         &self.choice
     }
 
-    fn ask<'a>(
-        &'a self,
-        body: Vec<u8>,
-        tap: &'a dyn Tap,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Answer, Unfinished>> {
+    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>> {
         Box::pin(async move {
             let asked = wire::read(&body).map_err(|error| {
                 let what = format!("could not read the request: {error}");
@@ -62,8 +61,8 @@ impl Provider for Demo {
                 fault.into_unfinished(&self.choice.provider, None, String::new())
             })?;
             let reply = rules::reply(&asked);
-            speak(&reply.text, tap, cancel).await?;
-            Ok(answer(reply, body.len(), asked.n_calls, tap))
+            speak(&reply.text, &*ctx.tap, &ctx.cancel).await?;
+            Ok(answer(reply, body.len(), asked.n_calls, &*ctx.tap))
         })
     }
 }
@@ -76,7 +75,7 @@ async fn speak(text: &str, tap: &dyn Tap, cancel: &CancellationToken) -> Result<
             let partial_text = text[..said].to_owned();
             return Err(Unfinished { cause: Cause::Cancelled, partial_text });
         }
-        tap.delta(Delta::Text(word));
+        tap.delta(Delta { block: 0, part: DeltaPart::Text(word) });
         said += word.len();
         tokio::task::yield_now().await;
     }
@@ -92,7 +91,10 @@ fn answer(reply: Reply, body_bytes: usize, n_calls_before: usize, tap: &dyn Tap)
     }
     let mut stop_reason = StopReason::EndTurn;
     if let Some(call) = reply.call {
-        tap.delta(Delta::CallBegun { tool: call.tool });
+        let block = u32::from(!content.is_empty());
+        let delta = |part| tap.delta(Delta { block, part });
+        delta(DeltaPart::CallBegun { call: 0, tool: call.tool });
+        delta(DeltaPart::CallInput { call: 0, json: &call.arguments });
         answer_bytes += call.arguments.len();
         content.push(AnswerBlock::Call {
             provider_call_id: format!("demo_{}", n_calls_before + 1),

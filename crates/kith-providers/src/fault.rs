@@ -11,6 +11,9 @@ use crate::secret::Secret;
 /// Of what a server said.
 pub(crate) const QUOTE_CHARS_MAX: usize = 500;
 
+/// Of a key that is cut out of a server's words.
+const KEY_BYTES_MIN: usize = 8;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     kind: FailureKind,
@@ -93,7 +96,8 @@ fn quote(words: &str, key: Option<&Secret>) -> String {
         .collect();
     // Before cutting: a cut could leave half of the key, which no search would find.
     let visible = match key.map(Secret::reveal) {
-        Some(key) if !key.is_empty() => visible.replace(key, "[key]"),
+        // A shorter one is no secret but a placeholder such as `none`, which is also a word.
+        Some(key) if key.len() >= KEY_BYTES_MIN => visible.replace(key, "[key]"),
         _ => visible,
     };
     let visible = visible.trim();

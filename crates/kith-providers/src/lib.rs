@@ -10,17 +10,19 @@
 //! - [`openai_chat`]: OpenAI Chat Completions: the form, the stream and the provider.
 //! - `sse`: Server-Sent Events from bytes cut anywhere.
 //! - `fault`: why there is no answer, in one sentence.
-//! - `client`: the one place that makes an HTTP client.
+//! - [`client`]: the one place that makes an HTTP client.
+//! - [`endpoint`]: the address of a model, checked, and its digest.
 //! - [`secret`]: a key that cannot be printed.
 //! - [`demo`]: the built-in model that needs no key and no network.
 
 mod anthropic;
+pub mod client;
 pub mod demo;
+pub mod endpoint;
 pub mod openai_chat;
 pub mod render;
 pub mod secret;
 
-mod client;
 mod fault;
 mod parameters;
 mod sse;

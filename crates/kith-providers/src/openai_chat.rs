@@ -4,37 +4,35 @@
 //! of a failure (waiting, another model, telling the person) is the engine's affair; here each is
 //! only named well.
 
+mod exchange;
 mod status;
 mod stream;
 mod wire;
 
 use std::error::Error;
 use std::iter;
-use std::sync::OnceLock;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::conversation::ModelRequest;
 use kith_vocab::event::models::{FailureKind, Wire};
-use kith_vocab::provider::{Answer, Cause, ModelChoice, Provider, Tap, Unfinished};
+use kith_vocab::provider::{Answer, AskContext, ModelChoice, Provider, Tap, Unfinished};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response, Url};
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
-use crate::client;
+use crate::client::HttpClients;
+use crate::endpoint::{EndpointError, address};
 use crate::fault::Fault;
 use crate::parameters::Parameters;
 use crate::render::RenderError;
 use crate::secret::Secret;
-use crate::sse::{SseDecoder, SseEvent};
+pub use exchange::ANSWER_BYTES_MAX;
 use stream::Accumulator;
 
 /// How long a server may send nothing. Local servers read long prompts before the first word.
 pub const STREAM_IDLE_MS_MAX: u64 = 120_000;
-
-/// Of a whole answer as it comes over the wire.
-pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Of the body of an error status; the rest is not read.
 const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;
@@ -44,23 +42,11 @@ pub struct OpenAiChat {
     choice: ModelChoice,
     endpoint: Url,
     api_key: Option<Secret>,
+    /// Where the key was read from, for the sentence that says it was refused.
+    key_source: Option<String>,
     authorization: Option<HeaderValue>,
     idle_max: Duration,
-    client: OnceLock<Client>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum EndpointError {
-    #[error("model `{model}` does not speak the form `openai_chat`")]
-    OtherWire { model: String },
-    #[error("base URL `{text}` is not an address such as `https://api.openai.com/v1`")]
-    NotAnAddress { text: String },
-    /// The address itself is not quoted: it holds a password.
-    #[error("the base URL of `{provider}` holds a user name or password; give the key by itself")]
-    Credentials { provider: String },
-    /// The key is not quoted.
-    #[error("the key of `{provider}` has characters that no key has; copy it again")]
-    Key { provider: String },
+    clients: Arc<HttpClients>,
 }
 
 pub(crate) fn render(request: &ModelRequest<'_>) -> Result<Vec<u8>, RenderError> {
@@ -78,18 +64,40 @@ impl OpenAiChat {
         if choice.wire != Wire::OpenaiChat {
             return Err(EndpointError::OtherWire { model: choice.model });
         }
-        let endpoint = endpoint(base_url, &choice.provider)?;
+        let endpoint = endpoint(base_url)?;
         let api_key = api_key.filter(|key| !key.reveal().is_empty());
         let authorization = match &api_key {
             Some(key) => Some(authorization(key, &choice.provider)?),
             None => None,
         };
         let idle_max = Duration::from_millis(STREAM_IDLE_MS_MAX);
-        let client = OnceLock::new();
-        Ok(OpenAiChat { choice, endpoint, api_key, authorization, idle_max, client })
+        Ok(OpenAiChat {
+            choice,
+            endpoint,
+            api_key,
+            key_source: None,
+            authorization,
+            idle_max,
+            clients: Arc::default(),
+        })
     }
 
-    /// Gives up after another time without a byte than [`STREAM_IDLE_MS_MAX`].
+    /// Names where the key was read from, such as `OPENROUTER_API_KEY`, so that a server which
+    /// refuses it leads to the right place.
+    #[must_use]
+    pub fn with_key_source(mut self, name: &str) -> OpenAiChat {
+        self.key_source = Some(name.to_owned());
+        self
+    }
+
+    /// Shares connections with other providers. Without this a provider keeps its own for its life.
+    #[must_use]
+    pub fn with_clients(mut self, clients: Arc<HttpClients>) -> OpenAiChat {
+        self.clients = clients;
+        self
+    }
+
+    /// Gives up after another time without an event than [`STREAM_IDLE_MS_MAX`].
     #[must_use]
     pub fn with_stream_idle_ms_max(mut self, ms: u64) -> OpenAiChat {
         self.idle_max = Duration::from_millis(ms);
@@ -110,8 +118,8 @@ impl OpenAiChat {
         }
         match media_type(&response).as_str() {
             "application/json" => self.read_whole(response, tap, answer).await,
-            "text/html" => Err(web_page()),
-            _ => self.read_stream(response, tap, answer).await,
+            "text/html" => Err(exchange::web_page()),
+            _ => exchange::read_stream(response, self.idle_max, tap, answer).await,
         }
     }
 
@@ -128,52 +136,10 @@ impl OpenAiChat {
     }
 
     fn client(&self) -> Result<&Client, Fault> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
-        }
-        let client = client::build(&self.endpoint).map_err(|error| {
+        self.clients.of(&self.endpoint).map_err(|error| {
             let what = format!("cannot be asked: no secure connection: {}", root_cause(&error));
             Fault::new(FailureKind::Network, what)
-        })?;
-        Ok(self.client.get_or_init(|| client))
-    }
-
-    async fn read_stream(
-        &self,
-        mut response: Response,
-        tap: &dyn Tap,
-        answer: &mut Accumulator,
-    ) -> Result<(), Fault> {
-        let mut decoder = SseDecoder::default();
-        let mut events: Vec<SseEvent> = Vec::new();
-        let mut n_bytes: usize = 0;
-        while !answer.is_done() {
-            let piece = match self.within_idle(response.chunk()).await {
-                Ok(Ok(Some(piece))) => piece,
-                // What is whole stays whole, whatever becomes of the connection after it.
-                _ if answer.is_whole() => return Ok(()),
-                Ok(Ok(None) | Err(_)) => return Ok(()),
-                Err(silence) => return Err(silence),
-            };
-            if n_bytes == 0 && piece.trim_ascii_start().starts_with(b"<") {
-                return Err(web_page());
-            }
-            n_bytes += piece.len();
-            if n_bytes > ANSWER_BYTES_MAX {
-                return Err(too_long());
-            }
-            let feeding = decoder.feed(&piece, &mut events);
-            for event in events.drain(..) {
-                answer.feed(&event.data, tap)?;
-                if answer.is_done() {
-                    return Ok(());
-                }
-            }
-            feeding.map_err(|error| {
-                Fault::new(FailureKind::Malformed, error.to_string()).retryable()
-            })?;
-        }
-        Ok(())
+        })
     }
 
     /// Some servers do not stream, whatever they are asked.
@@ -186,7 +152,7 @@ impl OpenAiChat {
         let (body, end) = self.read_body(response, ANSWER_BYTES_MAX).await?;
         match end {
             BodyEnd::Reached => (),
-            BodyEnd::TooLong => return Err(too_long()),
+            BodyEnd::TooLong => return Err(exchange::too_long()),
             // The accumulator says that it broke off.
             BodyEnd::Cut => return Ok(()),
         }
@@ -221,8 +187,8 @@ impl OpenAiChat {
 
     async fn status_fault(&self, response: Response) -> Fault {
         let status = response.status().as_u16();
-        let retry_after = response.headers().get("retry-after").and_then(|it| it.to_str().ok());
-        let retry_after_ms = retry_after.and_then(status::retry_after_ms);
+        let header = |name| response.headers().get(name).and_then(|it| it.to_str().ok());
+        let retry_after_ms = status::retry_after_ms(header);
         let is_page = media_type(&response) == "text/html";
         // A server that fails to say why has still failed.
         let body = self.read_body(response, ERROR_BODY_BYTES_MAX).await;
@@ -233,17 +199,18 @@ impl OpenAiChat {
             Some(error) => (error.message.as_str(), error.code.as_str()),
             None => (&*body, ""),
         };
-        let asked = status::Asked { model: &self.choice.model, with_key: self.api_key.is_some() };
+        let key = match (&self.api_key, &self.key_source) {
+            (None, _) => status::KeyUsed::None,
+            (Some(_), None) => status::KeyUsed::FromSomewhere,
+            (Some(_), Some(source)) => status::KeyUsed::From(source),
+        };
+        let asked = status::Asked { model: &self.choice.model, key };
         status::fault(status, &asked, words, code).retry_after_ms(retry_after_ms)
     }
 
     /// The inner result of the future, or that nothing came for too long.
     async fn within_idle<T>(&self, future: impl Future<Output = T>) -> Result<T, Fault> {
-        timeout(self.idle_max, future).await.map_err(|_| {
-            let seconds = self.idle_max.as_secs_f64();
-            let what = format!("sent nothing for {seconds} seconds; try again or another model");
-            Fault::new(FailureKind::Timeout, what).retryable()
-        })
+        timeout(self.idle_max, future).await.map_err(|_| exchange::silence(self.idle_max))
     }
 
     fn unreachable(&self, error: reqwest::Error) -> Fault {
@@ -263,30 +230,14 @@ impl Provider for OpenAiChat {
         &self.choice
     }
 
-    fn ask<'a>(
-        &'a self,
-        body: Vec<u8>,
-        tap: &'a dyn Tap,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Answer, Unfinished>> {
+    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>> {
         Box::pin(async move {
             let mut answer = Accumulator::default();
-            let outcome = tokio::select! {
-                biased;
-                () = cancel.cancelled() => None,
-                outcome = self.converse(body, tap, &mut answer) => Some(outcome),
-            };
-            let named = |fault: Fault, partial_text| {
+            let exchange = self.converse(body, &*ctx.tap, &mut answer);
+            let ending = exchange::bounded(&ctx, exchange).await;
+            exchange::conclude(ending, answer, |fault, partial_text| {
                 fault.into_unfinished(&self.choice.provider, self.api_key.as_ref(), partial_text)
-            };
-            match outcome {
-                None => Err(Unfinished {
-                    cause: Cause::Cancelled,
-                    partial_text: answer.into_partial_text(),
-                }),
-                Some(Err(fault)) => Err(named(fault, answer.into_partial_text())),
-                Some(Ok(())) => answer.finish().map_err(|(fault, text)| named(fault, text)),
-            }
+            })
         })
     }
 }
@@ -297,22 +248,13 @@ enum BodyEnd {
     Cut,
 }
 
-fn endpoint(base_url: &str, provider: &str) -> Result<Url, EndpointError> {
-    let not_an_address =
-        || EndpointError::NotAnAddress { text: base_url.chars().take(200).collect() };
-    let mut url = Url::parse(base_url.trim()).map_err(|_| not_an_address())?;
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(EndpointError::Credentials { provider: provider.to_owned() });
-    }
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(not_an_address());
-    }
-    url.set_fragment(None);
+fn endpoint(base_url: &str) -> Result<Url, EndpointError> {
+    let mut url = address(base_url)?;
     match url.path_segments_mut() {
         Ok(mut path) => {
             path.pop_if_empty().extend(["chat", "completions"]);
         }
-        Err(()) => return Err(not_an_address()),
+        Err(()) => return Err(EndpointError::not_an_address(base_url)),
     }
     Ok(url)
 }
@@ -329,16 +271,6 @@ fn media_type(response: &Response) -> String {
     let value = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media_type = value.and_then(|value| value.split(';').next()).unwrap_or_default();
     media_type.trim().to_ascii_lowercase()
-}
-
-fn web_page() -> Fault {
-    let what = "answered with a web page, not a model's stream: check the base URL";
-    Fault::new(FailureKind::Malformed, what)
-}
-
-fn too_long() -> Fault {
-    let what = format!("sent more than {ANSWER_BYTES_MAX} bytes in one answer");
-    Fault::new(FailureKind::Malformed, what)
 }
 
 /// The innermost error: it says "connection refused" where the outer ones say "error".

@@ -9,17 +9,22 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use kith_vocab::files::FileSystem;
 
-use crate::desk::{Desk, DeskError};
+use crate::database::beside;
+use crate::desk::{DeskError, SqliteDesk, Threads};
 use crate::disk::DiskFiles;
 use crate::log::LogError;
 use crate::read::Tail;
+use crate::storage::StorageError;
 use crate::store::SessionStore;
 
 /// Folders within folders; a deeper one is refused.
 const DEPTH_MAX: usize = 32;
+/// So often a host may begin or end while the desk is copied.
+const DESK_TRIES_MAX: usize = 5;
 const CHUNK_BYTES: usize = 256 * 1024;
 
 /// What is derived, or belongs to the process that runs, is not copied.
@@ -61,6 +66,8 @@ pub enum BackupError {
     #[error(transparent)]
     Desk(#[from] DeskError),
     #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error(transparent)]
     Sessions(#[from] LogError),
 }
 
@@ -95,9 +102,13 @@ impl Backup {
         self.copied.add_life(&from, &self.unfinished.join(".kith")).await
     }
 
+    /// Gives the copy its name. When this returns `Ok`, all of it is on the disk.
     pub fn finish(mut self) -> Result<Copied, BackupError> {
-        fs::rename(&self.unfinished, &self.target)
-            .map_err(|source| BackupError::Make { path: self.target.clone(), source })?;
+        let failed = |source| BackupError::Make { path: self.target.clone(), source };
+        sync_folders(&self.unfinished, 0).map_err(failed)?;
+        fs::rename(&self.unfinished, &self.target).map_err(failed)?;
+        let above = self.target.parent().filter(|it| !it.as_os_str().is_empty());
+        DiskFiles.sync_dir(above.unwrap_or(Path::new("."))).map_err(failed)?;
         Ok(std::mem::take(&mut self.copied))
     }
 }
@@ -119,18 +130,10 @@ impl Copied {
     async fn add_life(&mut self, from: &Path, to: &Path) -> Result<(), BackupError> {
         let failed = |path: &Path, source| BackupError::Copy { path: path.to_owned(), source };
         DiskFiles.create_dir_all(to).map_err(|source| failed(to, source))?;
-        let desk_path = from.join("state.db");
-        let desk = match Desk::open_read_only(&desk_path).await? {
-            Some(desk) => {
-                let copy = to.join("state.db");
-                desk.copy_to(&copy).await?;
-                self.count(&copy);
-                Desk::open_read_only(&copy).await?
-            }
-            None => None,
-        };
+        let desk = self.add_desk(&from.join("state.db"), &to.join("state.db")).await?;
         self.add_sessions(from, to, desk.as_ref()).await?;
         self.add(&from.join("blobs"), &to.join("blobs"))?;
+        self.leave_out_removed(from, to)?;
         let entries = fs::read_dir(from).map_err(|source| failed(from, source))?;
         for entry in entries {
             let entry = entry.map_err(|source| failed(from, source))?;
@@ -145,11 +148,52 @@ impl Copied {
         Ok(())
     }
 
+    /// Copies the desk, if there is one, and opens the copy.
+    async fn add_desk(
+        &mut self,
+        from: &Path,
+        to: &Path,
+    ) -> Result<Option<SqliteDesk>, BackupError> {
+        let failed = |source| BackupError::Copy { path: from.to_owned(), source };
+        for _ in 0..DESK_TRIES_MAX {
+            let before = DeskStamp::of(from).map_err(failed)?;
+            let Some(desk) = SqliteDesk::open_read_only(from).await? else { return Ok(None) };
+            desk.copy_to(to).await?;
+            drop(desk);
+            // Without a host the file was read as if nobody could write to it. If one has begun
+            // since, what was read may be half old and half new.
+            if before.is_in_use || before == DeskStamp::of(from).map_err(failed)? {
+                File::open(to).and_then(|copy| copy.sync_all()).map_err(failed)?;
+                self.count(to);
+                return Ok(SqliteDesk::open_read_only(to).await?);
+            }
+            fs::remove_file(to).map_err(failed)?;
+        }
+        Err(failed(io::Error::other("hosts began and ended while it was copied; try again")))
+    }
+
+    /// A session that was removed meanwhile may have lost its blobs before they were copied.
+    fn leave_out_removed(&mut self, from: &Path, to: &Path) -> Result<(), BackupError> {
+        let source = SessionStore::new(Arc::new(DiskFiles), from);
+        let copy = SessionStore::new(Arc::new(DiskFiles), to);
+        for id in copy.list()? {
+            if !source.exists(id)? {
+                let path = copy.path(id);
+                let bytes = file_len(&path).unwrap_or_default();
+                fs::remove_file(&path).map_err(|source| BackupError::Copy { path, source })?;
+                self.sessions -= 1;
+                self.files -= 1;
+                self.bytes -= bytes.min(self.bytes);
+            }
+        }
+        Ok(())
+    }
+
     async fn add_sessions(
         &mut self,
         from: &Path,
         to: &Path,
-        desk: Option<&Desk>,
+        desk: Option<&SqliteDesk>,
     ) -> Result<(), BackupError> {
         let source = SessionStore::new(Arc::new(DiskFiles), from);
         let copy = SessionStore::new(Arc::new(DiskFiles), to);
@@ -213,7 +257,8 @@ impl Copied {
         if let Some(folder) = to.parent() {
             DiskFiles.create_dir_all(folder)?;
         }
-        let mut source = file.take(file_len(from)?);
+        let len = file.metadata()?.len();
+        let mut source = file.take(len);
         let mut copy = DiskFiles.create_new(to)?;
         let mut chunk = vec![0; CHUNK_BYTES];
         loop {
@@ -239,6 +284,38 @@ impl Copied {
         self.files += 1;
         self.bytes += file_len(path).unwrap_or_default();
     }
+}
+
+/// By what a desk is known not to have been written to.
+#[derive(PartialEq, Eq)]
+struct DeskStamp {
+    is_in_use: bool,
+    /// Its length, and when it was last changed; `None` if there is none.
+    file: Option<(u64, SystemTime)>,
+}
+
+impl DeskStamp {
+    fn of(path: &Path) -> io::Result<DeskStamp> {
+        let file = match fs::metadata(path) {
+            Ok(metadata) => Some((metadata.len(), metadata.modified()?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        Ok(DeskStamp { is_in_use: beside(path, "-wal").try_exists()?, file })
+    }
+}
+
+fn sync_folders(folder: &Path, depth: usize) -> io::Result<()> {
+    if depth > DEPTH_MAX {
+        return Err(io::Error::other(format!("more than {DEPTH_MAX} folders in each other")));
+    }
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_folders(&entry.path(), depth + 1)?;
+        }
+    }
+    DiskFiles.sync_dir(folder)
 }
 
 fn file_len(path: &Path) -> io::Result<u64> {

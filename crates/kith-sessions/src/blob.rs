@@ -1,7 +1,11 @@
 //! Long texts and outputs, each in a file named by its hash.
 //!
 //! A blob is on the disk before a line names it, so a crash may leave a blob that nobody names and
-//! never a name without its blob. Sessions share blobs, so one that has its name is never removed.
+//! never a name without its blob. Sessions share blobs: one is removed only if no log names it and
+//! no writer is about to.
+
+mod pins;
+mod spill;
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -12,8 +16,12 @@ use kith_vocab::digest::sha256_hex;
 use kith_vocab::files::{AppendFile, FileSystem};
 
 use crate::damage::{BadLine, DamageCode, Flaw};
+use crate::journal::NewBlob;
 use crate::log::LogError;
 use crate::texts::{BlobRef, LongText};
+
+use pins::Pins;
+pub(crate) use pins::{BlobPin, Collection};
 
 /// A longer blob is neither written nor read.
 pub const BLOB_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -28,30 +36,56 @@ pub(crate) struct Blobs {
     /// Set when the folder could not be synced. A kernel reports such a failure once and may say
     /// afterwards that all is well, so from then on a name that is there proves nothing.
     in_doubt: Arc<AtomicBool>,
+    pins: Pins,
 }
 
 impl Blobs {
     pub(crate) fn new(files: Arc<dyn FileSystem>, folder: PathBuf) -> Blobs {
-        Blobs { files, folder, in_doubt: Arc::default() }
+        Blobs { files, folder, in_doubt: Arc::default(), pins: Pins::default() }
     }
 
     pub(crate) fn path(&self, sha256: &str) -> PathBuf {
         self.folder.join(sha256)
     }
 
-    /// Puts the bytes under the name of their hash. When this returns `Ok`, they are on the disk.
-    pub(crate) fn put(&self, bytes: &[u8]) -> Result<String, LogError> {
-        if bytes.len() as u64 > BLOB_BYTES_MAX {
-            let detail = format!("{} bytes are more than {BLOB_BYTES_MAX}", bytes.len());
-            return Err(LogError::BadBlob { path: self.folder.clone(), detail });
+    /// Puts what a batch names. When this returns `Ok`, it is on the disk, and it stays there at
+    /// least until the pin is dropped: that is when the batch is durable, or given up.
+    pub(crate) fn put_all(
+        &self,
+        texts: &[LongText],
+        new_blobs: &[NewBlob],
+    ) -> Result<BlobPin, LogError> {
+        let hashes: Vec<String> = new_blobs.iter().map(sha256_of).collect();
+        let of_texts = texts.iter().map(|it| it.sha256.clone());
+        let pin = self.pins.pin(of_texts.chain(hashes.iter().cloned()).collect());
+        texts.iter().try_for_each(|it| self.put_as(&it.sha256, it.text.as_bytes()))?;
+        for (new_blob, sha256) in new_blobs.iter().zip(&hashes) {
+            match new_blob {
+                NewBlob::Bytes(bytes) => self.put_bytes(sha256, bytes)?,
+                NewBlob::File(spill) => self.take_in(spill)?,
+            }
         }
-        let sha256 = sha256_hex(bytes);
-        self.put_as(&sha256, bytes)?;
-        Ok(sha256)
+        Ok(pin)
     }
 
-    pub(crate) fn put_texts(&self, texts: &[LongText]) -> Result<(), LogError> {
-        texts.iter().try_for_each(|it| self.put_as(&it.sha256, it.text.as_bytes()))
+    /// From here on every hash that a writer puts or reuses is noted.
+    pub(crate) fn begin_collection(&self) -> Collection {
+        self.pins.begin_collection()
+    }
+
+    fn put_bytes(&self, sha256: &str, bytes: &[u8]) -> Result<(), LogError> {
+        let n_bytes = bytes.len() as u64;
+        if n_bytes > BLOB_BYTES_MAX {
+            return Err(LogError::BlobTooLong { path: self.path(sha256), bytes: n_bytes });
+        }
+        self.put_as(sha256, bytes)
+    }
+
+    #[cfg(test)]
+    fn put(&self, bytes: &[u8]) -> Result<String, LogError> {
+        let sha256 = sha256_hex(bytes);
+        self.put_bytes(&sha256, bytes)?;
+        Ok(sha256)
     }
 
     pub(crate) fn read(&self, sha256: &str) -> Result<Vec<u8>, LogError> {
@@ -64,7 +98,7 @@ impl Blobs {
         let bytes = match self.read_up_to(&path, BLOB_BYTES_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(bad("it is missing"));
+                return Err(LogError::BlobNotFound { path });
             }
             Err(source) => return Err(LogError::ReadBlob { path, source }),
         };
@@ -114,7 +148,7 @@ impl Blobs {
     }
 
     fn make(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        if !self.in_doubt.load(Ordering::Relaxed) && self.holds(path, bytes) {
+        if self.is_certain() && self.holds(path, bytes) {
             // Whoever made it may have died before its name was durable.
             return self.sync_names();
         }
@@ -129,6 +163,11 @@ impl Blobs {
         }
         written?;
         self.sync_names()
+    }
+
+    /// Whether a name that is there can be relied on.
+    fn is_certain(&self) -> bool {
+        !self.in_doubt.load(Ordering::Relaxed)
     }
 
     /// Whether the blob is there with all its bytes. One that is not, or cannot be read, is made
@@ -162,6 +201,13 @@ impl Blobs {
         let mut bytes = Vec::new();
         self.files.open_read(path)?.take(n_bytes + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+}
+
+fn sha256_of(new_blob: &NewBlob) -> String {
+    match new_blob {
+        NewBlob::Bytes(bytes) => sha256_hex(bytes),
+        NewBlob::File(spill) => spill.sha256.clone(),
     }
 }
 

@@ -4,6 +4,7 @@
 //! strange about one (the file is shorter, the line before it another) means that it is not used,
 //! never that something is reported.
 
+use crate::journal::Cursor;
 use crate::line::Head;
 use crate::past::Past;
 
@@ -21,6 +22,23 @@ pub struct CheckpointPlace {
 }
 
 impl CheckpointPlace {
+    pub(crate) fn to_cursor(&self) -> Cursor {
+        let numbers = [self.offset.to_be_bytes(), self.line_start.to_be_bytes()];
+        Cursor { head: self.head, bytes: [&numbers.concat()[..], &self.past].concat() }
+    }
+
+    /// `None` if the cursor is none of ours.
+    pub(crate) fn of_cursor(cursor: &Cursor) -> Option<CheckpointPlace> {
+        let (offset, rest) = cursor.bytes.split_first_chunk()?;
+        let (line_start, past) = rest.split_first_chunk()?;
+        Some(CheckpointPlace {
+            offset: u64::from_be_bytes(*offset),
+            line_start: u64::from_be_bytes(*line_start),
+            head: cursor.head,
+            past: past.to_vec(),
+        })
+    }
+
     /// What stood before the place, if it says of itself what the place says.
     pub(crate) fn past(&self) -> Option<Past> {
         Past::from_bytes(&self.past).filter(|past| past.head() == Some(self.head))

@@ -179,7 +179,7 @@ pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
 
 /// How a file can be read without making another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum FileState {
     Absent,
     /// Nobody writes.
     Alone,
@@ -189,24 +189,27 @@ pub(crate) enum Standing {
     NeedsRecovery,
 }
 
-pub(crate) fn standing(path: &Path) -> io::Result<Standing> {
+pub(crate) fn file_state(path: &Path) -> io::Result<FileState> {
     if !path.try_exists()? {
-        return Ok(Standing::Absent);
+        return Ok(FileState::Absent);
     }
     // A host's log exists as long as the host does. Without one nobody writes.
     let has_log = beside(path, "-wal").try_exists()?;
     let has_index = beside(path, "-shm").try_exists()?;
     Ok(match (has_log, has_index) {
-        (false, _) => Standing::Alone,
-        (true, true) => Standing::InUse,
-        (true, false) => Standing::NeedsRecovery,
+        (false, _) => FileState::Alone,
+        (true, true) => FileState::InUse,
+        (true, false) => FileState::NeedsRecovery,
     })
 }
 
-/// Opens a file that stands [`Standing::Alone`] or [`Standing::InUse`]. Makes no file.
-pub(crate) fn connect_read_only(path: &Path, standing: Standing) -> rusqlite::Result<Connection> {
+/// Opens a file that stands [`FileState::Alone`] or [`FileState::InUse`]. Makes no file.
+pub(crate) fn connect_read_only(
+    path: &Path,
+    file_state: FileState,
+) -> rusqlite::Result<Connection> {
     // Saying that nobody writes keeps SQLite from making a log of its own.
-    let how = if standing == Standing::Alone { "immutable=1" } else { "readonly_shm=1" };
+    let how = if file_state == FileState::Alone { "immutable=1" } else { "readonly_shm=1" };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -1,32 +1,30 @@
 //! What is promised to the outside: the inbox, the current session of each thread, session heads,
-//! and which repositories the owner trusts.
+//! wake-ups, and which repositories the owner trusts.
 //!
 //! A message is acknowledged when its row is committed here, and the key of the row makes every
-//! later delivery of it the same message.
+//! later delivery of it the same message. There is one trait per noun and each method is one
+//! transaction, so that whoever keeps a desk elsewhere needs no more than these.
 
-mod error;
-mod inbox;
-mod schema;
-mod trust;
-
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+mod checks;
+pub mod memory;
+pub mod sqlite;
 
 use kith_vocab::header::Audience;
 use kith_vocab::ids::{SessionId, ThreadId};
 use kith_vocab::ingress::IngressEvent;
-use rusqlite::Connection;
+use serde::{Deserialize, Serialize};
 
-use crate::database::{Durability, Gone, StartError, Worker, make_file};
 use crate::line::Head;
+use crate::storage::StorageFuture;
 
-pub use error::DeskError;
-pub use schema::DESK_VERSION;
-pub use trust::{REPOSITORIES_MAX, Repository};
+pub use checks::{ENVELOPE_BYTES_MAX, MESSAGE_MODELS_MAX, REPOSITORIES_MAX};
+pub use memory::MemoryDesk;
+pub use sqlite::{DESK_VERSION, DeskError, SqliteDesk};
 
-/// A handle on the desk. When the last one is gone, the file is closed.
-#[derive(Clone, Debug)]
-pub struct Desk(Arc<OpenDesk>);
+/// So many messages may wait for one session; the next one is refused before it is accepted.
+pub const OPEN_ROWS_MAX: usize = 64;
+/// Their texts together.
+pub const OPEN_ROW_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Which session a message goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,22 +42,81 @@ pub struct Accepted {
     /// Whether this key was seen for the first time.
     pub first: bool,
     pub session_id: SessionId,
-    /// Whether the turn it caused has ended.
-    pub closed: bool,
-    /// Whether no message of the session that came before it still waits.
-    pub is_next: bool,
-    /// The event as it was accepted, which a later delivery does not change.
+    pub status: RowStatus,
+    /// The event as it was accepted, which a later delivery does not change. A closed row no longer
+    /// has it: then it is the event of this delivery.
     pub event: IngressEvent,
+    /// The desk's generation, which the first new row of a handle has raised.
+    pub generation: u64,
+    /// Up to where the desk knew the session's log when it took the message in: the message stands
+    /// behind it. `None` for a later delivery.
+    pub head: Option<Head>,
 }
 
-/// A message that was accepted.
+/// A message that was accepted and is not closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InboxRow {
     pub key: String,
     pub session_id: SessionId,
     pub event: IngressEvent,
     pub accepted_at: u64,
-    pub closed_at: Option<u64>,
+}
+
+/// What the desk knows of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowStatus {
+    Open { session_id: SessionId },
+    Closed { session_id: SessionId, outcome: RowOutcome },
+}
+
+impl RowStatus {
+    pub fn session_id(self) -> SessionId {
+        match self {
+            RowStatus::Open { session_id } | RowStatus::Closed { session_id, .. } => session_id,
+        }
+    }
+
+    pub fn is_open(self) -> bool {
+        matches!(self, RowStatus::Open { .. })
+    }
+}
+
+/// Why a row was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RowOutcome {
+    /// Its turn ended, or it was an approval reply that was read.
+    Done,
+    Cancelled,
+    Failed,
+    /// Its turn reached a limit.
+    Bound,
+    /// It was not taken, which its author was told.
+    Declined,
+    /// It was removed from the queue before its turn.
+    Removed,
+}
+
+impl RowOutcome {
+    pub const ALL: [RowOutcome; 6] = [
+        RowOutcome::Done,
+        RowOutcome::Cancelled,
+        RowOutcome::Failed,
+        RowOutcome::Bound,
+        RowOutcome::Declined,
+        RowOutcome::Removed,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RowOutcome::Done => "done",
+            RowOutcome::Cancelled => "cancelled",
+            RowOutcome::Failed => "failed",
+            RowOutcome::Bound => "bound",
+            RowOutcome::Declined => "declined",
+            RowOutcome::Removed => "removed",
+        }
+    }
 }
 
 /// A conversation on a platform and the session it is in now.
@@ -72,212 +129,164 @@ pub struct ThreadRow {
     pub updated_at: u64,
 }
 
-impl Desk {
-    /// Opens the desk for writing, and makes it if there is none. A new one gets the device id.
-    pub async fn open(path: &Path, new_device_id: String) -> Result<Desk, DeskError> {
-        let connect = move |path: &Path| schema::open(path, &new_device_id).map(Some);
-        match Desk::start(path, connect).await? {
-            Some(desk) => Ok(desk),
-            None => Err(DeskError::Gone { path: path.to_owned() }),
+/// A time at which a session or a thread is to be looked at again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wakeup {
+    /// One wake-up has this key: setting it again moves it.
+    pub key: String,
+    pub session_id: Option<SessionId>,
+    /// The agent and its thread, for what concerns no session in particular.
+    pub agent_thread: Option<(String, ThreadId)>,
+    pub at: u64,
+    pub reason: WakeupReason,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WakeupReason {
+    ModelRetry,
+    SessionRetry,
+    ApprovalExpiry,
+}
+
+impl WakeupReason {
+    pub const ALL: [WakeupReason; 3] =
+        [WakeupReason::ModelRetry, WakeupReason::SessionRetry, WakeupReason::ApprovalExpiry];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            WakeupReason::ModelRetry => "model_retry",
+            WakeupReason::SessionRetry => "session_retry",
+            WakeupReason::ApprovalExpiry => "approval_expiry",
         }
     }
+}
 
-    /// Opens the desk for reading; `None` if there is none. Makes no file, not for a moment.
+/// A repository that the owner trusts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repository {
+    /// The canonical path of its root.
+    pub path: String,
+    /// Tells it from another folder that has its name later.
+    pub mark: String,
+    pub trusted_at: u64,
+}
+
+pub trait Inbox: Send + Sync {
+    /// Takes the message in, once. When this returns `Ok`, it is durable.
     ///
-    /// Without a host the file is taken as it stands: the handle is for one short command.
-    pub async fn open_read_only(path: &Path) -> Result<Option<Desk>, DeskError> {
-        Desk::start(path, schema::open_read_only).await
-    }
-
-    /// Takes the message in, once. When this returns `Ok`, it is on the disk.
-    pub async fn accept(
-        &self,
-        event: &IngressEvent,
+    /// Refused with `Conflict` if the key stands for another message, and with `LimitReached` if
+    /// too much waits for the session already.
+    fn accept<'a>(
+        &'a self,
+        event: &'a IngressEvent,
         target: Target,
         fresh: SessionId,
         now: u64,
-    ) -> Result<Accepted, DeskError> {
-        inbox::check_size(event)?;
-        let event = event.clone();
-        self.change(Durability::Synced, move |desk| inbox::accept(desk, event, target, fresh, now))
-            .await
-    }
+    ) -> StorageFuture<'a, Accepted>;
 
-    /// The messages of a session whose turn has not ended, in the order of their acceptance.
-    pub async fn unclosed(&self, session: SessionId) -> Result<Vec<InboxRow>, DeskError> {
-        self.run(move |desk| inbox::unclosed(desk, session)).await
-    }
+    /// The messages that wait for a session, in the order of their acceptance.
+    fn open_rows(&self, session: SessionId) -> StorageFuture<'_, Vec<InboxRow>>;
 
-    /// The sessions that have such messages, the longest waiting first.
-    pub async fn unclosed_sessions(&self) -> Result<Vec<SessionId>, DeskError> {
-        self.run(|desk| inbox::unclosed_sessions(desk)).await
-    }
+    fn row<'a>(&'a self, key: &'a str) -> StorageFuture<'a, Option<RowStatus>>;
 
-    /// Notes that a turn ended: its messages are closed and the log is durable up to `head`.
+    /// The sessions for which messages wait, the longest waiting first.
+    fn sessions_with_open_rows(&self) -> StorageFuture<'_, Vec<SessionId>>;
+
+    /// Closes rows of a session whose log is durable up to `head`; with no rows it notes the head.
     ///
     /// This does not wait for the disk: the log says it already, and a row that is found open after
-    /// a crash is closed again. A head never goes back. Keys that are not in the inbox are passed
-    /// over: a desk that was lost and made anew must not keep an old session from ending its turn.
-    pub async fn close(
+    /// a crash is closed again. A head never goes back. A key that is not known is entered as a
+    /// closed row, so that a desk which was lost learns from the logs what it had accepted.
+    fn close(
         &self,
-        keys: Vec<String>,
+        rows: Vec<(String, RowOutcome)>,
         session: SessionId,
         head: Head,
         now: u64,
-    ) -> Result<(), DeskError> {
-        let work = move |desk: &Connection| inbox::close(desk, &keys, session, head, now);
-        let asked = self.0.worker.begin_change(Durability::Eventual, work).await;
-        asked.map(drop).map_err(|Gone| DeskError::Gone { path: self.0.path.clone() })
-    }
+    ) -> StorageFuture<'_, ()>;
 
-    /// A thread goes on in another session: `old` can only be read. Messages that wait for it
-    /// wait for `new`, but for those it already holds: saying them again could do twice what was
-    /// done once.
-    pub async fn replace_session(
-        &self,
-        agent_id: &str,
-        thread_id: &ThreadId,
-        (old, new): (SessionId, SessionId),
-        held: Vec<String>,
-        now: u64,
-    ) -> Result<(), DeskError> {
-        let (agent_id, thread_id) = (agent_id.to_owned(), thread_id.clone());
-        self.change(Durability::Synced, move |desk| {
-            inbox::replace_session(desk, &agent_id, &thread_id, (old, new), &held, now)
-        })
-        .await
-    }
+    /// Forgets the keys of rows that were closed before this time.
+    fn prune(&self, closed_before: u64) -> StorageFuture<'_, ()>;
+}
+
+pub trait Threads: Send + Sync {
+    fn current_session<'a>(
+        &'a self,
+        agent_id: &'a str,
+        thread_id: &'a ThreadId,
+    ) -> StorageFuture<'a, Option<SessionId>>;
+
+    /// Who could read the thread when it was last spoken in.
+    fn thread_audience<'a>(
+        &'a self,
+        agent_id: &'a str,
+        thread_id: &'a ThreadId,
+    ) -> StorageFuture<'a, Option<Audience>>;
 
     /// Makes a session that exists already its thread's current one. Messages that wait for
     /// another session of the thread go on waiting for that one.
-    pub async fn place_session(
-        &self,
-        thread: ThreadRow,
-        head: Option<Head>,
-    ) -> Result<(), DeskError> {
-        self.change(Durability::Synced, move |desk| inbox::place_session(desk, &thread, head)).await
-    }
+    fn place_session(&self, thread: ThreadRow, head: Option<Head>) -> StorageFuture<'_, ()>;
 
-    /// Forgets a session: no thread is in it any more, and of what was said to it only the keys
-    /// stay, so that a late delivery is not taken for a new message. `false`, and nothing is
-    /// changed, if a message still waits for it.
-    pub async fn forget_session(&self, session: SessionId) -> Result<bool, DeskError> {
-        self.run(move |desk| inbox::forget_session(desk, session)).await
-    }
-
-    /// Writes a copy of the desk as it is now to a file that must not exist.
-    pub async fn copy_to(&self, path: &Path) -> Result<(), DeskError> {
-        make_file(path).map_err(|source| DeskError::Open { path: path.to_owned(), source })?;
-        let to = path.to_string_lossy().into_owned();
-        self.run(move |desk| desk.execute("VACUUM INTO ?1", [to]).map(drop)).await
-    }
-
-    pub async fn head(&self, session: SessionId) -> Result<Option<Head>, DeskError> {
-        self.run(move |desk| inbox::head(desk, session)).await
-    }
-
-    pub async fn heads(&self) -> Result<Vec<(SessionId, Head)>, DeskError> {
-        self.run(|desk| inbox::heads(desk)).await
-    }
-
-    pub async fn current_session(
-        &self,
-        agent_id: &str,
-        thread_id: &ThreadId,
-    ) -> Result<Option<SessionId>, DeskError> {
-        let (agent_id, thread_id) = (agent_id.to_owned(), thread_id.clone());
-        self.run(move |desk| inbox::current_session(desk, &agent_id, &thread_id)).await
-    }
-
-    /// Who could read the thread when it was last spoken in.
-    pub async fn thread_audience(
-        &self,
-        agent_id: &str,
-        thread_id: &ThreadId,
-    ) -> Result<Option<Audience>, DeskError> {
-        let (agent_id, thread_id) = (agent_id.to_owned(), thread_id.clone());
-        self.run(move |desk| inbox::thread_audience(desk, &agent_id, &thread_id)).await
-    }
-
-    /// Notes that the owner trusts a repository; said again, it is that folder from now on.
-    pub async fn trust(&self, repository: Repository) -> Result<(), DeskError> {
-        trust::check_size(&repository)?;
-        let work = move |desk: &Connection| trust::trust(desk, &repository);
-        let had_room = self.change(Durability::Synced, work).await?;
-        if had_room { Ok(()) } else { Err(DeskError::TooManyRepositories) }
-    }
-
-    /// Takes it back, and tells whether there was something to take back.
-    pub async fn distrust(&self, path: &str) -> Result<bool, DeskError> {
-        let path = path.to_owned();
-        self.change(Durability::Synced, move |desk| trust::distrust(desk, &path)).await
-    }
-
-    /// The repositories that the owner trusts, by path.
-    pub async fn repositories(&self) -> Result<Vec<Repository>, DeskError> {
-        self.run(|desk| trust::repositories(desk)).await
-    }
+    /// Lets a thread go on in another session: `old` can only be read. Messages that wait for it
+    /// wait for `new`, but for those it holds already: these are closed as failed, because saying
+    /// them again could do twice what was done once.
+    fn replace_session<'a>(
+        &'a self,
+        agent_id: &'a str,
+        thread_id: &'a ThreadId,
+        sessions: (SessionId, SessionId),
+        held: Vec<String>,
+        now: u64,
+    ) -> StorageFuture<'a, ()>;
 
     /// All threads, the last spoken in first.
-    pub async fn threads(&self) -> Result<Vec<ThreadRow>, DeskError> {
-        self.run(|desk| inbox::threads(desk)).await
-    }
+    fn threads(&self) -> StorageFuture<'_, Vec<ThreadRow>>;
 
-    pub fn device_id(&self) -> &str {
-        &self.0.device_id
-    }
+    fn head(&self, session: SessionId) -> StorageFuture<'_, Option<Head>>;
 
-    async fn start(
-        path: &Path,
-        connect: impl FnOnce(&Path) -> Result<Option<Connection>, DeskError> + Send + 'static,
-    ) -> Result<Option<Desk>, DeskError> {
-        let thread_path = path.to_owned();
-        let open = move || {
-            let Some(connection) = connect(&thread_path)? else { return Ok(None) };
-            let device_id = schema::device_id(&connection)
-                .map_err(|source| DeskError::of(&thread_path, source))?;
-            Ok(Some((connection, device_id)))
-        };
-        let path = path.to_owned();
-        match Worker::start("kith-desk", open).await {
-            Ok(opened) => Ok(opened
-                .map(|(worker, device_id)| Desk(Arc::new(OpenDesk { path, device_id, worker })))),
-            Err(StartError::Refused(error)) => Err(error),
-            Err(StartError::NoThread(source)) => Err(DeskError::Open { path, source }),
-            Err(StartError::Gone) => Err(DeskError::Gone { path }),
-        }
-    }
+    /// All heads, in the order of the session ids.
+    fn heads(&self) -> StorageFuture<'_, Vec<(SessionId, Head)>>;
 
-    /// Has the desk's thread change something, in one commit with what else waits.
-    async fn change<T: Send + 'static>(
-        &self,
-        durability: Durability,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, DeskError> {
-        let path = &self.0.path;
-        let answer = self.0.worker.change(durability, work).await;
-        let answer = answer.map_err(|Gone| DeskError::Gone { path: path.clone() })?;
-        answer.map_err(|source| DeskError::of(path, source))
-    }
-
-    /// Has the desk's thread do the work. It is done even if the caller stops waiting.
-    async fn run<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, DeskError> {
-        let path = &self.0.path;
-        let answer = self.0.worker.run(work).await;
-        let answer = answer.map_err(|Gone| DeskError::Gone { path: path.clone() })?;
-        answer.map_err(|source| DeskError::of(path, source))
-    }
+    /// Forgets a session: no thread is in it any more, nothing wakes it, and of what was said to it
+    /// only the keys stay, so that a late delivery is not taken for a new message. `false`, and
+    /// nothing is changed, if a message still waits for it.
+    ///
+    /// `Busy` means that it is forgotten but another program keeps its words from being wiped;
+    /// asking again wipes them.
+    fn forget_session(&self, session: SessionId) -> StorageFuture<'_, bool>;
 }
 
-#[derive(Debug)]
-struct OpenDesk {
-    path: PathBuf,
-    device_id: String,
-    worker: Worker,
+pub trait Wakeups: Send + Sync {
+    /// Sets the wake-up, in place of one with its key. This does not wait for the disk: wake-ups
+    /// follow from the log and are set again when their session is opened.
+    fn set_wakeup(&self, wakeup: Wakeup) -> StorageFuture<'_, ()>;
+
+    /// Removes the wake-up, if there is one. This does not wait for the disk either.
+    fn remove_wakeup<'a>(&'a self, key: &'a str) -> StorageFuture<'a, ()>;
+
+    /// The earliest of all.
+    fn next_wakeup(&self) -> StorageFuture<'_, Option<Wakeup>>;
+
+    /// Those of a session, the earliest first.
+    fn wakeups_of(&self, session: SessionId) -> StorageFuture<'_, Vec<Wakeup>>;
 }
 
-#[cfg(test)]
-mod tests;
+pub trait TrustRecords: Send + Sync {
+    /// Notes that the owner trusts a repository; said again, it is that folder from now on.
+    fn trust(&self, repository: Repository) -> StorageFuture<'_, ()>;
+
+    /// Takes it back, and tells whether there was something to take back.
+    fn distrust<'a>(&'a self, path: &'a str) -> StorageFuture<'a, bool>;
+
+    /// The repositories that the owner trusts, by path.
+    fn repositories(&self) -> StorageFuture<'_, Vec<Repository>>;
+}
+
+pub trait Desk: Inbox + Threads + Wakeups + TrustRecords {
+    fn device_id(&self) -> &str;
+
+    /// Raised with the first new row of each host. A desk whose generation is behind the one in
+    /// `host.lock` is an old copy.
+    fn generation(&self) -> StorageFuture<'_, u64>;
+}

@@ -1,11 +1,15 @@
 //! Files in memory that fail when told to and forget what was not synced.
 
+mod hooked;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use kith_vocab::files::{AppendFile, FileSystem};
+
+pub(crate) use hooked::HookedFiles;
 
 /// What the operation with the chosen number does instead of its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! The life of an agent on disk: session logs, and the desk where promises to the outside are kept.
 //!
-//! Nothing else writes these files, so what a log may hold is decided in one place, for the hand
-//! that writes and for the eye that reads. Read in this order:
+//! Nothing else writes these files, so what a log may hold is decided in one place, for who writes
+//! it and for who reads it. Read in this order:
 //!
+//! - [`storage`]: why storage could not do what was asked.
 //! - [`damage`]: what can be wrong with a session file, by name.
 //! - `texts`: which texts of an event may be long, and how a line does without them.
 //! - [`mod@line`]: the form of one line.
@@ -12,24 +13,28 @@
 //! - [`read`]: a session file read from its beginning, torn tail told from damage.
 //! - [`log`]: one session, open for appending.
 //! - [`store`]: the sessions of a house: made, opened, read, listed.
+//! - [`journal`]: where session logs are kept, whatever keeps them: files or memory.
 //! - `last_line`, [`thread_file`]: what a thread looks like to others, derived from its sessions.
 //! - [`disk`]: the real files.
 //! - [`lock`]: whoever holds it writes.
 //! - [`socket`]: where the holder listens.
 //! - `database`: a SQLite file and the one thread that owns it.
-//! - [`desk`]: what is promised to the outside, in SQLite.
+//! - [`desk`]: what is promised to the outside, in SQLite or in memory.
 //! - [`backup`]: a copy of all of it, taken while it is in use.
 //! - [`words`]: text as words to be found by.
-//! - [`index`]: what could be read off the logs, only faster.
+//! - [`catalog`]: what could be read off the logs, only faster.
+
+pub mod damage;
+pub mod storage;
 
 mod blob;
 pub mod checkpoint;
-pub mod damage;
 pub mod line;
 mod past;
 pub mod read;
 mod texts;
 
+pub mod journal;
 pub mod log;
 pub mod store;
 
@@ -41,15 +46,17 @@ pub mod lock;
 pub mod socket;
 
 pub mod backup;
+pub mod catalog;
 mod database;
 pub mod desk;
-pub mod index;
 pub mod words;
 
 pub use blob::BLOB_BYTES_MAX;
 pub use last_line::{LAST_LINE_BYTES_MAX, LastLine};
 pub use texts::INLINE_TEXT_BYTES_MAX;
 
+#[cfg(test)]
+mod conformance;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]

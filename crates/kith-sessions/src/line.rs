@@ -21,7 +21,7 @@ use serde_json::error::Category;
 use sha2::{Digest, Sha256};
 
 use crate::damage::{BadLine, DamageCode, Flaw};
-use crate::past::Kind;
+use crate::past::EventKind;
 use crate::texts::{BlobRef, INLINE_TEXT_BYTES_MAX, LongText, may_name_a_blob, put_back, take_out};
 
 /// A longer line is neither written nor read; the blobs that it names count as part of it.
@@ -136,10 +136,16 @@ pub fn encode_header(header: &SessionHeader) -> Result<(Vec<u8>, LineHash), Flaw
 /// What could not be read later is refused now: a line is read back before it is let out, unless
 /// its event is of those in `line/proven.rs`.
 pub fn encode_batch(events: &[Event], prev: LineHash) -> Result<EncodedBatch, Flaw> {
+    encode_events(events, prev).map_err(|(_, flaw)| flaw)
+}
+
+/// Like [`encode_batch`]; a refusal says the `seq` of the event at fault.
+pub(crate) fn encode_events(events: &[Event], prev: LineHash) -> Result<EncodedBatch, (u64, Flaw)> {
     let n = u32::try_from(events.len()).unwrap_or(u32::MAX);
     if n > BATCH_EVENTS_MAX {
         let detail = format!("a batch holds at most {BATCH_EVENTS_MAX} events");
-        return Err(Flaw::wrong(DamageCode::BrokenBatch, detail));
+        let first = events.first().map_or(0, |it| it.seq);
+        return Err((first, Flaw::wrong(DamageCode::BrokenBatch, detail)));
     }
     let mut decoder = Decoder::default();
     let mut bytes = Vec::with_capacity(BATCH_BYTES_USUAL);
@@ -147,13 +153,16 @@ pub fn encode_batch(events: &[Event], prev: LineHash) -> Result<EncodedBatch, Fl
     let (mut hash, mut last_line_start, mut n_bytes) = (prev, 0, 0);
     for (event, place) in events.iter().zip(1..) {
         last_line_start = bytes.len();
-        let taken_out = put_event(&mut bytes, event, BatchPlace(place, n), hash)?;
+        let refused = |flaw| (event.seq, flaw);
+        let taken_out =
+            put_event(&mut bytes, event, BatchPlace(place, n), hash).map_err(refused)?;
         let line = bytes.get(last_line_start..).unwrap_or_default();
-        let written = Written { line, prev: hash, long_texts: &taken_out };
-        n_bytes += check_written(&mut decoder, &written, event, BatchPlace(place, n))?;
+        let written = WrittenLine { line, prev: hash, long_texts: &taken_out };
+        n_bytes +=
+            check_written(&mut decoder, &written, event, BatchPlace(place, n)).map_err(refused)?;
         if n_bytes > BATCH_BYTES_MAX {
             let detail = format!("a batch holds at most {BATCH_BYTES_MAX} bytes");
-            return Err(Flaw::wrong(DamageCode::BrokenBatch, detail));
+            return Err(refused(Flaw::wrong(DamageCode::BrokenBatch, detail)));
         }
         hash = LineHash::of(line);
         bytes.push(b'\n');
@@ -203,7 +212,7 @@ fn not_writable(error: impl fmt::Display) -> Flaw {
 }
 
 /// A line as it would stand in the file.
-struct Written<'a> {
+struct WrittenLine<'a> {
     line: &'a [u8],
     prev: LineHash,
     long_texts: &'a [LongText],
@@ -212,12 +221,12 @@ struct Written<'a> {
 /// Gives the bytes of the line and of the texts it names.
 fn check_written(
     decoder: &mut Decoder,
-    written: &Written<'_>,
+    written: &WrittenLine<'_>,
     event: &Event,
     batch: BatchPlace,
 ) -> Result<u64, Flaw> {
     let refused = |detail: &str| Flaw::wrong(DamageCode::InvalidEvent, detail);
-    let Written { line, prev, long_texts } = *written;
+    let WrittenLine { line, prev, long_texts } = *written;
     let blob_bytes: usize = long_texts.iter().map(|it| it.text.len()).sum();
     if line.len() + blob_bytes > LINE_BYTES_MAX {
         return Err(refused("its line would be longer than 64 MiB"));
@@ -336,28 +345,29 @@ fn decode(json: &[u8]) -> Result<EventLine, Flaw> {
 
 /// Where a line says it belongs, as far as it can be understood at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct LinePlace {
     pub(crate) seq: u64,
     pub(crate) batch: BatchPlace,
 }
 
 /// Looks at a line that stands behind a bad one: `None` if it is no whole line either.
-pub(crate) fn place_of(line: &[u8]) -> Option<Result<Place, Flaw>> {
+pub(crate) fn place_of(line: &[u8]) -> Option<Result<LinePlace, Flaw>> {
     match covered(line) {
         Ok(_) => (),
         Err(flaw) if flaw.whole => return Some(Err(flaw)),
         Err(_) => return None,
     }
     let peek = peek(line).ok();
-    let place = peek
-        .and_then(|it| Some(Place { seq: it.seq?, batch: it.batch.unwrap_or(BatchPlace::ALONE) }));
+    let place = peek.and_then(|it| {
+        Some(LinePlace { seq: it.seq?, batch: it.batch.unwrap_or(BatchPlace::ALONE) })
+    });
     Some(place.ok_or_else(|| event_flaw(line, "it has no `seq`")))
 }
 
 /// The id of an event line, and whether it is of the tree. Looks at nothing else of it.
-pub(crate) fn id_of(line: &[u8]) -> Option<(EventId, Kind)> {
+pub(crate) fn id_of(line: &[u8]) -> Option<(EventId, EventKind)> {
     #[derive(Deserialize)]
-    struct Named {
+    struct NamedLine {
         id: EventId,
         /// If only as `null`, this is there exactly on events of the tree.
         #[serde(rename = "parentId", default, deserialize_with = "present")]
@@ -369,8 +379,8 @@ pub(crate) fn id_of(line: &[u8]) -> Option<(EventId, Kind)> {
     }
 
     // A line without an id is the header.
-    let named: Named = serde_json::from_slice(line).ok()?;
-    Some((named.id, if named.is_tree { Kind::Tree } else { Kind::Control }))
+    let named: NamedLine = serde_json::from_slice(line).ok()?;
+    Some((named.id, if named.is_tree { EventKind::Tree } else { EventKind::Control }))
 }
 
 enum Checksum<'a> {

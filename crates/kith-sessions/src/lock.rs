@@ -1,14 +1,19 @@
 //! The lock of a house: whoever holds it writes.
 //!
 //! The kernel gives it back when the holder ends, however it ends, so there is no stale lock to
-//! clean up. The text in the file is for people who want to know who it is.
+//! clean up. The text in the file says who holds it and where that one listens, and keeps the desk's
+//! generation outside the desk, so that an old copy of the desk shows.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 
 use kith_vocab::files::FileSystem;
+use rustix::fs::OFlags;
 
 use crate::disk::{DiskFiles, owner_only};
 use crate::socket::socket_path;
@@ -16,76 +21,202 @@ use crate::socket::socket_path;
 /// Held until it is dropped.
 #[derive(Debug)]
 pub struct HouseLock {
-    _file: File,
+    file: File,
+    path: PathBuf,
+    text: LockText,
+    previous_generation: Option<u64>,
+    was_missing: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     #[error("another kith is at work in `{}` ({holder})", house.display())]
     Held { house: PathBuf, holder: String },
+    /// Locking it would lock, and writing to it change, a file that is somebody else's.
+    #[error("the lock `{}` {problem}; remove it and try again", path.display())]
+    NotOurs { path: PathBuf, problem: &'static str },
     #[error("cannot take the lock `{}`", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
 
-const HOLDER_BYTES_MAX: u64 = 1024;
+const LOCK_NAME: &str = "host.lock";
+/// No path of a socket is longer than the rest of this.
+const LOCK_BYTES_MAX: u64 = 1024;
+
+const SOCKET_WORD: &[u8] = b" at ";
+const GENERATION_WORD: &[u8] = b" generation ";
+
+/// What stands in the file: `pid N since MS at SOCKET generation G`. Of older hosts the end is
+/// missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct LockText {
+    /// `pid N since MS`
+    holder: String,
+    socket: Option<PathBuf>,
+    generation: Option<u64>,
+}
 
 impl HouseLock {
     /// Takes the lock of the house whose `.kith` folder this is, and makes the folder if need be.
     pub fn take(kith_dir: &Path, now: u64) -> Result<HouseLock, LockError> {
-        let path = kith_dir.join("host.lock");
+        let path = kith_dir.join(LOCK_NAME);
         let failed = |source| LockError::Io { path: path.clone(), source };
         DiskFiles.create_dir_all(kith_dir).map_err(failed)?;
         let mut options = OpenOptions::new();
-        // Not truncated on opening: it may be another's, and says who that is.
-        options.read(true).write(true).create(true).truncate(false);
-        owner_only(&mut options);
-        let mut file = options.open(&path).map_err(failed)?;
-        match file.try_lock() {
+        options.read(true).write(true);
+        let (file, was_missing) = match open_ours(&path, &mut options) {
+            Err(LockError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                // Not truncated: another may have made it meanwhile, and says who that is.
+                options.create(true).truncate(false);
+                owner_only(&mut options);
+                (open_ours(&path, &mut options)?, true)
+            }
+            opened => (opened?, false),
+        };
+        let locked = file.try_lock();
+        // The lock itself answers; without its text it only says less.
+        let before = read_text(&file).unwrap_or_default();
+        match locked {
             Ok(()) => (),
             Err(TryLockError::WouldBlock) => {
                 let house = kith_dir.parent().unwrap_or(kith_dir).to_owned();
-                return Err(LockError::Held { house, holder: holder(&mut file) });
+                return Err(LockError::Held { house, holder: before.holder_in_words() });
             }
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
-        file.set_len(0).map_err(failed)?;
-        file.rewind().map_err(failed)?;
-        let socket = socket_path(kith_dir);
-        writeln!(file, "pid {} since {now} at {}", process::id(), socket.display())
-            .map_err(failed)?;
-        Ok(HouseLock { _file: file })
+        // A power cut may leave a file without its text, which says as little as none.
+        let was_missing = was_missing || before == LockText::default();
+        let text = LockText {
+            holder: format!("pid {} since {now}", process::id()),
+            socket: Some(socket_path(kith_dir)),
+            generation: before.generation,
+        };
+        let previous_generation = before.generation;
+        let lock = HouseLock { file, path, text, previous_generation, was_missing };
+        lock.write(&lock.text)?;
+        Ok(lock)
+    }
+
+    /// The desk's generation as the host before this one wrote it.
+    pub fn previous_generation(&self) -> Option<u64> {
+        self.previous_generation
+    }
+
+    /// Whether there was no lock, so that nothing is known of the desk's generation.
+    pub fn was_missing(&self) -> bool {
+        self.was_missing
+    }
+
+    /// Notes the desk's generation. Nothing is synced: a lock that is behind the desk is no harm.
+    pub fn set_generation(&mut self, generation: u64) -> Result<(), LockError> {
+        let text = LockText { generation: Some(generation), ..self.text.clone() };
+        self.write(&text)?;
+        self.text = text;
+        Ok(())
+    }
+
+    fn write(&self, text: &LockText) -> Result<(), LockError> {
+        let bytes = text.to_bytes();
+        // Written over the old text and cut after it: whoever reads meanwhile finds a whole line.
+        self.file
+            .write_all_at(&bytes, 0)
+            .and_then(|()| self.file.set_len(bytes.len() as u64))
+            .map_err(|source| LockError::Io { path: self.path.clone(), source })
     }
 }
 
-fn holder(file: &mut File) -> String {
-    let mut text = String::new();
-    // The text is a courtesy; the lock itself has already answered.
-    match file.take(HOLDER_BYTES_MAX).read_to_string(&mut text) {
-        Ok(_) if !text.trim().is_empty() => {
-            // Where it listens is for those who look into the file.
-            text.trim().split(" at ").next().unwrap_or_default().to_owned()
+/// Where the host of a house says that it listens. `None` if nothing says so, or if what says so is
+/// not a file of ours: then [`socket_path`] tells where it should.
+pub fn socket_path_of_holder(kith_dir: &Path) -> Option<PathBuf> {
+    let file = open_ours(&kith_dir.join(LOCK_NAME), OpenOptions::new().read(true)).ok()?;
+    read_text(&file).ok()?.socket
+}
+
+/// Opens the lock if it is a plain file that is ours alone. A link would have us lock, and write to,
+/// whatever it leads to.
+fn open_ours(path: &Path, options: &mut OpenOptions) -> Result<File, LockError> {
+    let not_ours = |problem| Err(LockError::NotOurs { path: path.to_owned(), problem });
+    let failed = |source| LockError::Io { path: path.to_owned(), source };
+    // A pipe must not keep us waiting for somebody at its other end.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = match options.custom_flags(flags.bits().cast_signed()).open(path) {
+        Ok(file) => file,
+        Err(error) => {
+            let is_link = path.symlink_metadata().is_ok_and(|it| it.is_symlink());
+            return if is_link { not_ours("is a symbolic link") } else { Err(failed(error)) };
         }
-        _ => "it does not say who it is".to_owned(),
+    };
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() {
+        return not_ours("is not a plain file");
     }
+    if metadata.nlink() != 1 {
+        return not_ours("has a second name (a hard link)");
+    }
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return not_ours("belongs to another user");
+    }
+    Ok(file)
+}
+
+fn read_text(file: &File) -> io::Result<LockText> {
+    let mut bytes = Vec::new();
+    file.take(LOCK_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(LockText::parse(&bytes))
+}
+
+impl LockText {
+    fn parse(bytes: &[u8]) -> LockText {
+        let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        // From its end: a path may hold any words, but it ends in the name of a socket.
+        let (line, generation) = match rfind(line, GENERATION_WORD) {
+            Some((rest, digits)) => match str::from_utf8(digits).map(str::parse) {
+                Ok(Ok(generation)) => (rest, Some(generation)),
+                _ => (line, None),
+            },
+            None => (line, None),
+        };
+        let (holder, socket) = match find(line, SOCKET_WORD) {
+            Some((holder, path)) => (holder, Some(PathBuf::from(OsStr::from_bytes(path)))),
+            None => (line, None),
+        };
+        let holder = String::from_utf8_lossy(holder).trim().to_owned();
+        LockText { holder, socket, generation }
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = self.holder.clone().into_bytes();
+        let socket = self.socket.as_ref().map(|path| path.as_os_str().as_bytes());
+        // A line break in a path would end the line; then clients work out the path themselves.
+        if let Some(socket) = socket.filter(|path| !path.contains(&b'\n')) {
+            bytes.extend_from_slice(SOCKET_WORD);
+            bytes.extend_from_slice(socket);
+        }
+        if let Some(generation) = self.generation {
+            bytes.extend_from_slice(GENERATION_WORD);
+            bytes.extend_from_slice(generation.to_string().as_bytes());
+        }
+        bytes.push(b'\n');
+        bytes
+    }
+
+    fn holder_in_words(&self) -> String {
+        match self.holder.as_str() {
+            "" => "it does not say who it is".to_owned(),
+            holder => holder.to_owned(),
+        }
+    }
+}
+
+fn find<'a>(line: &'a [u8], word: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let at = line.windows(word.len()).position(|it| it == word)?;
+    Some((line.get(..at)?, line.get(at + word.len()..)?))
+}
+
+fn rfind<'a>(line: &'a [u8], word: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let at = line.windows(word.len()).rposition(|it| it == word)?;
+    Some((line.get(..at)?, line.get(at + word.len()..)?))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_house_has_one_holder_at_a_time() {
-        let house = tempfile::tempdir().unwrap();
-        let kith_dir = house.path().join(".kith");
-        let first = HouseLock::take(&kith_dir, 7).unwrap();
-        let error = HouseLock::take(&kith_dir, 8).unwrap_err();
-        let pid = process::id();
-        let socket = socket_path(&kith_dir).display().to_string();
-        let holder = format!("(pid {pid} since 7)");
-        assert!(error.to_string().ends_with(&holder), "{error}");
-        drop(first);
-        HouseLock::take(&kith_dir, 9).unwrap();
-        let text = std::fs::read_to_string(kith_dir.join("host.lock")).unwrap();
-        assert_eq!(text, format!("pid {pid} since 9 at {socket}\n"));
-    }
-}
+mod tests;

@@ -13,12 +13,14 @@ use kith_vocab::event::Event;
 use kith_vocab::files::{AppendFile, FileSystem};
 use kith_vocab::header::SessionHeader;
 
-use crate::blob::Blobs;
+use crate::blob::{BLOB_BYTES_MAX, Blobs};
 use crate::checkpoint::CheckpointPlace;
 use crate::damage::{Damage, Flaw};
-use crate::line::{EncodedBatch, Head, LineHash, encode_batch};
-use crate::past::{Elders, Past};
-use crate::read::find_elders;
+use crate::journal::NewBlob;
+use crate::line::{EncodedBatch, Head, LineHash, encode_events};
+use crate::past::{OlderIds, Past};
+use crate::read::find_older_ids;
+use crate::storage::{StorageError, StorageErrorKind, kind_of_io, words_of};
 
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
@@ -51,6 +53,13 @@ pub enum LogError {
     /// The session is as it was.
     #[error("cannot write blob `{}`", path.display())]
     PutBlob { path: PathBuf, source: io::Error },
+    #[error("blob `{}` does not exist", path.display())]
+    BlobNotFound { path: PathBuf },
+    #[error("blob `{}` would have {bytes} bytes and may have {BLOB_BYTES_MAX}", path.display())]
+    BlobTooLong { path: PathBuf, bytes: u64 },
+    /// The file was not touched.
+    #[error("cannot make a blob of `{}`: {detail}", path.display())]
+    RefusedBlob { path: PathBuf, detail: String },
     #[error("cannot read blob `{}`", path.display())]
     ReadBlob { path: PathBuf, source: io::Error },
     #[error("blob `{}` cannot be used: {detail}", path.display())]
@@ -84,9 +93,40 @@ impl LogError {
             | LogError::RefusedHeader { .. }
             | LogError::ReadBlob { .. }
             | LogError::BadBlob { .. }
+            | LogError::BlobNotFound { .. }
+            | LogError::BlobTooLong { .. }
+            | LogError::RefusedBlob { .. }
             | LogError::NotDamaged { .. }
             | LogError::Poisoned { .. } => false,
         }
+    }
+}
+
+impl From<LogError> for StorageError {
+    fn from(error: LogError) -> StorageError {
+        let kind = match &error {
+            LogError::NotFound { .. } | LogError::BlobNotFound { .. } => StorageErrorKind::NotFound,
+            LogError::Exists { .. } => StorageErrorKind::Exists,
+            LogError::Damaged { damage, .. } => StorageErrorKind::Damaged(damage.clone()),
+            LogError::Refused { .. }
+            | LogError::RefusedHeader { .. }
+            | LogError::RefusedBlob { .. } => StorageErrorKind::Refused,
+            LogError::BlobTooLong { .. } => StorageErrorKind::LimitReached,
+            LogError::Full { .. } => StorageErrorKind::Full,
+            LogError::NotDamaged { .. } => StorageErrorKind::NotDamaged,
+            LogError::Poisoned { .. } => StorageErrorKind::MustReopen,
+            LogError::BadBlob { .. } => StorageErrorKind::Unavailable,
+            LogError::Read { source, .. }
+            | LogError::List { source, .. }
+            | LogError::Create { source, .. }
+            | LogError::Repair { source, .. }
+            | LogError::Write { source, .. }
+            | LogError::Sync { source, .. }
+            | LogError::PutBlob { source, .. }
+            | LogError::ReadBlob { source, .. }
+            | LogError::Remove { source, .. } => kind_of_io(source),
+        };
+        words_of(kind, &error)
     }
 }
 
@@ -157,20 +197,31 @@ impl SessionLog {
 
     /// Appends the events as one batch. When this returns `Ok`, they are on the disk.
     pub fn append(&mut self, events: &[Event]) -> Result<(), LogError> {
+        self.append_with(events, &[])
+    }
+
+    /// Appends the events with the blobs that they name.
+    pub(crate) fn append_with(
+        &mut self,
+        events: &[Event],
+        new_blobs: &[NewBlob],
+    ) -> Result<(), LogError> {
         if self.poisoned {
             return Err(LogError::Poisoned { path: self.path.clone() });
         }
-        let Some(first) = events.first() else { return Ok(()) };
-        let elders = self.elders_of(events)?;
+        if events.is_empty() {
+            return Ok(());
+        }
+        let older_ids = self.older_ids_of(events)?;
         let before = self.past.marks();
         let path = &self.path;
-        let refused = |flaw| LogError::Refused { path: path.clone(), seq: first.seq, flaw };
-        self.past.admit_all(events, &elders).map_err(refused)?;
-        let encoded = encode_batch(events, before.last_hash()).map_err(refused);
-        match encoded.and_then(|batch| self.write(batch)) {
+        let refused = |(seq, flaw)| LogError::Refused { path: path.clone(), seq, flaw };
+        self.past.admit_all(events, &older_ids).map_err(refused)?;
+        let encoded = encode_events(events, before.last_hash()).map_err(refused);
+        match encoded.and_then(|batch| self.write(batch, new_blobs)) {
             Ok(hash) => {
                 self.past.set_last_hash(hash);
-                self.past.let_go(&mut |_, _| ());
+                self.past.evict(&mut |_, _| ());
                 Ok(())
             }
             Err(error) => {
@@ -181,21 +232,22 @@ impl SessionLog {
     }
 
     /// Looks up in the file what the past does not tell. Nearly always it does.
-    fn elders_of(&self, events: &[Event]) -> Result<Elders, LogError> {
+    fn older_ids_of(&self, events: &[Event]) -> Result<OlderIds, LogError> {
         let unsure = self.past.unsure_of(events);
         if unsure.is_empty() {
-            return Ok(Elders::new());
+            return Ok(OlderIds::new());
         }
         let found = self.files.open_read(&self.path).and_then(|source| {
             let good_part = Box::new(source.take(self.extent.len));
-            find_elders(good_part, &unsure)
+            find_older_ids(good_part, &unsure)
         });
         found.map_err(|source| LogError::Read { path: self.path.clone(), source })
     }
 
-    fn write(&mut self, batch: EncodedBatch) -> Result<LineHash, LogError> {
-        // A name must not stand in the log before what it names is on the disk.
-        self.blobs.put_texts(&batch.long_texts)?;
+    fn write(&mut self, batch: EncodedBatch, new_blobs: &[NewBlob]) -> Result<LineHash, LogError> {
+        // A name must not stand in the log before what it names is on the disk, and what it names
+        // must not be removed before the name is.
+        let _pin = self.blobs.put_all(&batch.long_texts, new_blobs)?;
         let EncodedBatch { mut bytes, hash, last_line_start, .. } = batch;
         let Extent { len, newline_missing, .. } = self.extent;
         if newline_missing {

@@ -5,8 +5,8 @@
 //!
 //! An open session must cost little however long it is, so of the ids only the newest are kept.
 //! That is enough for nearly every event: ids come from a clock and rise, and a parent is the leaf
-//! or stands close by. An id above all that were let go is certainly new. For any other, which a
-//! clock that was set back or a branch to an old message may bring, the [`Elders`] are asked: the
+//! or stands close by. An id above all that were evicted is certainly new. For any other, which a
+//! clock that was set back or a branch to an old message may bring, the [`OlderIds`] are asked: the
 //! reader has them at hand, the writer looks them up in the file. So nothing is ever guessed.
 
 use std::collections::{HashMap, VecDeque};
@@ -25,18 +25,18 @@ const RECENT_IDS_MAX: usize = 128;
 /// Invariant: `order` and `kinds` hold the same ids: the newest events before `marks.next_seq`.
 #[derive(Debug)]
 pub(crate) struct Past {
-    marks: Marks,
+    marks: PastMarks,
     order: VecDeque<EventId>,
-    kinds: HashMap<EventId, Kind>,
+    kinds: HashMap<EventId, EventKind>,
 }
 
-/// Events that a [`Past`] has let go.
-pub(crate) type Elders = HashMap<EventId, Kind>;
+/// Events that a [`Past`] has evicted.
+pub(crate) type OlderIds = HashMap<EventId, EventKind>;
 
 /// Everything but the ids; copied to come back to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Marks {
+pub(crate) struct PastMarks {
     header: LineHash,
     next_seq: u64,
     last_hash: LineHash,
@@ -44,11 +44,11 @@ pub(crate) struct Marks {
     has_toolset: bool,
     has_asked_a_model: bool,
     last_of_tree: Option<EventId>,
-    /// The greatest id that was let go.
-    elder_max: Option<EventId>,
+    /// The greatest id that was evicted.
+    older_max: Option<EventId>,
 }
 
-impl Marks {
+impl PastMarks {
     pub(crate) fn last_hash(&self) -> LineHash {
         self.last_hash
     }
@@ -60,30 +60,30 @@ impl Marks {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+pub(crate) enum EventKind {
     Tree,
     Control,
 }
 
 /// What can be said of an id.
-enum Standing {
-    Known(Kind),
+enum KnownId {
+    Known(EventKind),
     New,
-    /// Only the elders know.
+    /// Only a look at the older ids tells.
     Unsure,
 }
 
 /// A past as a checkpoint keeps it.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
-    marks: Marks,
-    recent: Vec<(EventId, Kind)>,
+struct StoredPast {
+    marks: PastMarks,
+    recent: Vec<(EventId, EventKind)>,
 }
 
 impl Past {
     pub(crate) fn after_header(hash: LineHash) -> Past {
-        let marks = Marks {
+        let marks = PastMarks {
             header: hash,
             next_seq: 1,
             last_hash: hash,
@@ -91,7 +91,7 @@ impl Past {
             has_toolset: false,
             has_asked_a_model: false,
             last_of_tree: None,
-            elder_max: None,
+            older_max: None,
         };
         Past { marks, order: VecDeque::new(), kinds: HashMap::new() }
     }
@@ -99,7 +99,7 @@ impl Past {
     /// Reads what [`Past::to_bytes`] wrote; `None` if it is anything else.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Past> {
         // What it is, is all that matters: a checkpoint that cannot be used is passed over.
-        let Kept { marks, recent } = serde_json::from_slice(bytes).ok()?;
+        let StoredPast { marks, recent } = serde_json::from_slice(bytes).ok()?;
         if recent.len() > RECENT_IDS_MAX || marks.next_seq == 0 {
             return None;
         }
@@ -112,10 +112,10 @@ impl Past {
         let kind = |id: &EventId| Some((*id, *self.kinds.get(id)?));
         let recent = self.order.iter().filter_map(kind).collect();
         // Numbers, ids and hashes are always JSON.
-        serde_json::to_vec(&Kept { marks: self.marks, recent }).unwrap_or_default()
+        serde_json::to_vec(&StoredPast { marks: self.marks, recent }).unwrap_or_default()
     }
 
-    pub(crate) fn marks(&self) -> Marks {
+    pub(crate) fn marks(&self) -> PastMarks {
         self.marks
     }
 
@@ -136,24 +136,24 @@ impl Past {
         (seq > 0).then_some(Head { seq, hash: self.marks.last_hash })
     }
 
-    /// The ids in these events about which only the elders know.
+    /// The ids in these events about which only the older ones tell.
     pub(crate) fn unsure_of(&self, events: &[Event]) -> Vec<EventId> {
         let named = events.iter().flat_map(|event| [Some(event.id), event.parent_id]);
-        let is_unsure = |id: &EventId| matches!(self.standing(*id), Standing::Unsure);
+        let is_unsure = |id: &EventId| matches!(self.standing(*id), KnownId::Unsure);
         named.flatten().filter(is_unsure).collect()
     }
 
     /// Takes the event in if it may follow; its line's hash is told by [`Past::set_last_hash`].
-    pub(crate) fn admit(&mut self, event: &Event, elders: &Elders) -> Result<(), Flaw> {
-        self.judge(event, elders)?;
+    pub(crate) fn admit(&mut self, event: &Event, older_ids: &OlderIds) -> Result<(), Flaw> {
+        self.judge(event, older_ids)?;
         match &event.body {
             Body::InstructionSnapshot(_) => self.marks.has_instructions = true,
             Body::ToolsetSnapshot(_) => self.marks.has_toolset = true,
             Body::ModelRequested(_) => self.marks.has_asked_a_model = true,
             _ => (),
         }
-        let kind = if event.is_tree() { Kind::Tree } else { Kind::Control };
-        if kind == Kind::Tree {
+        let kind = if event.is_tree() { EventKind::Tree } else { EventKind::Control };
+        if kind == EventKind::Tree {
             self.marks.last_of_tree = Some(event.id);
         }
         self.order.push_back(event.id);
@@ -162,13 +162,17 @@ impl Past {
         Ok(())
     }
 
-    /// Takes all events in, or none.
-    pub(crate) fn admit_all(&mut self, events: &[Event], elders: &Elders) -> Result<(), Flaw> {
+    /// Takes all events in, or none. A refusal says the `seq` of the event at fault.
+    pub(crate) fn admit_all(
+        &mut self,
+        events: &[Event],
+        older_ids: &OlderIds,
+    ) -> Result<(), (u64, Flaw)> {
         let before = self.marks;
         for (n_admitted, event) in events.iter().enumerate() {
-            if let Err(flaw) = self.admit(event, elders) {
+            if let Err(flaw) = self.admit(event, older_ids) {
                 self.forget(before, n_admitted);
-                return Err(flaw);
+                return Err((event.seq, flaw));
             }
         }
         Ok(())
@@ -179,7 +183,7 @@ impl Past {
     }
 
     /// Goes back to `marks`, which were taken before the newest `n_events` were admitted.
-    pub(crate) fn forget(&mut self, marks: Marks, n_events: usize) {
+    pub(crate) fn forget(&mut self, marks: PastMarks, n_events: usize) {
         for _ in 0..n_events {
             let Some(id) = self.order.pop_back() else { break };
             self.kinds.remove(&id);
@@ -187,14 +191,14 @@ impl Past {
         self.marks = marks;
     }
 
-    /// Lets old ids go: a batch is complete, so nobody will go back before it.
-    pub(crate) fn let_go(&mut self, each: &mut dyn FnMut(EventId, Kind)) {
+    /// Evicts old ids: a batch is complete, so nobody will go back before it.
+    pub(crate) fn evict(&mut self, each: &mut dyn FnMut(EventId, EventKind)) {
         if self.order.len() <= RECENT_IDS_MAX {
             return;
         }
         let n_too_many = self.order.len() - RECENT_IDS_MAX;
         for id in self.order.drain(..n_too_many) {
-            self.marks.elder_max = self.marks.elder_max.max(Some(id));
+            self.marks.older_max = self.marks.older_max.max(Some(id));
             if let Some(kind) = self.kinds.remove(&id) {
                 each(id, kind);
             }
@@ -204,36 +208,37 @@ impl Past {
         self.kinds.shrink_to(2 * RECENT_IDS_MAX);
     }
 
-    fn standing(&self, id: EventId) -> Standing {
+    fn standing(&self, id: EventId) -> KnownId {
         if self.marks.last_of_tree == Some(id) {
-            return Standing::Known(Kind::Tree);
+            return KnownId::Known(EventKind::Tree);
         }
         match self.kinds.get(&id) {
-            Some(&kind) => Standing::Known(kind),
-            None if self.marks.elder_max.is_none_or(|elder| id > elder) => Standing::New,
-            None => Standing::Unsure,
+            Some(&kind) => KnownId::Known(kind),
+            None if self.marks.older_max.is_none_or(|older| id > older) => KnownId::New,
+            None => KnownId::Unsure,
         }
     }
 
-    fn kind_of(&self, id: EventId, elders: &Elders) -> Option<Kind> {
+    fn kind_of(&self, id: EventId, older_ids: &OlderIds) -> Option<EventKind> {
         match self.standing(id) {
-            Standing::Known(kind) => Some(kind),
-            Standing::New => None,
-            Standing::Unsure => elders.get(&id).copied(),
+            KnownId::Known(kind) => Some(kind),
+            KnownId::New => None,
+            KnownId::Unsure => older_ids.get(&id).copied(),
         }
     }
 
-    fn judge(&self, event: &Event, elders: &Elders) -> Result<(), Flaw> {
-        let Marks { next_seq, has_instructions, has_toolset, has_asked_a_model, .. } = self.marks;
+    fn judge(&self, event: &Event, older_ids: &OlderIds) -> Result<(), Flaw> {
+        let PastMarks { next_seq, has_instructions, has_toolset, has_asked_a_model, .. } =
+            self.marks;
         if event.seq != next_seq {
             let detail = format!("its `seq` is {} where {next_seq} follows", event.seq);
             return Err(Flaw::wrong(DamageCode::NonMonotonicSeq, detail));
         }
-        if self.kind_of(event.id, elders).is_some() {
+        if self.kind_of(event.id, older_ids).is_some() {
             let detail = format!("the id `{}` stands in an earlier event", event.id);
             return Err(Flaw::wrong(DamageCode::DuplicateEventId, detail));
         }
-        self.judge_parent(event, elders)?;
+        self.judge_parent(event, older_ids)?;
         let invalid = |detail: String| Flaw::wrong(DamageCode::InvalidEvent, detail);
         validate(event).map_err(invalid)?;
         let is_second = match &event.body {
@@ -251,15 +256,15 @@ impl Past {
         Ok(())
     }
 
-    fn judge_parent(&self, event: &Event, elders: &Elders) -> Result<(), Flaw> {
+    fn judge_parent(&self, event: &Event, older_ids: &OlderIds) -> Result<(), Flaw> {
         let Some(parent) = event.parent_id else { return Ok(()) };
         if !event.is_tree() {
             let detail = "`parentId` on a control event";
             return Err(Flaw::wrong(DamageCode::InvalidEvent, detail));
         }
-        let problem = match self.kind_of(parent, elders) {
-            Some(Kind::Tree) => return Ok(()),
-            Some(Kind::Control) => "is not part of the conversation",
+        let problem = match self.kind_of(parent, older_ids) {
+            Some(EventKind::Tree) => return Ok(()),
+            Some(EventKind::Control) => "is not part of the conversation",
             None => "is no earlier event",
         };
         Err(Flaw::wrong(DamageCode::InvalidParent, format!("its parent `{parent}` {problem}")))

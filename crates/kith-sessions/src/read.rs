@@ -20,7 +20,7 @@ use crate::damage::{BadLine, Damage, DamageCode, Flaw};
 use crate::line::{
     BATCH_BYTES_MAX, BATCH_EVENTS_MAX, Decoder, Head, LINE_BYTES_MAX, LineHash, id_of, place_of,
 };
-use crate::past::{Elders, Marks, Past};
+use crate::past::{OlderIds, Past, PastMarks};
 use crate::texts::BlobRef;
 
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -87,7 +87,7 @@ pub(crate) fn scan(
     text_of: TextOf<'_>,
     each: &mut dyn FnMut(Event),
 ) -> Result<Scanned, ReadError> {
-    let mut lines = Lines::new(source, 0);
+    let mut lines = LogLines::new(source, 0);
     let mut line = Vec::new();
     let ending = lines.next(&mut line)?;
     let (header, hash) =
@@ -97,16 +97,16 @@ pub(crate) fn scan(
         line_start: 0,
         n_events: 0,
         marks: Past::after_header(hash).marks(),
-        newline_missing: ending == Some(Ending::EndOfFile),
+        newline_missing: ending == Some(LineEnding::EndOfFile),
     };
-    let mut reader = Reader {
+    let mut reader = LogReader {
         lines,
         decoder: Decoder::default(),
         head,
         text_of,
         each,
         past: Past::after_header(hash),
-        elders: Some(Elders::new()),
+        older_ids: Some(OlderIds::new()),
         batch: OpenBatch::default(),
         good,
         line_number: 1,
@@ -130,10 +130,10 @@ pub(crate) fn scan_from(
     let Some(past) = place.past().filter(|past| past.header_hash() == header_hash) else {
         return Ok(None);
     };
-    let mut lines = Lines::new(source, place.line_start);
+    let mut lines = LogLines::new(source, place.line_start);
     let mut line = Vec::new();
     let ending = lines.next(&mut line)?;
-    let is_there = matches!(ending, Some(Ending::Newline | Ending::EndOfFile))
+    let is_there = matches!(ending, Some(LineEnding::Newline | LineEnding::EndOfFile))
         && LineHash::of(&line) == place.head.hash
         // The newline that the last line lacked may have been put there since.
         && (lines.offset == place.offset || lines.offset == place.offset + 1);
@@ -150,16 +150,16 @@ pub(crate) fn scan_from(
         line_start: place.line_start,
         n_events: 0,
         marks: past.marks(),
-        newline_missing: ending == Some(Ending::EndOfFile),
+        newline_missing: ending == Some(LineEnding::EndOfFile),
     };
-    let mut reader = Reader {
+    let mut reader = LogReader {
         lines,
         decoder: Decoder::default(),
         head,
         text_of,
         each,
         past,
-        elders: None,
+        older_ids: None,
         batch: OpenBatch::default(),
         good,
         line_number,
@@ -175,46 +175,49 @@ pub(crate) fn read_header(
     source: Box<dyn Read + Send>,
 ) -> Result<(SessionHeader, LineHash), ReadError> {
     let mut line = Vec::new();
-    let ending = Lines::new(source, 0).next(&mut line)?;
+    let ending = LogLines::new(source, 0).next(&mut line)?;
     first_line(&line, ending).map_err(|flaw| ReadError::Damaged(flaw.at(1)))
 }
 
-fn first_line(line: &[u8], ending: Option<Ending>) -> Result<(SessionHeader, LineHash), Flaw> {
+fn first_line(line: &[u8], ending: Option<LineEnding>) -> Result<(SessionHeader, LineHash), Flaw> {
     match ending {
         None => Err(Flaw::partial(DamageCode::MissingHeader, "the file is empty")),
-        Some(Ending::TooLong) => Err(too_long()),
-        Some(Ending::Newline | Ending::EndOfFile) => {
+        Some(LineEnding::TooLong) => Err(too_long()),
+        Some(LineEnding::Newline | LineEnding::EndOfFile) => {
             Ok((Decoder::default().header(line)?, LineHash::of(line)))
         }
     }
 }
 
 /// Looks for these events in a file that is known to be good.
-pub(crate) fn find_elders(source: Box<dyn Read + Send>, ids: &[EventId]) -> io::Result<Elders> {
+pub(crate) fn find_older_ids(
+    source: Box<dyn Read + Send>,
+    ids: &[EventId],
+) -> io::Result<OlderIds> {
     let wanted: HashSet<EventId> = ids.iter().copied().collect();
-    let mut elders = Elders::new();
-    let mut lines = Lines::new(source, 0);
+    let mut older_ids = OlderIds::new();
+    let mut lines = LogLines::new(source, 0);
     let mut line = Vec::new();
     while lines.next(&mut line)?.is_some() {
         // The header has no id.
         if let Some((id, kind)) = id_of(&line)
             && wanted.contains(&id)
         {
-            elders.insert(id, kind);
+            older_ids.insert(id, kind);
         }
     }
-    Ok(elders)
+    Ok(older_ids)
 }
 
-struct Reader<'a> {
-    lines: Lines,
+struct LogReader<'a> {
+    lines: LogLines,
     decoder: Decoder,
     head: Option<&'a Head>,
     text_of: TextOf<'a>,
     each: &'a mut dyn FnMut(Event),
     past: Past,
-    /// What `past` has let go; `None` if reading did not start at the beginning.
-    elders: Option<Elders>,
+    /// What `past` has evicted; `None` if reading did not start at the beginning.
+    older_ids: Option<OlderIds>,
     batch: OpenBatch,
     good: Good,
     line_number: usize,
@@ -226,7 +229,7 @@ struct Good {
     /// Of its last line.
     line_start: u64,
     n_events: u64,
-    marks: Marks,
+    marks: PastMarks,
     newline_missing: bool,
 }
 
@@ -249,7 +252,7 @@ enum End {
     Unsure,
 }
 
-impl Reader<'_> {
+impl LogReader<'_> {
     fn read_batches(&mut self, line: &mut Vec<u8>) -> io::Result<End> {
         while let Some(ending) = self.lines.next(line)? {
             self.line_number += 1;
@@ -269,16 +272,16 @@ impl Reader<'_> {
         Ok(End::File)
     }
 
-    fn take(&mut self, line: &[u8], ending: Ending) -> Result<(), BadLine> {
-        if ending == Ending::TooLong {
+    fn take(&mut self, line: &[u8], ending: LineEnding) -> Result<(), BadLine> {
+        if ending == LineEnding::TooLong {
             return Err(too_long().into());
         }
         let read = self.decoder.whole_event(line, self.past.last_hash(), self.text_of)?;
         self.batch.expect(read.batch, line.len() as u64 + read.blob_bytes)?;
-        match &self.elders {
-            Some(elders) => self.past.admit(&read.event, elders)?,
+        match &self.older_ids {
+            Some(older_ids) => self.past.admit(&read.event, older_ids)?,
             None if self.past.unsure_of(slice::from_ref(&read.event)).is_empty() => {
-                self.past.admit(&read.event, &Elders::new())?;
+                self.past.admit(&read.event, &OlderIds::new())?;
             }
             None => return Err(BadLine::Unsure),
         }
@@ -298,21 +301,21 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn deliver(&mut self, ending: Ending) {
+    fn deliver(&mut self, ending: LineEnding) {
         self.good.n_events += self.batch.events.len() as u64;
         for event in self.batch.events.drain(..) {
             (self.each)(event);
         }
         self.batch.bytes = 0;
-        self.past.let_go(&mut |id, kind| {
-            if let Some(elders) = &mut self.elders {
-                elders.insert(id, kind);
+        self.past.evict(&mut |id, kind| {
+            if let Some(older_ids) = &mut self.older_ids {
+                older_ids.insert(id, kind);
             }
         });
         self.good.len = self.lines.offset;
         self.good.line_start = self.lines.line_start;
         self.good.marks = self.past.marks();
-        self.good.newline_missing = ending == Ending::EndOfFile;
+        self.good.newline_missing = ending == LineEnding::EndOfFile;
     }
 
     /// Reads on behind the first bad line, looking for anything that was written after its batch.
@@ -325,7 +328,7 @@ impl Reader<'_> {
         let mut n = (!self.batch.events.is_empty()).then_some(self.batch.n);
         let mut place_min = self.batch.events.len() as u64 + 2;
         while let Some(ending) = self.lines.next(line)? {
-            if ending == Ending::TooLong {
+            if ending == LineEnding::TooLong {
                 continue;
             }
             let Some(place) = place_of(line) else { continue };
@@ -405,32 +408,37 @@ impl OpenBatch {
     }
 }
 
-/// Lines of a file, read in chunks.
-struct Lines {
+/// LogLines of a file, read in chunks.
+struct LogLines {
     source: BufReader<Box<dyn Read + Send>>,
     /// Where the next line begins.
     offset: u64,
     /// Where the last line began.
     line_start: u64,
+    /// Set when the end was seen: what a writer adds afterwards is not of the file that was read.
+    has_ended: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
+enum LineEnding {
     Newline,
     EndOfFile,
     /// The line was skipped.
     TooLong,
 }
 
-impl Lines {
-    fn new(source: Box<dyn Read + Send>, offset: u64) -> Lines {
+impl LogLines {
+    fn new(source: Box<dyn Read + Send>, offset: u64) -> LogLines {
         let source = BufReader::with_capacity(CHUNK_BYTES, source);
-        Lines { source, offset, line_start: offset }
+        LogLines { source, offset, line_start: offset, has_ended: false }
     }
 
     /// Fills `line` with the next line, without its newline.
-    fn next(&mut self, line: &mut Vec<u8>) -> io::Result<Option<Ending>> {
+    fn next(&mut self, line: &mut Vec<u8>) -> io::Result<Option<LineEnding>> {
         line.clear();
+        if self.has_ended {
+            return Ok(None);
+        }
         self.line_start = self.offset;
         let limit = LINE_BYTES_MAX as u64 + 1;
         let n_bytes = (&mut self.source).take(limit).read_until(b'\n', line)?;
@@ -440,14 +448,15 @@ impl Lines {
         }
         if line.last() == Some(&b'\n') {
             line.pop();
-            return Ok(Some(Ending::Newline));
+            return Ok(Some(LineEnding::Newline));
         }
         if line.len() <= LINE_BYTES_MAX {
-            return Ok(Some(Ending::EndOfFile));
+            self.has_ended = true;
+            return Ok(Some(LineEnding::EndOfFile));
         }
         self.offset += self.source.skip_until(b'\n')? as u64;
         line.clear();
-        Ok(Some(Ending::TooLong))
+        Ok(Some(LineEnding::TooLong))
     }
 }
 

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kith_vocab::clock::{BoxFuture, Clock};
+use kith_vocab::event::messages::{Author, IngressRef, Trust};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::{Audience, HeaderMeta, HeaderType, LOG_FORMAT_VERSION, SessionHeader};
 use kith_vocab::ids::{EventId, SessionId};
+use kith_vocab::ingress::{IngressContent, IngressEvent, RunningBehavior};
 use uuid::Uuid;
 
 use crate::line::{LineHash, encode_batch, encode_header};
@@ -65,6 +67,33 @@ pub(crate) fn user(seq: u64, parent: Option<u64>, text: &str) -> Event {
         r#"{{"type":"user_message","message":{{"content":[{{"type":"text","text":"{text}"}}]}},"author":{{"userId":"u1","displayName":"Ada"}},"trust":"owner"}}"#
     );
     event(seq, parent, &body)
+}
+
+/// A message for the inbox.
+pub(crate) fn said(key: &str, text: &str) -> IngressEvent {
+    IngressEvent {
+        key: key.to_owned(),
+        agent_id: "ada".to_owned(),
+        thread_id: "telegram:group:42".parse().unwrap(),
+        audience: Audience::Shared,
+        client_id: "telegram".to_owned(),
+        author: Author { user_id: "u1".to_owned(), display_name: "Ada".to_owned() },
+        trust: Trust::Owner,
+        ingress: IngressRef {
+            platform: "telegram".to_owned(),
+            account: "bot".to_owned(),
+            message_id: key.to_owned(),
+            correlation_id: "c-1".to_owned(),
+        },
+        ts: NOW,
+        cwd: "/home/ada".to_owned(),
+        expected_leaf: None,
+        running_behavior: RunningBehavior::FollowUp,
+        models: Vec::new(),
+        attended: true,
+        language: None,
+        content: IngressContent::Text { text: text.to_owned() },
+    }
 }
 
 /// A text that does not fit into a line, of one letter that tells it from others.
@@ -134,6 +163,7 @@ fn every_body() -> Vec<String> {
     let skill = format!(
         r#"{{"name":"tidy","displayName":"Tidy","description":"Sorts notes.","path":"skills/tidy/SKILL.md","scope":"home","sha256":"{HASH}"}}"#
     );
+    let model = r#"{"name":"large","provider":"lab","wire":"anthropic","model":"m-large","endpoint":"0123456789abcdef"}"#;
     let (user, request) = (event_id(3), event_id(answer));
     let session = session_id(9);
     vec![
@@ -147,7 +177,7 @@ fn every_body() -> Vec<String> {
         format!(
             r#"{{"type":"user_message","message":{{"content":[{{"type":"text","text":"看看 notes.md"}},{{"type":"image","mediaType":"image/png","blob":"{HASH}","bytes":3}}]}},"author":{author},"trust":"owner","ingress":{ingress}}}"#
         ),
-        r#"{"type":"turn_started","limits":{"steps":50,"repeats":5,"wallMs":3600000},"contextWindow":200000,"model":"m-large","language":"zh","attended":true}"#.to_owned(),
+        r#"{"type":"turn_started","limits":{"steps":50,"repeats":5,"wallMs":3600000},"contextWindow":200000,"model":"m-large","language":"zh","attended":true,"models":[{"name":"large","provider":"lab","wire":"anthropic","model":"m-large","endpoint":"0123456789abcdef"}]}"#.to_owned(),
         r#"{"type":"harness_item","item":{"kind":"date_change","origin":"system","content":"Today is 2025-11-16.","visibility":"compact","data":{"date":"2025-11-16"}},"trust":"owner"}"#.to_owned(),
         format!(
             r#"{{"type":"model_requested","requestId":"{request}","purpose":"turn","provider":"lab","wire":"anthropic","model":"m-large","parameters":{{"max_tokens":4096,"temperature":1.0}},"rendererVersion":1,"bodySha256":"{HASH}","bodyBytes":5120,"reserved":{{"tokens":6000}}}}"#
@@ -180,7 +210,7 @@ fn every_body() -> Vec<String> {
         format!(r#"{{"type":"skill_index_snapshot","entries":[{skill}]}}"#),
         format!(r#"{{"type":"skill_index_delta","added":[],"changed":[{skill}],"removed":["old"]}}"#),
         format!(
-            r#"{{"type":"queue_update","queue":"follow_up","items":[{{"id":"q-1","content":[{{"type":"text","text":"then sort them"}}],"createdAt":{NOW},"updatedAt":{NOW},"clientId":"cli","author":{author},"trust":"owner"}}]}}"#
+            r#"{{"type":"queue_update","queue":"follow_up","items":[{{"id":"q-1","content":[{{"type":"text","text":"then sort them"}}],"createdAt":{NOW},"updatedAt":{NOW},"clientId":"cli","author":{author},"trust":"owner","ingress":{ingress},"ingressKey":"cli:main:m-2","models":[{model}]}}]}}"#
         ),
         format!(r#"{{"type":"leaf_moved","to":"{user}","reason":"branch"}}"#),
         r#"{"type":"session_title_updated","title":"Notes","source":"generated"}"#.to_owned(),
@@ -209,7 +239,11 @@ impl Clock for StillClock {
         event_id(0xf000 + self.0.fetch_add(1, Ordering::Relaxed)).as_uuid()
     }
 
-    fn sleep_until(&self, _time: u64) -> BoxFuture<'_, ()> {
+    fn monotonic(&self) -> u64 {
+        0
+    }
+
+    fn sleep(&self, _ms: u64) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
     }
 }

@@ -4,15 +4,15 @@
 //! opened by reading it; a torn tail is copied to a file of its own before it is cut off, because
 //! nothing a person may want back is ever destroyed.
 
-mod draft;
+pub(crate) mod draft;
 mod glance;
-mod remove;
-mod repair;
+pub(crate) mod remove;
+pub(crate) mod repair;
 mod torn;
 
 use std::fmt;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -25,16 +25,16 @@ use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::{EventId, SessionId};
 
 use crate::blob::Blobs;
+use crate::catalog::LogStamp;
 use crate::checkpoint::CheckpointPlace;
 use crate::damage::{Damage, DamageCode};
+use crate::journal::Batch;
 use crate::line::Head;
 use crate::log::{Extent, LogError, SessionLog};
 use crate::read::{ReadError, Reading, Scanned, Tail, read_header, scan, scan_from};
 
-use draft::Draft;
+use draft::SessionDraft;
 pub use remove::Belongings;
-
-pub use repair::Repaired;
 
 const SESSION_SUFFIX: &str = ".jsonl";
 /// What threads said, for screens; what is known of the project and of people.
@@ -47,14 +47,6 @@ pub struct SessionStore {
     files: Arc<dyn FileSystem>,
     sessions: PathBuf,
     blobs: Blobs,
-}
-
-/// By what a file is known to be the one that was read before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FileStamp {
-    pub bytes: u64,
-    /// Nanoseconds since 1970; 0 for files that are not on a real disk.
-    pub modified_ns: u64,
 }
 
 impl SessionStore {
@@ -78,10 +70,32 @@ impl SessionStore {
         self.sessions.join(format!("{id}{SESSION_SUFFIX}"))
     }
 
+    /// How a file of the house is called beneath its `.kith` folder.
+    pub(crate) fn name_beneath(&self, path: &Path) -> String {
+        let kith_dir = self.sessions.parent().unwrap_or(&self.sessions);
+        path.strip_prefix(kith_dir).unwrap_or(path).to_string_lossy().into_owned()
+    }
+
     /// Makes the session with its first events. It exists whole or not at all.
     pub fn create(&self, header: &SessionHeader, events: &[Event]) -> Result<SessionLog, LogError> {
-        let mut draft = Draft::begin(self, header)?;
+        let mut draft = SessionDraft::begin(self, header)?;
         draft.add(events)?;
+        draft.finish()
+    }
+
+    /// Makes the session with its first batches: one sync of the file, one of the folder.
+    pub(crate) fn create_with(
+        &self,
+        header: &SessionHeader,
+        batches: &[Batch],
+    ) -> Result<SessionLog, LogError> {
+        let mut draft = SessionDraft::begin(self, header)?;
+        for Batch { events, blobs } in batches {
+            if let Err(error) = draft.add_with(events, blobs) {
+                draft.abandon();
+                return Err(error);
+            }
+        }
         draft.finish()
     }
 
@@ -102,7 +116,18 @@ impl SessionStore {
         clock: &dyn Clock,
         each: &mut dyn FnMut(&Event),
     ) -> Result<SessionLog, LogError> {
-        let scanned = self.scan(id, head, &mut |event| each(&event))?;
+        self.open_with(id, head, clock, &mut |event| each(&event))
+    }
+
+    /// Like [`SessionStore::open`], and gives the events away.
+    pub(crate) fn open_with(
+        &self,
+        id: SessionId,
+        head: Option<&Head>,
+        clock: &dyn Clock,
+        each: &mut dyn FnMut(Event),
+    ) -> Result<SessionLog, LogError> {
+        let scanned = self.scan(id, head, None, each)?;
         self.take_up(id, scanned, head, clock, each)
     }
 
@@ -119,6 +144,45 @@ impl SessionStore {
         clock: &dyn Clock,
         each: &mut dyn FnMut(&Event),
     ) -> Result<Option<SessionLog>, LogError> {
+        self.open_from_with(id, head, place, clock, &mut |event| each(&event))
+    }
+
+    /// Like [`SessionStore::open_from`], and gives the events away.
+    pub(crate) fn open_from_with(
+        &self,
+        id: SessionId,
+        head: Option<&Head>,
+        place: &CheckpointPlace,
+        clock: &dyn Clock,
+        each: &mut dyn FnMut(Event),
+    ) -> Result<Option<SessionLog>, LogError> {
+        match self.scan_from_place(id, head, place, None, each)? {
+            Some(scanned) => self.take_up(id, scanned, head, clock, each).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads what follows the place, as far as `len`. `None` as for [`SessionStore::open_from`].
+    pub(crate) fn read_from(
+        &self,
+        id: SessionId,
+        head: Option<&Head>,
+        place: &CheckpointPlace,
+        len: u64,
+        each: &mut dyn FnMut(Event),
+    ) -> Result<Option<Reading>, LogError> {
+        let scanned = self.scan_from_place(id, head, place, Some(len), each)?;
+        Ok(scanned.map(|it| it.reading))
+    }
+
+    fn scan_from_place(
+        &self,
+        id: SessionId,
+        head: Option<&Head>,
+        place: &CheckpointPlace,
+        len: Option<u64>,
+        each: &mut dyn FnMut(Event),
+    ) -> Result<Option<Scanned>, LogError> {
         let path = self.path(id);
         let failed = |error| read_error(&path, error);
         let source = self.files.open_read(&path).map_err(|error| failed(error.into()))?;
@@ -128,17 +192,14 @@ impl SessionStore {
             Ok(_) | Err(ReadError::Damaged(_)) => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
-        let source = self
-            .files
-            .open_read_at(&path, place.line_start)
-            .map_err(|error| failed(error.into()))?;
+        let len = len.map_or_else(|| self.files.len(&path), Ok);
+        let len = len.map_err(|error| failed(error.into()))?;
+        let Some(rest) = len.checked_sub(place.line_start) else { return Ok(None) };
+        let source = self.files.open_read_at(&path, place.line_start);
+        let source = source.map_err(|error| failed(error.into()))?;
+        let source = Box::new(source.take(rest));
         let mut text_of = |named: &_| self.blobs.text(named);
-        let scanned =
-            scan_from(source, header, place, head, &mut text_of, &mut |event| each(&event));
-        match scanned.map_err(failed)? {
-            Some(scanned) => self.take_up(id, scanned, head, clock, each).map(Some),
-            None => Ok(None),
-        }
+        scan_from(source, header, place, head, &mut text_of, each).map_err(failed)
     }
 
     /// Reads the session and writes nothing. What of it is good is given to `each`; what is not is
@@ -149,7 +210,18 @@ impl SessionStore {
         head: Option<&Head>,
         each: &mut dyn FnMut(Event),
     ) -> Result<Reading, LogError> {
-        self.scan(id, head, each).map(|scanned| scanned.reading)
+        self.scan(id, head, None, each).map(|scanned| scanned.reading)
+    }
+
+    /// Reads the session as far as `len`, as if it ended there.
+    pub(crate) fn read_up_to(
+        &self,
+        id: SessionId,
+        head: Option<&Head>,
+        len: u64,
+        each: &mut dyn FnMut(Event),
+    ) -> Result<Reading, LogError> {
+        self.scan(id, head, Some(len), each).map(|scanned| scanned.reading)
     }
 
     pub fn exists(&self, id: SessionId) -> Result<bool, LogError> {
@@ -178,28 +250,22 @@ impl SessionStore {
     }
 
     /// Looks at the file from outside, to see whether it is as it was.
-    pub fn stat(&self, id: SessionId) -> Result<FileStamp, LogError> {
+    pub fn stat(&self, id: SessionId) -> Result<LogStamp, LogError> {
         let path = self.path(id);
         if let Ok(metadata) = fs::metadata(&path) {
             let modified =
                 metadata.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
             let modified_ns = modified.and_then(|it| u64::try_from(it.as_nanos()).ok());
-            return Ok(FileStamp {
+            return Ok(LogStamp {
                 bytes: metadata.len(),
                 modified_ns: modified_ns.unwrap_or_default(),
             });
         }
         // Files in memory know no time, and say what is wrong with a file on the disk.
         match self.files.len(&path) {
-            Ok(bytes) => Ok(FileStamp { bytes, modified_ns: 0 }),
+            Ok(bytes) => Ok(LogStamp { bytes, modified_ns: 0 }),
             Err(error) => Err(read_error(&path, error.into())),
         }
-    }
-
-    /// Keeps the bytes under the name of their hash, which is returned. When this returns `Ok`, they
-    /// are on the disk.
-    pub fn put_blob(&self, bytes: &[u8]) -> Result<String, LogError> {
-        self.blobs.put(bytes)
     }
 
     /// The bytes of a blob, which have its hash.
@@ -215,16 +281,17 @@ impl SessionStore {
         head: Option<&Head>,
         each: &mut dyn FnMut(Event),
     ) -> Result<Reading, LogError> {
-        self.scan_file(path.to_owned(), id, head, each).map(|scanned| scanned.reading)
+        self.scan_file(path.to_owned(), id, head, None, each).map(|scanned| scanned.reading)
     }
 
     fn scan(
         &self,
         id: SessionId,
         head: Option<&Head>,
+        len: Option<u64>,
         each: &mut dyn FnMut(Event),
     ) -> Result<Scanned, LogError> {
-        self.scan_file(self.path(id), id, head, each)
+        self.scan_file(self.path(id), id, head, len, each)
     }
 
     fn scan_file(
@@ -232,10 +299,16 @@ impl SessionStore {
         path: PathBuf,
         id: SessionId,
         head: Option<&Head>,
+        len: Option<u64>,
         each: &mut dyn FnMut(Event),
     ) -> Result<Scanned, LogError> {
         let failed = |error| read_error(&path, error);
-        let source = self.files.open_read(&path).map_err(|error| failed(error.into()))?;
+        // What a writer adds while the file is read is not read: half of it would look like damage.
+        let source = || -> io::Result<Box<dyn Read + Send>> {
+            let len = len.map_or_else(|| self.files.len(&path), Ok)?;
+            Ok(Box::new(self.files.open_read(&path)?.take(len)))
+        };
+        let source = source().map_err(|error| failed(error.into()))?;
         let mut text_of = |named: &_| self.blobs.text(named);
         let scanned = scan(source, head, &mut text_of, each).map_err(failed)?;
         let header = &scanned.reading.header;
@@ -255,7 +328,7 @@ impl SessionStore {
         scanned: Scanned,
         head: Option<&Head>,
         clock: &dyn Clock,
-        each: &mut dyn FnMut(&Event),
+        each: &mut dyn FnMut(Event),
     ) -> Result<SessionLog, LogError> {
         let path = self.path(id);
         let Scanned { reading, past, line_start } = scanned;
@@ -265,9 +338,8 @@ impl SessionStore {
             Tail::Torn { bytes } => Some(bytes),
             Tail::Clean => None,
         };
-        let now = clock.now();
         let torn_file = match torn_bytes {
-            Some(_) => Some(self.set_aside(&path, good_len, now)?),
+            Some(_) => Some(self.set_aside(&path, good_len, clock.now())?),
             None => None,
         };
         let extent = Extent { len: good_len, line_start, newline_missing };
@@ -286,7 +358,7 @@ impl SessionStore {
             let body = Body::LogRepaired(LogRepaired { torn_bytes, torn_file });
             let repaired = own_event(log.next_seq(), clock, body);
             log.append(std::slice::from_ref(&repaired))?;
-            each(&repaired);
+            each(repaired);
         }
         Ok(log)
     }
@@ -304,7 +376,7 @@ impl fmt::Debug for SessionStore {
 }
 
 /// What the log says about itself; never of the tree.
-fn own_event(seq: u64, clock: &dyn Clock, body: Body) -> Event {
+pub(crate) fn own_event(seq: u64, clock: &dyn Clock, body: Body) -> Event {
     Event {
         seq,
         id: EventId::from_uuid(clock.new_id()),

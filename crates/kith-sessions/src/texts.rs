@@ -95,11 +95,11 @@ pub(crate) fn take_out(json: &str) -> Option<(String, Vec<LongText>)> {
     let mut taken = Vec::new();
     let rewritten = rewrite_event(json, Way::Out, &mut |found| {
         let text = match found {
-            Found::Text(raw) if raw.len() > INLINE_TEXT_BYTES_MAX => {
+            LongValue::Text(raw) if raw.len() > INLINE_TEXT_BYTES_MAX => {
                 serde_json::from_str::<String>(raw).ok()
             }
-            Found::Input(raw) if raw.len() > INLINE_TEXT_BYTES_MAX => Some(raw.to_owned()),
-            Found::Text(_) | Found::Input(_) => None,
+            LongValue::Input(raw) if raw.len() > INLINE_TEXT_BYTES_MAX => Some(raw.to_owned()),
+            LongValue::Text(_) | LongValue::Input(_) => None,
         };
         // A text may be shorter than its JSON.
         let Some(text) = text.filter(|text| text.len() > INLINE_TEXT_BYTES_MAX) else {
@@ -123,15 +123,15 @@ pub(crate) fn put_back(
 ) -> Result<Option<String>, BadLine> {
     let mut is_changed = false;
     let rewritten = rewrite_event(json, Way::Back, &mut |found| {
-        let (Found::Text(raw) | Found::Input(raw)) = found;
+        let (LongValue::Text(raw) | LongValue::Input(raw)) = found;
         // What is no reference stays, and is judged with the event it stands in.
         let Ok(named) = serde_json::from_str::<BlobRef>(raw) else { return Ok(None) };
         let text = text_of(&named)?;
         is_changed = true;
         match found {
-            Found::Text(_) => Ok(serde_json::to_string(&text).ok()),
-            Found::Input(_) if is_one_object(&text) => Ok(Some(text)),
-            Found::Input(_) => {
+            LongValue::Text(_) => Ok(serde_json::to_string(&text).ok()),
+            LongValue::Input(_) if is_one_object(&text) => Ok(Some(text)),
+            LongValue::Input(_) => {
                 let detail = format!("the blob `{}` is not a JSON object on one line", named.blob);
                 Err(BadLine::Flaw(Flaw::wrong(DamageCode::BadBlob, detail)))
             }
@@ -161,13 +161,13 @@ enum Way {
 
 /// A value in a place where a long one may stand, as JSON.
 #[derive(Clone, Copy)]
-enum Found<'a> {
+enum LongValue<'a> {
     Text(&'a str),
     Input(&'a str),
 }
 
 /// Gives the JSON to put in place of a value; `None` leaves it.
-type Exchange<'a, E> = &'a mut dyn FnMut(Found<'_>) -> Result<Option<String>, E>;
+type Exchange<'a, E> = &'a mut dyn FnMut(LongValue<'_>) -> Result<Option<String>, E>;
 
 fn rewrite_event<E>(json: &str, way: Way, exchange: Exchange<'_, E>) -> Result<String, E> {
     let mut written = String::new();
@@ -179,7 +179,7 @@ fn rewrite_event<E>(json: &str, way: Way, exchange: Exchange<'_, E>) -> Result<S
 }
 
 fn shape_of(json: &str) -> Option<&'static Shape> {
-    let Entries(entries) = serde_json::from_str(json).ok()?;
+    let JsonEntries(entries) = serde_json::from_str(json).ok()?;
     let (_, raw) = entries.into_iter().find(|(key, _)| key == "type")?;
     let line_type: &str = serde_json::from_str(raw.get()).ok()?;
     LONG_FIELDS.iter().find(|(name, _)| *name == line_type).map(|(_, shape)| shape)
@@ -196,7 +196,7 @@ fn rewrite<E>(
 ) -> Result<(), E> {
     match shape {
         Shape::Text => {
-            let replacement = exchange(Found::Text(json))?;
+            let replacement = exchange(LongValue::Text(json))?;
             written.push_str(replacement.as_deref().unwrap_or(json));
         }
         // Written by its key, which changes with it.
@@ -216,7 +216,7 @@ fn rewrite<E>(
             written.push(']');
         }
         Shape::Fields(fields) => {
-            let Ok(Entries(entries)) = serde_json::from_str(json) else {
+            let Ok(JsonEntries(entries)) = serde_json::from_str(json) else {
                 written.push_str(json);
                 return Ok(());
             };
@@ -246,7 +246,7 @@ fn rewrite_field<E>(
         Way::Back => (INPUT_BLOB, INPUT),
     };
     let may_be_input = key == from && fields.iter().any(|(name, _)| *name == INPUT);
-    if may_be_input && let Some(replacement) = exchange(Found::Input(value))? {
+    if may_be_input && let Some(replacement) = exchange(LongValue::Input(value))? {
         put_key(to, written);
         written.push_str(&replacement);
         return Ok(());
@@ -266,25 +266,28 @@ fn put_key(key: &str, written: &mut String) {
 }
 
 /// The members of an object in their order, the values as they stand.
-struct Entries<'a>(Vec<(String, &'a RawValue)>);
+struct JsonEntries<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'de> Deserialize<'de> for Entries<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Entries<'de>, D::Error> {
+impl<'de> Deserialize<'de> for JsonEntries<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonEntries<'de>, D::Error> {
         struct InOrder;
 
         impl<'de> Visitor<'de> for InOrder {
-            type Value = Entries<'de>;
+            type Value = JsonEntries<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Entries<'de>, M::Error> {
+            fn visit_map<M: MapAccess<'de>>(
+                self,
+                mut map: M,
+            ) -> Result<JsonEntries<'de>, M::Error> {
                 let mut entries = Vec::new();
                 while let Some(entry) = map.next_entry()? {
                     entries.push(entry);
                 }
-                Ok(Entries(entries))
+                Ok(JsonEntries(entries))
             }
         }
 

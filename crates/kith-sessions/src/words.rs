@@ -35,7 +35,7 @@ impl Query {
     /// `None` if there is nothing in it to look for.
     pub fn parse(text: &str) -> Option<Query> {
         let mut pieces = Vec::new();
-        for piece in pieces_of(&Folded::of(text)) {
+        for piece in pieces_of(&FoldedText::of(text)) {
             if !pieces.contains(&piece) && pieces.len() < QUERY_PIECES_MAX {
                 pieces.push(piece);
             }
@@ -45,7 +45,7 @@ impl Query {
 
     /// An excerpt around the first thing found, if the text holds every piece.
     pub fn excerpt(&self, text: &str) -> Option<String> {
-        let folded = Folded::of(text);
+        let folded = FoldedText::of(text);
         let mut first = usize::MAX;
         for piece in &self.pieces {
             first = first.min(folded.find(piece)?);
@@ -80,7 +80,7 @@ impl Query {
 /// The words a text is found by, in order, divided by spaces.
 pub(crate) fn for_index(text: &str) -> String {
     let mut words = Vec::new();
-    for piece in pieces_of(&Folded::of(text)) {
+    for piece in pieces_of(&FoldedText::of(text)) {
         match piece {
             Piece::Word(word) => words.push(word),
             Piece::Run(run) => {
@@ -94,14 +94,15 @@ pub(crate) fn for_index(text: &str) -> String {
 }
 
 /// A text without case, accents and other forms of the same letter, and where each byte came from.
-struct Folded {
+struct FoldedText {
     text: String,
     origins: Vec<usize>,
 }
 
-impl Folded {
-    fn of(text: &str) -> Folded {
-        let mut folded = Folded { text: String::with_capacity(text.len()), origins: Vec::new() };
+impl FoldedText {
+    fn of(text: &str) -> FoldedText {
+        let mut folded =
+            FoldedText { text: String::with_capacity(text.len()), origins: Vec::new() };
         for (at, c) in text.char_indices() {
             if c.is_ascii() {
                 folded.push(at, c.to_ascii_lowercase());
@@ -139,7 +140,7 @@ impl Folded {
     }
 }
 
-fn pieces_of(folded: &Folded) -> Vec<Piece> {
+fn pieces_of(folded: &FoldedText) -> Vec<Piece> {
     let mut pieces = Vec::new();
     let is_between = |c: char| !c.is_alphanumeric();
     for stretch in folded.text.split(is_between).filter(|it| !it.is_empty()) {

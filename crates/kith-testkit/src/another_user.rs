@@ -8,6 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs};
 
 /// The user and group id of `nobody` on Linux.
@@ -67,7 +68,10 @@ struct Place(PathBuf);
 
 impl Place {
     fn new(test: &str) -> Place {
-        let name = format!("{FOLDER}-{}-{}", std::process::id(), test.replace("::", "-"));
+        // Tests of one process may ask at the same time.
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let (pid, n) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let name = format!("{FOLDER}-{pid}-{n}-{}", test.replace("::", "-"));
         let path = env::temp_dir().join(name);
         fs::create_dir(&path).expect("a folder can be made");
         let mode = fs::Permissions::from_mode(0o755);

@@ -1,9 +1,11 @@
 //! Time that stands still until it is told to move.
 //!
 //! A test that reads the real clock gives another log on every run. Here the time is what the test
-//! says, and ids are counted, so that a whole session file can be compared byte for byte.
+//! says, and ids are counted, so that a whole session file can be compared byte for byte. As on a
+//! real machine there are two clocks: people can set the wall clock, and waits go by the other.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use kith_vocab::clock::{BoxFuture, Clock};
 use tokio::sync::watch;
@@ -15,18 +17,33 @@ pub const START: u64 = 1_794_744_000_000;
 /// How the clock treats someone who waits for a time that has not come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sleep {
-    /// The clock jumps to that time and the wait is over.
+    /// Both clocks jump to the end of the wait.
     Jumps,
     /// The wait lasts until the test moves the clock.
     Holds,
+    /// The wait lasts until nothing else can happen: tokio's paused clock moves on by itself then.
+    Idles,
 }
 
 #[derive(Debug)]
 pub struct FakeClock {
-    now: watch::Sender<u64>,
+    times: Arc<watch::Sender<Times>>,
     sleep: Sleep,
     ids: Mutex<Ids>,
-    slept: Mutex<Vec<u64>>,
+    waits: Arc<Mutex<Vec<u64>>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Times {
+    wall: u64,
+    monotonic: u64,
+}
+
+impl Times {
+    fn advance(&mut self, ms: u64) {
+        self.wall = self.wall.saturating_add(ms);
+        self.monotonic = self.monotonic.saturating_add(ms);
+    }
 }
 
 #[derive(Debug)]
@@ -42,12 +59,13 @@ impl FakeClock {
     }
 
     /// For a process that is started again: its ids must not repeat those of the one before it.
+    /// Its monotonic clock starts anew, as a machine's does.
     pub fn starting_at_id(next: u64) -> FakeClock {
         FakeClock {
-            now: watch::Sender::new(START),
+            times: Arc::new(watch::Sender::new(Times { wall: START, monotonic: 0 })),
             sleep: Sleep::Jumps,
             ids: Mutex::new(Ids { latest: START, next }),
-            slept: Mutex::new(Vec::new()),
+            waits: Arc::default(),
         }
     }
 
@@ -59,18 +77,28 @@ impl FakeClock {
         self
     }
 
+    /// Lets those who sleep wait until every task waits for something: for a whole program on a
+    /// runtime whose clock is paused (`#[tokio::test(start_paused = true)]`).
+    #[must_use]
+    pub fn passing_when_idle(mut self) -> FakeClock {
+        self.sleep = Sleep::Idles;
+        self
+    }
+
+    /// Lets time pass: both clocks move on.
     pub fn advance(&self, ms: u64) {
-        self.now.send_modify(|now| *now += ms);
+        self.times.send_modify(|times| times.advance(ms));
     }
 
-    /// Sets the time, also to an earlier one: clocks are put right while programs run.
+    /// Sets the wall clock, also to an earlier time: clocks are put right while programs run. The
+    /// monotonic clock does not notice, so nobody's wait ends by this.
     pub fn jump_to(&self, ms: u64) {
-        self.now.send_replace(ms);
+        self.times.send_modify(|times| times.wall = ms);
     }
 
-    /// The times that someone has waited for, in order.
+    /// How long each sleeper wanted to wait, in milliseconds and in the order in which they began.
     pub fn slept(&self) -> Vec<u64> {
-        self.slept.lock().unwrap().clone()
+        self.waits.lock().unwrap().clone()
     }
 
     /// The number the next id will carry: where a restarted process may start.
@@ -87,7 +115,11 @@ impl Default for FakeClock {
 
 impl Clock for FakeClock {
     fn now(&self) -> u64 {
-        *self.now.borrow()
+        self.times.borrow().wall
+    }
+
+    fn monotonic(&self) -> u64 {
+        self.times.borrow().monotonic
     }
 
     fn new_id(&self) -> Uuid {
@@ -98,15 +130,23 @@ impl Clock for FakeClock {
         id
     }
 
-    fn sleep_until(&self, time: u64) -> BoxFuture<'_, ()> {
+    fn sleep(&self, ms: u64) -> BoxFuture<'static, ()> {
+        let (times, waits, sleep) = (Arc::clone(&self.times), Arc::clone(&self.waits), self.sleep);
+        // Counted from the call, as a timer's wait is, not from the first time it is polled.
+        let end = self.monotonic().saturating_add(ms);
         Box::pin(async move {
-            self.slept.lock().unwrap().push(time);
-            if self.sleep == Sleep::Jumps {
-                self.now.send_modify(|now| *now = (*now).max(time));
+            waits.lock().unwrap().push(ms);
+            if sleep == Sleep::Jumps {
+                times.send_modify(|times| times.advance(end.saturating_sub(times.monotonic)));
                 return;
             }
-            let mut now = self.now.subscribe();
-            now.wait_for(|now| *now >= time).await.expect("the clock outlives those who wait");
+            if sleep == Sleep::Idles {
+                tokio::time::sleep(Duration::from_millis(ms)).await;
+                times.send_modify(|times| times.advance(end.saturating_sub(times.monotonic)));
+                return;
+            }
+            let mut seen = times.subscribe();
+            seen.wait_for(|times| times.monotonic >= end).await.expect("the sleeper holds it");
         })
     }
 }

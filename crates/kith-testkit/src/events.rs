@@ -11,6 +11,7 @@ mod parts;
 
 use std::collections::HashSet;
 
+use kith_vocab::event::models::Wire;
 use kith_vocab::event::{Body, Event, SourceTag};
 use kith_vocab::ids::{CallId, EventId};
 use proptest::arbitrary::any;
@@ -21,10 +22,36 @@ use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 use crate::clock::{START, numbered_id};
 use crate::sheet::{Envelope, Sheet};
 
-/// A log of at most so many events.
+/// Tells which version of the code makes the bytes of a wire. The constants live in a crate that
+/// this one may not use, so a test that compares requests passes them.
+pub type RendererVersion = fn(Wire) -> u32;
+
+/// A log of at most so many events. Its requests were made by no renderer that ever was: a test
+/// that compares them wants [`any_event_log_rendered_by`].
 pub fn any_event_log(n_events_max: usize) -> impl Strategy<Value = Vec<Event>> {
+    any_event_log_rendered_by(n_events_max, no_renderer)
+}
+
+/// A log of at most so many events, whose requests say that this renderer made them.
+pub fn any_event_log_rendered_by(
+    n_events_max: usize,
+    renderer_version: RendererVersion,
+) -> impl Strategy<Value = Vec<Event>> {
     let numbers = any::<[u8; SEED_BYTES]>();
-    vec(numbers, 0..=n_events_max).prop_map(|seeds| log_of(&seeds))
+    vec(numbers, 0..=n_events_max).prop_map(move |seeds| log_rendered_by(&seeds, renderer_version))
+}
+
+/// Lets the requests of a log say that this renderer made them: for logs written by hand.
+pub fn set_renderer_version(events: &mut [Event], renderer_version: RendererVersion) {
+    for event in events {
+        if let Body::ModelRequested(request) = &mut event.body {
+            request.renderer_version = renderer_version(request.wire);
+        }
+    }
+}
+
+fn no_renderer(_wire: Wire) -> u32 {
+    0
 }
 
 /// A property test that runs the same cases every time and writes no file.
@@ -41,7 +68,15 @@ const SEED_BYTES: usize = 8;
 
 /// The log that these numbers stand for: for fuzzers and loops that bring their own.
 pub fn log_of(seeds: &[[u8; SEED_BYTES]]) -> Vec<Event> {
-    let mut writer = Writer::new();
+    log_rendered_by(seeds, no_renderer)
+}
+
+/// The same, with requests that say that this renderer made them.
+pub fn log_rendered_by(
+    seeds: &[[u8; SEED_BYTES]],
+    renderer_version: RendererVersion,
+) -> Vec<Event> {
+    let mut writer = Writer::new(renderer_version);
     for seed in seeds {
         writer.write(Seed { bytes: *seed, at: 0 });
     }
@@ -84,6 +119,7 @@ impl Seed {
 
 /// What has been written, for what comes after to refer to.
 struct Writer {
+    renderer_version: RendererVersion,
     sheet: Sheet,
     used: HashSet<EventId>,
     /// Every id there is: of events, and of answers that were asked for.
@@ -96,8 +132,9 @@ struct Writer {
 }
 
 impl Writer {
-    fn new() -> Writer {
+    fn new(renderer_version: RendererVersion) -> Writer {
         Writer {
+            renderer_version,
             sheet: Sheet::new(),
             used: HashSet::new(),
             ids: Vec::new(),
@@ -110,14 +147,15 @@ impl Writer {
     }
 
     fn write(&mut self, mut seed: Seed) {
-        let type_name = type_of(seed.below(TYPES_BY_WEIGHT.len() + Body::TYPES.len()));
+        let chosen = type_of(seed.below(TYPES_BY_WEIGHT.len() + Body::TYPES.len()));
+        let type_name = self.or_retry(chosen, &mut seed);
         let id = self.choose_id(type_name, &mut seed);
         let body = self.body(type_name, id, &mut seed);
         if body.is_tree() {
             self.choose_parent(&mut seed);
         }
         let source_tag = self.choose_tag(&body, &mut seed);
-        let ingress_key = seed.one_in(4).then(|| format!("cli:local:{}", seed.number()));
+        let ingress_key = seed.one_in(4).then(|| parts::ingress_key(&mut seed));
         self.remember(id, &body);
         if let Body::LeafMoved(moved) = &body
             && moved.to.is_none_or(|to| self.tree.contains(&to))
@@ -126,6 +164,13 @@ impl Writer {
         }
         self.sheet.now += seed.number() * seed.number();
         self.sheet.push_as(Envelope { id: Some(id), ingress_key, source_tag }, body);
+    }
+
+    // A turn that ended is sometimes retried: a `turn_started` where no turn is open.
+    fn or_retry(&self, chosen: &'static str, seed: &mut Seed) -> &'static str {
+        let has_ended =
+            self.sheet.events.last().is_some_and(|last| matches!(last.body, Body::TurnEnded(_)));
+        if has_ended && seed.one_in(4) { "turn_started" } else { chosen }
     }
 
     // An answer has the id that its request announced, unless it comes unasked.
@@ -225,7 +270,7 @@ fn unknown_id(seed: &mut Seed) -> EventId {
 }
 
 /// The events of a turn come more often than the others, else no call would ever be settled.
-const TYPES_BY_WEIGHT: [&str; 30] = [
+const TYPES_BY_WEIGHT: [&str; 33] = [
     "user_message",
     "user_message",
     "user_message",
@@ -256,6 +301,9 @@ const TYPES_BY_WEIGHT: [&str; 30] = [
     "harness_item",
     "harness_item",
     "turn_ended",
+    "turn_ended",
+    "queue_update",
+    "queue_update",
 ];
 
 fn type_of(choice: usize) -> &'static str {

@@ -5,6 +5,7 @@
 //!
 //! - [`clock`]: time that stands still until it is told to move.
 //! - [`files`]: a disk that can fail, tear or forget any single write.
+//! - [`gate`]: a moment that lasts until the test ends it.
 //! - [`scripted`]: a model that answers from a script.
 //! - [`tools`], [`policies`]: a tool that counts its runs, a policy that says one thing.
 //! - [`validators`]: what the vendors accept, written from their rules and not from our code.
@@ -24,6 +25,7 @@ pub mod another_user;
 pub mod clock;
 pub mod events;
 pub mod files;
+pub mod gate;
 pub mod policies;
 pub mod samples;
 pub mod scripted;

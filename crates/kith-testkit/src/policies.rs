@@ -1,7 +1,7 @@
 //! Policies that say one thing.
 
 use kith_vocab::event::calls::{Sandbox, Verdict};
-use kith_vocab::policy::{CallToJudge, Judgement, Policy};
+use kith_vocab::policy::{Judgement, Policy, Question};
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AllowAll;
@@ -20,20 +20,20 @@ impl AskAbout {
 }
 
 impl Policy for AllowAll {
-    fn judge(&self, _call: &CallToJudge<'_>) -> Judgement {
+    fn judge(&self, _question: &Question<'_>) -> Judgement {
         judgement(Verdict::Allow)
     }
 }
 
 impl Policy for DenyAll {
-    fn judge(&self, _call: &CallToJudge<'_>) -> Judgement {
+    fn judge(&self, _question: &Question<'_>) -> Judgement {
         judgement(Verdict::Deny)
     }
 }
 
 impl Policy for AskAbout {
-    fn judge(&self, call: &CallToJudge<'_>) -> Judgement {
-        let asks = self.0.iter().any(|tool| tool == call.tool);
+    fn judge(&self, question: &Question<'_>) -> Judgement {
+        let asks = self.0.iter().any(|tool| tool == question.tool);
         judgement(if asks { Verdict::Ask } else { Verdict::Allow })
     }
 }

@@ -17,7 +17,7 @@ use kith_vocab::event::messages::{
     StopReason, ToolResult, Trust, Usage, UserMessage, Visibility,
 };
 use kith_vocab::event::models::{
-    CompactRequested, FailureKind, ModelFailed, ModelRequested, Purpose, Reserved, Wire,
+    CompactRequested, FailureKind, ModelFailed, ModelRef, ModelRequested, Purpose, Reserved, Wire,
 };
 use kith_vocab::event::{Body, Event, SourceTag};
 use kith_vocab::ids::{EventId, SessionId};
@@ -40,6 +40,17 @@ pub fn sample_events() -> Vec<Event> {
         write_samples(&mut sheet, fill);
     }
     sheet.events
+}
+
+/// A model of this name in the settings. Another name is at another address too.
+pub fn sample_model_ref(name: &str) -> ModelRef {
+    ModelRef {
+        name: name.to_owned(),
+        provider: "scripted".to_owned(),
+        wire: Wire::OpenaiChat,
+        model: format!("{name}-1"),
+        endpoint: sha256_hex(name.as_bytes())[..16].to_owned(),
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -252,6 +263,7 @@ fn turn_started(fill: Fill) -> Body {
         model: "scripted".to_owned(),
         language: "zh".to_owned(),
         attended: true,
+        models: models(fill),
     })
 }
 
@@ -357,7 +369,13 @@ fn queue_item(fill: Fill) -> QueueItem {
         author: owner(),
         trust: OWNER_TRUST,
         ingress: fill.of(ingress()),
+        ingress_key: fill.of("cli:local:1".to_owned()),
+        models: models(fill),
     }
+}
+
+fn models(fill: Fill) -> Vec<ModelRef> {
+    fill.of(vec![sample_model_ref("fast"), sample_model_ref("deep")]).unwrap_or_default()
 }
 
 fn media(fill: Fill) -> Media {

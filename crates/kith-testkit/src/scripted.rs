@@ -4,9 +4,12 @@
 //! promises; and it never runs dry, because a test that asks too often should fail on what it
 //! compares, not hang.
 
+mod models;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use kith_vocab::block::Thinking;
 use kith_vocab::clock::BoxFuture;
@@ -14,12 +17,16 @@ use kith_vocab::event::messages::{StopReason, Usage};
 use kith_vocab::event::models::{FailureKind, Wire};
 use kith_vocab::json::Json;
 use kith_vocab::provider::{
-    Answer, AnswerBlock, Cause, Delta, ModelChoice, Provider, Tap, Unfinished,
+    Answer, AnswerBlock, AskContext, Cause, Delta, DeltaPart, ModelChoice, Provider, Tap,
+    Unfinished,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::gate::Gate;
 use crate::sha256_hex;
+
+pub use models::ScriptedModels;
 
 /// What the model says when its script is over.
 pub const END_OF_SCRIPT: &str = "(end of script)";
@@ -37,6 +44,13 @@ pub enum ScriptedTurn {
     Waits {
         partial: String,
     },
+    /// Says nothing until the gate is open, then goes on. A cancel ends the wait.
+    Behind {
+        gate: Gate,
+        turn: Box<ScriptedTurn>,
+    },
+    /// Says nothing and never returns, even when it is cancelled: a model that breaks the rule.
+    Hangs,
 }
 
 /// A request as the model received it.
@@ -53,6 +67,7 @@ pub struct ScriptedModel {
     hook: Option<Hook>,
     script: Mutex<VecDeque<ScriptedTurn>>,
     received: Mutex<Vec<ReceivedBody>>,
+    times_left: Mutex<Vec<Duration>>,
 }
 
 impl ScriptedModel {
@@ -68,6 +83,7 @@ impl ScriptedModel {
             hook: None,
             script: Mutex::new(script.into_iter().collect()),
             received: Mutex::default(),
+            times_left: Mutex::default(),
         }
     }
 
@@ -166,6 +182,20 @@ impl ScriptedModel {
         self.then(ScriptedTurn::Waits { partial: partial.to_owned() })
     }
 
+    /// Never returns, even when it is cancelled.
+    #[must_use]
+    pub fn hangs(self) -> ScriptedModel {
+        self.then(ScriptedTurn::Hangs)
+    }
+
+    /// Lets the turn that was scripted last wait for the gate.
+    #[must_use]
+    pub fn behind(self, gate: &Gate) -> ScriptedModel {
+        let last = self.script.lock().unwrap().pop_back();
+        let turn = Box::new(last.expect("`behind` stands after the turn that waits"));
+        self.then(ScriptedTurn::Behind { gate: gate.clone(), turn })
+    }
+
     #[must_use]
     pub fn then(self, turn: ScriptedTurn) -> ScriptedModel {
         self.script.lock().unwrap().push_back(turn);
@@ -182,12 +212,17 @@ impl ScriptedModel {
         self.received.lock().unwrap().clone()
     }
 
+    /// How much time each request was given.
+    pub fn times_left(&self) -> Vec<Duration> {
+        self.times_left.lock().unwrap().clone()
+    }
+
     /// How many turns of the script have not been asked for.
     pub fn n_turns_left(&self) -> usize {
         self.script.lock().unwrap().len()
     }
 
-    fn next_turn(&self, n_body_bytes: usize) -> ScriptedTurn {
+    fn next_turn(&self) -> ScriptedTurn {
         let end = || {
             ScriptedTurn::Answers(Answer {
                 content: vec![AnswerBlock::Text(END_OF_SCRIPT.to_owned())],
@@ -195,13 +230,7 @@ impl ScriptedModel {
                 stop_reason: StopReason::EndTurn,
             })
         };
-        let mut turn = self.script.lock().unwrap().pop_front().unwrap_or_else(end);
-        if let ScriptedTurn::Answers(answer) = &mut turn
-            && answer.usage.is_none()
-        {
-            answer.usage = Some(usage(n_body_bytes, answer));
-        }
-        turn
+        self.script.lock().unwrap().pop_front().unwrap_or_else(end)
     }
 }
 
@@ -225,12 +254,7 @@ impl Provider for ScriptedModel {
         &self.choice
     }
 
-    fn ask<'a>(
-        &'a self,
-        body: Vec<u8>,
-        tap: &'a dyn Tap,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Answer, Unfinished>> {
+    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>> {
         Box::pin(async move {
             let n_body_bytes = body.len();
             let number = {
@@ -238,44 +262,67 @@ impl Provider for ScriptedModel {
                 received.push(ReceivedBody { sha256: sha256_hex(&body), bytes: body });
                 received.len()
             };
+            self.times_left.lock().unwrap().push(ctx.time_left);
             if let Some(hook) = &self.hook {
                 hook(number);
             }
             let cancelled =
                 |partial_text: String| Err(Unfinished { cause: Cause::Cancelled, partial_text });
-            if cancel.is_cancelled() {
+            if ctx.cancel.is_cancelled() {
                 return cancelled(String::new());
             }
-            match self.next_turn(n_body_bytes) {
-                ScriptedTurn::Answers(answer) => {
-                    answer.content.iter().for_each(|block| stream(block, tap));
+            let mut turn = self.next_turn();
+            while let ScriptedTurn::Behind { gate, turn: held } = turn {
+                tokio::select! {
+                    biased;
+                    () = ctx.cancel.cancelled() => return cancelled(String::new()),
+                    () = gate.pass() => turn = *held,
+                }
+            }
+            match turn {
+                ScriptedTurn::Answers(mut answer) => {
+                    let counted = usage(n_body_bytes, &answer);
+                    answer.usage.get_or_insert(counted);
+                    stream(&answer, &*ctx.tap);
                     Ok(answer)
                 }
                 ScriptedTurn::Breaks { partial, cause } => {
-                    stream_text(&partial, tap);
+                    stream_text(0, &partial, &*ctx.tap);
                     Err(Unfinished { cause, partial_text: partial })
                 }
                 ScriptedTurn::Waits { partial } => {
-                    stream_text(&partial, tap);
-                    cancel.cancelled().await;
+                    stream_text(0, &partial, &*ctx.tap);
+                    ctx.cancel.cancelled().await;
                     cancelled(partial)
                 }
+                ScriptedTurn::Hangs => std::future::pending().await,
+                ScriptedTurn::Behind { .. } => unreachable!("every gate was passed"),
             }
         })
     }
 }
 
-fn stream(block: &AnswerBlock, tap: &dyn Tap) {
-    match block {
-        AnswerBlock::Text(text) => stream_text(text, tap),
-        AnswerBlock::Thinking(thinking) => tap.delta(Delta::Thinking(&thinking.text)),
-        AnswerBlock::Call { tool, .. } => tap.delta(Delta::CallBegun { tool }),
+fn stream(answer: &Answer, tap: &dyn Tap) {
+    let mut call = 0;
+    for (block, content) in (0..).zip(&answer.content) {
+        match content {
+            AnswerBlock::Text(text) => stream_text(block, text, tap),
+            AnswerBlock::Thinking(thinking) => {
+                tap.delta(Delta { block, part: DeltaPart::Thinking(&thinking.text) });
+            }
+            AnswerBlock::Call { tool, arguments, .. } => {
+                tap.delta(Delta { block, part: DeltaPart::CallBegun { call, tool } });
+                tap.delta(Delta { block, part: DeltaPart::CallInput { call, json: arguments } });
+                call += 1;
+            }
+        }
     }
 }
 
 // In several pieces, so that nobody comes to rely on one delta being one answer.
-fn stream_text(text: &str, tap: &dyn Tap) {
-    text.split_inclusive(' ').for_each(|piece| tap.delta(Delta::Text(piece)));
+fn stream_text(block: u32, text: &str, tap: &dyn Tap) {
+    let pieces = text.split_inclusive(' ');
+    pieces.for_each(|piece| tap.delta(Delta { block, part: DeltaPart::Text(piece) }));
 }
 
 // Not what a tokenizer would say, but the same on every run.
@@ -297,7 +344,13 @@ impl Tap for SilentTap {
     fn delta(&self, _delta: Delta<'_>) {}
 }
 
-/// Keeps what it sees, one line per delta.
+/// What a test gives a request: an hour, nobody who watches.
+pub fn ask_context(cancel: &CancellationToken) -> AskContext {
+    const HOUR: Duration = Duration::from_hours(1);
+    AskContext { time_left: HOUR, cancel: cancel.clone(), tap: Arc::new(SilentTap) }
+}
+
+/// Keeps what it sees, one line per delta: the block's index, then what came.
 #[derive(Debug, Default)]
 pub struct RecordingTap(Mutex<Vec<String>>);
 
@@ -309,11 +362,13 @@ impl RecordingTap {
 
 impl Tap for RecordingTap {
     fn delta(&self, delta: Delta<'_>) {
-        let line = match delta {
-            Delta::Text(text) => format!("text {text}"),
-            Delta::Thinking(text) => format!("thinking {text}"),
-            Delta::CallBegun { tool } => format!("call {tool}"),
+        let part = match delta.part {
+            DeltaPart::Text(text) => format!("text {text}"),
+            DeltaPart::Thinking(text) => format!("thinking {text}"),
+            DeltaPart::CallBegun { call, tool } => format!("call {call} {tool}"),
+            DeltaPart::CallInput { call, json } => format!("input {call} {json}"),
         };
+        let line = format!("{} {part}", delta.block);
         self.0.lock().unwrap().push(line);
     }
 }

@@ -115,7 +115,11 @@ async fn converse(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
 async fn answer(stream: &mut TcpStream, reply: &ServerReply) -> io::Result<()> {
     match reply {
         ServerReply::Hang => wait_for_hang_up(stream).await,
-        ServerReply::Trickle { pause_ms } => trickle(stream, *pause_ms).await,
+        ServerReply::Trickle { pause_ms } => {
+            let drip = ServerReply::Text("drip ".to_owned()).chunks().swap_remove(1);
+            repeat(stream, reply, &drip, *pause_ms).await
+        }
+        ServerReply::Pings { pause_ms } => repeat(stream, reply, b": ping\n\n", *pause_ms).await,
         ServerReply::Cut { after, reply } => {
             stream.write_all(reply.head().as_bytes()).await?;
             let body = reply.body();
@@ -144,12 +148,15 @@ async fn write_chunk(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
     stream.write_all(&chunk).await
 }
 
-async fn trickle(stream: &mut TcpStream, pause_ms: u64) -> io::Result<()> {
-    let reply = ServerReply::Text("drip ".to_owned());
+async fn repeat(
+    stream: &mut TcpStream,
+    reply: &ServerReply,
+    piece: &[u8],
+    pause_ms: u64,
+) -> io::Result<()> {
     stream.write_all(reply.head().as_bytes()).await?;
-    let drip = reply.chunks().swap_remove(1);
     for _ in 0..TRICKLE_EVENTS_MAX {
-        write_chunk(stream, &drip).await?;
+        write_chunk(stream, piece).await?;
         tokio::time::sleep(std::time::Duration::from_millis(pause_ms)).await;
     }
     Ok(())

@@ -4,18 +4,26 @@
 //! everything that could crash; so the count outlives the engine under test.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use kith_vocab::clock::BoxFuture;
-use kith_vocab::event::calls::Effect;
+use kith_vocab::event::calls::{Effect, Sandbox};
 use kith_vocab::event::messages::Trust;
+use kith_vocab::header::Audience;
+use kith_vocab::ids::{EventId, SessionId};
 use kith_vocab::json::Json;
 use kith_vocab::snapshot::ToolSpec;
-use kith_vocab::tool::{Prepared, Tool, ToolOutput};
+use kith_vocab::tool::{
+    CallContext, Permit, Prepared, Progress, Refusal, RunContext, Tool, ToolOutcome, ToolOutput,
+};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::{START, numbered_id};
+use crate::gate::Gate;
 use crate::sha256_hex;
 
 type Hook = Arc<dyn Fn(&Json) + Send + Sync>;
@@ -24,11 +32,14 @@ type Hook = Arc<dyn Fn(&Json) + Send + Sync>;
 #[derive(Clone)]
 pub struct CountingTool {
     spec: ToolSpec,
-    effect: Effect,
+    effects: Vec<Effect>,
+    trust: Trust,
     ending: Ending,
     hook: Option<Hook>,
+    gate: Option<Gate>,
     runs: Arc<AtomicUsize>,
     inputs: Arc<Mutex<Vec<Json>>>,
+    permits: Arc<Mutex<Vec<Permit>>>,
     /// Stands for what a digest covers besides the input: files, the executable.
     world: Arc<AtomicUsize>,
 }
@@ -38,26 +49,42 @@ enum Ending {
     Succeeds,
     Fails(String),
     WaitsForCancel,
+    Hangs,
     CannotPrepare(String),
 }
 
 impl CountingTool {
-    /// A tool of effect `write` that succeeds.
+    /// A tool of effect `write` that succeeds, with results of trust `owner`.
     pub fn new(name: &str) -> CountingTool {
         CountingTool {
             spec: spec(name),
-            effect: Effect::Write,
+            effects: vec![Effect::Write],
+            trust: Trust::Owner,
             ending: Ending::Succeeds,
             hook: None,
+            gate: None,
             runs: Arc::default(),
             inputs: Arc::default(),
+            permits: Arc::default(),
             world: Arc::default(),
         }
     }
 
     #[must_use]
     pub fn with_effect(self, effect: Effect) -> CountingTool {
-        CountingTool { effect, ..self }
+        CountingTool { effects: vec![effect], ..self }
+    }
+
+    /// A call of several parts, each with its effect.
+    #[must_use]
+    pub fn with_effects(self, effects: &[Effect]) -> CountingTool {
+        CountingTool { effects: effects.to_vec(), ..self }
+    }
+
+    /// Of what its results and refusals quote.
+    #[must_use]
+    pub fn with_trust(self, trust: Trust) -> CountingTool {
+        CountingTool { trust, ..self }
     }
 
     /// Runs, is counted, and reports failure with this text.
@@ -70,6 +97,12 @@ impl CountingTool {
     #[must_use]
     pub fn waiting(self) -> CountingTool {
         CountingTool { ending: Ending::WaitsForCancel, ..self }
+    }
+
+    /// Runs, is counted, and never returns, even when it is cancelled.
+    #[must_use]
+    pub fn hanging(self) -> CountingTool {
+        CountingTool { ending: Ending::Hangs, ..self }
     }
 
     /// Never gets as far as running.
@@ -85,12 +118,23 @@ impl CountingTool {
         CountingTool { hook: Some(Arc::new(hook)), ..self }
     }
 
+    /// Waits for the gate when it has taken effect, before it returns. A cancel ends the wait.
+    #[must_use]
+    pub fn behind(self, gate: &Gate) -> CountingTool {
+        CountingTool { gate: Some(gate.clone()), ..self }
+    }
+
     pub fn runs(&self) -> usize {
         self.runs.load(Ordering::SeqCst)
     }
 
     pub fn inputs(&self) -> Vec<Json> {
         self.inputs.lock().unwrap().clone()
+    }
+
+    /// What each run was allowed.
+    pub fn permits(&self) -> Vec<Permit> {
+        self.permits.lock().unwrap().clone()
     }
 
     /// Changes something that the digest covers: from now on the same input has another one.
@@ -120,33 +164,49 @@ impl Tool for CountingTool {
         &self.spec
     }
 
-    fn prepare<'a>(&'a self, input: &'a Json) -> BoxFuture<'a, Result<Prepared, String>> {
+    fn prepare<'a>(
+        &'a self,
+        input: &'a Json,
+        _ctx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Prepared, Refusal>> {
         Box::pin(async move {
             if let Ending::CannotPrepare(text) = &self.ending {
-                return Err(text.clone());
+                return Err(Refusal { text: text.clone(), trust: self.trust });
             }
-            Ok(prepared(&self.spec.name, self.effect, input, self.digest(input)))
+            Ok(prepared(&self.spec.name, self.effects.clone(), input, self.digest(input)))
         })
     }
 
-    fn run<'a>(
-        &'a self,
-        prepared: Prepared,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, ToolOutput> {
+    fn run(&self, prepared: Prepared, ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
         Box::pin(async move {
             let run = self.runs.fetch_add(1, Ordering::SeqCst) + 1;
             self.inputs.lock().unwrap().push(prepared.input.clone());
+            self.permits.lock().unwrap().push(ctx.permit);
             if let Some(hook) = &self.hook {
                 hook(&prepared.input);
             }
-            match &self.ending {
-                Ending::Succeeds => output(&format!("{} ran, run {run}", self.spec.name), true),
-                Ending::Fails(text) | Ending::CannotPrepare(text) => output(text, false),
-                Ending::WaitsForCancel => {
-                    cancel.cancelled().await;
-                    output("stopped", false)
+            let output = |outcome, text: &str| ToolOutput::text(outcome, self.trust, text);
+            if let Some(gate) = &self.gate {
+                tokio::select! {
+                    biased;
+                    () = ctx.call.cancel.cancelled() => {
+                        return output(ToolOutcome::Failed, "stopped");
+                    }
+                    () = gate.pass() => (),
                 }
+            }
+            match &self.ending {
+                Ending::Succeeds => {
+                    output(ToolOutcome::Done, &format!("{} ran, run {run}", self.spec.name))
+                }
+                Ending::Fails(text) | Ending::CannotPrepare(text) => {
+                    output(ToolOutcome::Failed, text)
+                }
+                Ending::WaitsForCancel => {
+                    ctx.call.cancel.cancelled().await;
+                    output(ToolOutcome::Failed, "stopped")
+                }
+                Ending::Hangs => std::future::pending().await,
             }
         })
     }
@@ -157,12 +217,20 @@ impl Tool for CountingTool {
 pub struct ReadTool {
     spec: ToolSpec,
     text: String,
+    trust: Trust,
     runs: Arc<AtomicUsize>,
 }
 
 impl ReadTool {
+    /// The text is of trust `owner`.
     pub fn new(name: &str, text: &str) -> ReadTool {
-        ReadTool { spec: spec(name), text: text.to_owned(), runs: Arc::default() }
+        let trust = Trust::Owner;
+        ReadTool { spec: spec(name), text: text.to_owned(), trust, runs: Arc::default() }
+    }
+
+    #[must_use]
+    pub fn with_trust(self, trust: Trust) -> ReadTool {
+        ReadTool { trust, ..self }
     }
 
     pub fn runs(&self) -> usize {
@@ -175,20 +243,50 @@ impl Tool for ReadTool {
         &self.spec
     }
 
-    fn prepare<'a>(&'a self, input: &'a Json) -> BoxFuture<'a, Result<Prepared, String>> {
+    fn prepare<'a>(
+        &'a self,
+        input: &'a Json,
+        _ctx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Prepared, Refusal>> {
         let digest = sha256_hex(input.as_str().as_bytes());
-        let prepared = prepared(&self.spec.name, Effect::Read, input, digest);
+        let prepared = prepared(&self.spec.name, vec![Effect::Read], input, digest);
         Box::pin(async move { Ok(prepared) })
     }
 
-    fn run<'a>(
-        &'a self,
-        _prepared: Prepared,
-        _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, ToolOutput> {
+    fn run(&self, _prepared: Prepared, _ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
         self.runs.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async move { output(&self.text, true) })
+        Box::pin(async move { ToolOutput::text(ToolOutcome::Done, self.trust, &*self.text) })
     }
+}
+
+/// A call in a thread that only the owner reads, with nothing untrusted on its path.
+pub fn call_context(cancel: &CancellationToken) -> CallContext {
+    CallContext {
+        session_id: SessionId::from_uuid(numbered_id(START, 1)),
+        call_id: EventId::from_uuid(numbered_id(START, 2)).call(0),
+        cwd: PathBuf::from("/work"),
+        audience: Audience::Owner,
+        lowest_trust: Trust::Owner,
+        cancel: cancel.clone(),
+    }
+}
+
+/// The same call as it runs: without a sandbox, with an hour left and nobody who watches.
+pub fn run_context(cancel: &CancellationToken) -> RunContext {
+    RunContext {
+        call: call_context(cancel),
+        permit: Permit { sandbox: Sandbox::None, hosts: Vec::new(), paths: Vec::new() },
+        time_left: Duration::from_hours(1),
+        progress: Arc::new(SilentProgress),
+    }
+}
+
+/// Shows nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SilentProgress;
+
+impl Progress for SilentProgress {
+    fn line(&self, _text: &str) {}
 }
 
 fn spec(name: &str) -> ToolSpec {
@@ -199,18 +297,14 @@ fn spec(name: &str) -> ToolSpec {
     }
 }
 
-fn prepared(name: &str, effect: Effect, input: &Json, digest: String) -> Prepared {
+fn prepared(name: &str, effects: Vec<Effect>, input: &Json, digest: String) -> Prepared {
     Prepared {
         input: input.clone(),
-        effect,
+        effects,
         facts: Json::of(&json!({"tool": name})),
         digest,
         summary: format!("{name} {}", input.as_str()),
     }
-}
-
-fn output(text: &str, succeeded: bool) -> ToolOutput {
-    ToolOutput { text: text.to_owned(), succeeded, trust: Trust::Owner }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //!
 //! | line | event |
 //! |---|---|
-//! | `user: TEXT`, `user#u1: TEXT`, `user@peer: TEXT` | `user_message`, labelled, of that trust |
+//! | `user: TEXT`, `user#u1: TEXT`, `user@peer: TEXT`, `user key=K: TEXT` | `user_message`, labelled, of that trust, of that inbox row |
 //! | `asked model`, `asked compact` | `model_requested` |
 //! | `model: TEXT, tool=c1, other(x)=c2` | `assistant_message`; `tool(?)` has broken arguments; `model#m1:` labels, `model/max_tokens:` stops so |
 //! | `failed KIND [retry]` | `model_failed` |
@@ -17,15 +17,17 @@
 //! | `resumed`, `cancel`, `notice TEXT`, `title TEXT` | those |
 //! | `ended done` (`failed`, `cancelled`, `bound`) | `turn_ended` |
 //! | `note TEXT`, `steer TEXT`, `joined c1 TEXT` | `harness_item`; the last is merged into the result of `c1` |
-//! | `queue TEXT`, `queue steer TEXT` | `queue_update` with one item more |
+//! | `queue [key=K] [models=NAME,NAME] TEXT`, `queue steer …` | `queue_update` with one item more |
 //! | `taken`, `drained` | the first follow-up as `user_message`, all steers as `harness_item`, and the queue without them |
-//! | `started [steps=N] [repeats=N] [wall=N] [tokens=N] [cost=N] [unattended]` | `turn_started` |
+//! | `started [steps=N] [repeats=N] [wall=N] [tokens=N] [cost=N] [unattended] [models=NAME,NAME]` | `turn_started` |
+//! | `retried …` | the same, where the turn has ended: it is open again |
 //! | `leaf LABEL`, `leaf root` | `leaf_moved`; the label of a call is its result |
 //! | `compact requested`, `compact keep=LABEL TEXT` | `compact_requested`, `compact` |
 //! | `snapshot TEXT`, `tools NAME NAME` | `instruction_snapshot`, `toolset_snapshot` |
 //! | `later MS` | nothing: the next event is so much later |
 //! | `primed LINE`, `cloned LINE` | the event of that line with its `sourceTag` |
 
+mod queue;
 mod words;
 
 use std::collections::BTreeMap;
@@ -92,6 +94,8 @@ struct Scribe {
     follow_ups: Vec<QueueItem>,
     steers: Vec<QueueItem>,
     n_queued: u32,
+    /// The last turn has ended and nobody has spoken since.
+    has_ended: bool,
 }
 
 #[derive(Clone)]
@@ -115,6 +119,7 @@ impl Scribe {
             follow_ups: Vec::new(),
             steers: Vec::new(),
             n_queued: 0,
+            has_ended: false,
         }
     }
 
@@ -126,7 +131,9 @@ impl Scribe {
             return self.tagged(SourceTag::Clone, rest);
         }
         let is_spoken = |line: &str, who: &str| {
-            line.strip_prefix(who).is_some_and(|rest| rest.starts_with([':', '#', '@', '/']))
+            line.strip_prefix(who).is_some_and(|rest| {
+                rest.starts_with([':', '#', '@', '/']) || rest.starts_with(" key=")
+            })
         };
         if is_spoken(line, "user") {
             return self.user(line);

@@ -7,18 +7,17 @@ use std::path::Path;
 
 use kith_vocab::digest::hex;
 use kith_vocab::event::calls::Effect;
-use kith_vocab::event::messages::Trust;
 use kith_vocab::json::Json;
 use kith_vocab::snapshot::ToolSpec;
-use kith_vocab::tool::{Prepared, ToolOutput};
+use kith_vocab::tool::{Prepared, Refusal, RunContext, ToolOutcome, ToolOutput};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
-use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio_util::sync::CancellationToken;
 
 use crate::roots::Roots;
 use crate::shown;
+use crate::trust::{QuotedText, own_words};
 
 /// What a wrong input may quote of itself.
 const PARSE_ERROR_CHARS_MAX: usize = 300;
@@ -66,60 +65,68 @@ pub(crate) fn prepared_read(
         roots: roots.paths().map(|path| path.to_string_lossy().into_owned()).collect(),
     });
     let digest = hex(&hash.finalize());
-    Prepared { input: input.clone(), effect: Effect::Read, facts, digest, summary }
+    Prepared { input: input.clone(), effects: vec![Effect::Read], facts, digest, summary }
 }
 
 /// Refuses to run on another file than the one that was judged: a link may have been moved since.
-pub(crate) fn check_unchanged(judged: &Prepared, now: &Prepared) -> Result<(), String> {
+pub(crate) fn check_unchanged(judged: &Prepared, now: &Prepared) -> Result<(), Refusal> {
     if judged.digest == now.digest {
         return Ok(());
     }
-    Err("the path leads elsewhere than when the call was judged; nothing was read, call again"
-        .to_owned())
+    let text =
+        "the path leads elsewhere than when the call was judged; nothing was read, call again";
+    Err(own_words(text.to_owned()))
 }
 
-/// Runs `look` where it may wait for the disk.
-pub(crate) async fn look<T, F>(tool: &'static str, look: F) -> Result<T, String>
+/// Runs `work` where it may wait for the disk. On cancel, and when the turn's time is over, it stops
+/// waiting for it and tells it to stop.
+pub(crate) async fn work<F>(tool: &'static str, ctx: &RunContext, work: F) -> ToolOutput
 where
-    T: Send + 'static,
-    F: FnOnce() -> Result<T, String> + Send + 'static,
+    F: FnOnce(&CancellationToken) -> Result<QuotedText, Refusal> + Send + 'static,
 {
-    match tokio::task::spawn_blocking(look).await {
-        Ok(found) => found,
-        Err(_) => Err(format!("{tool} broke off: this is a fault of the program, not of the call")),
+    if let Some(stopped) = stopped_before_it_began(tool, ctx) {
+        return stopped;
     }
-}
-
-/// Takes a short look, on this very thread: handing it to another would take longer than the look.
-pub(crate) fn glance<T>(look: impl FnOnce() -> T) -> T {
-    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(look),
-        _ => look(),
-    }
-}
-
-/// Runs `work` where it may wait for the disk, and stops waiting for it on cancel.
-pub(crate) async fn work<F>(tool: &'static str, cancel: &CancellationToken, work: F) -> ToolOutput
-where
-    F: FnOnce(&CancellationToken) -> Result<String, String> + Send + 'static,
-{
-    let token = cancel.clone();
-    // A disk that hangs cannot be interrupted; its thread is left behind and ends when it can.
+    let stop = ctx.call.cancel.child_token();
+    let token = stop.clone();
+    // However this ends, the work ends too. A disk that hangs cannot be interrupted; its thread is
+    // left behind and ends when it can.
+    let _guard = stop.drop_guard();
     let done = tokio::select! {
         biased;
-        () = cancel.cancelled() => Err(cancelled(tool)),
-        done = look(tool, move || work(&token)) => done,
+        () = ctx.call.cancel.cancelled() => Err(own_words(cancelled(tool))),
+        () = tokio::time::sleep(ctx.time_left) => Err(own_words(out_of_time(tool))),
+        done = tokio::task::spawn_blocking(move || work(&token)) => done.unwrap_or_else(|_| {
+            let text = format!("{tool} broke off: this is a fault of the program, not of the call");
+            Err(own_words(text))
+        }),
     };
     output(done)
 }
 
+/// Why a call may not even begin, if so.
+pub(crate) fn stopped_before_it_began(tool: &str, ctx: &RunContext) -> Option<ToolOutput> {
+    if ctx.call.cancel.is_cancelled() {
+        return Some(output(Err(own_words(cancelled(tool)))));
+    }
+    ctx.time_left.is_zero().then(|| output(Err(own_words(out_of_time(tool)))))
+}
+
 /// Either way it is text for the model.
-pub(crate) fn output(done: Result<String, String>) -> ToolOutput {
-    let succeeded = done.is_ok();
-    let text = done.unwrap_or_else(|reason| reason);
-    ToolOutput { text, succeeded, trust: Trust::Owner }
+pub(crate) fn output(done: Result<QuotedText, Refusal>) -> ToolOutput {
+    match done {
+        Ok(QuotedText { text, trust }) => ToolOutput::text(ToolOutcome::Done, trust, text),
+        Err(Refusal { text, trust }) => ToolOutput::text(ToolOutcome::Failed, trust, text),
+    }
 }
 
 pub(crate) fn cancelled(tool: &str) -> String {
     format!("{tool} was cancelled")
 }
+
+fn out_of_time(tool: &str) -> String {
+    format!("{tool} stopped: the time of this turn is over; ask for less at once")
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,22 +2,26 @@
 //!
 //! `//- yard/a.txt` begins a file, `//- yard/d/` is a folder, `//- yard/l -> target` is a link and
 //! `//- yard/p |` is a pipe. Tools work in `work`, may also read `home`, and have no business in
-//! `out` but for the skills in `out/skills`. `<tmp>` stands for the folder of all three, in texts and in results.
+//! `out` but for the skills in `out/skills`. What lies in a folder called `foreign` is untrusted, in one
+//! called `shared` it is shared. `<tmp>` stands for the folder of all three, in texts and in results.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kith_testkit::tools::{call_context, run_context};
 use kith_vocab::event::control::SkillEntry;
+use kith_vocab::event::messages::Trust;
 use kith_vocab::json::Json;
-use kith_vocab::tool::{Prepared, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput};
+use kith_vocab::tool::{Prepared, Refusal, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutcome, ToolOutput};
 use rustix::fs::{CWD, Mode};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 use crate::built_in;
 use crate::roots::Roots;
+use crate::trust::TrustOf;
 
 pub(crate) struct World {
     _dir: TempDir,
@@ -57,28 +61,45 @@ impl World {
         let folder = self.path("out/skills");
         let roots = Roots::new(&self.path("yard"), readable).unwrap();
         let roots = roots.with_skills(std::slice::from_ref(&folder));
-        built_in(Arc::new(roots), Arc::new(move || skills_in(&folder)))
+        built_in(Arc::new(roots), Arc::new(move || skills_in(&folder)), trust_of())
     }
 
     pub(crate) fn tool(&self, name: &str) -> Arc<dyn Tool> {
         self.tools().into_iter().find(|tool| tool.spec().name == name).unwrap()
     }
 
-    pub(crate) fn prepare(&self, tool: &str, input: &str) -> Result<Prepared, String> {
+    pub(crate) fn prepare(&self, tool: &str, input: &str) -> Result<Prepared, Refusal> {
         let input = Json::parse(&input.replace("<tmp>", self.tmp.to_str().unwrap())).unwrap();
-        block_on(self.tool(tool).prepare(&input))
+        block_on(self.tool(tool).prepare(&input, &call_context(&CancellationToken::new())))
     }
 
     pub(crate) fn run(&self, tool: &str, prepared: Prepared) -> ToolOutput {
-        block_on(self.tool(tool).run(prepared, &CancellationToken::new()))
+        self.run_until(tool, prepared, &CancellationToken::new())
+    }
+
+    pub(crate) fn run_until(
+        &self,
+        tool: &str,
+        prepared: Prepared,
+        cancel: &CancellationToken,
+    ) -> ToolOutput {
+        block_on(self.tool(tool).run(prepared, run_context(cancel)))
+    }
+
+    /// How far what the model reads is trusted, whether the call succeeds or not.
+    pub(crate) fn trust(&self, tool: &str, input: &str) -> Trust {
+        match self.prepare(tool, input) {
+            Ok(prepared) => self.run(tool, prepared).trust,
+            Err(refusal) => refusal.trust,
+        }
     }
 
     /// What the model reads; `error: ` stands before what went wrong.
     pub(crate) fn call(&self, tool: &str, input: &str) -> String {
         let text = match self.prepare(tool, input).map(|prepared| self.run(tool, prepared)) {
-            Ok(output) if output.succeeded => output.text,
-            Ok(output) => format!("error: {}", output.text),
-            Err(reason) => format!("error: {reason}"),
+            Ok(output) if output.outcome == ToolOutcome::Done => output.plain_text(),
+            Ok(output) => format!("error: {}", output.plain_text()),
+            Err(refusal) => format!("error: {}", refusal.text),
         };
         assert!(text.len() <= TOOL_OUTPUT_BYTES_MAX, "{} bytes", text.len());
         text.replace(self.tmp.to_str().unwrap(), "<tmp>")
@@ -97,6 +118,17 @@ impl World {
             write_file(&self.path(title), content);
         }
     }
+}
+
+pub(crate) fn trust_of() -> TrustOf {
+    Arc::new(|path| {
+        let lies_in = |name: &str| path.iter().any(|part| part == name);
+        match () {
+            () if lies_in("foreign") => Trust::Untrusted,
+            () if lies_in("shared") => Trust::Shared,
+            () => Trust::Owner,
+        }
+    })
 }
 
 fn skills_in(folder: &Path) -> Vec<SkillEntry> {
@@ -123,5 +155,5 @@ pub(crate) fn write_file(path: &Path, content: impl AsRef<[u8]>) {
 }
 
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
 }

@@ -9,6 +9,7 @@
 //! - `glob`: a pattern for the paths beneath a folder.
 //! - `text`: what counts as a text file.
 //! - `shown`: names and numbers as the model reads them.
+//! - [`trust`]: how far the text of a result is trusted.
 //! - `call`: what all tools do around their own work.
 //! - [`read_file`], [`list_files`], [`search_files`], [`skill`]: the tools.
 
@@ -21,6 +22,7 @@ use crate::read_file::ReadFile;
 use crate::roots::Roots;
 use crate::search_files::SearchFiles;
 use crate::skill::{ListSkills, Skill};
+use crate::trust::TrustOf;
 
 mod folder;
 mod glob;
@@ -30,6 +32,7 @@ mod walk;
 
 mod call;
 mod shown;
+pub mod trust;
 
 pub mod list_files;
 pub mod read_file;
@@ -43,12 +46,14 @@ pub mod skill;
 ///
 /// `skill` is among them also where there are no skills: the list is frozen with the session, and
 /// skills may come later.
-pub fn built_in(roots: Arc<Roots>, skills: ListSkills) -> Vec<Arc<dyn Tool>> {
+///
+/// `trust_of` is asked at each call with the real paths of what its result quotes.
+pub fn built_in(roots: Arc<Roots>, skills: ListSkills, trust_of: TrustOf) -> Vec<Arc<dyn Tool>> {
     vec![
-        Arc::new(ReadFile::new(Arc::clone(&roots))),
-        Arc::new(ListFiles::new(Arc::clone(&roots))),
-        Arc::new(SearchFiles::new(Arc::clone(&roots))),
-        Arc::new(Skill::new(roots, skills)),
+        Arc::new(ReadFile::new(Arc::clone(&roots), Arc::clone(&trust_of))),
+        Arc::new(ListFiles::new(Arc::clone(&roots), Arc::clone(&trust_of))),
+        Arc::new(SearchFiles::new(Arc::clone(&roots), Arc::clone(&trust_of))),
+        Arc::new(Skill::new(roots, skills, trust_of)),
     ]
 }
 

@@ -5,10 +5,13 @@
 
 use std::sync::Arc;
 
+use kith_vocab::blocking::blocking;
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::json::Json;
 use kith_vocab::snapshot::ToolSpec;
-use kith_vocab::tool::{Prepared, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput};
+use kith_vocab::tool::{
+    CallContext, Prepared, Refusal, RunContext, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput,
+};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +20,7 @@ use crate::folder::Kind;
 use crate::glob::Glob;
 use crate::roots::{OpenedFolder, Roots};
 use crate::shown;
+use crate::trust::{QuotedText, TrustOf, own_words};
 use crate::walk::{Found, WALK_DEPTH_MAX, Walk};
 
 const NAME: &str = "list_files";
@@ -38,6 +42,7 @@ const REMARKS_BYTES_MAX: usize = 384;
 pub struct ListFiles {
     spec: ToolSpec,
     roots: Arc<Roots>,
+    trust_of: TrustOf,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -54,8 +59,8 @@ fn here() -> String {
 }
 
 impl ListFiles {
-    pub fn new(roots: Arc<Roots>) -> ListFiles {
-        ListFiles { spec: call::spec(NAME, DESCRIPTION, INPUT_SCHEMA), roots }
+    pub fn new(roots: Arc<Roots>, trust_of: TrustOf) -> ListFiles {
+        ListFiles { spec: call::spec(NAME, DESCRIPTION, INPUT_SCHEMA), roots, trust_of }
     }
 }
 
@@ -64,22 +69,24 @@ impl Tool for ListFiles {
         &self.spec
     }
 
-    fn prepare<'a>(&'a self, input: &'a Json) -> BoxFuture<'a, Result<Prepared, String>> {
-        let (roots, input) = (Arc::clone(&self.roots), input.clone());
-        Box::pin(async move { call::glance(|| open(&roots, &input).map(|opened| opened.prepared)) })
+    fn prepare<'a>(
+        &'a self,
+        input: &'a Json,
+        _ctx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Prepared, Refusal>> {
+        Box::pin(async move { blocking(|| open(&self.roots, input).map(|opened| opened.prepared)) })
     }
 
-    fn run<'a>(
-        &'a self,
-        prepared: Prepared,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, ToolOutput> {
-        let roots = Arc::clone(&self.roots);
-        Box::pin(call::work(NAME, cancel, move |cancel| {
-            let Opened { input, pattern, folder, prepared: again } = open(&roots, &prepared.input)?;
-            call::check_unchanged(&prepared, &again)?;
-            list(&input, pattern.as_ref(), folder, cancel)
-        }))
+    fn run(&self, prepared: Prepared, ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
+        let (roots, trust_of) = (Arc::clone(&self.roots), Arc::clone(&self.trust_of));
+        Box::pin(async move {
+            let work = move |stop: &CancellationToken| {
+                let opened = open(&roots, &prepared.input)?;
+                call::check_unchanged(&prepared, &opened.prepared)?;
+                list(opened, &trust_of, stop)
+            };
+            call::work(NAME, &ctx, work).await
+        })
     }
 }
 
@@ -90,31 +97,34 @@ struct Opened {
     prepared: Prepared,
 }
 
-fn open(roots: &Roots, json: &Json) -> Result<Opened, String> {
-    let input: Input = call::read_input(NAME, json)?;
-    let pattern = input.pattern.as_deref().map(|text| Glob::parse("pattern", text)).transpose()?;
-    let folder = roots.open_folder(&input.path)?;
+fn open(roots: &Roots, json: &Json) -> Result<Opened, Refusal> {
+    let input: Input = call::read_input(NAME, json).map_err(own_words)?;
+    let pattern = input.pattern.as_deref().map(|text| Glob::parse("pattern", text)).transpose();
+    let pattern = pattern.map_err(own_words)?;
+    let folder = roots.open_folder(&input.path).map_err(own_words)?;
     let path = shown::name(&input.path);
     let summary = match &input.pattern {
-        None => format!("list `{path}`"),
-        Some(pattern) => format!("list `{}` in `{path}`", shown::name(pattern)),
+        None => format!("{NAME} {path}"),
+        Some(pattern) => format!("{NAME} {path}, pattern {}", shown::name(pattern)),
     };
     let prepared = call::prepared_read(NAME, roots, (json, &input), &folder.real, summary);
     Ok(Opened { input, pattern, folder, prepared })
 }
 
 fn list(
-    input: &Input,
-    pattern: Option<&Glob>,
-    folder: OpenedFolder,
-    cancel: &CancellationToken,
-) -> Result<String, String> {
+    opened: Opened,
+    trust_of: &TrustOf,
+    stop: &CancellationToken,
+) -> Result<QuotedText, Refusal> {
+    let Opened { input, pattern, folder, .. } = opened;
+    let pattern = pattern.as_ref();
     let path = shown::name(&input.path);
     let of_pattern = input.pattern.as_deref().map(|text| format!(" of `{}`", shown::name(text)));
     let of_pattern = of_pattern.unwrap_or_default();
     let body_bytes_max = TOOL_OUTPUT_BYTES_MAX - REMARKS_BYTES_MAX - path.len() - of_pattern.len();
 
-    let mut walk = Walk::new(folder, pattern.map_or(1, |pattern| pattern.depth_max), cancel);
+    let mut walk =
+        Walk::new(folder, pattern.map_or(1, |pattern| pattern.depth_max), stop, trust_of);
     let (mut body, mut n_shown, mut n_all) = (String::new(), 0, 0);
     while let Some(found) = walk.next() {
         if pattern.is_some_and(|pattern| !pattern.matches(&found)) {
@@ -131,8 +141,8 @@ fn list(
             }
         }
     }
-    if cancel.is_cancelled() {
-        return Err(call::cancelled(NAME));
+    if stop.is_cancelled() {
+        return Err(own_words(call::cancelled(NAME)));
     }
     let at_least = if walk.is_cut { "at least " } else { "" };
     let n_found = match pattern {
@@ -148,7 +158,8 @@ fn list(
         Some(_) => format!("… {at_least}{} more; narrow the pattern", shown::number(n_more)),
         None => format!("… {at_least}{} more; use a pattern", shown::number(n_more)),
     };
-    Ok(format!("{path}: {at_least}{n_found}{}\n{body}{footer}", walk.left_out()))
+    let text = format!("{path}: {at_least}{n_found}{}\n{body}{footer}", walk.left_out());
+    Ok(QuotedText { text, trust: walk.trust() })
 }
 
 fn line(found: &Found, bytes: Option<u64>) -> String {

@@ -10,10 +10,14 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 
+use kith_vocab::blocking::blocking;
 use kith_vocab::clock::BoxFuture;
+use kith_vocab::event::messages::Trust;
 use kith_vocab::json::Json;
 use kith_vocab::snapshot::ToolSpec;
-use kith_vocab::tool::{Prepared, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput};
+use kith_vocab::tool::{
+    CallContext, Prepared, Refusal, RunContext, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput,
+};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +25,7 @@ use crate::call;
 use crate::roots::{OpenedFile, Roots};
 use crate::shown;
 use crate::text;
+use crate::trust::{QuotedText, TrustOf, own_words};
 
 const NAME: &str = "read_file";
 const DESCRIPTION: &str =
@@ -46,6 +51,7 @@ const REMARKS_BYTES_MAX: usize = 384;
 pub struct ReadFile {
     spec: ToolSpec,
     roots: Arc<Roots>,
+    trust_of: TrustOf,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -62,8 +68,8 @@ struct Input {
 const SHORT_FILE_BYTES_MAX: u64 = 256 * 1024;
 
 impl ReadFile {
-    pub fn new(roots: Arc<Roots>) -> ReadFile {
-        ReadFile { spec: call::spec(NAME, DESCRIPTION, INPUT_SCHEMA), roots }
+    pub fn new(roots: Arc<Roots>, trust_of: TrustOf) -> ReadFile {
+        ReadFile { spec: call::spec(NAME, DESCRIPTION, INPUT_SCHEMA), roots, trust_of }
     }
 }
 
@@ -72,35 +78,35 @@ impl Tool for ReadFile {
         &self.spec
     }
 
-    fn prepare<'a>(&'a self, input: &'a Json) -> BoxFuture<'a, Result<Prepared, String>> {
-        let (roots, input) = (Arc::clone(&self.roots), input.clone());
-        Box::pin(async move { call::glance(|| open(&roots, &input).map(|opened| opened.prepared)) })
+    fn prepare<'a>(
+        &'a self,
+        input: &'a Json,
+        _ctx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Prepared, Refusal>> {
+        Box::pin(async move { blocking(|| open(&self.roots, input).map(|opened| opened.prepared)) })
     }
 
-    fn run<'a>(
-        &'a self,
-        prepared: Prepared,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, ToolOutput> {
+    fn run(&self, prepared: Prepared, ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
         Box::pin(async move {
-            if cancel.is_cancelled() {
-                return call::output(Err(call::cancelled(NAME)));
+            if let Some(stopped) = call::stopped_before_it_began(NAME, &ctx) {
+                return stopped;
             }
-            let glanced = call::glance(|| {
+            let glanced = blocking(|| {
                 let opened = open(&self.roots, &prepared.input)?;
                 call::check_unchanged(&prepared, &opened.prepared)?;
                 let Opened { input, file, .. } = opened;
+                let trust = (self.trust_of)(&file.real);
                 if file.bytes > SHORT_FILE_BYTES_MAX {
-                    return Ok(Glanced::Long(input, file));
+                    return Ok(Glanced::Long(input, file, trust));
                 }
-                read(&input, file, cancel).map(Glanced::Whole)
+                read(&input, file, trust, &ctx.call.cancel).map(Glanced::Whole)
             });
             match glanced {
                 Ok(Glanced::Whole(text)) => call::output(Ok(text)),
-                Ok(Glanced::Long(input, file)) => {
-                    call::work(NAME, cancel, move |cancel| read(&input, file, cancel)).await
+                Ok(Glanced::Long(input, file, trust)) => {
+                    call::work(NAME, &ctx, move |stop| read(&input, file, trust, stop)).await
                 }
-                Err(reason) => call::output(Err(reason)),
+                Err(refusal) => call::output(Err(refusal)),
             }
         })
     }
@@ -108,9 +114,9 @@ impl Tool for ReadFile {
 
 /// What one look at a file gave.
 enum Glanced {
-    Whole(String),
+    Whole(QuotedText),
     /// It takes longer than a look.
-    Long(Input, OpenedFile),
+    Long(Input, OpenedFile, Trust),
 }
 
 struct Opened {
@@ -119,15 +125,15 @@ struct Opened {
     prepared: Prepared,
 }
 
-fn open(roots: &Roots, json: &Json) -> Result<Opened, String> {
-    let input: Input = call::read_input(NAME, json)?;
+fn open(roots: &Roots, json: &Json) -> Result<Opened, Refusal> {
+    let input: Input = call::read_input(NAME, json).map_err(own_words)?;
     if input.offset == Some(0) {
-        return Err("`offset` counts lines from 1".to_owned());
+        return Err(own_words("`offset` counts lines from 1".to_owned()));
     }
     if input.limit == Some(0) {
-        return Err("`limit` must be at least 1".to_owned());
+        return Err(own_words("`limit` must be at least 1".to_owned()));
     }
-    let file = roots.open_file(&input.path)?;
+    let file = roots.open_file(&input.path).map_err(own_words)?;
     let prepared = call::prepared_read(NAME, roots, (json, &input), &file.real, summary(&input));
     Ok(Opened { input, file, prepared })
 }
@@ -135,16 +141,32 @@ fn open(roots: &Roots, json: &Json) -> Result<Opened, String> {
 fn summary(input: &Input) -> String {
     let path = shown::name(&input.path);
     match (input.offset, input.limit) {
-        (None, None) => format!("read `{path}`"),
-        (offset, None) => format!("read `{path}` from line {}", offset.unwrap_or(1)),
-        (offset, Some(limit)) => {
-            let n_lines = shown::count(limit, "line", "lines");
-            format!("read {n_lines} of `{path}` from line {}", offset.unwrap_or(1))
+        (None, None) => format!("{NAME} {path}"),
+        (Some(first), None) => format!("{NAME} {path}, from line {first}"),
+        (first, Some(limit)) => {
+            let first = first.unwrap_or(1);
+            format!("{NAME} {path}, lines {first}-{}", first.saturating_add(limit - 1))
         }
     }
 }
 
-fn read(input: &Input, opened: OpenedFile, cancel: &CancellationToken) -> Result<String, String> {
+fn read(
+    input: &Input,
+    opened: OpenedFile,
+    trust: Trust,
+    cancel: &CancellationToken,
+) -> Result<QuotedText, Refusal> {
+    match page_of(input, opened, cancel) {
+        Ok(text) => Ok(QuotedText { text, trust }),
+        Err(text) => Err(Refusal { text, trust }),
+    }
+}
+
+fn page_of(
+    input: &Input,
+    opened: OpenedFile,
+    cancel: &CancellationToken,
+) -> Result<String, String> {
     let path = shown::name(&input.path);
     let failed = |error: io::Error| format!("`{path}` cannot be read: {error}");
     let OpenedFile { mut file, bytes, .. } = opened;

@@ -12,10 +12,13 @@ use std::sync::Arc;
 use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
+use kith_vocab::blocking::blocking;
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::json::Json;
 use kith_vocab::snapshot::ToolSpec;
-use kith_vocab::tool::{Prepared, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput};
+use kith_vocab::tool::{
+    CallContext, Prepared, Refusal, RunContext, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput,
+};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +30,7 @@ use crate::search_files::page::{Around, Detail, Page};
 use crate::search_files::pattern::{Case, Pattern};
 use crate::shown;
 use crate::text;
+use crate::trust::{LowestTrust, QuotedText, TrustOf, own_words};
 use crate::walk::{WALK_DEPTH_MAX, Walk};
 
 mod page;
@@ -63,6 +67,7 @@ const REMARKS_BYTES_MAX: usize = 1024;
 pub struct SearchFiles {
     spec: ToolSpec,
     roots: Arc<Roots>,
+    trust_of: TrustOf,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -86,8 +91,8 @@ fn here() -> String {
 }
 
 impl SearchFiles {
-    pub fn new(roots: Arc<Roots>) -> SearchFiles {
-        SearchFiles { spec: call::spec(NAME, DESCRIPTION, INPUT_SCHEMA), roots }
+    pub fn new(roots: Arc<Roots>, trust_of: TrustOf) -> SearchFiles {
+        SearchFiles { spec: call::spec(NAME, DESCRIPTION, INPUT_SCHEMA), roots, trust_of }
     }
 }
 
@@ -96,22 +101,24 @@ impl Tool for SearchFiles {
         &self.spec
     }
 
-    fn prepare<'a>(&'a self, input: &'a Json) -> BoxFuture<'a, Result<Prepared, String>> {
-        let (roots, input) = (Arc::clone(&self.roots), input.clone());
-        Box::pin(async move { call::glance(|| open(&roots, &input).map(|opened| opened.prepared)) })
+    fn prepare<'a>(
+        &'a self,
+        input: &'a Json,
+        _ctx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Prepared, Refusal>> {
+        Box::pin(async move { blocking(|| open(&self.roots, input).map(|opened| opened.prepared)) })
     }
 
-    fn run<'a>(
-        &'a self,
-        prepared: Prepared,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, ToolOutput> {
-        let roots = Arc::clone(&self.roots);
-        Box::pin(call::work(NAME, cancel, move |cancel| {
-            let opened = open(&roots, &prepared.input)?;
-            call::check_unchanged(&prepared, &opened.prepared)?;
-            search(opened, cancel)
-        }))
+    fn run(&self, prepared: Prepared, ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
+        let (roots, trust_of) = (Arc::clone(&self.roots), Arc::clone(&self.trust_of));
+        Box::pin(async move {
+            let work = move |stop: &CancellationToken| {
+                let opened = open(&roots, &prepared.input)?;
+                call::check_unchanged(&prepared, &opened.prepared)?;
+                search(opened, &trust_of, stop)
+            };
+            call::work(NAME, &ctx, work).await
+        })
     }
 }
 
@@ -123,15 +130,15 @@ struct Opened {
     prepared: Prepared,
 }
 
-fn open(roots: &Roots, json: &Json) -> Result<Opened, String> {
-    let input: Input = call::read_input(NAME, json)?;
+fn open(roots: &Roots, json: &Json) -> Result<Opened, Refusal> {
+    let input: Input = call::read_input(NAME, json).map_err(own_words)?;
     if input.context.is_some_and(|context| context > SEARCH_CONTEXT_LINES_MAX) {
-        return Err(format!("`context` is at most {SEARCH_CONTEXT_LINES_MAX}"));
+        return Err(own_words(format!("`context` is at most {SEARCH_CONTEXT_LINES_MAX}")));
     }
     let case = if input.ignore_case == Some(true) { Case::Ignored } else { Case::Counts };
-    let pattern = Pattern::parse(&input.pattern, case)?;
-    let glob = input.glob.as_deref().map(parse_glob).transpose()?;
-    let path = roots.open_path(&input.path)?;
+    let pattern = Pattern::parse(&input.pattern, case).map_err(own_words)?;
+    let glob = input.glob.as_deref().map(parse_glob).transpose().map_err(own_words)?;
+    let path = roots.open_path(&input.path).map_err(own_words)?;
     let real = match &path {
         OpenedPath::File(file) => &file.real,
         OpenedPath::Folder(folder) => &folder.real,
@@ -156,31 +163,39 @@ fn parse_glob(text: &str) -> Result<Glob, String> {
 fn summary(input: &Input) -> String {
     let (pattern, path) = (shown::name(&input.pattern), shown::name(&input.path));
     match &input.glob {
-        None => format!("search for `{pattern}` in `{path}`"),
-        Some(glob) => {
-            format!("search for `{pattern}` in `{path}`, files `{}`", shown::name(glob))
-        }
+        None => format!("{NAME} {pattern} in {path}"),
+        Some(glob) => format!("{NAME} {pattern} in {path}, glob {}", shown::name(glob)),
     }
 }
 
-fn search(opened: Opened, cancel: &CancellationToken) -> Result<String, String> {
+fn search(
+    opened: Opened,
+    trust_of: &TrustOf,
+    stop: &CancellationToken,
+) -> Result<QuotedText, Refusal> {
     let Opened { input, pattern, glob, path, .. } = opened;
-    let mut search = Search::new(&input, pattern, cancel);
+    let mut search = Search::new(&input, pattern, trust_of, stop);
     let left_out = match path {
         OpenedPath::File(file) => search.named_file(&input.path, file),
         OpenedPath::Folder(folder) => Ok(search.folder(&input.path, folder, glob.as_ref())),
     };
-    if cancel.is_cancelled() {
-        return Err(call::cancelled(NAME));
+    if stop.is_cancelled() {
+        return Err(own_words(call::cancelled(NAME)));
     }
-    left_out.map(|left_out| search.into_text(&input, &left_out))
+    let trust = search.trust.lowest();
+    match left_out {
+        Ok(left_out) => Ok(QuotedText { text: search.into_text(&input, &left_out), trust }),
+        Err(text) => Err(Refusal { text, trust }),
+    }
 }
 
 struct Search<'a> {
     matcher: RegexMatcher,
     searcher: Searcher,
     page: Page,
-    cancel: &'a CancellationToken,
+    trust_of: &'a TrustOf,
+    trust: LowestTrust<'a>,
+    stop: &'a CancellationToken,
     bytes_left: u64,
     n_searched: u64,
     n_binary: u64,
@@ -200,7 +215,12 @@ enum Outcome {
 }
 
 impl<'a> Search<'a> {
-    fn new(input: &Input, pattern: Pattern, cancel: &'a CancellationToken) -> Self {
+    fn new(
+        input: &Input,
+        pattern: Pattern,
+        trust_of: &'a TrustOf,
+        stop: &'a CancellationToken,
+    ) -> Self {
         let is_files_only = input.files_only == Some(true);
         let detail = if is_files_only { Detail::Files } else { Detail::Lines };
         let n_context = if is_files_only { 0 } else { input.context.unwrap_or(0) };
@@ -214,7 +234,9 @@ impl<'a> Search<'a> {
             matcher: pattern.matcher,
             searcher,
             page: Page::new(detail, TOOL_OUTPUT_BYTES_MAX - REMARKS_BYTES_MAX),
-            cancel,
+            trust_of,
+            trust: LowestTrust::new(trust_of),
+            stop,
             bytes_left: SEARCH_BYTES_MAX.min(SEARCH_STEPS_MAX / pattern.n_places),
             n_searched: 0,
             n_binary: 0,
@@ -228,6 +250,7 @@ impl<'a> Search<'a> {
     /// Whoever names a file wants it searched, whatever the glob says.
     fn named_file(&mut self, path: &str, opened: OpenedFile) -> Result<String, String> {
         let (name, bytes) = (shown::name(path), shown::number(opened.bytes));
+        self.trust.look_at(&opened.real);
         match self.file(path, opened.file, opened.bytes) {
             Outcome::Searched => Ok(String::new()),
             Outcome::Binary => Err(format!(
@@ -255,7 +278,7 @@ impl<'a> Search<'a> {
     fn folder(&mut self, path: &str, folder: OpenedFolder, glob: Option<&Glob>) -> String {
         let above = if Path::new(path) == Path::new(".") { Path::new("") } else { Path::new(path) };
         let depth_max = glob.map_or(WALK_DEPTH_MAX, |glob| glob.depth_max);
-        let mut walk = Walk::new(folder, depth_max, self.cancel);
+        let mut walk = Walk::new(folder, depth_max, self.stop, self.trust_of);
         while self.bytes_left > 0
             && let Some(found) = walk.next()
         {
@@ -276,7 +299,9 @@ impl<'a> Search<'a> {
         }
         self.n_ignored = walk.n_ignored;
         self.is_cut = walk.is_cut;
-        walk.left_out()
+        let left_out = walk.left_out();
+        self.trust = walk.trust;
+        left_out
     }
 
     fn file(&mut self, path: &str, mut file: File, bytes: u64) -> Outcome {
@@ -293,7 +318,7 @@ impl<'a> Search<'a> {
         let reader = Metered {
             source: head.chain(file).take(SEARCH_FILE_BYTES_MAX),
             bytes_left: &mut self.bytes_left,
-            cancel: self.cancel,
+            stop: self.stop,
         };
         let found = Matches { page: &mut self.page, matcher: &self.matcher };
         let searched = self.searcher.search_reader(&self.matcher, reader, found);
@@ -370,13 +395,13 @@ impl<'a> Search<'a> {
 struct Metered<'a, R> {
     source: R,
     bytes_left: &'a mut u64,
-    cancel: &'a CancellationToken,
+    stop: &'a CancellationToken,
 }
 
 impl<R: Read> Read for Metered<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         // An error and not an end: half a line would match what the whole does not.
-        if self.cancel.is_cancelled() || *self.bytes_left == 0 {
+        if self.stop.is_cancelled() || *self.bytes_left == 0 {
             return Err(io::Error::other("stopped"));
         }
         let room = usize::try_from(*self.bytes_left).unwrap_or(usize::MAX).min(buffer.len());

@@ -8,17 +8,20 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use kith_vocab::blocking::blocking;
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::control::SkillEntry;
 use kith_vocab::json::Json;
 use kith_vocab::snapshot::ToolSpec;
-use kith_vocab::tool::{Prepared, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput};
+use kith_vocab::tool::{
+    CallContext, Prepared, Refusal, RunContext, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput,
+};
 use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 
 use crate::call;
 use crate::roots::{OpenedFile, Roots};
 use crate::shown;
+use crate::trust::{LowestTrust, QuotedText, TrustOf, own_words};
 
 const NAME: &str = "skill";
 const DESCRIPTION: &str = "Load a skill: its SKILL.md, and the folder its other files lie in.";
@@ -47,6 +50,7 @@ pub struct Skill {
     spec: ToolSpec,
     roots: Arc<Roots>,
     skills: ListSkills,
+    trust_of: TrustOf,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -57,18 +61,27 @@ struct Input {
 
 impl Skill {
     /// The folders of the skills must be among the roots.
-    pub fn new(roots: Arc<Roots>, skills: ListSkills) -> Skill {
-        Skill { spec: call::spec(NAME, DESCRIPTION, INPUT_SCHEMA), roots, skills }
+    pub fn new(roots: Arc<Roots>, skills: ListSkills, trust_of: TrustOf) -> Skill {
+        Skill { spec: call::spec(NAME, DESCRIPTION, INPUT_SCHEMA), roots, skills, trust_of }
     }
 
-    fn open(&self, json: &Json) -> Result<Opened, String> {
-        let input: Input = call::read_input(NAME, json)?;
+    fn open(&self, json: &Json) -> Result<Opened, Refusal> {
+        let input: Input = call::read_input(NAME, json).map_err(own_words)?;
         let skills = (self.skills)();
         let Some(entry) = skills.iter().find(|it| it.name == input.name) else {
-            return Err(unknown(&input.name, &skills));
+            // It names the skills there are, and whoever wrote a skill chose its name.
+            let mut trust = LowestTrust::new(&self.trust_of);
+            for skill in &skills {
+                trust.look_at(Path::new(&skill.path));
+            }
+            let text = unknown(&input.name, &skills);
+            return Err(Refusal { text, trust: trust.lowest() });
         };
-        let file = self.roots.open_file(&entry.path)?;
-        let summary = format!("load the skill `{}`", shown::name(&entry.name));
+        let file = self.roots.open_file(&entry.path).map_err(|text| {
+            // It may quote the path, which the skill's author chose.
+            Refusal { text, trust: (self.trust_of)(Path::new(&entry.path)) }
+        })?;
+        let summary = format!("{NAME} {}", shown::name(&entry.name));
         let prepared = call::prepared_read(NAME, &self.roots, (json, &input), &file.real, summary);
         Ok(Opened { entry: entry.clone(), file, prepared })
     }
@@ -79,23 +92,27 @@ impl Tool for Skill {
         &self.spec
     }
 
-    fn prepare<'a>(&'a self, input: &'a Json) -> BoxFuture<'a, Result<Prepared, String>> {
-        Box::pin(async move { call::glance(|| self.open(input).map(|opened| opened.prepared)) })
+    fn prepare<'a>(
+        &'a self,
+        input: &'a Json,
+        _ctx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Prepared, Refusal>> {
+        Box::pin(async move { blocking(|| self.open(input).map(|opened| opened.prepared)) })
     }
 
-    fn run<'a>(
-        &'a self,
-        prepared: Prepared,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, ToolOutput> {
+    fn run(&self, prepared: Prepared, ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
         Box::pin(async move {
-            if cancel.is_cancelled() {
-                return call::output(Err(call::cancelled(NAME)));
+            if let Some(stopped) = call::stopped_before_it_began(NAME, &ctx) {
+                return stopped;
             }
-            call::output(call::glance(|| {
+            call::output(blocking(|| {
                 let opened = self.open(&prepared.input)?;
                 call::check_unchanged(&prepared, &opened.prepared)?;
-                read(&opened.entry, opened.file)
+                let trust = (self.trust_of)(&opened.file.real);
+                match read(&opened.entry, opened.file) {
+                    Ok(text) => Ok(QuotedText { text, trust }),
+                    Err(text) => Err(Refusal { text, trust }),
+                }
             }))
         })
     }

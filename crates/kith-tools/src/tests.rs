@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use kith_vocab::event::calls::Effect;
+use kith_vocab::tool::ToolOutcome;
 use serde_json::Value;
 
 use crate::fixture::{World, write_file};
@@ -64,10 +65,10 @@ fn input_that_is_no_object_is_refused() {
 fn looking_tells_the_policy_the_real_path() {
     let world = World::new("//- yard/a.txt\na\n//- yard/l -> a.txt");
     let prepared = world.prepare("read_file", r#"{"path":"l"}"#).unwrap();
-    assert_eq!(prepared.effect, Effect::Read);
+    assert_eq!(prepared.effects, [Effect::Read]);
     let facts = prepared.facts.as_str().replace(world.tmp.to_str().unwrap(), "<tmp>");
     assert_eq!(facts, r#"{"path":"<tmp>/yard/a.txt","roots":["<tmp>/yard","<tmp>/home"]}"#);
-    assert_eq!(prepared.summary, "read `l`");
+    assert_eq!(prepared.summary, "read_file l");
     assert!(
         prepared.digest.len() == 64 && prepared.digest.bytes().all(|it| it.is_ascii_hexdigit())
     );
@@ -102,8 +103,9 @@ fn link_moved_after_the_judgement_is_not_followed() {
     std::fs::remove_file(world.path("yard/l")).unwrap();
     world.write("//- yard/l -> b.txt");
     let output = world.run("read_file", prepared);
-    assert!(!output.succeeded);
-    assert!(output.text.starts_with("the path leads elsewhere"), "{}", output.text);
+    assert_eq!(output.outcome, ToolOutcome::Failed);
+    let text = output.plain_text();
+    assert!(text.starts_with("the path leads elsewhere"), "{text}");
 }
 
 #[test]
@@ -111,12 +113,12 @@ fn summary_is_one_line_whatever_the_file_is_called() {
     let world = World::new("");
     write_file(&world.path("yard/a\nb"), "x");
     let prepared = world.prepare("read_file", r#"{"path":"a\nb","offset":2,"limit":3}"#).unwrap();
-    assert_eq!(prepared.summary, "read 3 lines of `a\\u{a}b` from line 2");
+    assert_eq!(prepared.summary, "read_file a\\u{a}b, lines 2-4");
     let prepared = world.prepare("list_files", r#"{"pattern":"**/*.rs"}"#).unwrap();
-    assert_eq!(prepared.summary, "list `**/*.rs` in `.`");
+    assert_eq!(prepared.summary, "list_files ., pattern **/*.rs");
     let prepared = world.prepare("search_files", r#"{"pattern":"a\u202eb"}"#).unwrap();
-    assert_eq!(prepared.summary, "search for `a\\u{202e}b` in `.`");
+    assert_eq!(prepared.summary, "search_files a\\u{202e}b in .");
     let prepared =
         world.prepare("search_files", r#"{"pattern":"a","path":"a\nb","glob":"*.rs"}"#).unwrap();
-    assert_eq!(prepared.summary, "search for `a` in `a\\u{a}b`, files `*.rs`");
+    assert_eq!(prepared.summary, "search_files a in a\\u{a}b, glob *.rs");
 }

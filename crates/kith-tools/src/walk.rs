@@ -12,11 +12,13 @@ use std::vec;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use kith_vocab::event::messages::Trust;
 use tokio_util::sync::CancellationToken;
 
 use crate::folder::{Entries, Entry, Folder, Kind};
 use crate::roots::{self, OpenedFolder};
 use crate::shown;
+use crate::trust::{LowestTrust, TrustOf};
 
 /// Entries looked at before a walk gives up.
 pub(crate) const WALK_ENTRIES_MAX: usize = 200_000;
@@ -30,8 +32,10 @@ const IGNORE_FILE_BYTES_MAX: u64 = 64 * 1024;
 pub(crate) struct Walk<'a> {
     frames: Vec<Frame>,
     depth_max: usize,
-    cancel: &'a CancellationToken,
+    stop: &'a CancellationToken,
     entries_left: usize,
+    /// Of the folders whose entries were looked at.
+    pub(crate) trust: LowestTrust<'a>,
     pub(crate) n_ignored: u64,
     pub(crate) n_unread: u64,
     /// There were more than [`WALK_ENTRIES_MAX`] entries.
@@ -64,7 +68,8 @@ impl<'a> Walk<'a> {
     pub(crate) fn new(
         start: OpenedFolder,
         depth_max: usize,
-        cancel: &'a CancellationToken,
+        stop: &'a CancellationToken,
+        trust_of: &'a TrustOf,
     ) -> Self {
         let mut rules = None;
         for (folder, real) in &start.above {
@@ -73,8 +78,9 @@ impl<'a> Walk<'a> {
         let mut walk = Walk {
             frames: Vec::new(),
             depth_max: depth_max.min(WALK_DEPTH_MAX),
-            cancel,
+            stop,
             entries_left: WALK_ENTRIES_MAX,
+            trust: LowestTrust::new(trust_of),
             n_ignored: 0,
             n_unread: 0,
             is_cut: false,
@@ -94,6 +100,11 @@ impl<'a> Walk<'a> {
             return Err(io::ErrorKind::NotFound.into());
         };
         frame.folder.open_file(name)
+    }
+
+    /// The lowest trust of the folders whose entries were looked at.
+    pub(crate) fn trust(&self) -> Trust {
+        self.trust.lowest()
     }
 
     /// What a listing of the walk must say besides what was found.
@@ -118,6 +129,7 @@ impl<'a> Walk<'a> {
             return;
         };
         self.entries_left -= entries.len();
+        self.trust.look_at(&real);
         self.is_cut |= is_cut;
         let rules = Rules::within(&folder, &real, above);
         self.frames.push(Frame { folder, real, path, entries: entries.into_iter(), rules });
@@ -127,9 +139,9 @@ impl<'a> Walk<'a> {
 impl Iterator for Walk<'_> {
     type Item = Found;
 
-    /// The next entry; none at the end or when cancelled.
+    /// The next entry; none at the end or when the walk was told to stop.
     fn next(&mut self) -> Option<Found> {
-        while !self.cancel.is_cancelled() {
+        while !self.stop.is_cancelled() {
             let depth = self.frames.len();
             let frame = self.frames.last_mut()?;
             let Some(Entry { name, kind }) = frame.entries.next() else {

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::event::messages::{Author, IngressRef, Trust};
+use crate::event::models::ModelRef;
 use crate::header::Audience;
 use crate::ids::{LeafId, ThreadId};
 
@@ -28,7 +29,46 @@ pub struct IngressEvent {
     /// Where the conversation must end for this to be said: its author has seen it up to there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_leaf: Option<LeafId>,
+    /// What the message does if a turn is running when it is written.
+    #[serde(default, skip_serializing_if = "RunningBehavior::is_follow_up")]
+    pub running_behavior: RunningBehavior,
+    /// The models that may be asked, the chosen one first. No other gets to see the message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelRef>,
+    /// Whether its author is there to be asked.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub attended: bool,
+    /// The language of its author's client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
     pub content: IngressContent,
+}
+
+/// What a message does if a turn is running when it is written into the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunningBehavior {
+    /// It waits in the queue for the end of the turn.
+    #[default]
+    FollowUp,
+    /// The model reads it before its next request of this turn.
+    Steer,
+}
+
+impl RunningBehavior {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_follow_up(&self) -> bool {
+        *self == RunningBehavior::FollowUp
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_yes(value: &bool) -> bool {
+    *value
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,3 +81,6 @@ pub enum IngressContent {
 pub const MESSAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// A key longer than this is refused at the door.
 pub const INGRESS_KEY_BYTES_MAX: usize = 512;
+
+#[cfg(test)]
+mod tests;

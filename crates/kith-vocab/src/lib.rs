@@ -15,6 +15,7 @@
 //! - [`conversation`]: what a model is shown, in no vendor's words.
 //! - [`ingress`]: what wakes an agent.
 //! - [`provider`], [`tool`], [`policy`], [`clock`], [`files`]: the ports.
+//! - [`blocking`]: the one place where an async task may wait for the disk.
 
 pub mod audience;
 pub mod block;
@@ -28,6 +29,7 @@ pub mod json;
 pub mod snapshot;
 pub mod validate;
 
+pub mod blocking;
 pub mod clock;
 pub mod files;
 pub mod policy;

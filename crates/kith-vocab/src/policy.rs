@@ -1,17 +1,31 @@
 //! Who may do what.
 
-use crate::event::calls::{Effect, Sandbox, Verdict};
+use crate::event::calls::{Effect, Grant, Sandbox, Verdict};
+use crate::event::messages::{Author, Trust};
+use crate::header::Audience;
 use crate::ids::CallId;
 use crate::json::Json;
 
-/// A call as the policy sees it: facts that were looked up before, nothing to look up now.
+/// Everything a verdict depends on: facts that were looked up before, nothing to look up now.
 #[derive(Clone, Copy, Debug)]
-pub struct CallToJudge<'a> {
+pub struct Question<'a> {
     pub call_id: CallId,
     pub tool: &'a str,
-    pub effect: Effect,
+    /// Of all parts of the call.
+    pub effects: &'a [Effect],
     pub summary: &'a str,
     pub facts: &'a Json,
+    /// Whose message the turn answers, and how far that person is trusted.
+    pub author: &'a Author,
+    pub trust: Trust,
+    /// Whether anything on the session's path comes from below the people the owner knows.
+    pub is_tainted: bool,
+    pub audience: Audience,
+    /// Whether a person is there to be asked.
+    pub is_attended: bool,
+    pub grants: &'a [Grant],
+    /// The strongest sandbox that this machine offers.
+    pub sandbox: Sandbox,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,5 +39,5 @@ pub struct Judgement {
 }
 
 pub trait Policy: Send + Sync {
-    fn judge(&self, call: &CallToJudge<'_>) -> Judgement;
+    fn judge(&self, question: &Question<'_>) -> Judgement;
 }

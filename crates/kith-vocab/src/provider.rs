@@ -3,12 +3,15 @@
 //! A provider gets the bytes of a request, already written into the log by their hash, and gives
 //! back a whole answer or the reason there is none. It never decides what is sent.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use tokio_util::sync::CancellationToken;
 
 use crate::block::Thinking;
 use crate::clock::BoxFuture;
 use crate::event::messages::{StopReason, Usage};
-use crate::event::models::{FailureKind, Wire};
+use crate::event::models::{FailureKind, ModelRef, Wire};
 use crate::json::Json;
 
 /// Which model, by which wire, with what parameters.
@@ -26,13 +29,34 @@ pub struct ModelChoice {
 pub trait Provider: Send + Sync {
     fn choice(&self) -> &ModelChoice;
 
-    /// Sends the body and reads the answer to its end. `tap` sees the answer grow.
-    fn ask<'a>(
-        &'a self,
-        body: Vec<u8>,
-        tap: &'a dyn Tap,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Answer, Unfinished>>;
+    /// Sends the body and reads the answer to its end.
+    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>>;
+}
+
+/// What a request may use besides its body.
+#[derive(Clone)]
+pub struct AskContext {
+    /// What is left of the turn's time, from now on.
+    pub time_left: Duration,
+    /// When it is set, the provider stops soon and returns what was said so far.
+    pub cancel: CancellationToken,
+    /// Sees the answer grow.
+    pub tap: Arc<dyn Tap>,
+}
+
+/// Finds the models that a message named.
+pub trait Models: Send + Sync {
+    /// Returns the model exactly as it was recorded. A model of the same name at another address is
+    /// another model: what was said goes only where its author wanted it to go.
+    fn find(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, ModelUnavailable>;
+}
+
+/// The model of a message cannot be asked from here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct ModelUnavailable {
+    /// One sentence: which model, and why it cannot be asked.
+    pub reason: String,
 }
 
 /// A live, lossy view of an answer for screens. Nothing may rely on it.
@@ -40,13 +64,28 @@ pub trait Tap: Send + Sync {
     fn delta(&self, delta: Delta<'_>);
 }
 
+/// A piece of an answer, and the block of the answer that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delta<'a> {
+pub struct Delta<'a> {
+    /// The index of the block among the answer's blocks, from 0.
+    pub block: u32,
+    pub part: DeltaPart<'a>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeltaPart<'a> {
     Text(&'a str),
     Thinking(&'a str),
     /// The model began to call a tool; its arguments are not complete yet.
     CallBegun {
+        /// The index of the call among the answer's calls, from 0.
+        call: u32,
         tool: &'a str,
+    },
+    /// More of the call's arguments, as the vendor sends them.
+    CallInput {
+        call: u32,
+        json: &'a str,
     },
 }
 

@@ -1,31 +1,52 @@
 //! A tool: what it looks at first, and what it does.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
 use tokio_util::sync::CancellationToken;
 
+use crate::block::{Block, plain_text};
 use crate::clock::BoxFuture;
-use crate::event::calls::Effect;
+use crate::event::calls::{Effect, Sandbox};
 use crate::event::messages::Trust;
+use crate::header::Audience;
+use crate::ids::{CallId, SessionId};
 use crate::json::Json;
 use crate::snapshot::ToolSpec;
 
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
-    /// Looks, and changes nothing. An error is text for the model.
-    fn prepare<'a>(&'a self, input: &'a Json) -> BoxFuture<'a, Result<Prepared, String>>;
+    /// Looks, and changes nothing.
+    fn prepare<'a>(
+        &'a self,
+        input: &'a Json,
+        ctx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Prepared, Refusal>>;
 
     /// Does what was prepared. Failure is text for the model, so there is no error here.
-    fn run<'a>(
-        &'a self,
-        prepared: Prepared,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, ToolOutput>;
+    fn run(&self, prepared: Prepared, ctx: RunContext) -> BoxFuture<'_, ToolOutput>;
+}
+
+/// The call that a tool is asked about.
+#[derive(Clone, Debug)]
+pub struct CallContext {
+    pub session_id: SessionId,
+    pub call_id: CallId,
+    /// The session's working folder.
+    pub cwd: PathBuf,
+    pub audience: Audience,
+    /// The lowest trust of anything on the session's path.
+    pub lowest_trust: Trust,
+    pub cancel: CancellationToken,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepared {
     pub input: Json,
-    pub effect: Effect,
+    /// What each part of the call does to the world; at least one.
+    pub effects: Vec<Effect>,
     /// What the policy judges by. A JSON object.
     pub facts: Json,
     /// SHA-256, in hex, of everything that will run.
@@ -34,11 +55,81 @@ pub struct Prepared {
     pub summary: String,
 }
 
+impl Prepared {
+    /// The strongest of its effects.
+    pub fn effect(&self) -> Effect {
+        // A tool that names no effect must not pass for one that only reads.
+        self.effects.iter().copied().max().unwrap_or(Effect::Oneself)
+    }
+}
+
+/// Why a call cannot be prepared, as the model reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub text: String,
+    /// Of what the text quotes.
+    pub trust: Trust,
+}
+
+/// What a call that runs may use.
+#[derive(Clone)]
+pub struct RunContext {
+    pub call: CallContext,
+    pub permit: Permit,
+    /// What is left of the turn's time, from now on.
+    pub time_left: Duration,
+    pub progress: Arc<dyn Progress>,
+}
+
+/// What the verdict allowed. It is never stored: a call is judged again when it starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permit {
+    pub sandbox: Sandbox,
+    /// Network hosts that may be reached.
+    pub hosts: Vec<String>,
+    /// Paths outside the workspace that may be used.
+    pub paths: Vec<PathBuf>,
+}
+
+/// A live, lossy view of a call for screens. Nothing may rely on it.
+pub trait Progress: Send + Sync {
+    fn line(&self, text: &str);
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolOutput {
-    pub text: String,
-    pub succeeded: bool,
+    pub content: Vec<Block>,
+    pub outcome: ToolOutcome,
+    /// Of what the content quotes. A tool states it; there is no default.
     pub trust: Trust,
+    /// The whole output, when `content` is a part of it.
+    pub full: Option<SpillFile>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolOutcome {
+    Done,
+    Failed,
+}
+
+/// A finished file with an output that is too long for memory. The journal moves it to the blobs
+/// with the result that names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpillFile {
+    pub path: PathBuf,
+    pub sha256: String,
+    pub bytes: u64,
+}
+
+impl ToolOutput {
+    pub fn text(outcome: ToolOutcome, trust: Trust, text: impl Into<String>) -> ToolOutput {
+        ToolOutput { content: vec![Block::text(text)], outcome, trust, full: None }
+    }
+
+    /// The text blocks of the content.
+    pub fn plain_text(&self) -> String {
+        plain_text(&self.content)
+    }
 }
 
 /// A result is cut to this for the model; the whole is kept in a blob.

@@ -11,11 +11,11 @@ use std::process::ExitCode;
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use kith_host::error::CallError;
 use kith_vocab::header::{Audience, LOG_FORMAT_VERSION};
 use kith_vocab::ids::{IdError, LeafId};
 
-use crate::report::{EXIT_USAGE, Report};
-use crate::ui;
+use crate::ui::{self, EXIT_USAGE};
 
 pub(crate) use thread::{Thread, ThreadShow};
 
@@ -48,18 +48,29 @@ pub(crate) struct Shared {
     #[arg(long, global = true, value_name = "DIR", env = "KITH_HOME", hide_env_values = true)]
     #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) home: Option<PathBuf>,
-    /// The agent that is meant, of a house with several
+    /// Agent to use, if the house has several
     #[arg(long, global = true, value_name = "ID", env = "KITH_AGENT", hide_env_values = true)]
     pub(crate) agent: Option<String>,
     /// Print exactly one JSON value to stdout, also on failure
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    /// Let the host answer also what could be read from the files
+    #[arg(long, global = true)]
+    pub(crate) remote: bool,
+    /// Say that nobody is at the terminal who could be asked
+    #[arg(long, global = true)]
+    pub(crate) unattended: bool,
 }
 
 impl Shared {
     /// The agent that was named; an empty name is a variable that somebody tried to take away.
     pub(crate) fn agent(&self) -> Option<&str> {
         self.agent.as_deref().filter(|id| !id.is_empty())
+    }
+
+    /// The same, as calls carry it.
+    pub(crate) fn agent_id(&self) -> Option<String> {
+        self.agent().map(str::to_owned)
     }
 }
 
@@ -74,13 +85,15 @@ pub(crate) struct ModelArg {
 pub(crate) enum Command {
     Init(Init),
     Ask(Ask),
+    Retry(Retry),
+    Cancel(Cancel),
     New(prime::New),
     /// List, show, check and save priming scripts: histories that a conversation may begin with
     #[command(subcommand, after_help = "Example:\n  kith prime ls\n  kith prime save latest probe")]
     Prime(prime::Prime),
     /// List, show, search, verify, name, export, repair, branch, clone and remove sessions
     #[command(subcommand, after_help = "Example:\n  kith session ls\n  kith session show latest")]
-    Session(Session),
+    Session(SessionCommand),
     /// List and show threads, and make their files again
     #[command(
         subcommand,
@@ -90,13 +103,13 @@ pub(crate) enum Command {
     Prompt(Prompt),
     /// List, show and check skills
     #[command(subcommand, after_help = "Example:\n  kith skill ls\n  kith skill check")]
-    Skill(Skill),
+    Skill(SkillCommand),
     /// Say why something is as it is
     #[command(subcommand, after_help = "Example:\n  kith explain identity")]
     Explain(Explain),
     Doctor(Doctor),
-    Backup(Backup),
-    Trust(Trust),
+    Backup(BackupArgs),
+    Trust(TrustArgs),
 }
 
 /// Make an agent: a folder with its files. What is there already stays as it is
@@ -139,8 +152,29 @@ pub(crate) struct Ask {
     pub(crate) model: ModelArg,
 }
 
+/// Take up a turn again that failed, was stopped or was cut short, and print the answer
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith retry\n  kith retry --session 4c1ec498")]
+pub(crate) struct Retry {
+    /// The session whose last turn is meant
+    #[arg(long, value_name = "SESSION", default_value = "latest")]
+    pub(crate) session: String,
+    /// Print every event and delta as a line of JSON while the turn runs, and the answer last
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) stream_json: bool,
+}
+
+/// Stop the turn that runs in a session, wherever it was begun
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith cancel\n  kith cancel --session 4c1ec498")]
+pub(crate) struct Cancel {
+    /// The session whose turn is meant
+    #[arg(long, value_name = "SESSION", default_value = "latest")]
+    pub(crate) session: String,
+}
+
 #[derive(Debug, Subcommand)]
-pub(crate) enum Session {
+pub(crate) enum SessionCommand {
     Ls(SessionLs),
     Show(SessionShow),
     Verify(SessionVerify),
@@ -217,7 +251,7 @@ pub(crate) struct SessionRepair {
     pub(crate) session: String,
 }
 
-/// Show every way the conversation took: a line for each turn, with the id to go on after it
+/// Show the session's branches as a tree, one line per turn
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith session tree latest")]
 pub(crate) struct SessionTree {
@@ -254,7 +288,7 @@ pub(crate) struct SessionClone {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Skill {
+pub(crate) enum SkillCommand {
     Ls(SkillLs),
     Show(SkillShow),
     Check(SkillCheck),
@@ -285,7 +319,7 @@ pub(crate) struct SessionSearch {
     /// Words that must all be there; the beginning of a word is enough
     #[arg(required = true)]
     pub(crate) query: Vec<String>,
-    /// So many at most
+    /// Maximum number of results
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) limit: u32,
 }
@@ -305,7 +339,7 @@ pub(crate) struct SessionRm {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith backup ~/backups/my-agent\n  \
                         kith --home ~/backups/my-agent session ls")]
-pub(crate) struct Backup {
+pub(crate) struct BackupArgs {
     /// The folder to make
     pub(crate) dir: PathBuf,
 }
@@ -320,7 +354,7 @@ pub(crate) enum Explain {
 #[command(after_help = "Example:\n  kith explain identity\n  kith explain identity --json")]
 pub(crate) struct ExplainIdentity {}
 
-/// Look whether all is well with this house. Changes nothing
+/// Check this house for problems (changes nothing)
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith doctor\n  kith doctor --json")]
 pub(crate) struct Doctor {}
@@ -329,7 +363,7 @@ pub(crate) struct Doctor {}
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "Example:\n  kith trust .\n  kith trust ls\n  kith trust rm ~/src/clone")]
-pub(crate) struct Trust {
+pub(crate) struct TrustArgs {
     /// A folder of the repository; without one, this folder
     pub(crate) dir: Option<PathBuf>,
     #[command(subcommand)]
@@ -411,10 +445,10 @@ impl Invocation {
 }
 
 /// The leaf that someone expects, as typed.
-pub(crate) fn leaf_of(text: Option<&str>) -> Result<Option<LeafId>, Report> {
+pub(crate) fn leaf_of(text: Option<&str>) -> Result<Option<LeafId>, CallError> {
     let read = |text: &str| {
         text.parse().map_err(|error: IdError| {
-            Report::usage(error.to_string())
+            CallError::usage(error.to_string())
                 .hint("`leaf` of `kith ask --json` and of `kith session show --json` is such an id")
         })
     };
@@ -432,7 +466,7 @@ fn words() -> impl Iterator<Item = OsString> {
 }
 
 /// The first paragraph of the complaint, and the tip if there is one: the rest repeats the help.
-fn in_one_line(error: &clap::Error) -> Report {
+fn in_one_line(error: &clap::Error) -> CallError {
     let text = match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a subcommand is missing".to_owned(),
         _ => error.render().to_string(),
@@ -443,5 +477,5 @@ fn in_one_line(error: &clap::Error) -> Report {
     let message = paragraphs.first().map(String::as_str).unwrap_or_default();
     let message = message.strip_prefix("error: ").unwrap_or(message);
     let tip = paragraphs.iter().find_map(|it| it.strip_prefix("tip: "));
-    Report::usage(message).hint(tip.unwrap_or("`--help` shows what is possible"))
+    CallError::usage(message).hint(tip.unwrap_or("`--help` shows what is possible"))
 }

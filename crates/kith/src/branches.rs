@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 
+use kith_host::calls::tree::{TreeNode, TreeView};
+use kith_host::words::short_event;
 use kith_vocab::ids::EventId;
 
-use crate::client::{TreeNode, TreeView};
 use crate::columns::{columns, fitted};
-use crate::reading::short_event;
 
 /// A line is not wider, in columns.
 const LINE_COLUMNS_MAX: usize = 100;
@@ -23,7 +23,7 @@ struct Stretch<'a> {
 }
 
 /// A stretch that waits to be drawn.
-struct Waiting {
+struct PendingStretch {
     stretch: usize,
     /// What stands before its own lines, and before its first.
     margin: String,
@@ -37,7 +37,7 @@ pub(crate) fn drawn(view: &TreeView) -> Vec<String> {
     let mut lines = vec![line("", view.leaf.is_none(), true, "start", "")];
     let mut waiting = Vec::new();
     push_ways(&mut waiting, &stretches, &beginnings, "", 0);
-    while let Some(Waiting { stretch, margin, lead, depth }) = waiting.pop() {
+    while let Some(PendingStretch { stretch, margin, lead, depth }) = waiting.pop() {
         let stretch = &stretches[stretch];
         let (Some(last), words) = (stretch.nodes.last(), words_of(&stretch.nodes)) else {
             continue;
@@ -51,7 +51,7 @@ pub(crate) fn drawn(view: &TreeView) -> Vec<String> {
 
 /// The ways on from a place: the others first, and last the one that stays at the margin.
 fn push_ways(
-    waiting: &mut Vec<Waiting>,
+    waiting: &mut Vec<PendingStretch>,
     stretches: &[Stretch<'_>],
     next: &[usize],
     margin: &str,
@@ -62,10 +62,10 @@ fn push_ways(
     let (margin, lead) = (margin.to_owned(), margin.to_owned());
     let beside = if depth < DEPTH_MAX { format!("{margin}│ ") } else { margin.clone() };
     let lead_beside = if depth < DEPTH_MAX { format!("{margin}├─") } else { margin.clone() };
-    waiting.push(Waiting { stretch: main, margin, lead, depth });
+    waiting.push(PendingStretch { stretch: main, margin, lead, depth });
     for &way in next.iter().rev().filter(|way| **way != main) {
         let (margin, lead) = (beside.clone(), lead_beside.clone());
-        waiting.push(Waiting { stretch: way, margin, lead, depth: depth + 1 });
+        waiting.push(PendingStretch { stretch: way, margin, lead, depth: depth + 1 });
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod ask;
 mod backup;
+mod cancel;
 mod chat;
 mod doctor;
 mod explain;
@@ -9,29 +10,24 @@ mod init;
 mod new;
 mod prime;
 mod prompt;
+mod retry;
 mod session;
 mod skill;
 mod thread;
 mod trust;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use kith_sessions::desk::Desk;
-use kith_sessions::disk::DiskFiles;
-use kith_sessions::store::SessionStore;
+use kith_host::call::{Access, Call, Follow, Response};
+use kith_host::caller::{CLI, Caller};
+use kith_host::client::{Client, ReadsFrom};
+use kith_host::error::{Blame, CallError, ErrorCode};
+use kith_host::house::House;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{Command, Invocation, Shared};
-use crate::client::{Answer, Client, Request};
-use crate::config::Config;
-use crate::door::Door;
-use crate::house::House;
-use crate::reading::Reader;
-use crate::report::{Blame, Report};
-use crate::screen::Quiet;
-use crate::signals::Brake;
+use crate::signals::StopSignal;
 use crate::{args, signals, ui};
 
 pub(crate) fn run(invocation: Invocation) -> ExitCode {
@@ -40,6 +36,8 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         match command {
             None => chat::run(&shared, model).await,
             Some(Command::Ask(args)) => ask::run(&shared, model, args).await,
+            Some(Command::Retry(args)) => retry::run(&shared, args).await,
+            Some(Command::Cancel(args)) => cancel::run(&shared, args).await,
             Some(Command::New(args)) => new::run(&shared, args).await,
             Some(Command::Prime(args)) => prime::run(&shared, args).await,
             Some(Command::Init(args)) => init::run(&shared, args),
@@ -48,7 +46,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Prompt(args)) => prompt::run(&shared, args).await,
             Some(Command::Skill(args)) => skill::run(&shared, args).await,
             Some(Command::Backup(args)) => backup::run(&shared, args).await,
-            Some(Command::Explain(args)) => explain::run(&shared, &args),
+            Some(Command::Explain(args)) => explain::run(&shared, &args).await,
             Some(Command::Doctor(_)) => doctor::run(&shared).await,
             Some(Command::Trust(args)) => trust::run(&shared, args).await,
         }
@@ -56,12 +54,14 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
     outcome.unwrap_or_else(|report| ui::failure(&report, args::asks_for_json()))
 }
 
-fn in_runtime(work: impl Future<Output = Result<ExitCode, Report>>) -> Result<ExitCode, Report> {
+fn in_runtime(
+    work: impl Future<Output = Result<ExitCode, CallError>>,
+) -> Result<ExitCode, CallError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
-        .map_err(|source| Report::new(Blame::Environment, "internal_error", source))?;
+        .map_err(|source| CallError::new(Blame::Environment, ErrorCode::InternalError, source))?;
     let outcome = runtime.block_on(async {
         signals::outlive_file_limits()?;
         work.await
@@ -71,62 +71,71 @@ fn in_runtime(work: impl Future<Output = Result<ExitCode, Report>>) -> Result<Ex
     outcome
 }
 
-/// Asks without taking the lock: such a request changes nothing and creates nothing.
-async fn read(shared: &Shared, request: Request) -> Result<Answer, Report> {
-    let reader = match &request {
-        // It needs the desk only for what is trusted elsewhere.
-        Request::GetPrompt { .. } => reader_or(shared, "no other repository is trusted").await?,
-        // Without the desk nobody can tell what is trusted, or whether the end of a log was lost.
-        Request::ListRepositories {} | Request::VerifySession { .. } => {
-            let house = House::find(shared.home.as_deref())?;
-            let desk = Desk::open_read_only(&house.desk_path()).await?;
-            reader_of(house, desk)
-        }
-        _ => reader(shared).await?,
-    };
-    reader.call(request, &Quiet, &CancellationToken::new()).await
+/// The house that is meant, and a client that speaks for the owner.
+fn client_of(shared: &Shared, house: House) -> Client {
+    let reads_from = if shared.remote { ReadsFrom::Host } else { ReadsFrom::Files };
+    let caller = Caller::owner(CLI);
+    let caller = if shared.unattended { caller.unattended() } else { caller };
+    Client::new(house, caller, reads_from)
 }
 
-/// Reads the sessions also where the desk cannot be read.
-async fn reader(shared: &Shared) -> Result<Reader, Report> {
-    reader_or(shared, "the sessions are read as they are").await
+fn house_of(shared: &Shared) -> Result<House, CallError> {
+    House::find(shared.home.as_deref())
 }
 
-/// Reads also without the desk, and says what that means.
-async fn reader_or(shared: &Shared, without: &str) -> Result<Reader, Report> {
-    let house = House::find(shared.home.as_deref())?;
-    let opened = Desk::open_read_only(&house.desk_path()).await;
-    let desk = opened.unwrap_or_else(|error| {
-        let why = Report::from(error).message();
-        ui::note(&format!("{without}: {why}"));
-        None
-    });
-    Ok(reader_of(house, desk))
+/// Makes one call, and leaves the house when it is answered.
+async fn call<C: Call>(shared: &Shared, call: C) -> Result<Response<C::Answer>, CallError> {
+    let client = client_of(shared, house_of(shared)?);
+    answered(shared, C::ACCESS, client, async |client: &Client| client.call(call).await).await
 }
 
-fn reader_of(house: House, desk: Option<Desk>) -> Reader {
-    let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
-    Reader::new(house, store, desk)
-}
-
-/// Asks the host, wherever it is, and leaves when it has answered.
-async fn write(shared: &Shared, request: Request) -> Result<Answer, Report> {
-    let house = House::find(shared.home.as_deref())?;
-    let config = Config::load(&house)?;
-    let mut brake = Brake::take()?;
-    let door = Door::new(house, config);
+/// The same for a call with items.
+async fn follow<C: Follow>(
+    shared: &Shared,
+    call: C,
+    take: impl Fn(C::Item) + Send + Sync + 'static,
+) -> Result<Response<C::Answer>, CallError> {
+    let client = client_of(shared, house_of(shared)?);
     let cancel = CancellationToken::new();
+    let ask = async |client: &Client| client.follow(call, take, cancel).await;
+    answered(shared, C::ACCESS, client, ask).await
+}
+
+/// Waits for an answer. Where a host may be in this process, it is left in good order.
+async fn answered<T>(
+    shared: &Shared,
+    access: Access,
+    client: Client,
+    ask: impl AsyncFnOnce(&Client) -> Result<T, CallError>,
+) -> Result<T, CallError> {
+    if access == Access::Read && !shared.remote {
+        return ask(&client).await;
+    }
+    let mut stop = StopSignal::listen()?;
     let answer = tokio::select! {
-        answer = door.call(request, &Quiet, &cancel) => answer,
-        _ = brake.pulled() => Err(Report::new(Blame::Request, "cancelled", "stopped")),
+        answer = ask(&client) => answer,
+        _ = stop.received() => Err(CallError::stopped("stopped")),
     };
-    door.leave(&mut brake).await;
+    leave(client, &mut stop).await;
     answer
+}
+
+/// Leaves the house. If the host is in this process, turns of others may still run in it.
+async fn leave(client: Client, stop: &mut StopSignal) {
+    let stop = async {
+        stop.received().await;
+    };
+    let explain = || {
+        if ui::is_interactive() {
+            ui::note("turns of others still run here; Ctrl-C leaves them to the next kith");
+        }
+    };
+    client.leave(stop, explain).await;
 }
 
 // Flattened as text, not as a JSON value: that would round numbers the log keeps as they came.
 #[derive(Serialize)]
-struct Printed<'a, T> {
+struct PrintedForm<'a, T> {
     ok: bool,
     #[serde(flatten)]
     form: &'a T,
@@ -134,15 +143,11 @@ struct Printed<'a, T> {
 
 /// `{"ok": …}` with the form's own keys.
 fn print_form(ok: bool, form: &impl Serialize) {
-    ui::json(&Printed { ok, form });
+    ui::json(&PrintedForm { ok, form });
 }
 
 fn print_notes(notes: &[String]) {
     for note in notes {
         ui::note(note);
     }
-}
-
-fn unexpected() -> Report {
-    Report::new(Blame::Program, "internal_error", "the answer does not fit the request")
 }

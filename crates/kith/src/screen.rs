@@ -1,28 +1,32 @@
 //! Who watches a turn: nobody but the log, a person, or a program.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use kith_engine::session::Watcher;
+use kith_host::calls::feed::{AnswerDelta, AnswerDeltaKind, TurnItem};
+use kith_host::words::outcome_in_words;
+use kith_vocab::block::plain_text;
+use kith_vocab::event::messages::AssistantMessage;
 use kith_vocab::event::{Body, Event};
-use kith_vocab::provider::{Delta, Tap};
 use serde_json::json;
 
-use crate::transcript::{harness, outcome_in_words};
+use crate::transcript::harness;
 use crate::ui;
+
+/// What a turn is shown on.
+pub(crate) trait Screen: Send + Sync {
+    fn show(&self, item: &TurnItem);
+}
 
 /// Waits for the answer; only a wait that takes long is explained.
 pub(crate) struct Quiet;
 
-impl Tap for Quiet {
-    fn delta(&self, _: Delta<'_>) {}
-}
-
-impl Watcher for Quiet {
-    fn written(&self, events: &[Event]) {
-        for event in events {
-            if let Some(retry) = retry_in_words(event) {
-                ui::note(&retry);
-            }
+impl Screen for Quiet {
+    fn show(&self, item: &TurnItem) {
+        if let TurnItem::Event(event) = item
+            && let Some(retry) = retry_in_words(event)
+        {
+            ui::note(&retry);
         }
     }
 }
@@ -32,6 +36,8 @@ impl Watcher for Quiet {
 pub(crate) struct Live {
     in_a_line: AtomicBool,
     has_shown_text: AtomicBool,
+    /// What was shown of the answer that grows now.
+    shown: Mutex<String>,
 }
 
 impl Live {
@@ -45,44 +51,66 @@ impl Live {
     pub(crate) fn has_shown_text(&self) -> bool {
         self.has_shown_text.load(Ordering::Relaxed)
     }
-}
 
-impl Tap for Live {
-    fn delta(&self, delta: Delta<'_>) {
-        match delta {
-            Delta::Text(text) if !text.is_empty() => {
-                ui::part(text);
-                self.has_shown_text.store(true, Ordering::Relaxed);
-                self.in_a_line.store(!text.ends_with('\n'), Ordering::Relaxed);
+    /// Shows what deltas did not: they may be lost, and the event has all of it.
+    fn complete(&self, answer: &AssistantMessage) {
+        let shown = std::mem::take(&mut *self.shown.lock().unwrap_or_else(PoisonError::into_inner));
+        let text = plain_text(&answer.message.content);
+        if let Some(rest) = text.strip_prefix(shown.as_str()) {
+            self.print(rest);
+        } else {
+            self.end_line();
+            self.print(&text);
+        }
+        self.end_line();
+    }
+
+    fn print(&self, text: &str) {
+        if !text.is_empty() {
+            ui::part(text);
+            self.has_shown_text.store(true, Ordering::Relaxed);
+            self.in_a_line.store(!text.ends_with('\n'), Ordering::Relaxed);
+        }
+    }
+
+    fn grow(&self, delta: &AnswerDelta) {
+        if delta.kind == AnswerDeltaKind::Text {
+            self.print(&delta.text);
+            let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+            shown.push_str(&delta.text);
+        }
+    }
+
+    fn written(&self, event: &Event) {
+        match &event.body {
+            Body::ToolResult(result) => {
+                self.end_line();
+                let how = outcome_in_words(result.outcome);
+                ui::error_line(&format!("  [{} {how}]", result.tool));
             }
-            _ => (),
+            Body::AssistantMessage(answer) => self.complete(answer),
+            Body::HarnessItem(it) => {
+                if let Some(line) = harness(it) {
+                    self.end_line();
+                    ui::error_line(&format!("  {line}"));
+                }
+            }
+            _ => {
+                if let Some(retry) = retry_in_words(event) {
+                    self.end_line();
+                    ui::error_line(&format!("  [{retry}]"));
+                }
+            }
         }
     }
 }
 
-impl Watcher for Live {
-    fn written(&self, events: &[Event]) {
-        for event in events {
-            match &event.body {
-                Body::ToolResult(result) => {
-                    self.end_line();
-                    let how = outcome_in_words(result.outcome);
-                    ui::error_line(&format!("  [{} {how}]", result.tool));
-                }
-                Body::AssistantMessage(_) => self.end_line(),
-                Body::HarnessItem(it) => {
-                    if let Some(line) = harness(it) {
-                        self.end_line();
-                        ui::error_line(&format!("  {line}"));
-                    }
-                }
-                _ => {
-                    if let Some(retry) = retry_in_words(event) {
-                        self.end_line();
-                        ui::error_line(&format!("  [{retry}]"));
-                    }
-                }
-            }
+impl Screen for Live {
+    fn show(&self, item: &TurnItem) {
+        match item {
+            TurnItem::Delta(delta) => self.grow(delta),
+            TurnItem::Running(parts) => parts.iter().for_each(|part| self.grow(part)),
+            TurnItem::Event(event) => self.written(event),
         }
     }
 }
@@ -90,22 +118,25 @@ impl Watcher for Live {
 /// One line of JSON per event and per delta.
 pub(crate) struct StreamJson;
 
-impl Tap for StreamJson {
-    fn delta(&self, delta: Delta<'_>) {
-        ui::json(&match delta {
-            Delta::Text(text) => json!({ "type": "delta", "text": text }),
-            Delta::Thinking(text) => json!({ "type": "delta", "thinking": text }),
-            Delta::CallBegun { tool } => json!({ "type": "delta", "tool": tool }),
-        });
+impl Screen for StreamJson {
+    fn show(&self, item: &TurnItem) {
+        match item {
+            TurnItem::Event(event) => ui::json(&StreamedEvent { line_type: "event", event }),
+            TurnItem::Delta(delta) => print_delta(delta),
+            TurnItem::Running(parts) => parts.iter().for_each(print_delta),
+        }
     }
 }
 
-impl Watcher for StreamJson {
-    fn written(&self, events: &[Event]) {
-        for event in events {
-            ui::json(&StreamedEvent { line_type: "event", event });
-        }
-    }
+fn print_delta(delta: &AnswerDelta) {
+    let key = match delta.kind {
+        AnswerDeltaKind::Text => "text",
+        AnswerDeltaKind::Thinking => "thinking",
+        AnswerDeltaKind::ToolName => "tool",
+        AnswerDeltaKind::ToolInput => "toolInput",
+        AnswerDeltaKind::Progress => "progress",
+    };
+    ui::json(&json!({ "type": "delta", key: delta.text }));
 }
 
 // Not through a JSON value: that would round the numbers in what the log keeps as text.

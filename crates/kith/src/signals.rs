@@ -2,50 +2,57 @@
 
 use std::io;
 
+use kith_host::error::{Blame, CallError, ErrorCode};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-
-use crate::report::{Blame, Report};
 
 /// The number is the same on Linux and macOS.
 const SIGXFSZ: i32 = 25;
 
-/// The hand on the brake: Ctrl-C, or a polite request to end.
-pub(crate) struct Brake {
+/// Ctrl-C, or a polite request to end.
+pub(crate) struct StopSignal {
     interrupt: Signal,
     terminate: Signal,
+    was_received: bool,
 }
 
-impl Brake {
+impl StopSignal {
     /// From now on neither ends the program by itself.
-    pub(crate) fn take() -> Result<Brake, Report> {
+    pub(crate) fn listen() -> Result<StopSignal, CallError> {
         let interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let terminate = signal(SignalKind::terminate()).map_err(failed)?;
-        Ok(Brake { interrupt, terminate })
+        Ok(StopSignal { interrupt, terminate, was_received: false })
     }
 
-    pub(crate) async fn pulled(&mut self) -> Pulled {
-        tokio::select! {
-            _ = self.interrupt.recv() => Pulled::Interrupt,
-            _ = self.terminate.recv() => Pulled::Terminate,
-        }
+    pub(crate) async fn received(&mut self) -> StopKind {
+        let kind = tokio::select! {
+            _ = self.interrupt.recv() => StopKind::Interrupt,
+            _ = self.terminate.recv() => StopKind::Terminate,
+        };
+        self.was_received = true;
+        kind
+    }
+
+    /// Whether somebody stopped the program, or what it waited for, so far.
+    pub(crate) fn was_received(&self) -> bool {
+        self.was_received
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pulled {
+pub(crate) enum StopKind {
     Interrupt,
     Terminate,
 }
 
 /// A file that may not grow any more fails to be written; it does not end the program between two
 /// halves of a batch. (The same holds for a closed pipe, which Rust sees to.)
-pub(crate) fn outlive_file_limits() -> Result<(), Report> {
+pub(crate) fn outlive_file_limits() -> Result<(), CallError> {
     // What was once listened for never has its old effect again.
     signal(SignalKind::from_raw(SIGXFSZ)).map(drop).map_err(failed)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
-fn failed(source: io::Error) -> Report {
+fn failed(source: io::Error) -> CallError {
     let message = format!("cannot listen for signals: {source}");
-    Report::new(Blame::Environment, "internal_error", message)
+    CallError::new(Blame::Environment, ErrorCode::InternalError, message)
 }

@@ -5,19 +5,21 @@
 
 pub(crate) mod markdown;
 mod path;
-mod primed;
 
 use std::fmt::Write;
 
+use kith_host::priming::record_in_words;
+use kith_host::words::{outcome_in_words, short};
 use kith_vocab::block::{Block, plain_text};
-use kith_vocab::event::messages::{
-    HarnessItemEvent, HarnessKind, Origin, Outcome, StopReason, Visibility,
-};
+use kith_vocab::event::messages::{HarnessItemEvent, HarnessKind, Origin, StopReason, Visibility};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
-use kith_vocab::ids::EventId;
+use kith_vocab::ids::{EventId, SessionId};
 
-use path::Shown;
+use path::TranscriptPart;
+
+/// Entries of a primed history that the conversation shows when it begins.
+const BEGINNING_ENTRIES_MAX: usize = 20;
 
 /// What was said and done on the way to the leaf, one entry after the other.
 pub(crate) fn transcript(
@@ -28,9 +30,9 @@ pub(crate) fn transcript(
     let mut text = String::new();
     for shown in path::along(events, leaf) {
         let entry = match shown {
-            Shown::Event(event) if !is_shown(header, event) => None,
-            Shown::Event(event) => entry(event),
-            Shown::Fork { n_others } => Some(fork_in_words(n_others)),
+            TranscriptPart::Event(event) if !is_shown(header, event) => None,
+            TranscriptPart::Event(event) => entry(event),
+            TranscriptPart::Fork { n_others } => Some(fork_in_words(n_others)),
         };
         if let Some(entry) = entry {
             text.push_str(entry.trim_end());
@@ -38,6 +40,22 @@ pub(crate) fn transcript(
         }
     }
     text
+}
+
+/// The history that a session begins with, or the end of a long one.
+pub(crate) fn beginning(events: &[Event], id: SessionId) -> Option<String> {
+    let entries = events.iter().filter_map(entry).map(|entry| entry.trim_end().to_owned());
+    let mut entries: Vec<String> = entries.collect();
+    if entries.is_empty() {
+        return None;
+    }
+    let n_earlier = entries.len().saturating_sub(BEGINNING_ENTRIES_MAX);
+    let mut shown = entries.split_off(n_earlier);
+    if n_earlier > 0 {
+        let whole = format!("`kith session show {}`", short(id));
+        shown.insert(0, format!("({n_earlier} earlier entries: {whole})"));
+    }
+    Some(shown.join("\n\n"))
 }
 
 /// Whether a person sees the event. A primed history may be kept out of sight: the model gets it all
@@ -94,7 +112,8 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
         Body::HarnessItem(it) => {
             harness(it).map(|text| format!("{mark} {text}").trim_start().to_owned())
         }
-        Body::PrimedRecord(it) => primed::record(&it.record, indented),
+        Body::PrimedRecord(it) => record_in_words(&it.record)
+            .map(|(name, text)| format!("({name}, primed)\n{}", indented(&text))),
         Body::Compact(it) => {
             Some(format!("(compacted: {} characters of summary)", it.summary.chars().count()))
         }
@@ -188,16 +207,6 @@ fn folded(text: &str) -> String {
 fn indented(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(|line| format!("  {line}")).collect();
     lines.join("\n")
-}
-
-pub(crate) fn outcome_in_words(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Done => "done",
-        Outcome::Failed => "failed",
-        Outcome::Refused => "refused",
-        Outcome::Cancelled => "cancelled",
-        Outcome::Interrupted => "interrupted, outcome unknown",
-    }
 }
 
 #[cfg(test)]

@@ -9,10 +9,18 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use clap::builder::StyledStr;
+use kith_host::error::{Blame, CallError, ErrorCode};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::report::{Blame, Report};
+pub(crate) const EXIT_REQUEST: u8 = 1;
+pub(crate) const EXIT_USAGE: u8 = 2;
+pub(crate) const EXIT_ENVIRONMENT: u8 = 3;
+/// At a limit, or because a person is waited for.
+pub(crate) const EXIT_EARLY: u8 = 4;
+pub(crate) const EXIT_BUG: u8 = 70;
+/// As a shell has it for Ctrl-C.
+pub(crate) const EXIT_STOPPED: u8 = 130;
 
 /// Why stdout takes no more. Work goes on without it: a turn is not cut short because nobody reads.
 static STDOUT_GONE: OnceLock<io::Error> = OnceLock::new();
@@ -56,26 +64,36 @@ pub(crate) fn json(value: &impl Serialize) {
 }
 
 /// The line that [`json()`] prints.
-pub(crate) fn json_line(value: &impl Serialize) -> Result<String, Report> {
+pub(crate) fn json_line(value: &impl Serialize) -> Result<String, CallError> {
     let text = serde_json::to_string(value)
-        .map_err(|error| Report::new(Blame::Program, "internal_error", error))?;
+        .map_err(|error| CallError::new(Blame::Program, ErrorCode::InternalError, error))?;
     Ok(format!("{}\n", escaped(&text)))
 }
 
-pub(crate) fn failure(report: &Report, as_json: bool) -> ExitCode {
+pub(crate) fn failure(error: &CallError, as_json: bool) -> ExitCode {
     if as_json {
-        let mut error = json!({ "code": report.code, "message": report.message() });
-        if let Some(line) = report.line {
-            error["line"] = json!(line);
+        let mut form = json!({ "code": error.code, "message": error.message() });
+        if let Some(line) = error.line {
+            form["line"] = json!(line);
         }
-        if !report.hints.is_empty() {
-            error["hint"] = json!(report.hints.join("; "));
+        if !error.hints.is_empty() {
+            form["hint"] = json!(error.hints.join("; "));
         }
-        json(&json!({ "ok": false, "error": error }));
+        json(&json!({ "ok": false, "error": form }));
     } else {
-        err(&visible(&report.to_string()));
+        err(&visible(&error.to_string()));
     }
-    ExitCode::from(report.exit_code())
+    ExitCode::from(exit_code(error.blame))
+}
+
+fn exit_code(blame: Blame) -> u8 {
+    match blame {
+        Blame::Request => EXIT_REQUEST,
+        Blame::Usage => EXIT_USAGE,
+        Blame::Environment => EXIT_ENVIRONMENT,
+        Blame::Program => EXIT_BUG,
+        Blame::Stopped => EXIT_STOPPED,
+    }
 }
 
 /// The exit code, unless what was to be printed could not be.
@@ -84,7 +102,7 @@ pub(crate) fn conclude(code: ExitCode) -> ExitCode {
         // The reader had enough (`kith session ls | head -1`): there is no one left to tell.
         Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             let message = format!("cannot write to stdout: {error}");
-            failure(&Report::new(Blame::Environment, "filesystem_error", message), false)
+            failure(&CallError::new(Blame::Environment, ErrorCode::FilesystemError, message), false)
         }
         _ => code,
     }

@@ -7,7 +7,7 @@ use super::Violation;
 use super::manifest::{self, Dependency, Use};
 use super::tree::Tree;
 
-const ROWS: [(&str, u8); 9] = [
+const ROWS: [(&str, u8); 10] = [
     ("kith-vocab", 0),
     ("kith-home", 1),
     ("kith-sessions", 1),
@@ -16,8 +16,13 @@ const ROWS: [(&str, u8); 9] = [
     ("kith-engine", 2),
     ("kith-tools", 2),
     ("kith-channels", 2),
-    ("kith-agent", 3),
+    ("kith-host", 3),
+    ("kith-agent", 4),
 ];
+
+/// The program, which asks the house through calls; outside tests it uses nothing beneath them.
+const PROGRAM: &str = "kith-agent";
+const USED_BY_THE_PROGRAM: [&str; 2] = ["kith-host", "kith-vocab"];
 
 /// Beside the rows: made for tests, uses the nouns only.
 const TESTKIT: &str = "kith-testkit";
@@ -63,6 +68,13 @@ fn objection(package: &str, dependency: &Dependency) -> Option<String> {
         return (used != "kith-vocab").then_some(text);
     }
     match (row(package), row(used)) {
+        (Some(_), Some(_))
+            if package == PROGRAM
+                && dependency.usage != Use::Dev
+                && !USED_BY_THE_PROGRAM.contains(&used) =>
+        {
+            Some(format!("the program uses `{used}`; make what it needs a call of kith-host"))
+        }
         (Some(own), Some(other)) if other < own => None,
         (Some(own), Some(other)) => Some(format!(
             "`{package}` (row {own}) uses `{used}` (row {other}); only smaller rows are allowed, so \

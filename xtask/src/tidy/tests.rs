@@ -46,7 +46,17 @@ fn engine_does_not_depend_on_channels() {
 #[test]
 fn crates_use_smaller_rows_only() {
     check_edge("kith-engine", "dependencies", "kith-sessions", &[]);
-    check_edge("kith-agent", "dependencies", "kith-tools", &[]);
+    check_edge("kith-host", "dependencies", "kith-tools", &[]);
+    check_edge("kith-agent", "dependencies", "kith-host", &[]);
+    check_edge("kith-agent", "dev-dependencies", "kith-tools", &[]);
+    check_edge(
+        "kith-agent",
+        "dependencies",
+        "kith-tools",
+        &[
+            "crates/x/Cargo.toml:4: the program uses `kith-tools`; make what it needs a call of kith-host",
+        ],
+    );
     check_edge(
         "kith-vocab",
         "dev-dependencies",

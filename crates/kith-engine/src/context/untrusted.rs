@@ -32,6 +32,16 @@ pub fn quoted(origin: &Origin<'_>, text: &str) -> String {
     if origin.trust == Trust::Owner { text.to_owned() } else { block(origin, text) }
 }
 
+/// The text of a tool result. Whatever its trust, it never speaks as the runtime: a file that the
+/// owner wrote may quote a reminder, and must not become one.
+pub fn quoted_result(origin: &Origin<'_>, text: &str) -> String {
+    if origin.trust == Trust::Owner {
+        marks::escape(text, &marks::RUNTIME)
+    } else {
+        block(origin, text)
+    }
+}
+
 fn block(origin: &Origin<'_>, text: &str) -> String {
     let name = block_name(origin.event);
     let trust = match origin.trust {

@@ -100,6 +100,11 @@ impl Calls {
 }
 
 impl CallProgress {
+    /// Whether a person was asked about it under this name and has not answered.
+    pub fn is_asked_as(&self, name: &str) -> bool {
+        matches!(&self.stage, Stage::Asked { approval_id, .. } if approval_id == name)
+    }
+
     fn is_meant_by(&self, body: &Body) -> bool {
         let call_id = match body {
             Body::CallJudged(it) => it.call_id,
@@ -107,7 +112,7 @@ impl CallProgress {
             Body::ToolStarted(it) => it.call_id,
             Body::ToolResult(it) => it.call_id,
             Body::ApprovalDecided(it) => {
-                return matches!(&self.stage, Stage::Asked { approval_id, .. } if *approval_id == it.approval_id);
+                return self.is_asked_as(&it.approval_id);
             }
             _ => return false,
         };

@@ -57,7 +57,7 @@ pub(super) fn of_result(id: EventId, tool: &str, result: &ToolResult) -> CallRes
     let part = |block: &Block| {
         let kind = match block {
             Block::Text(it) if is_blank(&it.text) => return None,
-            Block::Text(it) => ResultPartKind::Text(untrusted::quoted(&origin, &it.text)),
+            Block::Text(it) => ResultPartKind::Text(untrusted::quoted_result(&origin, &it.text)),
             Block::Image(it) | Block::Audio(it) | Block::File(it) => {
                 ResultPartKind::Media(it.clone())
             }

@@ -4,6 +4,7 @@ use kith_providers::render::render;
 use kith_testkit::events::{any_event_log, fixed_cases};
 use kith_testkit::transcript::transcript;
 use kith_testkit::validators::{Outline, assert_stable, validate_anthropic, validate_openai_chat};
+use kith_vocab::conversation::{Element, Role};
 use kith_vocab::event::Event;
 use kith_vocab::event::models::Wire;
 use kith_vocab::json::Json;
@@ -21,22 +22,34 @@ proptest! {
         let mut state = State::default();
         for event in &log {
             state.fold(event);
-            // Purity: asked twice, the same answer.
-            assert_eq!(decide(&state, event.ts), decide(&state, event.ts));
-            decide(&state, u64::MAX);
+            for now in [0, event.ts, u64::MAX] {
+                decide(&state, now);
+            }
         }
         outline(Wire::OpenaiChat, &state);
         outline(Wire::Anthropic, &state);
     }
 
     #[test]
-    fn folding_is_the_same_in_one_go_and_event_by_event(log in any_event_log(60)) {
-        let whole = State::of(&log);
-        let mut parts = State::of(&log[..log.len() / 2]);
-        for event in &log[log.len() / 2..] {
-            parts.fold(event);
+    fn a_state_that_is_written_and_read_at_every_event_goes_on_the_same(log in any_event_log(40)) {
+        let (mut kept, mut read_back) = (State::default(), State::default());
+        for event in &log {
+            kept.fold(event);
+            read_back.fold(event);
+            let bytes = serde_json::to_vec(&read_back).unwrap();
+            read_back = serde_json::from_slice(&bytes).unwrap();
+            assert!(kept == read_back, "after event {}", event.seq);
         }
-        assert!(whole == parts, "the two readings of one log differ");
+    }
+
+    #[test]
+    fn the_conversation_grown_event_by_event_is_the_one_along_the_path(log in any_event_log(60)) {
+        let mut state = State::default();
+        for event in &log {
+            state.fold(event);
+            let along = Conversation::along(&state.tree);
+            assert!(said(&state.conversation) == said(&along), "after event {}", event.seq);
+        }
     }
 
     #[test]
@@ -85,6 +98,16 @@ proptest! {
             state.fold(event);
         }
     }
+}
+
+/// What a conversation holds of the log, and who says it. What a request had to say besides, where
+/// the log had nothing, is known only to who has seen the request.
+fn said(conversation: &Conversation) -> Vec<(Role, Element)> {
+    let messages = conversation.finished().iter().cloned().chain([conversation.tail_message()]);
+    let elements = messages.flat_map(|message| {
+        message.elements.into_iter().map(move |element| (message.role, element))
+    });
+    elements.filter(|(_, element)| element.from.is_some()).collect()
 }
 
 fn goes_elsewhere(state: &State, event: &Event) -> bool {

@@ -2,37 +2,49 @@
 
 use kith_vocab::block::{Block, ToolCall};
 use kith_vocab::event::control::Limits;
-use kith_vocab::event::messages::{AssistantMessage, HarnessKind, StopReason};
-use kith_vocab::event::models::Purpose;
+use kith_vocab::event::messages::{
+    AssistantMessage, Author, HarnessKind, StopReason, Trust, UserMessage,
+};
+use kith_vocab::event::models::{ModelRef, Purpose};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
 use serde::{Deserialize, Serialize};
 
 use super::calls::Calls;
+use super::ended_turn::EndedTurn;
+use super::repeats::Repeats;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
     /// The message that began it.
     pub began_with: EventId,
+    /// Whose message that was, and how far its author is trusted.
+    pub author: Author,
+    pub trust: Trust,
+    /// The inbox rows of the messages and steers that the turn answers.
+    pub keys: Vec<String>,
     pub limits: Limits,
     pub attended: bool,
+    /// The models that may be asked, the chosen one first. Empty in logs of earlier versions.
+    pub models: Vec<ModelRef>,
     /// A request that has neither answer nor failure.
     pub open_request: Option<EventId>,
     pub calls: Calls,
     pub owes_reply: bool,
     pub cancelled: bool,
     pub failure: Option<Failure>,
-    /// How often the session was left and worked on again.
+    /// How often in a row the session was left and worked on again without anything coming of it.
     pub n_resumed: u32,
     pub n_steps: u32,
     /// Answers in which a call was cut off by the limit on tokens.
     pub n_cut_calls: u32,
     pub tokens: u64,
     pub cost_micros: u64,
-    /// Time that counts against the limit began here: waiting for a person moves it on.
+    /// Time that counts against the limit began here: waiting for a person, and time during which
+    /// no host ran, move it on.
     pub clock_start: u64,
     waiting_since: Option<u64>,
-    repeated: Option<Repeated>,
+    repeats: Repeats,
 }
 
 /// The model could not be asked.
@@ -42,17 +54,30 @@ pub struct Failure {
     pub retry_at: Option<u64>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Repeated {
-    tool: String,
-    input: String,
-    times: u32,
-}
-
 impl Turn {
-    pub(super) fn begun_by(event: &Event) -> Turn {
+    pub(super) fn begun_by(event: &Event, message: &UserMessage) -> Turn {
+        let (author, trust) = (message.author.clone(), message.trust);
+        Turn::new(EndedTurn { began_with: event.id, author, trust, models: Vec::new() }, event.ts)
+    }
+
+    /// Opens a turn again that has ended. What came of it stays in the conversation.
+    pub(super) fn reopened(ended: EndedTurn, ts: u64) -> Turn {
+        Turn { owes_reply: true, ..Turn::new(ended, ts) }
+    }
+
+    pub(super) fn ended(self) -> EndedTurn {
+        let Turn { began_with, author, trust, models, .. } = self;
+        EndedTurn { began_with, author, trust, models }
+    }
+
+    fn new(begun: EndedTurn, ts: u64) -> Turn {
+        let EndedTurn { began_with, author, trust, models } = begun;
         Turn {
-            began_with: event.id,
+            began_with,
+            author,
+            trust,
+            keys: Vec::new(),
+            models,
             limits: Limits::default(),
             attended: true,
             open_request: None,
@@ -65,37 +90,48 @@ impl Turn {
             n_cut_calls: 0,
             tokens: 0,
             cost_micros: 0,
-            clock_start: event.ts,
+            clock_start: ts,
             waiting_since: None,
-            repeated: None,
+            repeats: Repeats::default(),
         }
     }
 
     /// How often the last call stood in a row.
     pub fn n_repeats(&self) -> u32 {
-        self.repeated.as_ref().map_or(0, |it| it.times)
+        self.repeats.n_in_a_row()
     }
 
-    pub(super) fn fold(&mut self, event: &Event) {
+    /// Folds an event of the turn. `last_ts` is the time of the event before it.
+    pub(super) fn fold(&mut self, event: &Event, last_ts: u64) {
         match &event.body {
             Body::TurnStarted(it) => {
                 self.limits = it.limits;
                 self.attended = it.attended;
+                if !it.models.is_empty() {
+                    self.models.clone_from(&it.models);
+                }
             }
-            Body::ModelRequested(it) => {
+            Body::ModelRequested(it) if it.purpose == Purpose::Turn => {
                 self.open_request = Some(it.request_id);
                 self.failure = self.failure.map(|it| Failure { retry_at: Some(0), ..it });
-                self.n_steps += u32::from(it.purpose == Purpose::Turn);
+                self.n_steps += 1;
             }
-            Body::AssistantMessage(it) => self.answered(it),
+            Body::AssistantMessage(it) => {
+                self.n_resumed = 0;
+                self.answered(it);
+            }
             Body::ModelFailed(it) => {
                 self.open_request = None;
                 self.failure = Some(Failure { attempt: it.attempt, retry_at: it.retry_at });
             }
-            Body::Compact(_) => self.open_request = None,
-            Body::HarnessItem(it) if it.item.kind == HarnessKind::Steer => self.owes_reply = true,
+            Body::Compact(_) => self.n_resumed = 0,
+            Body::HarnessItem(it) if it.item.kind == HarnessKind::Steer => {
+                self.owes_reply = true;
+                self.keys.extend(event.ingress_key.clone());
+            }
             Body::ToolResult(_) => {
                 self.owes_reply = true;
+                self.n_resumed = 0;
                 self.calls.fold(event);
             }
             Body::CallJudged(_)
@@ -107,6 +143,11 @@ impl Turn {
                 self.n_resumed += 1;
                 self.open_request = None;
                 self.calls.interrupt();
+                // Time during which nothing ran does not count; waiting is counted elsewhere.
+                if self.waiting_since.is_none() {
+                    let gap = event.ts.saturating_sub(last_ts);
+                    self.clock_start = self.clock_start.saturating_add(gap);
+                }
             }
             _ => (),
         }
@@ -134,20 +175,9 @@ impl Turn {
         self.n_cut_calls +=
             u32::from(!calls.is_empty() && answer.stop_reason == StopReason::MaxTokens);
         for call in &calls {
-            self.count_repeat(call);
+            self.repeats.count(call);
         }
         self.calls = Calls::of(calls.into_iter());
-    }
-
-    fn count_repeat(&mut self, call: &ToolCall) {
-        let input = call.raw_input.as_deref().unwrap_or(call.input.as_str());
-        match &mut self.repeated {
-            Some(it) if it.tool == call.tool && it.input == input => it.times += 1,
-            _ => {
-                let (tool, input) = (call.tool.clone(), input.to_owned());
-                self.repeated = Some(Repeated { tool, input, times: 1 });
-            }
-        }
     }
 
     fn keep_time(&mut self, ts: u64) {

@@ -1,51 +1,109 @@
 //! One request to the model, and what came of it.
 
+use std::sync::Arc;
+
 use kith_providers::render;
 use kith_vocab::block::{Block, ToolCall};
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::Body;
 use kith_vocab::event::messages::{AnswerContent, AssistantMessage, StopReason};
-use kith_vocab::event::models::{FailureKind, ModelFailed, ModelRequested, Purpose, Reserved};
+use kith_vocab::event::models::{
+    FailureKind, ModelFailed, ModelRef, ModelRequested, Purpose, Reserved,
+};
 use kith_vocab::ids::EventId;
 use kith_vocab::json::Json;
-use kith_vocab::provider::{Answer, AnswerBlock, Cause, ModelChoice, Unfinished};
+use kith_vocab::provider::{
+    Answer, AnswerBlock, AskContext, Cause, ModelChoice, ModelUnavailable, Models, Provider,
+    Unfinished,
+};
+use tokio_util::sync::CancellationToken;
 
-use super::{Hands, TurnError};
+use super::{Action, Effect, EffectKind, EffectOutcome, Stopped, TurnContext, time_left};
 use crate::context::context;
-use crate::session::Session;
+use crate::failure::SessionFailure;
+use crate::feed::FeedTap;
+use crate::session::{Session, Source};
 
 /// How often one request is tried.
-pub(super) const MODEL_ATTEMPTS_MAX: u32 = 4;
+const MODEL_ATTEMPTS_MAX: u32 = 4;
 /// A vendor that wants us to wait longer than this is reported instead.
-pub(super) const RETRY_WAIT_MS_MAX: u64 = 60_000;
+const RETRY_WAIT_MS_MAX: u64 = 60_000;
 const RETRY_WAIT_MS_FIRST: u64 = 500;
 
-pub(super) async fn model(session: &mut Session, hands: &Hands<'_>) -> Result<(), TurnError> {
-    let choice = hands.provider.choice();
+/// A request that was sent.
+pub(crate) struct Asked {
+    request_id: EventId,
+    choice: ModelChoice,
+}
+
+/// The first model of the list that can be asked from here as it was recorded.
+pub(crate) fn find_model(
+    models: &dyn Models,
+    recorded: &[ModelRef],
+) -> Result<Arc<dyn Provider>, ModelUnavailable> {
+    let mut unavailable = None;
+    for model in recorded {
+        match models.find(model) {
+            Ok(provider) => return Ok(provider),
+            Err(error) => unavailable = unavailable.or(Some(error)),
+        }
+    }
+    let reason = "the turn was begun by an earlier version, which did not record its model";
+    Err(unavailable.unwrap_or_else(|| ModelUnavailable { reason: reason.to_owned() }))
+}
+
+pub(super) fn start(session: &mut Session, ctx: &TurnContext) -> Result<Action, SessionFailure> {
+    let recorded = session.state().turn.as_ref().map(|turn| turn.models.clone());
+    let provider = match find_model(&*ctx.models, &recorded.unwrap_or_default()) {
+        Ok(provider) => provider,
+        Err(ModelUnavailable { reason }) => {
+            let attempt = next_attempt(session);
+            let failure =
+                Failure { kind: FailureKind::Network, message: reason, attempt, wait_ms: None };
+            fail(session, None, failure);
+            return Ok(Action::Staged);
+        }
+    };
+    let choice = provider.choice().clone();
     let body = {
         let context = context(session.state());
         let request = context.request(&choice.provider, &choice.model, &choice.parameters);
-        render::render(choice.wire, &request)?
+        render::render(choice.wire, &request)
+            .map_err(|error| SessionFailure::Render { reason: error.to_string() })?
     };
-    let request_id = EventId::from_uuid(hands.clock.new_id());
-    session.stage(Body::ModelRequested(requested(request_id, choice, &body)));
-    session.commit(hands.watcher)?;
+    let request_id = session.new_event_id();
+    session.stage(Body::ModelRequested(requested(request_id, &choice, &body)));
+    let (cancel, time_left) = (CancellationToken::new(), time_left(session));
+    let tap = Arc::new(FeedTap { feed: Arc::clone(session.feed()), request_id });
+    let ask = AskContext { time_left, cancel: cancel.clone(), tap };
+    let future = Box::pin(async move {
+        let answer = provider.ask(body, ask).await;
+        EffectOutcome::Asked(Asked { request_id, choice }, answer)
+    });
+    Ok(Action::Start(Effect { kind: EffectKind::Ask(request_id), future, cancel, time_left }))
+}
 
-    match hands.provider.ask(body, hands.watcher, hands.cancel).await {
+pub(super) fn record(
+    session: &mut Session,
+    asked: &Asked,
+    answer: Result<Answer, Unfinished>,
+    stopped: Stopped,
+) {
+    match answer {
         Ok(answer) if is_empty(&answer) => {
-            let message = format!("`{}` answered with nothing", choice.provider);
+            let message = format!("`{}` answered with nothing", asked.choice.provider);
             let attempt = next_attempt(session);
-            fail(
-                session,
-                hands,
-                request_id,
-                Failure { kind: FailureKind::Empty, message, attempt, wait_ms: Some(0) },
-            );
+            let failure = Failure { kind: FailureKind::Empty, message, attempt, wait_ms: Some(0) };
+            fail(session, Some(asked.request_id), failure);
         }
-        Ok(answer) => answered(session, choice, request_id, answer),
-        Err(unfinished) => broken_off(session, hands, request_id, unfinished),
+        Ok(answer) => answered(session, asked, answer),
+        Err(unfinished) => broken_off(session, asked, unfinished, stopped),
     }
-    Ok(())
+}
+
+/// The model did not stop when the turn's time was over.
+pub(super) fn record_timeout(session: &mut Session, request_id: EventId) {
+    fail(session, Some(request_id), out_of_time(session));
 }
 
 fn requested(request_id: EventId, choice: &ModelChoice, body: &[u8]) -> ModelRequested {
@@ -57,7 +115,7 @@ fn requested(request_id: EventId, choice: &ModelChoice, body: &[u8]) -> ModelReq
         wire: choice.wire,
         model: choice.model.clone(),
         parameters: choice.parameters.clone(),
-        renderer_version: render::RENDERER_VERSION,
+        renderer_version: render::renderer_version(choice.wire),
         body_sha256: sha256_hex(body),
         body_bytes,
         // Four bytes a token is on the safe side of what vendors count for text.
@@ -65,7 +123,8 @@ fn requested(request_id: EventId, choice: &ModelChoice, body: &[u8]) -> ModelReq
     }
 }
 
-fn answered(session: &mut Session, choice: &ModelChoice, id: EventId, answer: Answer) {
+fn answered(session: &mut Session, asked: &Asked, answer: Answer) {
+    let id = asked.request_id;
     let was_cut = answer.stop_reason == StopReason::MaxTokens;
     let n_calls = answer.content.iter().filter(|it| matches!(it, AnswerBlock::Call { .. })).count();
     let mut n_seen = 0;
@@ -82,16 +141,28 @@ fn answered(session: &mut Session, choice: &ModelChoice, id: EventId, answer: An
             Block::ToolCall(ToolCall { call_id, provider_call_id, tool, input, raw_input })
         }
     });
+    let content = content.collect();
+    stage_answer(session, asked, content, answer.stop_reason, answer.usage);
+}
+
+fn stage_answer(
+    session: &mut Session,
+    asked: &Asked,
+    content: Vec<Block>,
+    stop_reason: StopReason,
+    usage: Option<kith_vocab::event::messages::Usage>,
+) {
     let event = AssistantMessage {
-        request_id: Some(id),
-        message: AnswerContent { content: content.collect() },
-        provider: Some(choice.provider.clone()),
-        model: Some(choice.model.clone()),
-        usage: answer.usage,
-        stop_reason: answer.stop_reason,
+        request_id: Some(asked.request_id),
+        message: AnswerContent { content },
+        provider: Some(asked.choice.provider.clone()),
+        model: Some(asked.choice.model.clone()),
+        usage,
+        stop_reason,
         primed: None,
     };
-    session.stage_as(id, None, Body::AssistantMessage(event));
+    let source = Source { id: Some(asked.request_id), ..Source::RUNTIME };
+    session.stage_from(source, Body::AssistantMessage(event));
 }
 
 fn parse_arguments(arguments: String, is_whole: bool) -> (Json, Option<String>) {
@@ -103,23 +174,26 @@ fn parse_arguments(arguments: String, is_whole: bool) -> (Json, Option<String>) 
     }
 }
 
-fn broken_off(session: &mut Session, hands: &Hands<'_>, id: EventId, unfinished: Unfinished) {
+fn broken_off(session: &mut Session, asked: &Asked, unfinished: Unfinished, stopped: Stopped) {
     let Unfinished { cause, partial_text } = unfinished;
-    match cause {
-        Cause::Cancelled => {
-            super::note_cancel(session, hands);
-            keep_partial(session, hands.provider.choice(), id, partial_text, StopReason::Cancelled);
+    let request_id = Some(asked.request_id);
+    match (cause, stopped) {
+        (_, Stopped::ByDeadline) => {
+            keep_partial(session, asked, partial_text, StopReason::Error);
+            fail(session, request_id, out_of_time(session));
         }
-        Cause::Failed { kind, message, retryable, retry_after_ms } => {
+        (Cause::Cancelled, _) => {
+            keep_partial(session, asked, partial_text, StopReason::Cancelled);
+        }
+        (Cause::Failed { kind, message, retryable, retry_after_ms }, _) => {
             let attempt = next_attempt(session);
-            let wait = retry_after_ms.unwrap_or_else(|| back_off(id, attempt));
+            let wait = retry_after_ms.unwrap_or_else(|| back_off(asked.request_id, attempt));
             let again = retryable && wait <= RETRY_WAIT_MS_MAX;
             if !again || attempt >= MODEL_ATTEMPTS_MAX {
-                let choice = hands.provider.choice();
-                keep_partial(session, choice, id, partial_text, StopReason::Error);
+                keep_partial(session, asked, partial_text, StopReason::Error);
             }
             let wait_ms = again.then_some(wait);
-            fail(session, hands, id, Failure { kind, message, attempt, wait_ms });
+            fail(session, request_id, Failure { kind, message, attempt, wait_ms });
         }
     }
 }
@@ -132,35 +206,25 @@ struct Failure {
     wait_ms: Option<u64>,
 }
 
-fn fail(session: &mut Session, hands: &Hands<'_>, request_id: EventId, failure: Failure) {
+/// The next decision finds that the turn's time is over, so trying again at once does no harm.
+fn out_of_time(session: &Session) -> Failure {
+    let message = "the model had not answered when the turn's time was over".to_owned();
+    let attempt = next_attempt(session).min(MODEL_ATTEMPTS_MAX - 1);
+    Failure { kind: FailureKind::Timeout, message, attempt, wait_ms: Some(0) }
+}
+
+fn fail(session: &mut Session, request_id: Option<EventId>, failure: Failure) {
     let Failure { kind, message, attempt, wait_ms } = failure;
     let may_retry = attempt < MODEL_ATTEMPTS_MAX;
-    let retry_at = wait_ms.filter(|_| may_retry).map(|wait| hands.clock.now() + wait);
-    let request_id = Some(request_id);
+    let retry_at = wait_ms.filter(|_| may_retry).map(|wait| session.now() + wait);
     session.stage(Body::ModelFailed(ModelFailed { request_id, kind, message, attempt, retry_at }));
 }
 
 /// Of an answer that did not finish, the text is kept, and only if the turn ends there.
-fn keep_partial(
-    session: &mut Session,
-    choice: &ModelChoice,
-    id: EventId,
-    text: String,
-    stop_reason: StopReason,
-) {
-    if text.trim().is_empty() {
-        return;
+fn keep_partial(session: &mut Session, asked: &Asked, text: String, stop_reason: StopReason) {
+    if !text.trim().is_empty() {
+        stage_answer(session, asked, vec![Block::text(text)], stop_reason, None);
     }
-    let event = AssistantMessage {
-        request_id: Some(id),
-        message: AnswerContent { content: vec![Block::text(text)] },
-        provider: Some(choice.provider.clone()),
-        model: Some(choice.model.clone()),
-        usage: None,
-        stop_reason,
-        primed: None,
-    };
-    session.stage_as(id, None, Body::AssistantMessage(event));
 }
 
 fn next_attempt(session: &Session) -> u32 {

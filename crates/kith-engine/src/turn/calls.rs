@@ -1,105 +1,272 @@
 //! The calls of an answer: judged, run, refused, reported.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use kith_sessions::journal::NewBlob;
 use kith_vocab::block::{Block, ToolCall};
+use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::Body;
-use kith_vocab::event::calls::{CallJudged, Effect, ToolStarted, Verdict};
+use kith_vocab::event::calls::{
+    ApprovalDecided, CallJudged, Decision, Effect as CallEffect, Sandbox, ToolStarted, Verdict, Via,
+};
 use kith_vocab::event::messages::{Outcome, ToolResult, Trust};
-use kith_vocab::policy::CallToJudge;
-use kith_vocab::tool::{Prepared, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput};
+use kith_vocab::ids::CallId;
+use kith_vocab::json::Json;
+use kith_vocab::policy::{Judgement, Question};
+use kith_vocab::tool::{
+    CallContext, Permit, Prepared, Refusal, RunContext, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutcome,
+    ToolOutput,
+};
+use tokio_util::sync::CancellationToken;
 
-use super::{Hands, TurnError};
-use crate::session::Session;
+use super::{Effect, EffectKind, EffectOutcome, Looked, Stopped, TurnContext, time_left};
+use crate::feed::FeedProgress;
+use crate::session::{CLIENT_ID, Session};
+use crate::state::calls::Stage;
 
-/// Looks at each call and asks the policy. A call that cannot even be prepared has failed; there
-/// is nothing to judge.
-pub(super) async fn judge(session: &mut Session, hands: &Hands<'_>, calls: Vec<ToolCall>) {
-    for call in calls {
-        let prepared = match prepare(hands, &call).await {
+/// A call, and what its tool found when it looked.
+pub(crate) struct PreparedCall {
+    call: ToolCall,
+    looked: Looked,
+}
+
+/// Looks at each call before the policy is asked about any.
+pub(super) fn look_at(session: &Session, ctx: &TurnContext, calls: Vec<ToolCall>) -> Effect {
+    let cancel = CancellationToken::new();
+    let looks: Vec<_> = calls.into_iter().map(|call| look(session, ctx, call, &cancel)).collect();
+    let future = Box::pin(async move {
+        let mut looked = Vec::new();
+        // One after the other: what is looked at may be the same file.
+        for look in looks {
+            looked.push(look.await);
+        }
+        EffectOutcome::Judged(looked)
+    });
+    Effect { kind: EffectKind::Prepare, future, cancel, time_left: time_left(session) }
+}
+
+/// Looks at a call once more, right before it runs: between its verdict and its start, the world
+/// may have changed.
+pub(super) fn look_again(session: &Session, ctx: &TurnContext, call: ToolCall) -> Effect {
+    let cancel = CancellationToken::new();
+    let look = look(session, ctx, call, &cancel);
+    let future = Box::pin(async move { EffectOutcome::Ready(Box::new(look.await)) });
+    Effect { kind: EffectKind::Prepare, future, cancel, time_left: time_left(session) }
+}
+
+fn look(
+    session: &Session,
+    ctx: &TurnContext,
+    call: ToolCall,
+    cancel: &CancellationToken,
+) -> impl Future<Output = PreparedCall> + Send + use<> {
+    let tool = find(ctx, &call);
+    let context = call_context(session, &call, cancel);
+    async move {
+        let looked = match tool {
+            Ok(tool) => {
+                let prepared = tool.prepare(&call.input, &context).await;
+                prepared.map(|prepared| (Arc::clone(&tool), prepared))
+            }
+            Err(refusal) => Err(refusal),
+        };
+        PreparedCall { call, looked }
+    }
+}
+
+fn find(ctx: &TurnContext, call: &ToolCall) -> Result<Arc<dyn Tool>, Refusal> {
+    let refusal = |text| Err(Refusal { text, trust: Trust::Owner });
+    if let Some(raw) = &call.raw_input {
+        return refusal(format!(
+            "The arguments of this call are not one whole JSON object ({} bytes came), so it did \
+             not run. Send the call again, complete, and shorter if it was cut off.",
+            raw.len()
+        ));
+    }
+    let tools = &ctx.setup.tools;
+    if let Some(tool) = tools.iter().find(|tool| tool.spec().name == call.tool) {
+        return Ok(Arc::clone(tool));
+    }
+    let names: Vec<&str> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+    refusal(format!("There is no tool `{}`. There are: {}.", call.tool, names.join(", ")))
+}
+
+fn call_context(session: &Session, call: &ToolCall, cancel: &CancellationToken) -> CallContext {
+    let header = session.header();
+    CallContext {
+        session_id: header.session_id,
+        call_id: call.call_id,
+        cwd: PathBuf::from(&header.cwd),
+        audience: header.audience,
+        lowest_trust: session.state().lowest_trust(),
+        cancel: cancel.clone(),
+    }
+}
+
+/// Asks the policy about each call. One that cannot even be prepared has failed; there is nothing
+/// to judge.
+pub(super) fn judge(session: &mut Session, ctx: &TurnContext, calls: Vec<PreparedCall>) {
+    for PreparedCall { call, looked } in calls {
+        let prepared = match looked {
             Ok((_, prepared)) => prepared,
-            Err(reason) => {
-                settle(session, &call, Outcome::Failed, reason, Trust::Owner);
+            Err(Refusal { text, trust }) => {
+                settle(session, &call, Outcome::Failed, text, trust);
                 continue;
             }
         };
-        let judgement = hands.policy.judge(&CallToJudge {
-            call_id: call.call_id,
-            tool: &call.tool,
-            effect: prepared.effect,
-            summary: &prepared.summary,
-            facts: &prepared.facts,
-        });
+        let judgement = ask_policy(session, ctx, &call, &prepared);
         session.stage(Body::CallJudged(CallJudged {
             call_id: call.call_id,
             tool: call.tool.clone(),
-            effect: prepared.effect,
+            effect: prepared.effect(),
             verdict: judgement.verdict,
             reason: judgement.reason,
             rule: judgement.rule,
             grant_id: judgement.grant_id,
             sandbox: judgement.sandbox,
             digest: prepared.digest.clone(),
-            facts: prepared.facts.clone(),
+            facts: with_summary(&prepared),
         }));
-        if judgement.verdict == Verdict::Allow && prepared.effect == Effect::Read {
-            session.set_ready(call.call_id, prepared);
+        if judgement.verdict == Verdict::Allow && prepared.effect() == CallEffect::Read {
+            session.set_prepared(call.call_id, prepared);
         }
     }
+}
+
+fn ask_policy(
+    session: &Session,
+    ctx: &TurnContext,
+    call: &ToolCall,
+    prepared: &Prepared,
+) -> Judgement {
+    let state = session.state();
+    let Some(turn) = &state.turn else { return no_turn(ctx) };
+    ctx.setup.policy.judge(&Question {
+        call_id: call.call_id,
+        tool: &call.tool,
+        effects: &prepared.effects,
+        summary: &prepared.summary,
+        facts: &prepared.facts,
+        author: &turn.author,
+        trust: turn.trust,
+        is_tainted: state.is_tainted(),
+        audience: session.header().audience,
+        is_attended: turn.attended,
+        grants: &[],
+        sandbox: ctx.setup.sandbox,
+    })
+}
+
+fn no_turn(ctx: &TurnContext) -> Judgement {
+    let reason = "the turn that made the call has ended".to_owned();
+    let (verdict, sandbox) = (Verdict::Deny, ctx.setup.sandbox);
+    Judgement { verdict, reason, rule: None, grant_id: None, sandbox }
+}
+
+/// The facts of a call with its summary, so that every screen can say what it does.
+fn with_summary(prepared: &Prepared) -> Json {
+    let Ok(mut facts) = prepared.facts.read::<serde_json::Map<String, serde_json::Value>>() else {
+        return prepared.facts.clone();
+    };
+    facts.insert("summary".to_owned(), prepared.summary.clone().into());
+    Json::of(&facts)
 }
 
 /// Reading changes nothing, so a crash costs nothing but time: no start is recorded, and the
 /// calls simply run again.
-pub(super) async fn run_reads(
+pub(super) fn start_reads(
     session: &mut Session,
-    hands: &Hands<'_>,
+    ctx: &TurnContext,
     calls: Vec<ToolCall>,
-) -> Result<(), TurnError> {
-    session.commit(hands.watcher)?;
-    let readers = calls.iter().map(|call| (call, session.take_ready(call.call_id)));
-    let readers: Vec<_> = readers.collect();
-    let outputs = join_all(readers.into_iter().map(|(call, ready)| read(hands, call, ready))).await;
-    for (call, output) in calls.iter().zip(outputs) {
-        finish(session, hands, call, output)?;
+) -> Effect {
+    let (cancel, time_left) = (CancellationToken::new(), time_left(session));
+    let mut reads = Vec::new();
+    for call in calls {
+        let prepared = session.take_prepared(call.call_id);
+        let run = run_context(session, &call, permit(Sandbox::None), &cancel);
+        let tool = find(ctx, &call);
+        reads.push(async move {
+            let output = match (tool, prepared) {
+                (Ok(tool), Some(prepared)) => tool.run(prepared, run).await,
+                // Judged before a restart: what it was found to do is known no more.
+                (Ok(tool), None) => match tool.prepare(&call.input, &run.call).await {
+                    Ok(prepared) => tool.run(prepared, run).await,
+                    Err(refusal) => failed(refusal),
+                },
+                (Err(refusal), _) => failed(refusal),
+            };
+            (call, output)
+        });
     }
-    Ok(())
+    let future = Box::pin(async move { EffectOutcome::Ran(join_all(reads).await) });
+    Effect { kind: EffectKind::Run, future, cancel, time_left }
 }
 
-async fn read(hands: &Hands<'_>, call: &ToolCall, ready: Option<Prepared>) -> ToolOutput {
-    let ready = match (ready, find(hands, call)) {
-        (Some(prepared), Some(tool)) => Ok((tool, prepared)),
-        // Judged before a restart: what it was found to do is known no more.
-        _ => prepare(hands, call).await,
-    };
-    match ready {
-        Ok((tool, prepared)) => tool.run(prepared, hands.cancel).await,
-        Err(text) => ToolOutput { text, succeeded: false, trust: Trust::Owner },
+fn failed(refusal: Refusal) -> ToolOutput {
+    ToolOutput::text(ToolOutcome::Failed, refusal.trust, refusal.text)
+}
+
+fn permit(sandbox: Sandbox) -> Permit {
+    Permit { sandbox, hosts: Vec::new(), paths: Vec::new() }
+}
+
+fn run_context(
+    session: &Session,
+    call: &ToolCall,
+    permit: Permit,
+    cancel: &CancellationToken,
+) -> RunContext {
+    let feed = Arc::clone(session.feed());
+    RunContext {
+        call: call_context(session, call, cancel),
+        permit,
+        time_left: time_left(session),
+        progress: Arc::new(FeedProgress { feed, call_id: call.call_id }),
     }
 }
 
-pub(super) async fn run(
+/// Starts a call that was looked at again. What was judged is what runs, under the rules that hold
+/// now.
+pub(super) fn start(
     session: &mut Session,
-    hands: &Hands<'_>,
-    call: ToolCall,
-) -> Result<(), TurnError> {
-    let (tool, prepared) = match prepare(hands, &call).await {
-        Ok(ready) => ready,
-        Err(reason) => {
-            settle(session, &call, Outcome::Failed, reason, Trust::Owner);
-            return Ok(());
+    ctx: &TurnContext,
+    call: PreparedCall,
+) -> Option<Effect> {
+    let PreparedCall { call, looked } = call;
+    let (tool, prepared) = match looked {
+        Ok(looked) => looked,
+        Err(Refusal { text, trust }) => {
+            settle(session, &call, Outcome::Failed, text, trust);
+            return None;
         }
     };
-    // What was judged is what runs. Between the two, a file may have changed.
-    if judged_digest(session, &call).as_deref() != Some(&prepared.digest) {
+    let progress = session.state().turn.as_ref().and_then(|turn| turn.calls.get(call.call_id));
+    let is_approved = progress.is_some_and(|it| it.stage == Stage::Approved);
+    if progress.and_then(|it| it.digest.as_deref()) != Some(&prepared.digest) {
         refuse(session, &call, "what it would act on has changed since it was allowed");
-        return Ok(());
+        return None;
+    }
+    let judgement = ask_policy(session, ctx, &call, &prepared);
+    let may_run = match judgement.verdict {
+        Verdict::Allow => true,
+        Verdict::Ask => is_approved,
+        Verdict::Deny => false,
+    };
+    if !may_run {
+        refuse(session, &call, &judgement.reason);
+        return None;
     }
     let started = ToolStarted { call_id: call.call_id, digest: prepared.digest.clone() };
     session.stage(Body::ToolStarted(started));
-    session.commit(hands.watcher)?;
-    let output = tool.run(prepared, hands.cancel).await;
-    finish(session, hands, &call, output)
+    let (cancel, time_left) = (CancellationToken::new(), time_left(session));
+    let run = run_context(session, &call, permit(judgement.sandbox), &cancel);
+    let future = Box::pin(async move {
+        let output = tool.run(prepared, run).await;
+        EffectOutcome::Ran(vec![(call, output)])
+    });
+    Some(Effect { kind: EffectKind::Run, future, cancel, time_left })
 }
 
 pub(super) fn refuse(session: &mut Session, call: &ToolCall, reason: &str) {
@@ -113,6 +280,33 @@ pub(super) fn report_interrupted(session: &mut Session, call: &ToolCall) {
     settle(session, call, Outcome::Interrupted, text.to_owned(), Trust::Owner);
 }
 
+/// Calls that were asked to stop and did not: nobody knows what they did.
+pub(super) fn give_up(session: &mut Session) {
+    let Some(turn) = &session.state().turn else { return };
+    let started = turn.calls.iter().filter(|it| it.stage == Stage::Started);
+    let calls: Vec<ToolCall> = started.map(|it| it.call.clone()).collect();
+    let text = "Interrupted: this was told to stop and did not. It may still take effect; look \
+                before you try again.";
+    for call in calls {
+        settle(session, &call, Outcome::Interrupted, text.to_owned(), Trust::Owner);
+    }
+}
+
+/// Nobody answered in time, which is a no.
+pub(super) fn expire(session: &mut Session, call_id: CallId) {
+    let turn = session.state().turn.as_ref();
+    let stage = turn.and_then(|turn| turn.calls.get(call_id)).map(|it| it.stage.clone());
+    let Some(Stage::Asked { approval_id, .. }) = stage else { return };
+    session.stage(Body::ApprovalDecided(ApprovalDecided {
+        approval_id,
+        decision: Decision::Deny,
+        by: CLIENT_ID.to_owned(),
+        via: Via::Expiry,
+        grant: None,
+        reason: Some("nobody answered in time".to_owned()),
+    }));
+}
+
 pub(super) fn settle(
     session: &mut Session,
     call: &ToolCall,
@@ -120,20 +314,21 @@ pub(super) fn settle(
     text: String,
     trust: Trust,
 ) {
-    settle_part(session, call, outcome, (text, None), trust);
+    stage_result(session, call, outcome, vec![Block::text(text)], trust, None);
 }
 
-fn settle_part(
+fn stage_result(
     session: &mut Session,
     call: &ToolCall,
     outcome: Outcome,
-    (text, full_output): (String, Option<String>),
+    content: Vec<Block>,
     trust: Trust,
+    full_output: Option<String>,
 ) {
     session.stage(Body::ToolResult(ToolResult {
         call_id: call.call_id,
         tool: call.tool.clone(),
-        content: vec![Block::text(text)],
+        content,
         outcome,
         trust,
         full_output,
@@ -141,50 +336,30 @@ fn settle_part(
     }));
 }
 
-fn finish(
-    session: &mut Session,
-    hands: &Hands<'_>,
-    call: &ToolCall,
-    output: ToolOutput,
-) -> Result<(), TurnError> {
-    let outcome = match (output.succeeded, hands.cancel.is_cancelled()) {
-        (true, _) => Outcome::Done,
-        (false, true) => Outcome::Cancelled,
-        (false, false) => Outcome::Failed,
+pub(super) fn finish(session: &mut Session, call: &ToolCall, output: ToolOutput, stopped: Stopped) {
+    let outcome = match (output.outcome, stopped) {
+        (ToolOutcome::Done, _) => Outcome::Done,
+        (ToolOutcome::Failed, Stopped::ByPerson) => Outcome::Cancelled,
+        (ToolOutcome::Failed, _) => Outcome::Failed,
     };
-    let shown = match shorten(&output.text) {
-        None => (output.text, None),
-        Some(part) => {
-            let whole = session.keep(&output.text)?;
-            (format!("{part}\n(The whole output is kept as {whole}.)"), Some(whole))
-        }
-    };
-    settle_part(session, call, outcome, shown, output.trust);
-    Ok(())
-}
-
-async fn prepare(hands: &Hands<'_>, call: &ToolCall) -> Result<(Arc<dyn Tool>, Prepared), String> {
-    if let Some(raw) = &call.raw_input {
-        return Err(format!(
-            "The arguments of this call are not one whole JSON object ({} bytes came), so it did \
-             not run. Send the call again, complete, and shorter if it was cut off.",
-            raw.len()
-        ));
+    let text = output.plain_text();
+    let ToolOutput { mut content, trust, full, .. } = output;
+    let mut full_output = None;
+    if let Some(spilled) = full {
+        full_output = Some(spilled.sha256.clone());
+        session.stage_blob(NewBlob::File(spilled));
     }
-    let Some(tool) = find(hands, call) else {
-        let names: Vec<&str> = hands.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
-        return Err(format!("There is no tool `{}`. There are: {}.", call.tool, names.join(", ")));
-    };
-    let prepared = tool.prepare(&call.input).await?;
-    Ok((tool, prepared))
-}
-
-fn find(hands: &Hands<'_>, call: &ToolCall) -> Option<Arc<dyn Tool>> {
-    hands.tools.iter().find(|tool| tool.spec().name == call.tool).map(Arc::clone)
-}
-
-fn judged_digest(session: &Session, call: &ToolCall) -> Option<String> {
-    session.state().turn.as_ref()?.calls.get(call.call_id)?.digest.clone()
+    if let Some(part) = shorten(&text) {
+        let whole = full_output.unwrap_or_else(|| {
+            let sha256 = sha256_hex(text.as_bytes());
+            session.stage_blob(NewBlob::Bytes(text.into_bytes()));
+            sha256
+        });
+        content.retain(|block| block.as_text().is_none());
+        content.insert(0, Block::text(format!("{part}\n(The whole output is kept as {whole}.)")));
+        full_output = Some(whole);
+    }
+    stage_result(session, call, outcome, content, trust, full_output);
 }
 
 /// Head and tail of an output that is too long: errors stand at either end.

@@ -16,6 +16,12 @@ fn the_users_home_is_no_house_for_what_is_below() {
 }
 
 #[test]
+fn the_users_home_is_never_a_house() {
+    check("//- /user/AGENTS.md\n", "user", None);
+    check("//- /user/kith.toml\n//- /user/Agent.md\n", "user", None);
+}
+
+#[test]
 fn a_constitution_makes_only_the_folder_itself_one() {
     check("//- /user/a/AGENTS.md\n", "user/a", Some("user/a"));
     check("//- /user/a/Agent.md\n//- /user/a/b/x\n", "user/a/b", None);

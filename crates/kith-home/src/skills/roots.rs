@@ -45,7 +45,7 @@ impl Scope {
 /// The roots that exist and may be used, each once.
 pub(super) fn roots(request: &SkillRequest<'_>, issues: &mut Vec<SkillIssue>) -> Vec<Root> {
     let mut found = Found { roots: Vec::new(), seen: BTreeSet::new(), issues };
-    found.look(&request.home.join("skills"), Scope::Home, None);
+    found.look(&request.home.join("skills"), Scope::Home, request.home_skills_within);
     project(request, &mut found);
     if let Some(user_home) = request.user_home {
         found.look(&user_home.join(SHARED_SKILLS), Scope::GlobalUser, None);

@@ -286,6 +286,7 @@ fn folders_of_skills_are_told_from_near_to_far() {
 
 fn request<'a>(home: &'a TestHome, extra: &'a [PathBuf]) -> SkillRequest<'a> {
     SkillRequest {
+        home_skills_within: None,
         home: &home.home,
         cwd: &home.cwd,
         user_home: home.home.parent(),

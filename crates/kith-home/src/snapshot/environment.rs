@@ -1,5 +1,7 @@
 //! The `environment` section: the machine, and TOOLS.md as notes about it.
 
+use std::path::PathBuf;
+
 use kith_vocab::header::Audience;
 use kith_vocab::snapshot::{Scope, Source, SourceType};
 
@@ -48,7 +50,8 @@ fn machine(assembly: &Assembly<'_>) -> Vec<String> {
 }
 
 fn repository(assembly: &Assembly<'_>) -> Vec<String> {
-    let Some(root) = &assembly.repository else { return Vec::new() };
+    let is_git = |root: &&PathBuf| root.join(".git").exists();
+    let Some(root) = assembly.repository.as_ref().filter(is_git) else { return Vec::new() };
     let facts = git::facts(root);
     let branch = match facts.head {
         Some(Head::Branch(branch)) => branch,

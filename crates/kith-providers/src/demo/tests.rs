@@ -1,6 +1,7 @@
 //! A test is what was said and what the demo answers. The request goes through the real renderer.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use kith_vocab::block::ToolCall;
 use kith_vocab::conversation::{
@@ -224,14 +225,20 @@ async fn a_stop_is_heard_between_words() {
         }
     }
     let cancel = CancellationToken::new();
-    let tap = StopAfter(cancel.clone(), Mutex::new(2));
-    let unfinished = demo().ask(body(&[user("say a b c")], &[]), &tap, &cancel).await.unwrap_err();
+    let tap = Arc::new(StopAfter(cancel.clone(), Mutex::new(2)));
+    let ctx = AskContext { cancel, ..context(tap) };
+    let unfinished = demo().ask(body(&[user("say a b c")], &[]), ctx).await.unwrap_err();
     assert_eq!(unfinished, Unfinished { cause: Cause::Cancelled, partial_text: "a b ".to_owned() });
+}
+
+#[test]
+fn its_endpoint_is_that_of_its_name() {
+    assert_eq!(ENDPOINT_DIGEST, &kith_vocab::digest::sha256_hex(b"demo")[..16]);
 }
 
 #[tokio::test]
 async fn what_is_no_request_is_refused() {
-    let unfinished = demo().ask(b"{}".to_vec(), &Heard::default(), &CancellationToken::new()).await;
+    let unfinished = demo().ask(b"{}".to_vec(), context(Arc::new(Heard::default()))).await;
     assert!(matches!(
         unfinished.unwrap_err().cause,
         Cause::Failed { kind: FailureKind::Malformed, .. }
@@ -248,9 +255,8 @@ async fn ask(words: &str) -> String {
 
 /// The answer's text and, after an arrow, its call. What the tap saw must be the same.
 async fn answer_to(messages: &[Message], tools: &[&str]) -> String {
-    let heard = Heard::default();
-    let answer =
-        demo().ask(body(messages, tools), &heard, &CancellationToken::new()).await.unwrap();
+    let heard = Arc::new(Heard::default());
+    let answer = demo().ask(body(messages, tools), context(heard.clone())).await.unwrap();
     assert!(answer.usage.unwrap().output > 0);
     let mut words = String::new();
     for block in answer.content {
@@ -263,9 +269,12 @@ async fn answer_to(messages: &[Message], tools: &[&str]) -> String {
             AnswerBlock::Thinking(_) => panic!("a set of rules does not think"),
         }
     }
-    let heard = heard.0.into_inner().unwrap();
-    assert!(words.starts_with(&heard), "{heard}");
+    assert_eq!(*heard.0.lock().unwrap(), words);
     words
+}
+
+fn context(tap: Arc<dyn Tap>) -> AskContext {
+    AskContext { time_left: Duration::from_hours(1), cancel: CancellationToken::new(), tap }
 }
 
 #[derive(Default)]
@@ -273,8 +282,12 @@ struct Heard(Mutex<String>);
 
 impl Tap for Heard {
     fn delta(&self, delta: Delta<'_>) {
-        if let Delta::Text(text) = delta {
-            self.0.lock().unwrap().push_str(text);
+        let mut heard = self.0.lock().unwrap();
+        match delta.part {
+            DeltaPart::Text(text) => heard.push_str(text),
+            DeltaPart::CallBegun { tool, .. } => heard.push_str(&[" -> ", tool, " "].concat()),
+            DeltaPart::CallInput { json, .. } => heard.push_str(json),
+            DeltaPart::Thinking(_) => panic!("a set of rules does not think"),
         }
     }
 }

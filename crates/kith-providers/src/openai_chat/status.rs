@@ -1,5 +1,9 @@
 //! What an error status means and what to do about it.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::fmt::rfc2822::DateTimeParser;
 use kith_vocab::event::models::FailureKind;
 
 use crate::fault::{Fault, is_about_length};
@@ -7,21 +11,22 @@ use crate::fault::{Fault, is_about_length};
 /// What the request said of itself.
 pub(super) struct Asked<'a> {
     pub(super) model: &'a str,
-    pub(super) with_key: bool,
+    pub(super) key: KeyUsed<'a>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum KeyUsed<'a> {
+    None,
+    FromSomewhere,
+    /// From the variable or setting of this name.
+    From(&'a str),
 }
 
 /// `words` and `code` are what the server said in the body, as far as it could be read.
 pub(super) fn fault(status: u16, asked: &Asked<'_>, words: &str, code: &str) -> Fault {
     let of_status = |what: &str| Fault::new(FailureKind::Status, what);
     let fault = match status {
-        401 | 403 if asked.with_key => Fault::new(
-            FailureKind::Auth,
-            format!("refused the key (status {status}): check OPENAI_API_KEY or `apiKey`"),
-        ),
-        401 | 403 => Fault::new(
-            FailureKind::Auth,
-            format!("wants a key (status {status}): set OPENAI_API_KEY or `apiKey`"),
-        ),
+        401 | 403 => Fault::new(FailureKind::Auth, of_key(status, asked.key)),
         400 | 413 | 422 if is_about_length(words) || is_about_length(code) => Fault::new(
             FailureKind::ContextLength,
             format!("cannot read a conversation this long (status {status})"),
@@ -32,7 +37,11 @@ pub(super) fn fault(status: u16, asked: &Asked<'_>, words: &str, code: &str) -> 
             asked.model
         )),
         408 => of_status("did not get the request in time (status 408)").retryable(),
-        429 => of_status("has had too many requests for now (status 429)").retryable(),
+        // Waiting does not help: somebody has to pay or to raise a limit.
+        402 | 429 if is_about_quota(code) => {
+            of_status(&format!("has {NO_QUOTA_LEFT} (status {status}): check its plan and billing"))
+        }
+        429 => of_status("refused the request: rate limit reached (status 429)").retryable(),
         300..=399 => {
             of_status(&format!("sends on to another address (status {status}): check the base URL"))
         }
@@ -42,7 +51,56 @@ pub(super) fn fault(status: u16, asked: &Asked<'_>, words: &str, code: &str) -> 
     fault.said(words)
 }
 
-/// The header's seconds. A date is passed over: it would need a clock that agrees with theirs.
-pub(super) fn retry_after_ms(header: &str) -> Option<u64> {
-    header.trim().parse::<u64>().ok()?.checked_mul(1000)
+/// What a vendor's account has when nothing may be asked with it any more.
+pub(super) const NO_QUOTA_LEFT: &str = "no quota left for this key";
+
+/// Whether a vendor's code says that the account, not the moment, is the reason.
+pub(super) fn is_about_quota(code: &str) -> bool {
+    code.contains("insufficient_quota")
+}
+
+fn of_key(status: u16, key: KeyUsed<'_>) -> String {
+    match (status, key) {
+        (_, KeyUsed::None) => {
+            format!("wants an API key (status {status}): set one for this model")
+        }
+        (401, KeyUsed::FromSomewhere) => "refused the API key (status 401): check it".to_owned(),
+        (401, KeyUsed::From(source)) => {
+            format!("refused the API key from {source} (status 401): check it")
+        }
+        (_, KeyUsed::FromSomewhere | KeyUsed::From(_)) => {
+            let from = match key {
+                KeyUsed::From(source) => format!(" from {source}"),
+                _ => String::new(),
+            };
+            format!(
+                "refused access (status {status}): the API key{from}, its plan or your region may \
+                 not be allowed to use this model"
+            )
+        }
+    }
+}
+
+/// When the server wants to be asked again. `header` gives a header by its name in lower case.
+///
+/// A date is compared with the server's own `date`: its clock and ours need not agree.
+pub(super) fn retry_after_ms<'a>(header: impl Fn(&'static str) -> Option<&'a str>) -> Option<u64> {
+    if let Some(ms) = header("retry-after-ms").and_then(|ms| ms.trim().parse().ok()) {
+        return Some(ms);
+    }
+    let retry_after = header("retry-after")?.trim();
+    if let Ok(seconds) = retry_after.parse::<f64>() {
+        let wait = Duration::try_from_secs_f64(seconds).ok()?;
+        return u64::try_from(wait.as_millis()).ok();
+    }
+    let then = http_date(retry_after)?.as_millisecond();
+    let now = http_date(header("date")?)?.as_millisecond();
+    // A time that has passed means at once.
+    Some(u64::try_from(then.saturating_sub(now)).unwrap_or(0))
+}
+
+fn http_date(text: &str) -> Option<Timestamp> {
+    // Servers get the day of the week wrong, and nothing depends on it.
+    let parser = DateTimeParser::new().relaxed_weekday(true);
+    parser.parse_timestamp(text.trim()).ok()
 }

@@ -7,8 +7,9 @@
 use kith_vocab::block::Thinking;
 use kith_vocab::event::messages::{StopReason, Usage};
 use kith_vocab::event::models::FailureKind;
-use kith_vocab::provider::{Answer, AnswerBlock, Delta, Tap};
+use kith_vocab::provider::{Answer, AnswerBlock, Delta, DeltaPart, Tap};
 
+use super::status::{NO_QUOTA_LEFT, is_about_quota};
 use super::wire::{CallDelta, Chunk, Delta as WireDelta, FunctionDelta, Tokens, VendorError};
 use crate::fault::{Fault, is_about_length};
 use crate::tool_name;
@@ -20,6 +21,9 @@ const DONE: &str = "[DONE]";
 
 #[derive(Debug, Default)]
 pub(super) struct Accumulator {
+    /// The blocks in the order in which they began. It is the answer's order too, so that an index
+    /// which a tap was told stays true.
+    blocks: Vec<GrowingBlock>,
     text: String,
     thinking: String,
     calls: Vec<GrowingCall>,
@@ -28,6 +32,14 @@ pub(super) struct Accumulator {
     /// The server said that nothing more will come.
     done: bool,
     usage: Option<Usage>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GrowingBlock {
+    Text,
+    Thinking,
+    /// Its place among the calls.
+    Call(usize),
 }
 
 #[derive(Debug)]
@@ -69,6 +81,8 @@ impl Accumulator {
         let has_choices = chunk.choices.as_ref().is_some_and(|choices| !choices.is_empty());
         self.take(chunk, tap)?;
         self.done = true;
+        // JSON that came to its end is whole, whether it says why it ended or not.
+        self.finish.get_or_insert(Finish::Ended);
         Ok(has_choices)
     }
 
@@ -79,7 +93,7 @@ impl Accumulator {
 
     /// Whether an answer can be made of it. A stream that breaks after this lost nothing.
     pub(super) fn is_whole(&self) -> bool {
-        self.done || self.finish.is_some()
+        self.finish.is_some()
     }
 
     /// What was said so far.
@@ -102,22 +116,18 @@ impl Accumulator {
             let fault = Fault::new(FailureKind::Malformed, "called a tool without naming it");
             return Err((fault.retryable(), self.text));
         }
-        let mut content = Vec::new();
-        if !self.thinking.is_empty() {
-            content.push(AnswerBlock::Thinking(Thinking {
-                text: self.thinking,
-                signature: None,
-                redacted: None,
-            }));
+        let mut calls: Vec<Option<GrowingCall>> = self.calls.into_iter().map(Some).collect();
+        let mut content = Vec::with_capacity(self.blocks.len());
+        for block in self.blocks {
+            content.extend(match block {
+                GrowingBlock::Text => Some(AnswerBlock::Text(std::mem::take(&mut self.text))),
+                GrowingBlock::Thinking => {
+                    let text = std::mem::take(&mut self.thinking);
+                    Some(AnswerBlock::Thinking(Thinking { text, signature: None, redacted: None }))
+                }
+                GrowingBlock::Call(place) => calls.get_mut(place).and_then(Option::take).map(call),
+            });
         }
-        if !self.text.is_empty() {
-            content.push(AnswerBlock::Text(self.text));
-        }
-        content.extend(self.calls.into_iter().map(|call| AnswerBlock::Call {
-            provider_call_id: call.id,
-            tool: tool_name::unescape(&call.name).into_owned(),
-            arguments: call.arguments,
-        }));
         Ok(Answer { content, usage: self.usage, stop_reason })
     }
 
@@ -160,12 +170,14 @@ impl Accumulator {
         };
         if !thinking.is_empty() {
             self.thinking.push_str(thinking);
-            tap.delta(Delta::Thinking(thinking));
+            let block = self.index_of(GrowingBlock::Thinking);
+            tap.delta(Delta { block, part: DeltaPart::Thinking(thinking) });
         }
         self.refused |= !delta.refusal.is_empty();
         for text in [&delta.content, &delta.refusal].into_iter().filter(|text| !text.is_empty()) {
             self.text.push_str(text);
-            tap.delta(Delta::Text(text));
+            let block = self.index_of(GrowingBlock::Text);
+            tap.delta(Delta { block, part: DeltaPart::Text(text) });
         }
         for call in delta.tool_calls.into_iter().flatten() {
             self.grow_call(call, tap)?;
@@ -196,17 +208,39 @@ impl Accumulator {
                 self.calls.len() - 1
             }
         };
+        let block = self.index_of(GrowingBlock::Call(position));
         let call = &mut self.calls[position];
         call.arguments.push_str(&arguments);
+        let was_named = !call.name.is_empty();
         // Some servers repeat the name with every piece, a few send the name in pieces.
         if !name.is_empty() && call.name != name {
-            let is_new = call.name.is_empty();
             call.name.push_str(&name);
-            if is_new {
-                tap.delta(Delta::CallBegun { tool: &tool_name::unescape(&call.name) });
-            }
+        }
+        if call.name.is_empty() {
+            return Ok(());
+        }
+        // Arguments that came before the name are told with it.
+        let news = if was_named { arguments.as_str() } else { call.arguments.as_str() };
+        let place = u32::try_from(position).unwrap_or(u32::MAX);
+        if !was_named {
+            let tool = &tool_name::unescape(&call.name);
+            tap.delta(Delta { block, part: DeltaPart::CallBegun { call: place, tool } });
+        }
+        if !news.is_empty() {
+            tap.delta(Delta { block, part: DeltaPart::CallInput { call: place, json: news } });
         }
         Ok(())
+    }
+
+    /// The index of a block, which begins now if it has not begun before.
+    fn index_of(&mut self, block: GrowingBlock) -> u32 {
+        let known = self.blocks.iter().rposition(|it| *it == block);
+        let index = known.unwrap_or_else(|| {
+            self.blocks.push(block);
+            self.blocks.len() - 1
+        });
+        // There are at most as many as calls are allowed, and two.
+        u32::try_from(index).unwrap_or(u32::MAX)
     }
 
     /// Which call a piece belongs to; `None` for a new one.
@@ -226,6 +260,14 @@ impl Accumulator {
             None => is_other_id || (id.is_empty() && is_other_name),
         };
         (!begins).then_some(position)
+    }
+}
+
+fn call(call: GrowingCall) -> AnswerBlock {
+    AnswerBlock::Call {
+        provider_call_id: call.id,
+        tool: tool_name::unescape(&call.name).into_owned(),
+        arguments: call.arguments,
     }
 }
 
@@ -254,6 +296,10 @@ fn vendor_fault(error: &VendorError) -> Fault {
     if is_about_length(&error.message) || is_about_length(&error.code) {
         return Fault::new(FailureKind::ContextLength, "cannot read a conversation this long")
             .said(&error.message);
+    }
+    if is_about_quota(&error.code) {
+        let what = format!("has {NO_QUOTA_LEFT}: check its plan and billing");
+        return Fault::new(FailureKind::Status, what).said(&error.message);
     }
     let fault = Fault::new(FailureKind::Status, "reported an error instead of an answer")
         .said(&error.message);

@@ -1,12 +1,13 @@
 //! The provider against a server of a few lines that says exactly what a test tells it to.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use kith_vocab::json::Json;
-use kith_vocab::provider::{AnswerBlock, Delta};
+use kith_vocab::provider::{AnswerBlock, Cause, Delta, DeltaPart};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 
@@ -27,7 +28,7 @@ const KEY: &str = "sk-very-secret";
 async fn exactly_the_given_bytes_are_posted() {
     let mut server = Server::start(vec![vec![stream_until_close(STREAM)]]).await;
     let body = "{\"model\":\"m\",  \"odd\" : \"字节\"}";
-    let answer = server.provider().ask(body.into(), &Nobody, &CancellationToken::new()).await;
+    let answer = server.provider().ask(body.into(), context(Arc::new(Heard::default()))).await;
     assert_eq!(in_words(&answer), "你好 there -> read_file {\"path\":\"a\"}");
     let usage = answer.unwrap().usage.unwrap();
     assert_eq!((usage.input, usage.output), (9, 3));
@@ -120,14 +121,19 @@ async fn pieces_of_any_size_give_the_same_answer() {
 }
 
 /// Status, headers, body, and what is made of them.
-const STATUSES: [(u16, &str, &str, &str); 11] = [
+const STATUSES: [(u16, &str, &str, &str); 16] = [
     (
         401,
         "content-type: application/json\r\n",
         r#"{"error":{"message":"bad sk-very-secret key"}}"#,
-        "Auth: `openai` refused the key (status 401): check OPENAI_API_KEY or `apiKey`; it said: bad [key] key",
+        "Auth: `openai` refused the API key (status 401): check it; it said: bad [key] key",
     ),
-    (403, "", "", "Auth: `openai` refused the key (status 403): check OPENAI_API_KEY or `apiKey`"),
+    (
+        403,
+        "",
+        "",
+        "Auth: `openai` refused access (status 403): the API key, its plan or your region may not be allowed to use this model",
+    ),
     (
         404,
         "content-type: application/json\r\n",
@@ -156,13 +162,37 @@ const STATUSES: [(u16, &str, &str, &str); 11] = [
         429,
         "retry-after: 7\r\n",
         "",
-        "Status: `openai` has had too many requests for now (status 429), retry after 7000 ms",
+        "Status: `openai` refused the request: rate limit reached (status 429), retry after 7000 ms",
+    ),
+    (
+        429,
+        "retry-after: 1.5\r\n",
+        "",
+        "Status: `openai` refused the request: rate limit reached (status 429), retry after 1500 ms",
+    ),
+    (
+        429,
+        "retry-after: 7\r\nretry-after-ms: 20\r\n",
+        "",
+        "Status: `openai` refused the request: rate limit reached (status 429), retry after 20 ms",
+    ),
+    (
+        429,
+        "date: Fri, 31 Dec 1999 23:59:29 GMT\r\nretry-after: Fri, 31 Dec 1999 23:59:59 GMT\r\n",
+        "",
+        "Status: `openai` refused the request: rate limit reached (status 429), retry after 30000 ms",
     ),
     (
         429,
         "retry-after: Fri, 31 Dec 1999 23:59:59 GMT\r\n",
         "",
-        "Status: `openai` has had too many requests for now (status 429), retry",
+        "Status: `openai` refused the request: rate limit reached (status 429), retry",
+    ),
+    (
+        429,
+        "retry-after: 7\r\ncontent-type: application/json\r\n",
+        r#"{"error":{"message":"pay","code":"insufficient_quota"}}"#,
+        "Status: `openai` has no quota left for this key (status 429): check its plan and billing; it said: pay",
     ),
     (
         503,
@@ -170,6 +200,7 @@ const STATUSES: [(u16, &str, &str, &str); 11] = [
         "",
         "Status: `openai` failed on its side (status 503), retry",
     ),
+    (503, "retry-after: -1\r\n", "", "Status: `openai` failed on its side (status 503), retry"),
     (
         502,
         "content-type: text/html\r\n",
@@ -202,6 +233,33 @@ async fn statuses_are_named_and_say_what_to_do() {
             (false, _) => String::new(),
         };
         assert_eq!(format!("{kind:?}: {message}{again}"), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_refused_key_is_named_by_the_place_it_came_from() {
+    let server = Server::start(vec![vec![reply(401, "", "")]; 2]).await;
+    let provider = server.provider().with_key_source("OPENROUTER_API_KEY");
+    let (kind, message, _) = fault(ask(&provider).await);
+    assert_eq!(kind, FailureKind::Auth);
+    assert_eq!(
+        message,
+        "`openai` refused the API key from OPENROUTER_API_KEY (status 401): check it"
+    );
+    let without = OpenAiChat::new(choice(), &server.url(), None).unwrap();
+    let (_, message, _) = fault(ask(&without).await);
+    assert_eq!(message, "`openai` wants an API key (status 401): set one for this model");
+}
+
+#[tokio::test]
+async fn a_short_key_is_not_cut_out_of_what_a_server_says() {
+    let server = Server::start(vec![vec![reply(400, "", "none of this")]; 2]).await;
+    for (key, expected) in
+        [("none", "it said: none of this"), ("none of ", "it said: none of this")]
+    {
+        let provider = OpenAiChat::new(choice(), &server.url(), Some(Secret::new(key))).unwrap();
+        let (_, message, _) = fault(ask(&provider).await);
+        assert!(message.ends_with(expected), "{message}");
     }
 }
 
@@ -277,31 +335,16 @@ async fn an_endless_answer_is_stopped() {
     assert_eq!(message, "`openai` sent more than 16777216 bytes in one answer");
 }
 
-// The only test that waits: long enough for a busy machine to deliver what is not held back.
-#[tokio::test]
-async fn silence_ends_in_a_timeout() {
-    let event = |end: &str| {
-        stream_until_close(&format!(
-            "data: {{\"choices\":[{{\"delta\":{{\"content\":\"a\"}}{end}}}]}}\n\n"
-        ))
-    };
-    let whole = event(",\"finish_reason\":\"stop\"");
-    let (silent, half, whole) =
-        tokio::join!(ask_and_hold(Vec::new()), ask_and_hold(event("")), ask_and_hold(whole),);
-    for (outcome, partial_text) in [(silent, ""), (half, "a")] {
-        let unfinished = outcome.unwrap_err();
-        assert_eq!(unfinished.partial_text, partial_text);
-        let (kind, message, retryable) = fault(Err(unfinished));
-        assert_eq!((kind, retryable), (FailureKind::Timeout, true));
-        assert_eq!(message, "`openai` sent nothing for 0.3 seconds; try again or another model");
-    }
-    // The answer was complete; only the connection was not closed.
-    assert_eq!(in_words(&whole), "a");
-}
-
-async fn ask_and_hold(reply: Vec<u8>) -> Result<Answer, Unfinished> {
-    let server = Server::start(vec![vec![reply, b"hold".to_vec()]]).await;
-    ask(&server.provider().with_stream_idle_ms_max(300)).await
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_even_begin_is_silent() {
+    let provider = OpenAiChat::new(choice(), "http://localhost", None).unwrap();
+    let begun = tokio::time::Instant::now();
+    let silence = provider.within_idle(std::future::pending::<()>()).await.unwrap_err();
+    assert_eq!(begun.elapsed(), Duration::from_millis(STREAM_IDLE_MS_MAX));
+    let unfinished = silence.into_unfinished("p", None, String::new());
+    let (kind, message, retryable) = fault(Err(unfinished));
+    assert_eq!((kind, retryable), (FailureKind::Timeout, true));
+    assert_eq!(message, "`p` sent nothing for 120 seconds; try again or another model");
 }
 
 #[tokio::test]
@@ -315,8 +358,8 @@ async fn a_stop_is_heard_at_once() {
     let half = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
     let server = Server::start(vec![vec![stream_until_close(half), b"hold".to_vec()]]).await;
     let cancel = CancellationToken::new();
-    let tap = StopAtFirst(cancel.clone());
-    let unfinished = server.provider().ask(Vec::new(), &tap, &cancel).await.unwrap_err();
+    let ctx = AskContext { cancel: cancel.clone(), ..context(Arc::new(StopAtFirst(cancel))) };
+    let unfinished = server.provider().ask(Vec::new(), ctx).await.unwrap_err();
     assert_eq!(unfinished, Unfinished { cause: Cause::Cancelled, partial_text: "a".to_owned() });
 }
 
@@ -333,19 +376,33 @@ async fn nobody_at_the_address_is_a_network_fault() {
 }
 
 #[test]
+fn a_provider_keeps_its_connections_and_may_share_them() {
+    let provider = || OpenAiChat::new(choice(), "http://localhost:1/v1", None).unwrap();
+    let same = |a: &OpenAiChat, b: &OpenAiChat| {
+        std::ptr::eq(a.client().ok().unwrap(), b.client().ok().unwrap())
+    };
+    let alone = provider();
+    assert!(same(&alone, &alone) && !same(&alone, &provider()));
+    let clients = Arc::new(HttpClients::default());
+    let (one, other) =
+        (provider().with_clients(Arc::clone(&clients)), provider().with_clients(clients));
+    assert!(same(&one, &other));
+}
+
+#[test]
 fn addresses_are_checked() {
     for (text, path) in [
         ("https://api.openai.com/v1", "https://api.openai.com/v1/chat/completions"),
         (" http://localhost:11434/v1/ ", "http://localhost:11434/v1/chat/completions"),
         ("http://h?api-version=1#x", "http://h/chat/completions?api-version=1"),
     ] {
-        assert_eq!(endpoint(text, "openai").unwrap().as_str(), path);
+        assert_eq!(endpoint(text).unwrap().as_str(), path);
     }
     for text in ["", "api.openai.com/v1", "file:///etc/passwd", "localhost:11434", "http://"] {
-        let error = endpoint(text, "openai").unwrap_err().to_string();
+        let error = endpoint(text).unwrap_err().to_string();
         assert!(error.starts_with(&format!("base URL `{text}` is not an address")), "{error}");
     }
-    let error = endpoint("http://me:pass@h/", "openai").unwrap_err().to_string();
+    let error = endpoint("http://me:pass@h/").unwrap_err().to_string();
     assert!(!error.contains("pass@"), "{error}");
     let wrong_key = OpenAiChat::new(choice(), "http://h", Some(Secret::new("a\nb")));
     let error = wrong_key.err().unwrap().to_string();
@@ -388,9 +445,12 @@ impl Server {
         Server { address, requests }
     }
 
+    fn url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
     fn provider(&self) -> OpenAiChat {
-        let url = format!("http://{}/v1", self.address);
-        OpenAiChat::new(choice(), &url, Some(Secret::new(KEY))).unwrap()
+        OpenAiChat::new(choice(), &self.url(), Some(Secret::new(KEY))).unwrap()
     }
 }
 
@@ -413,26 +473,24 @@ async fn read_request(socket: &mut TcpStream) -> String {
     }
 }
 
-struct Nobody;
-
-impl Tap for Nobody {
-    fn delta(&self, _: Delta<'_>) {}
-}
-
 #[derive(Default)]
 struct Heard(Mutex<String>);
 
 impl Tap for Heard {
     fn delta(&self, delta: Delta<'_>) {
-        if let Delta::Text(text) = delta {
+        if let DeltaPart::Text(text) = delta.part {
             self.0.lock().unwrap().push_str(text);
         }
     }
 }
 
+fn context(tap: Arc<dyn Tap>) -> AskContext {
+    AskContext { time_left: Duration::from_hours(1), cancel: CancellationToken::new(), tap }
+}
+
 async fn ask(provider: &OpenAiChat) -> Result<Answer, Unfinished> {
-    let heard = Heard::default();
-    let outcome = provider.ask(b"{}".to_vec(), &heard, &CancellationToken::new()).await;
+    let heard = Arc::new(Heard::default());
+    let outcome = provider.ask(b"{}".to_vec(), context(heard.clone())).await;
     if let Err(unfinished) = &outcome {
         assert_eq!(unfinished.partial_text, *heard.0.lock().unwrap());
     }

@@ -21,8 +21,9 @@ use crate::parameters::Parameters;
 use crate::render::{MediaNote, NO_OUTPUT, NO_TEXT, RenderError, bytes_expected};
 use crate::tool_name;
 
-pub(super) const RESERVED_KEYS: [&str; 5] =
-    ["model", "messages", "tools", "stream", "stream_options"];
+pub(super) const RESERVED_KEYS: [&str; 4] = ["model", "messages", "tools", "stream"];
+
+const STREAM_OPTIONS: &str = "stream_options";
 
 pub(super) fn render(
     request: &ModelRequest<'_>,
@@ -57,8 +58,13 @@ impl Serialize for Body<'_> {
             map.serialize_entry("tools", &self.tools)?;
         }
         map.serialize_entry("stream", &true)?;
-        map.serialize_entry("stream_options", &StreamOptions { include_usage: true })?;
-        for (key, value) in self.parameters.iter() {
+        match self.parameters.get(STREAM_OPTIONS) {
+            None => map.serialize_entry(STREAM_OPTIONS, &StreamOptions { include_usage: true })?,
+            // Some servers refuse a request that has the key, whatever its value.
+            Some(none) if matches!(none.get(), "false" | "null") => (),
+            Some(options) => map.serialize_entry(STREAM_OPTIONS, options)?,
+        }
+        for (key, value) in self.parameters.iter().filter(|(key, _)| *key != STREAM_OPTIONS) {
             map.serialize_entry(key, value)?;
         }
         map.end()

@@ -1,5 +1,8 @@
 //! What the vendors are sent, as whole bodies.
 
+use std::fs;
+use std::path::Path;
+
 use kith_vocab::block::{Thinking, ToolCall};
 use kith_vocab::conversation::{CallResult, Element, Message, ResultPart, ResultPartKind};
 use kith_vocab::ids::{CallId, EventId};
@@ -75,6 +78,20 @@ fn anthropic_body() {
     "#);
 }
 
+/// Whoever changes these bytes raises the version of the wire and adds a file; the old ones stay.
+#[test]
+fn bodies_are_those_of_their_renderer_version() {
+    let parameters = r#"{"temperature":0.10,"max_tokens":5}"#;
+    for wire in [Wire::OpenaiChat, Wire::Anthropic] {
+        let name = format!("{}-v{}.json", wire_name(wire), renderer_version(wire));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/bodies").join(&name);
+        let body = body(wire, &scenario(), parameters).unwrap();
+        let golden = fs::read_to_string(&path);
+        let golden = golden.unwrap_or_else(|error| panic!("{name}: {error}; the body is\n{body}"));
+        assert_eq!(golden, body, "{name}");
+    }
+}
+
 #[test]
 fn keys_stand_in_their_order_and_parameters_keep_their_text() {
     let parameters = r#"{"temperature":0.10,"max_tokens":5,"extra":{"b":1,"a":2}}"#;
@@ -87,6 +104,21 @@ fn keys_stand_in_their_order_and_parameters_keep_their_text() {
         body(Wire::Anthropic, &talk, parameters).unwrap(),
         @r#"{"model":"claude","max_tokens":5,"system":[{"type":"text","text":"Be kind.\n\nBe brief.","cache_control":{"type":"ephemeral"}}],"tools":[{"name":"read_file","description":"Reads 文件.","input_schema":{"type":"object","properties":{"path":{"type":"string"}}}},{"name":"esc-mcp-2efiles-2flook","description":"Looks.","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}],"stream":true,"temperature":0.10,"extra":{"b":1,"a":2}}"#
     );
+}
+
+#[test]
+fn a_server_that_knows_no_stream_options_need_not_be_sent_any() {
+    let talk = [user(vec![ElementKind::Text("hi".to_owned())])];
+    let end = |parameters: &str| {
+        let body = body(Wire::OpenaiChat, &talk, parameters).unwrap();
+        body[body.find("\"stream\"").unwrap()..].to_owned()
+    };
+    let ours = r#""stream":true,"stream_options":{"include_usage":true}"#;
+    assert_eq!(end("{}"), format!("{ours}}}"));
+    assert_eq!(end(r#"{"stream_options":false,"a":1}"#), r#""stream":true,"a":1}"#);
+    assert_eq!(end(r#"{"a":1,"stream_options":null}"#), r#""stream":true,"a":1}"#);
+    let others = r#"{"a":1,"stream_options":{"x":2}}"#;
+    assert_eq!(end(others), r#""stream":true,"stream_options":{"x":2},"a":1}"#);
 }
 
 #[test]

@@ -15,7 +15,7 @@ async fn a_copy_holds_every_session_its_blobs_and_the_desk_and_nothing_derived()
     let events = [user(1, None, &long('a')), notice(2, "b")];
     store.create(&header(1), &events).unwrap();
     store.create(&header(2), &[notice(1, "c")]).unwrap();
-    drop(Desk::open(&from.join("state.db"), "device".to_owned()).await.unwrap());
+    drop(SqliteDesk::open(&from.join("state.db"), "device".to_owned()).await.unwrap());
     for name in ["index.db", "index.db-wal", "host.lock", "threads/x.jsonl", "memory/project.md"] {
         fs::create_dir_all(from.join(name).parent().unwrap()).unwrap();
         fs::write(from.join(name), "x").unwrap();
@@ -29,7 +29,7 @@ async fn a_copy_holds_every_session_its_blobs_and_the_desk_and_nothing_derived()
     let mut read = Vec::new();
     let reading = copy.read(session_id(1), None, &mut |event: Event| read.push(event)).unwrap();
     assert_eq!((reading.tail, read.as_slice()), (Tail::Clean, events.as_slice()));
-    let desk = Desk::open_read_only(&to.join("state.db")).await.unwrap().unwrap();
+    let desk = SqliteDesk::open_read_only(&to.join("state.db")).await.unwrap().unwrap();
     assert_eq!(desk.device_id(), "device");
     let mut names: Vec<_> = fs::read_dir(&to).unwrap().map(|it| it.unwrap().file_name()).collect();
     names.sort();
@@ -84,4 +84,37 @@ async fn a_copy_that_is_given_up_leaves_nothing_and_a_whole_one_has_its_name() {
     assert_eq!(backup.finish().unwrap().files, 1);
     assert_eq!(fs::read_to_string(target.join("Agent.md")).unwrap(), "be kind");
     assert_eq!(entries(), 2);
+}
+
+#[tokio::test]
+async fn a_session_that_was_removed_meanwhile_is_not_in_the_copy() {
+    let folder = TempDir::new().unwrap();
+    let (from, to) = (folder.path().join("from/.kith"), folder.path().join("to/.kith"));
+    let store = SessionStore::new(Arc::new(DiskFiles), &from);
+    for n in [1, 2] {
+        store.create(&header(n), &[user(1, None, &long('a'))]).unwrap();
+    }
+    let mut copied = Copied::default();
+    copied.add_sessions(&from, &to, None).await.unwrap();
+    let both = copied.clone();
+    store.remove(session_id(1)).unwrap();
+    copied.leave_out_removed(&from, &to).unwrap();
+    let copy = SessionStore::new(Arc::new(DiskFiles), &to);
+    assert_eq!(copy.list().unwrap(), [session_id(2)]);
+    assert_eq!((copied.sessions, copied.files), (both.sessions - 1, both.files - 1));
+    assert!(copied.bytes < both.bytes);
+}
+
+#[tokio::test]
+async fn a_desk_is_copied_to_a_path_of_any_bytes() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = TempDir::new().unwrap();
+    let odd = folder.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9 %20?#"));
+    let desk =
+        SqliteDesk::open(&folder.path().join("state.db"), "device".to_owned()).await.unwrap();
+    fs::create_dir(&odd).unwrap();
+    desk.copy_to(&odd.join("state.db")).await.unwrap();
+    let copy = SqliteDesk::open(&odd.join("state.db"), "another".to_owned()).await.unwrap();
+    assert_eq!(copy.device_id(), "device");
 }

@@ -6,21 +6,21 @@ const HASH: &[u8] = b"a line";
 
 #[test]
 fn only_the_newest_ids_are_kept() {
-    let (mut past, elders) = past_of(1000);
+    let (mut past, older_ids) = past_of(1000);
     assert_eq!(past.order.len(), RECENT_IDS_MAX);
     assert_eq!(past.kinds.len(), RECENT_IDS_MAX);
-    assert_eq!(elders.len(), 1000 - RECENT_IDS_MAX);
+    assert_eq!(older_ids.len(), 1000 - RECENT_IDS_MAX);
     assert!(past.to_bytes().len() < 10_000);
     // A batch of any size leaves no more behind.
     let many: Vec<Event> = (1001..=9000).map(|seq| notice(seq, "")).collect();
-    past.admit_all(&many, &Elders::new()).unwrap();
-    past.let_go(&mut |_, _| ());
+    past.admit_all(&many, &OlderIds::new()).unwrap();
+    past.evict(&mut |_, _| ());
     assert_eq!(past.order.len(), RECENT_IDS_MAX);
     assert!(past.kinds.capacity() < 8 * RECENT_IDS_MAX);
 }
 
 #[test]
-fn a_rising_id_needs_no_elders() {
+fn a_rising_id_needs_no_older_ids() {
     let (past, _) = past_of(1000);
     assert!(past.unsure_of(&[user(1001, Some(999), "on the leaf")]).is_empty());
     assert!(past.unsure_of(&[user(1001, Some(1000), "on a notice")]).is_empty());
@@ -31,16 +31,16 @@ fn a_rising_id_needs_no_elders() {
 #[test]
 fn the_last_event_of_the_tree_stays_known() {
     let mut past = Past::after_header(LineHash::of(HASH));
-    admit(&mut past, &user(1, None, "hi"), &mut Elders::new());
+    admit(&mut past, &user(1, None, "hi"), &mut OlderIds::new());
     for seq in 2..1000 {
-        admit(&mut past, &notice(seq, ""), &mut Elders::new());
+        admit(&mut past, &notice(seq, ""), &mut OlderIds::new());
     }
     assert!(past.unsure_of(&[user(1000, Some(1), "again")]).is_empty());
-    past.admit(&user(1000, Some(1), "again"), &Elders::new()).unwrap();
+    past.admit(&user(1000, Some(1), "again"), &OlderIds::new()).unwrap();
 }
 
 #[test]
-fn of_old_ids_the_elders_know() {
+fn of_old_ids_the_table_of_older_ids_knows() {
     // Odd numbers are of the tree.
     check_old(&Event { id: event_id(3), ..notice(1001, "") }, Some(DamageCode::DuplicateEventId));
     check_old(&user(1001, Some(3), "a branch"), None);
@@ -55,21 +55,22 @@ fn of_old_ids_the_elders_know() {
 
 #[track_caller]
 fn check_old(event: &Event, expected: Option<DamageCode>) {
-    let (mut past, elders) = past_of(1000);
+    let (mut past, older_ids) = past_of(1000);
     assert_eq!(past.unsure_of(std::slice::from_ref(event)).len(), 1);
-    let actual = past.admit(event, &elders).err().map(|flaw| flaw.code);
+    let actual = past.admit(event, &older_ids).err().map(|flaw| flaw.code);
     assert_eq!(actual, expected);
 }
 
 #[test]
 fn what_is_taken_back_leaves_no_trace() {
-    let (mut past, elders) = past_of(300);
+    let (mut past, older_ids) = past_of(300);
     let before = past.to_bytes();
     let marks = past.marks();
-    past.admit_all(&[notice(301, ""), user(302, None, "")], &elders).unwrap();
+    past.admit_all(&[notice(301, ""), user(302, None, "")], &older_ids).unwrap();
     past.forget(marks, 2);
     assert_eq!(past.to_bytes(), before);
-    let flaw = past.admit_all(&[notice(301, ""), notice(301, "")], &elders).unwrap_err();
+    let (seq, flaw) = past.admit_all(&[notice(301, ""), notice(301, "")], &older_ids).unwrap_err();
+    assert_eq!(seq, 301);
     assert_eq!(flaw.code, DamageCode::NonMonotonicSeq);
     assert_eq!(past.to_bytes(), before);
 }
@@ -99,23 +100,23 @@ fn anything_else_is_no_past() {
 }
 
 /// A past of so many events, each its own batch, every other one of the tree.
-fn past_of(n: u64) -> (Past, Elders) {
+fn past_of(n: u64) -> (Past, OlderIds) {
     let mut past = Past::after_header(LineHash::of(HASH));
-    let mut elders = Elders::new();
+    let mut older_ids = OlderIds::new();
     for seq in 1..=n {
         let event = match seq % 2 {
             1 => user(seq, seq.checked_sub(2).filter(|it| *it > 0), ""),
             _ => notice(seq, ""),
         };
-        admit(&mut past, &event, &mut elders);
+        admit(&mut past, &event, &mut older_ids);
     }
-    (past, elders)
+    (past, older_ids)
 }
 
 #[track_caller]
-fn admit(past: &mut Past, event: &Event, elders: &mut Elders) {
-    past.admit(event, elders).unwrap();
-    past.let_go(&mut |id, kind| {
-        elders.insert(id, kind);
+fn admit(past: &mut Past, event: &Event, older_ids: &mut OlderIds) {
+    past.admit(event, older_ids).unwrap();
+    past.evict(&mut |id, kind| {
+        older_ids.insert(id, kind);
     });
 }

@@ -303,3 +303,31 @@ fn check(bytes: &[u8], head: Option<&Head>, expected: &str) {
     };
     assert_eq!(actual, expected);
 }
+
+/// Yields what there is, then the end of the file, then what was written meanwhile.
+struct GrowingFile {
+    parts: Vec<Cursor<Vec<u8>>>,
+}
+
+impl Read for GrowingFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Some(part) = self.parts.first_mut() else { return Ok(0) };
+        let n_read = part.read(buffer)?;
+        if n_read == 0 {
+            self.parts.remove(0);
+        }
+        Ok(n_read)
+    }
+}
+
+#[test]
+fn a_reader_beside_a_growing_file_does_not_say_damaged() {
+    let (bytes, ends) = small();
+    for cut in ends[0]..bytes.len() {
+        let (before, after) = bytes.split_at(cut);
+        let parts = vec![Cursor::new(before.to_vec()), Cursor::new(after.to_vec())];
+        let growing = Box::new(GrowingFile { parts });
+        let reading = read_events(growing, None, &mut |_| ()).unwrap();
+        assert!(!matches!(reading.tail, Tail::Damaged(_)), "cut at {cut}: {:?}", reading.tail);
+    }
+}

@@ -12,15 +12,16 @@ use kith_vocab::files::AppendFile;
 use kith_vocab::header::SessionHeader;
 
 use super::SessionStore;
-use crate::blob::write_all;
-use crate::line::{encode_batch, encode_header};
+use crate::blob::{BlobPin, write_all};
+use crate::journal::NewBlob;
+use crate::line::{encode_events, encode_header};
 use crate::log::{Extent, LogError, SessionLog};
-use crate::past::{Elders, Past};
+use crate::past::{OlderIds, Past};
 
 /// Bytes that wait before they are written.
 const PENDING_BYTES_MAX: usize = 1024 * 1024;
 
-pub(super) struct Draft<'a> {
+pub(super) struct SessionDraft<'a> {
     store: &'a SessionStore,
     header: SessionHeader,
     path: PathBuf,
@@ -29,17 +30,19 @@ pub(super) struct Draft<'a> {
     file: Option<Box<dyn AppendFile>>,
     past: Past,
     /// Every event, so that a parent far back is known.
-    elders: Elders,
+    older_ids: OlderIds,
     pending: Vec<u8>,
     len: u64,
     line_start: u64,
+    /// Of the blobs that its lines name: nobody else can see these lines yet.
+    pins: Vec<BlobPin>,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> SessionDraft<'a> {
     pub(super) fn begin(
         store: &'a SessionStore,
         header: &SessionHeader,
-    ) -> Result<Draft<'a>, LogError> {
+    ) -> Result<SessionDraft<'a>, LogError> {
         let path = store.path(header.session_id);
         if store.exists(header.session_id)? {
             return Err(LogError::Exists { path });
@@ -48,17 +51,18 @@ impl<'a> Draft<'a> {
         let (pending, hash) = encode_header(header).map_err(refused)?;
         let mut beside = path.as_os_str().to_owned();
         beside.push(".tmp-new");
-        Ok(Draft {
+        Ok(SessionDraft {
             store,
             header: header.clone(),
             path,
             beside: PathBuf::from(beside),
             file: None,
             past: Past::after_header(hash),
-            elders: Elders::new(),
+            older_ids: OlderIds::new(),
             len: pending.len() as u64,
             pending,
             line_start: 0,
+            pins: Vec::new(),
         })
     }
 
@@ -68,17 +72,31 @@ impl<'a> Draft<'a> {
 
     /// Adds the events as one batch.
     pub(super) fn add(&mut self, events: &[Event]) -> Result<(), LogError> {
-        let Some(first) = events.first() else { return Ok(()) };
+        self.add_with(events, &[])
+    }
+
+    /// Adds the events as one batch, with the blobs that they name.
+    pub(super) fn add_with(
+        &mut self,
+        events: &[Event],
+        new_blobs: &[NewBlob],
+    ) -> Result<(), LogError> {
+        if events.is_empty() {
+            return Ok(());
+        }
         let path = &self.path;
-        let refused = |flaw| LogError::Refused { path: path.clone(), seq: first.seq, flaw };
+        let refused = |(seq, flaw)| LogError::Refused { path: path.clone(), seq, flaw };
         let prev = self.past.last_hash();
-        self.past.admit_all(events, &self.elders).map_err(refused)?;
-        let batch = encode_batch(events, prev).map_err(refused)?;
-        self.store.blobs.put_texts(&batch.long_texts)?;
+        self.past.admit_all(events, &self.older_ids).map_err(refused)?;
+        let batch = encode_events(events, prev).map_err(refused)?;
+        let pin = self.store.blobs.put_all(&batch.long_texts, new_blobs)?;
+        if !pin.is_empty() {
+            self.pins.push(pin);
+        }
         self.past.set_last_hash(batch.hash);
-        let elders = &mut self.elders;
-        self.past.let_go(&mut |id, kind| {
-            elders.insert(id, kind);
+        let older_ids = &mut self.older_ids;
+        self.past.evict(&mut |id, kind| {
+            older_ids.insert(id, kind);
         });
         self.line_start = self.len + batch.last_line_start as u64;
         self.len += batch.bytes.len() as u64;
@@ -95,7 +113,7 @@ impl<'a> Draft<'a> {
         let store = self.store;
         let extent = Extent { len: self.len, line_start: self.line_start, newline_missing: false };
         let (files, blobs) = (Arc::clone(&store.files), store.blobs.clone());
-        let Draft { header, path, past, .. } = self;
+        let SessionDraft { header, path, past, .. } = self;
         Ok(SessionLog::new(files, blobs, path, header, past, extent))
     }
 

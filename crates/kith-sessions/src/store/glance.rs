@@ -29,7 +29,7 @@ impl SessionStore {
     /// event.
     pub fn newest_seq(&self, id: SessionId) -> Result<Option<u64>, LogError> {
         #[derive(Deserialize)]
-        struct Numbered {
+        struct SeqOnly {
             seq: u64,
         }
         let path = self.path(id);
@@ -37,6 +37,6 @@ impl SessionStore {
         let line = line.map_err(|error| read_error(&path, error.into()))?;
         let LastLine::Whole(line) = line else { return Ok(None) };
         // What else the line holds is for those who read the session.
-        Ok(serde_json::from_slice::<Numbered>(&line).ok().map(|it| it.seq))
+        Ok(serde_json::from_slice::<SeqOnly>(&line).ok().map(|it| it.seq))
     }
 }

@@ -1,10 +1,10 @@
 //! Taking a session out of the house, with all that belongs to it alone.
 //!
-//! The log is renamed first: from then on there is no such session, and a crash leaves a name by
-//! which the next removal knows what is still to be done. Blobs are shared, so one goes only if no
-//! other log names it.
+//! The log is renamed before anything goes: from then on there is no such session, and a crash leaves
+//! a name by which the next removal knows what is still to be done. Blobs are shared, so one goes only
+//! if no other log names it and no writer has put or reused it since the logs were read.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -18,129 +18,150 @@ const SHA256_CHARS: usize = 64;
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// What goes with a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Belongings {
     /// The log, what was torn off it, and the blobs that only it names.
     pub files: Vec<PathBuf>,
     pub bytes: u64,
 }
 
+/// A session that goes.
+struct LeavingSession {
+    /// The name it has as a session.
+    log: PathBuf,
+    /// Where its bytes are now.
+    read_from: PathBuf,
+    torn: Vec<PathBuf>,
+    /// The blobs that it names and no other log does.
+    hashes: BTreeSet<String>,
+}
+
 impl SessionStore {
     /// What would go with the session. Changes nothing.
     pub fn belongings(&self, id: SessionId) -> Result<Belongings, LogError> {
-        let log = self.path(id);
-        self.files.len(&log).map_err(|error| read_error(&log, error.into()))?;
-        self.belongings_of(&log, &log)
+        let leaving = self.leaving(id)?;
+        Ok(leaving.first().map(|it| self.belongings_of(it, &it.hashes)).unwrap_or_default())
     }
 
     /// Removes the session for good, and finishes what an earlier removal left.
     ///
-    /// Nobody may have it open.
+    /// Nobody may have it open. Other sessions may be written to meanwhile, through this store or a
+    /// clone of it.
     pub fn remove(&self, id: SessionId) -> Result<Belongings, LogError> {
         let log = self.path(id);
         let failed = |source| LogError::Remove { path: log.clone(), source };
-        let belongings = self.belongings(id)?;
-        let renamed = with_suffix(&log, REMOVED_SUFFIX);
-        self.files.rename(&log, &renamed).map_err(failed)?;
+        let collection = self.blobs.begin_collection();
+        let mut leaving = self.leaving(id)?;
+        let Some(own) = leaving.first_mut() else { return Err(LogError::NotFound { path: log }) };
+        let (whole, own_hashes) = (self.belongings_of(own, &own.hashes), own.hashes.clone());
+        own.read_from = with_suffix(&log, REMOVED_SUFFIX);
+        self.files.rename(&log, &own.read_from).map_err(failed)?;
         self.files.sync_dir(&self.sessions).map_err(failed)?;
-        for left in self.half_removed()? {
-            self.finish(&left).map_err(failed)?;
+        let hashes = leaving.iter().flat_map(|it| it.hashes.iter().cloned()).collect();
+        let removed = collection
+            .remove_unpinned(&hashes, &mut |hash| self.unlink(&self.blobs.path(hash)))
+            .map_err(failed)?;
+        if !removed.is_empty() {
+            self.blobs.sync_names().map_err(failed)?;
         }
-        Ok(belongings)
+        for session in &leaving {
+            self.finish(session).map_err(failed)?;
+        }
+        let kept = own_hashes.difference(&removed).map(|hash| self.blobs.path(hash));
+        Ok(kept.fold(whole, |whole, path| self.without(whole, &path)))
     }
 
-    fn half_removed(&self) -> Result<Vec<PathBuf>, LogError> {
-        let suffix = format!("{SESSION_SUFFIX}{REMOVED_SUFFIX}");
-        let mut paths = self.all_files()?;
-        paths.retain(|path| name_of(path).ends_with(&suffix));
-        Ok(paths)
-    }
-
-    /// `renamed` goes last: while it is there, the rest can be found again.
-    fn finish(&self, renamed: &Path) -> io::Result<()> {
-        let log = renamed.with_extension("");
-        let belongings = self.belongings_of(&log, renamed).map_err(io::Error::other)?;
-        for path in belongings.files.iter().filter(|path| **path != log) {
-            match self.files.remove(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => (),
+    /// The session and those of earlier removals, each with what only they name. Every other log is
+    /// read once.
+    fn leaving(&self, id: SessionId) -> Result<Vec<LeavingSession>, LogError> {
+        let log = self.path(id);
+        let all = self.all_files()?;
+        let mut leaving = vec![self.leaving_session(&log, &log, &all)?];
+        let removed = format!("{SESSION_SUFFIX}{REMOVED_SUFFIX}");
+        for left in all.iter().filter(|path| name_of(path).ends_with(&removed)) {
+            match self.leaving_session(&left.with_extension(""), left, &all) {
+                Ok(session) => leaving.push(session),
+                // Somebody else has finished it.
+                Err(LogError::NotFound { .. }) => (),
+                Err(error) => return Err(error),
             }
         }
-        if belongings.files.iter().any(|path| !path.starts_with(&self.sessions)) {
-            self.blobs.sync_names()?;
+        let names: Vec<String> = leaving.iter().map(|it| name_of(&it.log).to_owned()).collect();
+        let is_other = |path: &&PathBuf| !names.iter().any(|it| name_of(path).starts_with(it));
+        for other in all.iter().filter(is_other) {
+            if leaving.iter().all(|it| it.hashes.is_empty()) {
+                break;
+            }
+            match self.each_hash_in(other, &mut |hash| {
+                for session in &mut leaving {
+                    session.hashes.remove(hash);
+                }
+            }) {
+                // A file that is half made or half removed may go or get its name at any time. What
+                // it names is pinned as long as it is being made.
+                Ok(()) | Err(LogError::NotFound { .. }) => (),
+                Err(error) => return Err(error),
+            }
         }
+        Ok(leaving)
+    }
+
+    fn leaving_session(
+        &self,
+        log: &Path,
+        read_from: &Path,
+        all: &[PathBuf],
+    ) -> Result<LeavingSession, LogError> {
+        let torn_name = format!("{}.torn-", name_of(log));
+        let is_torn = |path: &&PathBuf| name_of(path).starts_with(&torn_name);
+        let mut hashes = BTreeSet::new();
+        self.each_hash_in(read_from, &mut |hash| {
+            hashes.insert(hash.to_owned());
+        })?;
+        hashes.retain(|hash| self.files.len(&self.blobs.path(hash)).is_ok());
+        Ok(LeavingSession {
+            log: log.to_owned(),
+            read_from: read_from.to_owned(),
+            torn: all.iter().filter(is_torn).cloned().collect(),
+            hashes,
+        })
+    }
+
+    fn belongings_of(&self, session: &LeavingSession, hashes: &BTreeSet<String>) -> Belongings {
+        let mut files = vec![session.log.clone()];
+        files.extend(session.torn.iter().cloned());
+        files.extend(hashes.iter().map(|hash| self.blobs.path(hash)));
+        // One that has gone meanwhile has no bytes.
+        let bytes = files.iter().map(|path| self.files.len(path).unwrap_or_default()).sum();
+        Belongings { files, bytes }
+    }
+
+    /// What goes, but for a blob that stays.
+    fn without(&self, mut belongings: Belongings, path: &Path) -> Belongings {
+        belongings.files.retain(|it| it != path);
+        belongings.bytes -= self.files.len(path).unwrap_or_default().min(belongings.bytes);
+        belongings
+    }
+
+    /// The renamed log goes last: while it is there, the rest can be found again.
+    fn finish(&self, session: &LeavingSession) -> io::Result<()> {
+        session.torn.iter().try_for_each(|path| self.unlink(path))?;
         self.files.sync_dir(&self.sessions)?;
-        self.files.remove(renamed)?;
+        self.unlink(&session.read_from)?;
         self.files.sync_dir(&self.sessions)
     }
 
-    /// `log` is the name it has as a session, `read_from` where its bytes are now.
-    fn belongings_of(&self, log: &Path, read_from: &Path) -> Result<Belongings, LogError> {
-        let mut files = vec![log.to_owned()];
-        let torn = format!("{}.torn-", name_of(log));
-        let all = self.all_files()?;
-        files.extend(all.iter().filter(|path| name_of(path).starts_with(&torn)).cloned());
-        files.extend(self.own_blobs(name_of(log), read_from, &all)?);
-        let len = |path: &PathBuf| {
-            let path = if path == log { read_from } else { path };
-            self.files.len(path).unwrap_or_default()
-        };
-        let bytes = files.iter().map(len).sum();
-        Ok(Belongings { files, bytes })
-    }
-
-    fn own_blobs(
-        &self,
-        name: &str,
-        read_from: &Path,
-        all: &[PathBuf],
-    ) -> Result<Vec<PathBuf>, LogError> {
-        let mut own = HashSet::new();
-        self.each_hash(read_from, &mut |hash| {
-            own.insert(hash.to_owned());
-        })?;
-        own.retain(|hash| self.files.len(&self.blobs.path(hash)).is_ok());
-        // What was torn off this very log goes with it.
-        for other in all.iter().filter(|path| !name_of(path).starts_with(name)) {
-            if own.is_empty() {
-                break;
-            }
-            self.each_hash(other, &mut |hash| {
-                own.remove(hash);
-            })?;
+    fn unlink(&self, path: &Path) -> io::Result<()> {
+        match self.files.remove(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
         }
-        let mut paths: Vec<PathBuf> = own.iter().map(|hash| self.blobs.path(hash)).collect();
-        paths.sort();
-        Ok(paths)
     }
 
-    /// Everything in a file that has the form of a blob's name. What merely looks like one keeps
-    /// a blob that could have gone, and harms nothing.
-    fn each_hash(&self, path: &Path, each: &mut dyn FnMut(&str)) -> Result<(), LogError> {
+    fn each_hash_in(&self, path: &Path, each: &mut dyn FnMut(&str)) -> Result<(), LogError> {
         let failed = |error: io::Error| read_error(path, error.into());
         let mut file = self.files.open_read(path).map_err(failed)?;
-        let mut chunk = vec![0; CHUNK_BYTES];
-        let mut run = String::new();
-        loop {
-            let n_read = file.read(&mut chunk).map_err(failed)?;
-            for byte in chunk.iter().take(n_read) {
-                match byte {
-                    b'0'..=b'9' | b'a'..=b'f' if run.len() <= SHA256_CHARS => {
-                        run.push(char::from(*byte));
-                    }
-                    b'0'..=b'9' | b'a'..=b'f' => (),
-                    _ => {
-                        if run.len() == SHA256_CHARS {
-                            each(&run);
-                        }
-                        run.clear();
-                    }
-                }
-            }
-            if n_read == 0 {
-                return Ok(());
-            }
-        }
+        each_hash(&mut *file, each).map_err(failed)
     }
 
     fn all_files(&self) -> Result<Vec<PathBuf>, LogError> {
@@ -148,6 +169,33 @@ impl SessionStore {
             Ok(paths) => Ok(paths),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(source) => Err(LogError::List { path: self.sessions.clone(), source }),
+        }
+    }
+}
+
+/// Gives everything that has the form of a blob's name. What merely looks like one keeps a blob that
+/// could have gone, and harms nothing.
+pub(crate) fn each_hash(source: &mut dyn Read, each: &mut dyn FnMut(&str)) -> io::Result<()> {
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut run = String::new();
+    loop {
+        let n_read = source.read(&mut chunk)?;
+        for byte in chunk.iter().take(n_read) {
+            match byte {
+                b'0'..=b'9' | b'a'..=b'f' if run.len() <= SHA256_CHARS => {
+                    run.push(char::from(*byte));
+                }
+                b'0'..=b'9' | b'a'..=b'f' => (),
+                _ => {
+                    if run.len() == SHA256_CHARS {
+                        each(&run);
+                    }
+                    run.clear();
+                }
+            }
+        }
+        if n_read == 0 {
+            return Ok(());
         }
     }
 }

@@ -10,28 +10,17 @@ use kith_vocab::header::{CloneOrigin, SessionHeader};
 use kith_vocab::ids::{EventId, SessionId};
 use kith_vocab::validate::validate;
 
-use super::draft::Draft;
+use super::draft::SessionDraft;
 use super::{SessionStore, own_event};
-use crate::damage::{DamageCode, Flaw};
+use crate::damage::{Damage, DamageCode, Flaw};
+use crate::journal::RepairedSession;
 use crate::line::Head;
 use crate::log::LogError;
 use crate::read::Tail;
 
-/// What was saved of a damaged session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Repaired {
-    /// The new session.
-    pub session_id: SessionId,
-    /// How many events were copied.
-    pub events: u64,
-    /// The first line of the damaged file that could not be read.
-    pub lost_from_line: usize,
-    pub code: DamageCode,
-}
-
 /// What must be known of the readable part before its first event is copied.
 #[derive(Default)]
-struct Survey {
+pub(crate) struct ReadablePart {
     last_copied: Option<EventId>,
     last_of_tree: Option<EventId>,
     /// Where the conversation continues from, which may be before its last event.
@@ -50,63 +39,40 @@ impl SessionStore {
         head: Option<&Head>,
         header: SessionHeader,
         clock: &dyn Clock,
-    ) -> Result<Repaired, LogError> {
-        let mut survey = Survey::default();
-        let reading = self.read(damaged, head, &mut |event| survey.take(event))?;
+    ) -> Result<RepairedSession, LogError> {
+        let session_id = header.session_id;
+        let mut readable = ReadablePart::default();
+        let reading = self.read(damaged, head, &mut |event| readable.take(event))?;
         let Tail::Damaged(damage) = reading.tail else {
             return Err(LogError::NotDamaged { path: self.path(damaged) });
         };
-        let header = self.header_of_repair(header, &reading.header, &survey)?;
-        let session_id = header.session_id;
-        let mut draft = Draft::begin(self, &header)?;
-        let events = match self.copy(damaged, head, &mut draft) {
-            Ok(events) => events,
+        let header = readable
+            .header_of_repair(header, &reading.header)
+            .map_err(|flaw| LogError::RefusedHeader { path: self.path(session_id), flaw })?;
+        let mut draft = SessionDraft::begin(self, &header)?;
+        let n_events = match self.copy(damaged, head, &mut draft) {
+            Ok(n_events) => n_events,
             Err(error) => {
                 draft.abandon();
                 return Err(error);
             }
         };
-        if survey.leaf != survey.last_of_tree {
-            let moved = LeafMoved { to: survey.leaf, reason: LeafReason::Branch };
-            let event = own_event(draft.next_seq(), clock, Body::LeafMoved(moved));
-            if let Err(error) = draft.add(&[event]) {
-                draft.abandon();
-                return Err(error);
-            }
+        if let Some(moved) = readable.leaf_moved(draft.next_seq(), clock)
+            && let Err(error) = draft.add(&[moved])
+        {
+            draft.abandon();
+            return Err(error);
         }
-        draft.finish()?;
-        Ok(Repaired { session_id, events, lost_from_line: damage.line, code: damage.code })
-    }
-
-    fn header_of_repair(
-        &self,
-        mut header: SessionHeader,
-        damaged: &SessionHeader,
-        survey: &Survey,
-    ) -> Result<SessionHeader, LogError> {
-        // What one thread's people said is not told to those of another.
-        let same_thread = header.thread_id == damaged.thread_id
-            && header.agent_id == damaged.agent_id
-            && header.audience == damaged.audience;
-        if !same_thread {
-            let path = self.path(header.session_id);
-            let detail = "it is not of the thread, agent and audience of the damaged session";
-            let flaw = Flaw::wrong(DamageCode::InvalidHeader, detail);
-            return Err(LogError::RefusedHeader { path, flaw });
-        }
-        let event_id = survey.last_of_tree.or(survey.last_copied);
-        header.cloned_from =
-            event_id.map(|event_id| CloneOrigin { session_id: damaged.session_id, event_id });
-        let title = header.meta.title.take().or_else(|| survey.title.clone());
-        header.meta.title = title.or_else(|| damaged.meta.title.clone());
-        Ok(header)
+        let head = draft.finish()?.head();
+        let Damage { line: lost_from_line, code, .. } = damage;
+        Ok(RepairedSession { session_id, n_events, lost_from_line, code, head })
     }
 
     fn copy(
         &self,
         damaged: SessionId,
         head: Option<&Head>,
-        draft: &mut Draft<'_>,
+        draft: &mut SessionDraft<'_>,
     ) -> Result<u64, LogError> {
         let mut copied = Ok(0);
         // One by one, so that a session of any length fits into memory; the batches of the
@@ -121,8 +87,36 @@ impl SessionStore {
     }
 }
 
-impl Survey {
-    fn take(&mut self, event: Event) {
+impl ReadablePart {
+    /// The header of the new session. A refusal says why it cannot be that one.
+    pub(crate) fn header_of_repair(
+        &self,
+        mut header: SessionHeader,
+        damaged: &SessionHeader,
+    ) -> Result<SessionHeader, Flaw> {
+        // What one thread's people said is not told to those of another.
+        let same_thread = header.thread_id == damaged.thread_id
+            && header.agent_id == damaged.agent_id
+            && header.audience == damaged.audience;
+        if !same_thread {
+            let detail = "it is not of the thread, agent and audience of the damaged session";
+            return Err(Flaw::wrong(DamageCode::InvalidHeader, detail));
+        }
+        let event_id = self.last_of_tree.or(self.last_copied);
+        header.cloned_from =
+            event_id.map(|event_id| CloneOrigin { session_id: damaged.session_id, event_id });
+        let title = header.meta.title.take().or_else(|| self.title.clone());
+        header.meta.title = title.or_else(|| damaged.meta.title.clone());
+        Ok(header)
+    }
+
+    /// What puts the conversation where it was, if its last event is not its end.
+    pub(crate) fn leaf_moved(&self, seq: u64, clock: &dyn Clock) -> Option<Event> {
+        let moved = LeafMoved { to: self.leaf, reason: LeafReason::Branch };
+        (self.leaf != self.last_of_tree).then(|| own_event(seq, clock, Body::LeafMoved(moved)))
+    }
+
+    pub(crate) fn take(&mut self, event: Event) {
         match &event.body {
             Body::LeafMoved(moved) => self.leaf = moved.to,
             Body::SessionTitleUpdated(it) => self.title = Some(it.title.clone()),
@@ -139,7 +133,7 @@ impl Survey {
 }
 
 /// The event as a new session may tell it; `None` for what binds only the old one.
-fn inherited(mut event: Event) -> Option<Event> {
+pub(crate) fn inherited(mut event: Event) -> Option<Event> {
     // What was primed stays known as such: whether it is shown depends on it.
     event.source_tag.get_or_insert(SourceTag::Clone);
     // It was valid without the tag, so this asks only whether it may carry it.

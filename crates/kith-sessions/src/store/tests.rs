@@ -2,7 +2,7 @@ use std::fs;
 
 use super::*;
 use crate::disk::DiskFiles;
-use crate::faults::{Fault, FaultyFiles, Leaves};
+use crate::faults::{Fault, FaultyFiles, HookedFiles, Leaves};
 use crate::line::{EncodedBatch, encode_batch};
 use crate::samples::{
     NOW, StillClock, event_id, file_of, header, notice, session_id, small_session,
@@ -279,4 +279,26 @@ fn memory_house() -> (FaultyFiles, SessionStore) {
     let files = FaultyFiles::default();
     let store = SessionStore::new(Arc::new(files.clone()), Path::new(DIR));
     (files, store)
+}
+
+#[test]
+fn what_is_written_while_a_session_is_read_is_not_read() {
+    let (bytes, ends) = file_of(&small_session());
+    for cut in ends[0]..bytes.len() {
+        let hooked = HookedFiles::default();
+        let store = SessionStore::new(Arc::new(hooked.clone()), Path::new(DIR));
+        let path = store.path(session_id(1));
+        hooked.files.put(&path, &bytes[..cut]);
+        let expected = store.read(session_id(1), None, &mut |_| ()).unwrap();
+        let (files, whole) = (hooked.files.clone(), bytes.clone());
+        // The writer is quicker than the reader, but not than its first look.
+        hooked.set_hook(move |operation, path| {
+            if operation == "open_read" {
+                files.put(path, &whole);
+            }
+            Ok(())
+        });
+        let reading = store.read(session_id(1), None, &mut |_| ()).unwrap();
+        assert_eq!(reading, expected, "cut at {cut}");
+    }
 }

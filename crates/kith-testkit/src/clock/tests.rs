@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use kith_vocab::ids::EventId;
 
 use super::*;
@@ -35,24 +33,36 @@ fn a_restarted_process_does_not_repeat_ids() {
     assert_eq!(FakeClock::new().new_id(), before[0]);
 }
 
-#[tokio::test]
-async fn waiting_moves_the_clock() {
+#[test]
+fn setting_the_wall_clock_does_not_move_the_monotonic_one() {
     let clock = FakeClock::new();
-    clock.sleep_until(START + 60_000).await;
-    clock.sleep_until(START).await;
-    assert_eq!(clock.now(), START + 60_000);
-    assert_eq!(clock.slept(), [START + 60_000, START]);
+    clock.advance(7);
+    let before = clock.monotonic();
+    clock.jump_to(START - 60_000);
+    assert_eq!((clock.now(), clock.monotonic()), (START - 60_000, before));
+    clock.advance(5);
+    assert_eq!((clock.now(), clock.monotonic()), (START - 59_995, before + 5));
 }
 
 #[tokio::test]
-async fn held_sleepers_wait_for_the_test() {
-    let clock = Arc::new(FakeClock::new().holding_sleepers());
-    let sleeper = tokio::spawn({
-        let clock = Arc::clone(&clock);
-        async move { clock.sleep_until(START + 10).await }
-    });
+async fn waiting_moves_both_clocks() {
+    let clock = FakeClock::new();
+    let short = clock.sleep(1000);
+    clock.sleep(60_000).await;
+    short.await;
+    assert_eq!((clock.now(), clock.monotonic()), (START + 60_000, 60_000));
+    assert_eq!(clock.slept(), [60_000, 1000]);
+}
+
+#[tokio::test]
+async fn held_sleepers_wait_for_time_to_pass_not_for_the_wall_clock() {
+    let clock = FakeClock::new().holding_sleepers();
+    let sleeper = tokio::spawn(clock.sleep(10));
+    tokio::task::yield_now().await;
+    clock.jump_to(START + 60_000);
+    clock.advance(9);
     tokio::task::yield_now().await;
     assert!(!sleeper.is_finished());
-    clock.advance(10);
+    clock.advance(1);
     sleeper.await.unwrap();
 }

@@ -24,8 +24,8 @@ use serde_json::json;
 
 use super::parts::{
     TOOLS, author, bound, call, effect, failure, grant, harness_item, hash, ingress, item_id,
-    limits, primed, queue_item, skill, snapshot, spoken, text, thinking, toolset, trust, usage,
-    via,
+    limits, models, primed, queue_item, skill, snapshot, spoken, text, thinking, toolset, trust,
+    usage, via,
 };
 use super::{Seed, Writer};
 use crate::sha256_hex;
@@ -194,14 +194,15 @@ impl Writer {
             "model_requested" => {
                 let fresh = self.sheet.new_id();
                 let request_id = if seed.one_in(16) { self.event_id(seed) } else { fresh };
+                let wire = seed.among(&[Wire::OpenaiChat, Wire::Anthropic, Wire::OpenaiResponses]);
                 Body::ModelRequested(ModelRequested {
                     request_id,
                     purpose: seed.among(&[Purpose::Turn, Purpose::Turn, Purpose::Compact]),
                     provider: "scripted".to_owned(),
-                    wire: seed.among(&[Wire::OpenaiChat, Wire::Anthropic, Wire::OpenaiResponses]),
+                    wire,
                     model: "scripted".to_owned(),
                     parameters: Json::empty_object(),
-                    renderer_version: 1,
+                    renderer_version: (self.renderer_version)(wire),
                     body_sha256: hash(seed),
                     body_bytes: seed.number(),
                     reserved: Reserved {
@@ -240,6 +241,7 @@ impl Writer {
                 model: "scripted".to_owned(),
                 language: seed.among(&["en", "zh", ""]).to_owned(),
                 attended: seed.below(2) == 0,
+                models: models(seed),
             }),
             "queue_update" => Body::QueueUpdate(QueueUpdate {
                 queue: seed.among(&[Queue::FollowUp, Queue::Steer]),

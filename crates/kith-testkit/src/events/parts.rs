@@ -6,7 +6,7 @@ use kith_vocab::event::control::{Bound, Limits, QueueItem, SkillEntry};
 use kith_vocab::event::messages::{
     Author, HarnessItem, HarnessKind, IngressRef, Origin, Trust, Usage, Visibility,
 };
-use kith_vocab::event::models::FailureKind;
+use kith_vocab::event::models::{FailureKind, ModelRef};
 use kith_vocab::ids::EventId;
 use kith_vocab::json::Json;
 use kith_vocab::snapshot::{
@@ -15,6 +15,7 @@ use kith_vocab::snapshot::{
 use serde_json::json;
 
 use super::Seed;
+use crate::samples::sample_model_ref;
 use crate::sha256_hex;
 use crate::sheet::owner;
 
@@ -185,7 +186,20 @@ pub(super) fn queue_item(seed: &mut Seed) -> QueueItem {
         author: author(seed),
         trust: trust(seed),
         ingress: seed.maybe(ingress),
+        ingress_key: seed.maybe(ingress_key),
+        models: models(seed),
     }
+}
+
+/// Few keys, so that rows, queue items and events often name the same one.
+pub(super) fn ingress_key(seed: &mut Seed) -> String {
+    format!("cli:local:{}", seed.below(8))
+}
+
+/// Mostly none, as before messages named their models.
+pub(super) fn models(seed: &mut Seed) -> Vec<ModelRef> {
+    let names: &[&str] = seed.among(&[&[], &["fast"], &[], &["deep", "fast"]]);
+    names.iter().map(|name| sample_model_ref(name)).collect()
 }
 
 pub(super) fn skill(seed: &mut Seed) -> SkillEntry {

@@ -94,6 +94,52 @@ fn every_type_is_written_and_references_hit_and_miss() {
 }
 
 #[test]
+fn turns_are_retried_and_queue_items_name_keys_and_models() {
+    let (mut retries, mut keys, mut shared_keys, mut models, mut started) = (0, 0, 0, 0, 0);
+    for log in many_logs() {
+        let mut seen = HashSet::new();
+        for pair in log.windows(2) {
+            let has_ended = matches!(pair[0].body, Body::TurnEnded(_));
+            retries += usize::from(has_ended && matches!(pair[1].body, Body::TurnStarted(_)));
+        }
+        for event in &log {
+            if let Body::QueueUpdate(queue) = &event.body {
+                let of_items = queue.items.iter().filter_map(|item| item.ingress_key.as_ref());
+                keys += of_items.clone().count();
+                shared_keys += of_items.filter(|key| seen.contains(*key)).count();
+                models += queue.items.iter().filter(|item| !item.models.is_empty()).count();
+            }
+            if let Body::TurnStarted(turn) = &event.body {
+                started += usize::from(!turn.models.is_empty());
+            }
+            seen.extend(event.ingress_key.clone());
+        }
+    }
+    let counts = [retries, keys, shared_keys, models, started];
+    assert!(counts.iter().all(|n| *n >= 20), "{counts:?}");
+}
+
+#[test]
+fn requests_say_which_renderer_made_them() {
+    let version = |wire| if wire == Wire::Anthropic { 7 } else { 5 };
+    let mut n_requests = 0;
+    for mut log in many_logs() {
+        set_renderer_version(&mut log, version);
+        for event in &log {
+            if let Body::ModelRequested(request) = &event.body {
+                assert_eq!(request.renderer_version, version(request.wire));
+                n_requests += 1;
+            }
+        }
+    }
+    assert!(n_requests >= 20, "{n_requests}");
+    let seeds: Vec<[u8; SEED_BYTES]> = (0..=255).map(|first| [first; SEED_BYTES]).collect();
+    let mut set_later = log_of(&seeds);
+    set_renderer_version(&mut set_later, version);
+    assert_eq!(log_rendered_by(&seeds, version), set_later);
+}
+
+#[test]
 fn the_plainest_log_is_people_saying_a() {
     let log = log_of(&[[0; SEED_BYTES]; 2]);
     for event in &log {

@@ -32,6 +32,10 @@ pub enum ServerReply {
     Trickle {
         pause_ms: u64,
     },
+    /// Comments without end, one after each pause, and no answer.
+    Pings {
+        pause_ms: u64,
+    },
     /// Not one byte.
     Hang,
 }
@@ -90,7 +94,9 @@ impl ServerReply {
             ServerReply::Html => vec![b"<!doctype html><title>Sign in</title>".to_vec()],
             ServerReply::TooManyRequests { .. } => vec![error("rate_limit_exceeded")],
             ServerReply::ServerError => vec![error("server_error")],
-            ServerReply::Trickle { .. } | ServerReply::Hang => Vec::new(),
+            ServerReply::Trickle { .. } | ServerReply::Pings { .. } | ServerReply::Hang => {
+                Vec::new()
+            }
         }
     }
 }

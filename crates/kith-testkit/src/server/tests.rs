@@ -63,13 +63,21 @@ async fn errors_have_their_status_and_headers() {
 }
 
 #[tokio::test]
-async fn it_can_trickle_hang_and_stop() {
-    let script = [ServerReply::Trickle { pause_ms: 0 }, ServerReply::Hang];
+async fn it_can_trickle_ping_hang_and_stop() {
+    let script = [
+        ServerReply::Trickle { pause_ms: 0 },
+        ServerReply::Pings { pause_ms: 0 },
+        ServerReply::Hang,
+    ];
     let server = FakeModelServer::start(script).await;
-    let mut bytes = vec![0; 100_000];
-    let mut trickling = TcpStream::connect(server.address()).await.unwrap();
-    trickling.write_all(b"POST / HTTP/1.1\r\n\r\n").await.unwrap();
-    trickling.read_exact(&mut bytes).await.unwrap();
+    let mut bytes = vec![0; 2000];
+    for (expected, other) in [("drip", "ping"), ("ping", "drip")] {
+        let mut endless = TcpStream::connect(server.address()).await.unwrap();
+        endless.write_all(b"POST / HTTP/1.1\r\n\r\n").await.unwrap();
+        endless.read_exact(&mut bytes).await.unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(text.contains(expected) && !text.contains(other));
+    }
     let mut hanging = TcpStream::connect(server.address()).await.unwrap();
     hanging.write_all(b"POST / HTTP/1.1\r\n\r\n").await.unwrap();
     drop(server);

@@ -1,7 +1,10 @@
+use kith_vocab::block::Block;
 use kith_vocab::event::Body;
+use kith_vocab::event::messages::Trust;
 use kith_vocab::validate::validate;
 
 use super::*;
+use crate::samples::sample_model_ref;
 
 #[track_caller]
 fn check(line: &str, expected: &str) -> Transcript {
@@ -56,6 +59,38 @@ fn queues_are_rewritten_whole() {
     assert_eq!(queue.items.iter().map(|item| item.id.as_str()).collect::<Vec<_>>(), ["q1", "q2"]);
     let Body::UserMessage(message) = &it.events[3].body else { panic!("not a message") };
     assert_eq!(message.queue_item_id.as_deref(), Some("q1"));
+}
+
+#[test]
+fn words_name_the_inbox_row_they_came_from_and_the_models_they_may_reach() {
+    let it = check(
+        "user#u1@peer key=k1: a | queue key=k2 models=fast,deep b = c | queue steer key=k3 d | taken | drained",
+        "user_message queue_update queue_update user_message queue_update harness_item queue_update",
+    );
+    let keys: Vec<Option<&str>> = it.events.iter().map(|it| it.ingress_key.as_deref()).collect();
+    assert_eq!(keys, [Some("k1"), None, None, Some("k2"), None, Some("k3"), None]);
+    let Body::UserMessage(message) = &it.events[0].body else { panic!("not a message") };
+    assert_eq!((message.trust, it.event("u1")), (Trust::Peer, it.events[0].id));
+    let Body::QueueUpdate(queue) = &it.events[1].body else { panic!("not a queue") };
+    assert_eq!(queue.items[0].content, [Block::text("b = c")]);
+    assert_eq!(queue.items[0].ingress_key.as_deref(), Some("k2"));
+    assert_eq!(queue.items[0].models, [sample_model_ref("fast"), sample_model_ref("deep")]);
+}
+
+#[test]
+fn a_turn_that_ended_can_be_retried() {
+    let it = check(
+        "user: a | started | ended failed | notice x | retried steps=3 models=fast | model: b | ended done",
+        "user_message turn_started turn_ended notice turn_started assistant_message turn_ended",
+    );
+    let Body::TurnStarted(turn) = &it.events[4].body else { panic!("not a turn") };
+    assert_eq!((turn.limits.steps, &turn.models[..]), (3, &[sample_model_ref("fast")][..]));
+}
+
+#[test]
+#[should_panic(expected = "`retried` needs a turn that has ended")]
+fn an_open_turn_is_not_retried() {
+    transcript("user: a | ended failed | user: b | retried");
 }
 
 #[test]

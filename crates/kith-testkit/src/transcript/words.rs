@@ -7,8 +7,8 @@ use kith_vocab::event::calls::{
     Verdict, Via,
 };
 use kith_vocab::event::control::{
-    Bound, CancelRequested, EndReason, LeafMoved, LeafReason, Level, Limits, Notice, Queue,
-    QueueItem, QueueUpdate, Resumed, SessionTitleUpdated, TitleSource, TurnEnded, TurnStarted,
+    Bound, CancelRequested, EndReason, LeafMoved, LeafReason, Level, Notice, Resumed,
+    SessionTitleUpdated, TitleSource, TurnEnded,
 };
 use kith_vocab::event::messages::{
     AnswerContent, AssistantMessage, Compact, HarnessItem, HarnessItemEvent, HarnessKind,
@@ -63,13 +63,11 @@ impl Scribe {
                 let result = self.known_event(label);
                 self.reminder(HarnessKind::RuntimeNotice, text, Some(result));
             }
-            "queue" => match rest.strip_prefix("steer ") {
-                Some(text) => self.queue(Queue::Steer, text),
-                None => self.queue(Queue::FollowUp, rest),
-            },
+            "queue" => self.queued(rest),
             "taken" => self.taken(),
             "drained" => self.drained(),
             "started" => self.started(rest),
+            "retried" => self.retried(rest),
             "leaf" => self.leaf(rest),
             "title" => {
                 let (title, source) = (rest.to_owned(), TitleSource::Generated);
@@ -87,7 +85,7 @@ impl Scribe {
         }
     }
 
-    fn write(&mut self, body: Body) {
+    pub(super) fn write(&mut self, body: Body) {
         self.write_as(None, body);
     }
 
@@ -95,12 +93,19 @@ impl Scribe {
         self.sheet.push_as(Envelope { id, source_tag: self.tag, ingress_key: None }, body)
     }
 
+    pub(super) fn write_of_row(&mut self, ingress_key: Option<String>, body: Body) -> EventId {
+        self.sheet.push_as(Envelope { id: None, source_tag: self.tag, ingress_key }, body)
+    }
+
     pub(super) fn user(&mut self, line: &str) {
         let (who, text) = line.split_once(": ").expect("a message is `user: TEXT`");
+        let (who, key) =
+            who.split_once(" key=").map_or((who, None), |(who, key)| (who, Some(key.to_owned())));
         let (who, trust) = who
             .split_once('@')
             .map_or((who, OWNER_TRUST), |(who, trust)| (who, word::<Trust>(trust)));
-        let id = self.write_as(None, user_message(text, trust, None));
+        let id = self.write_of_row(key, user_message(text, trust, None));
+        self.has_ended = false;
         self.label(who, id);
     }
 
@@ -186,7 +191,7 @@ impl Scribe {
             wire: Wire::OpenaiChat,
             model: "scripted".to_owned(),
             parameters: Json::empty_object(),
-            renderer_version: 1,
+            renderer_version: 0,
             body_sha256: sha256_hex(request_id.to_string().as_bytes()),
             body_bytes: 100,
             reserved: Reserved { tokens: 1000, cost_micros: None },
@@ -299,74 +304,12 @@ impl Scribe {
         let bound = (reason == EndReason::Bound).then_some(Bound::Steps);
         let steps = std::mem::take(&mut self.n_requests);
         self.n_failures = 0;
+        self.has_ended = true;
         self.write(Body::TurnEnded(TurnEnded { reason, bound, steps }));
     }
 
     fn reminder(&mut self, kind: HarnessKind, text: &str, merged_into: Option<EventId>) {
         self.write(reminder(kind, text, merged_into, None));
-    }
-
-    fn queue(&mut self, queue: Queue, text: &str) {
-        self.n_queued += 1;
-        let item = QueueItem {
-            id: format!("q{}", self.n_queued),
-            content: vec![Block::text(text)],
-            created_at: self.sheet.now,
-            updated_at: self.sheet.now,
-            client_id: "test".to_owned(),
-            author: owner(),
-            trust: OWNER_TRUST,
-            ingress: None,
-        };
-        self.queue_of(queue).push(item);
-        self.rewrite(queue);
-    }
-
-    fn rewrite(&mut self, queue: Queue) {
-        let items = self.queue_of(queue).clone();
-        self.write(Body::QueueUpdate(QueueUpdate { queue, items }));
-    }
-
-    fn taken(&mut self) {
-        assert!(!self.follow_ups.is_empty(), "`taken` needs a follow-up in the queue");
-        let item = self.follow_ups.remove(0);
-        let text = kith_vocab::block::plain_text(&item.content);
-        self.write(user_message(&text, item.trust, Some(item.id)));
-        self.rewrite(Queue::FollowUp);
-    }
-
-    fn drained(&mut self) {
-        for item in std::mem::take(&mut self.steers) {
-            let text = kith_vocab::block::plain_text(&item.content);
-            self.write(reminder(HarnessKind::Steer, &text, None, Some(item.id)));
-        }
-        self.rewrite(Queue::Steer);
-    }
-
-    fn started(&mut self, rest: &str) {
-        let mut limits = Limits::default();
-        let mut attended = true;
-        for option in rest.split_whitespace() {
-            let (key, value) = option.split_once('=').unwrap_or((option, "0"));
-            let value: u64 = value.parse().expect("a limit is a number");
-            let small = || u32::try_from(value).expect("a limit on steps is small");
-            match key {
-                "steps" => limits.steps = small(),
-                "repeats" => limits.repeats = small(),
-                "wall" => limits.wall_ms = value,
-                "tokens" => limits.tokens = Some(value),
-                "cost" => limits.cost_micros = Some(value),
-                "unattended" => attended = false,
-                _ => panic!("unknown limit `{key}`"),
-            }
-        }
-        self.write(Body::TurnStarted(TurnStarted {
-            limits,
-            context_window: 128_000,
-            model: "scripted".to_owned(),
-            language: "en".to_owned(),
-            attended,
-        }));
     }
 
     fn leaf(&mut self, label: &str) {
@@ -459,7 +402,7 @@ fn digest(call: &KnownCall) -> String {
     sha256_hex(call.input.as_str().as_bytes())
 }
 
-fn user_message(text: &str, trust: Trust, queue_item_id: Option<String>) -> Body {
+pub(super) fn user_message(text: &str, trust: Trust, queue_item_id: Option<String>) -> Body {
     Body::UserMessage(UserMessage {
         message: MessageContent { content: vec![Block::text(text)], meta: None },
         author: owner(),
@@ -470,7 +413,7 @@ fn user_message(text: &str, trust: Trust, queue_item_id: Option<String>) -> Body
     })
 }
 
-fn reminder(
+pub(super) fn reminder(
     kind: HarnessKind,
     text: &str,
     merged_into: Option<EventId>,

@@ -7,8 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 use kith_testkit::another_user::unprivileged;
 use serde_json::Value;
 
+use kith_vocab::tool::ToolOutcome;
+
 use super::*;
-use crate::fixture::{World, block_on, write_file};
+use crate::fixture::{World, trust_of, write_file};
 use crate::glob::GLOB_BYTES_MAX;
 
 const WORLD: &str = "
@@ -270,11 +272,12 @@ fn cancelled_call_lists_nothing() {
     let prepared = world.prepare("list_files", "{}").unwrap();
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let output = block_on(world.tool("list_files").run(prepared, &cancel));
-    assert_eq!((output.text.as_str(), output.succeeded), ("list_files was cancelled", false));
+    let output = world.run_until("list_files", prepared, &cancel);
+    let text = output.plain_text();
+    assert_eq!((&*text, output.outcome), ("list_files was cancelled", ToolOutcome::Failed));
 
     let folder = world.roots().open_folder(".").unwrap();
-    assert!(Walk::new(folder, 1, &cancel).next().is_none());
+    assert!(Walk::new(folder, 1, &cancel, &trust_of()).next().is_none());
 }
 
 #[track_caller]

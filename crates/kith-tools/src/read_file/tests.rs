@@ -5,8 +5,10 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
+use kith_vocab::tool::ToolOutcome;
+
 use super::*;
-use crate::fixture::{World, block_on, write_file};
+use crate::fixture::{World, write_file};
 
 #[test]
 fn schema_names_the_fields_of_the_input() {
@@ -227,8 +229,9 @@ fn cancelled_call_reads_nothing() {
     let prepared = world.prepare("read_file", r#"{"path":"f"}"#).unwrap();
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let output = block_on(world.tool("read_file").run(prepared, &cancel));
-    assert_eq!((output.text.as_str(), output.succeeded), ("read_file was cancelled", false));
+    let output = world.run_until("read_file", prepared, &cancel);
+    let text = output.plain_text();
+    assert_eq!((&*text, output.outcome), ("read_file was cancelled", ToolOutcome::Failed));
 
     let mut page = Page::new(1, None, 1000);
     let file = File::open(world.path("yard/f")).unwrap();

@@ -8,8 +8,10 @@ use std::os::unix::fs::PermissionsExt;
 use kith_testkit::another_user::unprivileged;
 use serde_json::Value;
 
+use kith_vocab::tool::ToolOutcome;
+
 use super::*;
-use crate::fixture::{World, block_on, write_file};
+use crate::fixture::{World, trust_of, write_file};
 use crate::search_files::page::SEARCH_LINE_CHARS_MAX;
 
 const WORLD: &str = "
@@ -439,7 +441,7 @@ fn large_patterns_may_read_less() {
         let json = Json::of(&serde_json::json!({ "pattern": pattern }));
         let input: Input = call::read_input(NAME, &json).unwrap();
         let pattern = Pattern::parse(pattern, Case::Counts).unwrap();
-        Search::new(&input, pattern, &cancel).bytes_left
+        Search::new(&input, pattern, &trust_of(), &cancel).bytes_left
     };
     assert_eq!(bytes_left("fn main"), SEARCH_BYTES_MAX);
     assert_eq!(bytes_left("a{1000}"), SEARCH_STEPS_MAX / 1000);
@@ -469,13 +471,17 @@ fn cancelled_call_finds_nothing() {
     let prepared = world.prepare("search_files", r#"{"pattern":"TODO"}"#).unwrap();
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let output = block_on(world.tool("search_files").run(prepared, &cancel));
-    assert_eq!((output.text.as_str(), output.succeeded), ("search_files was cancelled", false));
+    let output = world.run_until("search_files", prepared, &cancel);
+    let text = output.plain_text();
+    assert_eq!((&*text, output.outcome), ("search_files was cancelled", ToolOutcome::Failed));
 
     for path in [".", "src/lib.rs"] {
         let json = Json::of(&serde_json::json!({ "pattern": "TODO", "path": path }));
         let opened = open(&world.roots(), &json).unwrap();
-        assert_eq!(search(opened, &cancel).unwrap_err(), "search_files was cancelled");
+        assert_eq!(
+            search(opened, &trust_of(), &cancel).unwrap_err().text,
+            "search_files was cancelled"
+        );
     }
 }
 
@@ -484,7 +490,7 @@ fn cancel_is_seen_within_a_file() {
     let cancel = CancellationToken::new();
     let (mut bytes_left, mut buffer) = (100, [0; 4]);
     let mut reader =
-        Metered { source: &b"abcdefgh"[..], bytes_left: &mut bytes_left, cancel: &cancel };
+        Metered { source: &b"abcdefgh"[..], bytes_left: &mut bytes_left, stop: &cancel };
     assert_eq!(reader.read(&mut buffer).unwrap(), 4);
     cancel.cancel();
     assert!(reader.read(&mut buffer).is_err());
@@ -506,10 +512,10 @@ fn check_bytes(content: &[u8], pattern: &str, expected: &str) {
 
 #[track_caller]
 fn check_bytes_left(world: &World, input: &str, bytes_left: u64, expected: &str) {
-    let cancel = CancellationToken::new();
+    let (cancel, trust_of) = (CancellationToken::new(), trust_of());
     let opened = open(&world.roots(), &Json::parse(input).unwrap()).unwrap();
     let OpenedPath::Folder(folder) = opened.path else { panic!("no folder") };
-    let mut search = Search::new(&opened.input, opened.pattern, &cancel);
+    let mut search = Search::new(&opened.input, opened.pattern, &trust_of, &cancel);
     search.bytes_left = bytes_left;
     let left_out = search.folder(".", folder, None);
     assert_eq!(search.into_text(&opened.input, &left_out), expected);

@@ -1,6 +1,9 @@
 use kith_vocab::event::calls::Effect;
 
-use crate::fixture::{World, block_on, write_file};
+use crate::fixture::{World, write_file};
+
+use kith_vocab::tool::ToolOutcome;
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 
@@ -37,8 +40,8 @@ Sort them. See help.md.
 fn loading_is_reading_of_the_real_file() {
     let world = World::new(WORLD);
     let prepared = world.prepare("skill", r#"{"name":"tidy"}"#).unwrap();
-    assert_eq!(prepared.effect, Effect::Read);
-    assert_eq!(prepared.summary, "load the skill `tidy`");
+    assert_eq!(prepared.effect(), Effect::Read);
+    assert_eq!(prepared.summary, "skill tidy");
     let real = world.path("out/skills/tidy/SKILL.md");
     assert!(prepared.facts.as_str().contains(real.to_str().unwrap()));
     let other = world.prepare("skill", r#"{"name":"deploy"}"#).unwrap();
@@ -117,8 +120,9 @@ fn a_skill_that_changed_its_place_after_the_judgement_is_not_loaded() {
     std::fs::remove_dir_all(world.path("out/skills/tidy")).unwrap();
     world.write("//- out/skills/tidy -> deploy\n");
     let output = world.run("skill", prepared);
-    assert!(!output.succeeded);
-    assert!(output.text.starts_with("the path leads elsewhere"), "{}", output.text);
+    assert_eq!(output.outcome, ToolOutcome::Failed);
+    let text = output.plain_text();
+    assert!(text.starts_with("the path leads elsewhere"), "{text}");
 }
 
 #[test]
@@ -127,8 +131,9 @@ fn a_cancelled_call_reads_nothing() {
     let prepared = world.prepare("skill", r#"{"name":"tidy"}"#).unwrap();
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let output = block_on(world.tool("skill").run(prepared, &cancel));
-    assert_eq!((output.text.as_str(), output.succeeded), ("skill was cancelled", false));
+    let output = world.run_until("skill", prepared, &cancel);
+    let text = output.plain_text();
+    assert_eq!((&*text, output.outcome), ("skill was cancelled", ToolOutcome::Failed));
 }
 
 #[track_caller]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::fixture::{World, write_file};
+use crate::fixture::{World, trust_of, write_file};
 
 #[test]
 fn walk_stops_at_its_limit_and_says_so() {
@@ -24,9 +24,10 @@ fn rules_beyond_the_limit_are_not_read_and_none_is_halved() {
 /// `entries_left` is what the walk may still look at once it has read the first folder.
 #[track_caller]
 fn check(world: &World, entries_left: usize, expected: &str) {
+    let trust_of = trust_of();
     let cancel = CancellationToken::new();
     let folder = world.roots().open_folder(".").unwrap();
-    let mut walk = Walk::new(folder, WALK_DEPTH_MAX, &cancel);
+    let mut walk = Walk::new(folder, WALK_DEPTH_MAX, &cancel, &trust_of);
     walk.entries_left = entries_left;
     let mut paths: Vec<String> =
         walk.by_ref().map(|found| found.path.to_str().unwrap().to_owned()).collect();

@@ -27,7 +27,9 @@ pub struct CallJudged {
 }
 
 /// What kind of thing a call does to the world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+///
+/// In rising order: the strongest effect of a call stands last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     Read,

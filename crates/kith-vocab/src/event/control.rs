@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::Block;
 use crate::event::messages::{Author, IngressRef, Trust};
+use crate::event::models::ModelRef;
 use crate::ids::{CallId, EventId, ThreadId};
 use crate::json::Json;
 
@@ -17,6 +18,9 @@ pub struct TurnStarted {
     pub language: String,
     /// Whether a person is there to be asked.
     pub attended: bool,
+    /// The models that may be asked, the chosen one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelRef>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +105,12 @@ pub struct QueueItem {
     pub trust: Trust,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ingress: Option<IngressRef>,
+    /// The inbox row that the item came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ingress_key: Option<String>,
+    /// The models that may be asked, the chosen one first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelRef>,
 }
 
 /// The conversation continues from another place.

@@ -39,6 +39,20 @@ pub enum Wire {
     OpenaiResponses,
 }
 
+/// A model as a message names it. The log says with it where a resumed turn may go.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ModelRef {
+    /// Its name in the settings.
+    pub name: String,
+    pub provider: String,
+    pub wire: Wire,
+    /// The vendor's name for it.
+    pub model: String,
+    /// The first 16 hex digits of the SHA-256 of wire, scheme, host, port and path.
+    pub endpoint: String,
+}
+
 /// What the request may cost at most, until its usage is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -1,14 +1,16 @@
 //! The loop that does nothing else: the HTTP calls and synced appends of a turn.
 //!
-//! It uses the same HTTP client and runtime as Kith, so that what is compared is our own work and
-//! not the choice of libraries. Each thread has a file of its own, also for what Kith puts on its
-//! one desk: nothing here waits for anything but the disk and the server.
+//! It syncs exactly what Kith syncs: the desk once per turn, when the message is accepted, and the
+//! log four times; a new session is made with its first batch. It uses the same HTTP client and
+//! runtime, and waits for the disk in the same way, so that what is compared is our own work and not
+//! the choice of libraries. Each thread has a file of its own, also for what Kith puts on its one
+//! desk: nothing here waits for anything but the disk and the server.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, block_in_place};
 
 use super::step::{RawFile, TURNS_PER_SESSION};
 
@@ -50,45 +52,35 @@ pub(crate) async fn turns(
 }
 
 async fn session_of(dir: &Path, n: usize, client: &reqwest::Client, url: &str, sizes: Sizes) {
-    let path = dir.join(format!("{n}.jsonl"));
-    let (folder, beside) = (dir.to_owned(), dir.join(format!("{n}.tmp")));
+    let Sizes { request, batch, desk_row, first } = sizes;
     let mut desk = RawFile::new(&dir.join(format!("{n}.desk")));
-    let mut log = blocking(move || {
-        let mut file = RawFile::new(&beside);
-        file.append(sizes.first);
-        std::fs::rename(&beside, &path).expect("a file can be renamed");
-        sync_folder(&folder);
-        RawFile::new(&path)
-    })
-    .await;
-    let Sizes { request, batch, desk_row, .. } = sizes;
+    let mut log = None;
     for _ in 0..TURNS_PER_SESSION {
-        desk = append(desk, desk_row).await;
-        log = append(log, batch).await;
+        block_in_place(|| desk.append(desk_row));
+        let log = match &mut log {
+            None => log.insert(block_in_place(|| new_log(dir, n, first + batch))),
+            Some(log) => {
+                block_in_place(|| log.append(batch));
+                log
+            }
+        };
         post(client, url, "user", request).await;
-        log = append(log, batch).await;
-        log = append(log, batch).await;
+        block_in_place(|| log.append(batch));
+        block_in_place(|| log.append(batch));
         post(client, url, "tool", request).await;
-        log = append(log, batch).await;
-        desk = append(desk, desk_row).await;
+        block_in_place(|| log.append(batch));
     }
 }
 
-fn sync_folder(folder: &PathBuf) {
-    let folder = std::fs::File::open(folder).expect("a folder can be opened");
+/// Makes a file that exists whole or not at all.
+fn new_log(dir: &Path, n: usize, n_bytes: usize) -> RawFile {
+    let (beside, path) = (dir.join(format!("{n}.tmp")), dir.join(format!("{n}.jsonl")));
+    let mut file = RawFile::new(&beside);
+    file.append(n_bytes);
+    std::fs::rename(&beside, &path).expect("a file can be renamed");
+    let folder = std::fs::File::open(dir).expect("a folder can be opened");
     folder.sync_all().expect("a folder can be synced");
-}
-
-async fn append(mut file: RawFile, n_bytes: usize) -> RawFile {
-    blocking(move || {
-        file.append(n_bytes);
-        file
-    })
-    .await
-}
-
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    tokio::task::spawn_blocking(work).await.expect("the disk works")
+    file
 }
 
 async fn post(client: &reqwest::Client, url: &str, last_role: &str, n_bytes: usize) {

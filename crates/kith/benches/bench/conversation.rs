@@ -1,10 +1,12 @@
-//! Long lives, written quickly: sessions of any number of events with a compaction every thousand.
+//! Long lives, written quickly: sessions of any number of events, with compactions or without.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use kith_engine::session::Session;
-use kith_providers::render::RENDERER_VERSION;
+use kith_engine::feed::Feed;
+use kith_engine::session::{Session, SessionParts, Source};
+use kith_providers::render::renderer_version;
+use kith_sessions::journal::{FilesJournal, Journal};
 use kith_sessions::store::SessionStore;
 use kith_vocab::block::{Block, ToolCall};
 use kith_vocab::clock::Clock;
@@ -21,9 +23,8 @@ use kith_vocab::json::Json;
 use serde_json::json;
 
 use super::bench_house::{prompt, tools};
-use super::house::{Unsynced, Unwatched, WallClock, first_events, header, owner};
+use super::house::{Unsynced, WallClock, first_events, header, model_ref, owner};
 
-const EVENTS_BETWEEN_COMPACTIONS: u64 = 1000;
 const HASH: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /// How long a life is, and how much is said in it.
@@ -33,30 +34,41 @@ pub(crate) struct Length {
     pub(crate) bytes_min: u64,
     /// Of what a tool gives back; an answer has a quarter of it.
     pub(crate) result_bytes: usize,
+    /// Events from one compaction to the next; `None` for a life without any.
+    pub(crate) compaction_every: Option<u64>,
 }
 
 /// Writes a session of the house in `dir`, in the thread `cli:room:<name>`.
-pub(crate) fn write(dir: &Path, name: &str, length: Length) -> SessionId {
+pub(crate) async fn write(dir: &Path, name: &str, length: Length) -> SessionId {
     let store = SessionStore::new(Arc::new(Unsynced), &dir.join(".kith"));
     let id = SessionId::from_uuid(WallClock.new_id());
-    let bodies = first_events(&prompt(), &tools(dir));
-    let header = header(id, &format!("cli:room:{name}"));
-    let session = Session::begin(&store, Arc::new(WallClock), header, bodies);
-    let mut life = Life { session: session.expect("a session can be made"), length, n_events: 2 };
     let path = store.path(id);
-    let mut next_compaction = EVENTS_BETWEEN_COMPACTIONS;
+    let journal = Arc::new(FilesJournal::new(store));
+    let header = header(id, &format!("cli:room:{name}"));
+    let session = Session::new(parts(id, journal), header);
+    let mut life = Life { session, length, n_events: 0 };
+    for body in first_events(&prompt(), &tools(dir)) {
+        life.stage(body);
+    }
+    let mut next_compaction = length.compaction_every.unwrap_or(u64::MAX);
     // Ends because every turn adds events and bytes.
     loop {
-        let spoken = life.turn();
+        let spoken = life.turn().await;
         if life.n_events >= next_compaction {
-            life.compact(spoken);
-            next_compaction += EVENTS_BETWEEN_COMPACTIONS;
+            life.compact(spoken).await;
+            next_compaction += length.compaction_every.unwrap_or_default();
         }
         let bytes = std::fs::metadata(&path).expect("the session is there").len();
         if life.n_events >= length.events_min && bytes >= length.bytes_min {
             return id;
         }
     }
+}
+
+/// What a session needs that has no engine.
+pub(crate) fn parts(id: SessionId, journal: Arc<dyn Journal>) -> SessionParts {
+    let feed = Feed::new("bench".to_owned()).session(id);
+    SessionParts { journal, feed, clock: Arc::new(WallClock) }
 }
 
 struct Life {
@@ -67,10 +79,10 @@ struct Life {
 
 impl Life {
     /// The nine events of a turn with one read, in the batches in which the engine writes them.
-    fn turn(&mut self) -> EventId {
+    async fn turn(&mut self) -> EventId {
         let spoken = self.stage(user_message());
         self.stage(turn_started());
-        let request = self.request(Purpose::Turn);
+        let request = self.request(Purpose::Turn).await;
         let call = ToolCall {
             call_id: request.call(0),
             provider_call_id: "call_0".to_owned(),
@@ -82,18 +94,18 @@ impl Life {
         let said = vec![Block::ToolCall(call.clone())];
         self.stage_as(request, answer(request, said, StopReason::ToolCall));
         self.stage(judged);
-        self.commit();
+        self.commit().await;
         self.stage(result(&call, self.length.result_bytes));
-        let request = self.request(Purpose::Turn);
+        let request = self.request(Purpose::Turn).await;
         let words = vec![Block::text("so it is. ".repeat(self.length.result_bytes / 40 + 1))];
         self.stage_as(request, answer(request, words, StopReason::EndTurn));
         self.stage(Body::TurnEnded(TurnEnded { reason: EndReason::Done, bound: None, steps: 2 }));
-        self.commit();
+        self.commit().await;
         spoken
     }
 
-    fn compact(&mut self, first_kept_event_id: EventId) {
-        let request_id = self.request(Purpose::Compact);
+    async fn compact(&mut self, first_kept_event_id: EventId) {
+        let request_id = self.request(Purpose::Compact).await;
         let compact = Compact {
             request_id,
             model: "fake".to_owned(),
@@ -105,10 +117,10 @@ impl Life {
             tokens_after: 1000,
         };
         self.stage_as(request_id, Body::Compact(compact));
-        self.commit();
+        self.commit().await;
     }
 
-    fn request(&mut self, purpose: Purpose) -> EventId {
+    async fn request(&mut self, purpose: Purpose) -> EventId {
         let request_id = EventId::from_uuid(WallClock.new_id());
         self.stage(Body::ModelRequested(ModelRequested {
             request_id,
@@ -117,12 +129,12 @@ impl Life {
             wire: Wire::OpenaiChat,
             model: "fake".to_owned(),
             parameters: Json::empty_object(),
-            renderer_version: RENDERER_VERSION,
+            renderer_version: renderer_version(Wire::OpenaiChat),
             body_sha256: HASH.to_owned(),
             body_bytes: 1,
             reserved: Reserved { tokens: 1, cost_micros: None },
         }));
-        self.commit();
+        self.commit().await;
         request_id
     }
 
@@ -133,11 +145,11 @@ impl Life {
 
     fn stage_as(&mut self, id: EventId, body: Body) {
         self.n_events += 1;
-        self.session.stage_as(id, None, body);
+        self.session.stage_from(Source { id: Some(id), ..Source::RUNTIME }, body);
     }
 
-    fn commit(&mut self) {
-        self.session.commit(&Unwatched).expect("a batch is taken");
+    async fn commit(&mut self) {
+        self.session.commit().await.expect("a batch is taken");
     }
 }
 
@@ -160,6 +172,7 @@ fn turn_started() -> Body {
         model: "fake".to_owned(),
         language: "en".to_owned(),
         attended: true,
+        models: vec![model_ref()],
     })
 }
 

@@ -10,7 +10,12 @@ use super::figure::{Figure, megabytes, ms};
 use super::life::RealHouse;
 use super::server::ServerProcess;
 
-const GIGABYTE: Length = Length { events_min: 0, bytes_min: 1_000_000_000, result_bytes: 12_000 };
+const GIGABYTE: Length = Length {
+    events_min: 0,
+    bytes_min: 1_000_000_000,
+    result_bytes: 12_000,
+    compaction_every: Some(1000),
+};
 /// How often a process is looked at while it runs; its peak is what it said last.
 const LOOK: Duration = Duration::from_millis(5);
 const TIME_MAX: Duration = Duration::from_secs(20);
@@ -21,7 +26,8 @@ pub(crate) fn measure(ground: &Ground) -> Vec<Figure> {
     let server = ServerProcess::start();
     let house = RealHouse::make(&ground.kith, &ground.dir.join("huge"), &server);
     let began = Instant::now();
-    let id = conversation::write(&house.dir, "huge", GIGABYTE).to_string();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
+    let id = runtime.block_on(conversation::write(&house.dir, "huge", GIGABYTE)).to_string();
     println!("written in {:.1} s", began.elapsed().as_secs_f64());
     let kith = |args: &[&str]| {
         let mut command = Command::new(&ground.kith);

@@ -10,36 +10,42 @@ use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::messages::StopReason;
 use kith_vocab::event::models::Wire;
 use kith_vocab::json::Json;
-use kith_vocab::provider::{Answer, AnswerBlock, ModelChoice, Provider, Tap, Unfinished};
-use tokio_util::sync::CancellationToken;
+use kith_vocab::provider::{Answer, AnswerBlock, AskContext, ModelChoice, Provider, Unfinished};
 
 use super::Ground;
 use super::bench_house::BenchHouse;
 use super::figure::{Figure, megabytes};
 use super::house::Unsynced;
 
-/// The argument that makes this program a host with so many threads, each of which spoke once.
+/// The argument that makes this program a host with so many threads, each of which spoke so often.
 pub(crate) const THREADS_FLAG: &str = "--threads";
-const FEW: u64 = 500;
+/// Not more than a host keeps open.
+const FEW: u64 = 250;
+const TURNS_OF_FEW: u64 = 20;
 const MANY: u64 = 10_000;
+/// Of each answer.
+const ANSWER_BYTES: usize = 1000;
 /// Linux counts processor time in hundredths of a second.
 const TICK: Duration = Duration::from_millis(10);
 
 pub(crate) fn measure(ground: &Ground) -> Vec<Figure> {
     let mut figures = Vec::new();
-    match threads(ground, FEW) {
-        Ok(bytes) => {
-            let each = bytes / FEW;
+    let name = "an open session of 20 turns";
+    match threads(ground, FEW, TURNS_OF_FEW) {
+        Ok(Growth { bytes, n_open }) => {
+            let each = bytes / n_open.max(1);
             figures.push(
-                Figure::new("an open session", format!("{:.3} MB", megabytes(each)))
+                Figure::new(name, format!("{:.3} MB, with {n_open} open", megabytes(each)))
                     .goal("at most 0.25 MB", each <= 250_000),
             );
         }
-        Err(complaint) => figures.push(Figure::new("an open session", complaint)),
+        Err(complaint) => figures.push(Figure::new(name, complaint)),
     }
-    let figure = match threads(ground, MANY) {
-        Ok(bytes) => Figure::new("10,000 idle threads", format!("{:.0} MB", megabytes(bytes)))
-            .goal("add at most 50 MB", bytes <= 50_000_000),
+    let figure = match threads(ground, MANY, 1) {
+        Ok(Growth { bytes, .. }) => {
+            Figure::new("10,000 idle threads", format!("{:.0} MB", megabytes(bytes)))
+                .goal("add at most 50 MB", bytes <= 50_000_000)
+        }
         Err(complaint) => {
             Figure::new("10,000 idle threads", complaint).goal("add at most 50 MB", false)
         }
@@ -48,38 +54,55 @@ pub(crate) fn measure(ground: &Ground) -> Vec<Figure> {
     figures
 }
 
+/// How much a host has grown, and how many sessions it holds open.
+struct Growth {
+    bytes: u64,
+    n_open: u64,
+}
+
 /// How much a host grows with so many threads, in a process of its own.
-fn threads(ground: &Ground, n_threads: u64) -> Result<u64, String> {
+fn threads(ground: &Ground, n_threads: u64, n_turns: u64) -> Result<Growth, String> {
     let own = std::env::current_exe().expect("this program knows where it lies");
     let dir = ground.dir.join(format!("threads-{n_threads}"));
     let output = Command::new(own)
         .arg(THREADS_FLAG)
         .arg(&dir)
-        .arg(n_threads.to_string())
+        .args([n_threads.to_string(), n_turns.to_string()])
         .output()
         .expect("a process can be started");
     let text = String::from_utf8_lossy(&output.stdout);
-    text.trim().parse().map_err(|_| {
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        format!("failed: {}", complaint.lines().nth(1).unwrap_or("no word"))
-    })
+    let numbers: Vec<u64> = text.split_whitespace().filter_map(|it| it.parse().ok()).collect();
+    if let &[bytes, n_open] = numbers.as_slice() {
+        return Ok(Growth { bytes, n_open });
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    Err(format!("failed: {}", complaint.lines().nth(1).unwrap_or("no word")))
 }
 
 /// The process behind [`THREADS_FLAG`].
 pub(crate) fn threads_main(args: &[String]) -> ExitCode {
-    let [dir, n_threads] = args else { return ExitCode::from(2) };
-    let n_threads: u64 = n_threads.parse().expect("a number of threads");
+    let [dir, n_threads, n_turns] = args else { return ExitCode::from(2) };
+    let [n_threads, n_turns]: [u64; 2] =
+        [n_threads, n_turns].map(|it| it.parse().expect("a number"));
     let runtime = tokio::runtime::Runtime::new().expect("a runtime can be made");
     runtime.block_on(async {
         let dir = PathBuf::from(dir);
-        let house = BenchHouse::on(Arc::new(Unsynced), &dir, Box::new(Terse::new())).await;
+        let house = BenchHouse::on(Arc::new(Unsynced), &dir, Arc::new(Terse::new())).await;
         // One turn first: what it allocates once is not the threads' cost.
         house.turn("cli:room:first", "first", Target::Current).await;
+        house.engine.until_rest().await;
         let before = status_bytes("VmRSS");
         for n in 0..n_threads {
-            house.turn(&format!("cli:room:t{n}"), &format!("m{n}"), Target::Current).await;
+            for turn in 0..n_turns {
+                let key = format!("m{n}-{turn}");
+                house.turn(&format!("cli:room:t{n}"), &key, Target::Current).await;
+            }
         }
-        println!("{}", status_bytes("VmRSS").saturating_sub(before));
+        house.engine.until_rest().await;
+        let (_, n_open) = house.engine.n_sessions();
+        // The one that spoke first may be among them; it is not counted, nor is what it takes.
+        let n_open = (n_open as u64).min(n_threads);
+        println!("{} {n_open}", status_bytes("VmRSS").saturating_sub(before));
     });
     ExitCode::SUCCESS
 }
@@ -104,13 +127,8 @@ impl Provider for Terse {
         &self.0
     }
 
-    fn ask<'a>(
-        &'a self,
-        _: Vec<u8>,
-        _: &'a dyn Tap,
-        _: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Answer, Unfinished>> {
-        let content = vec![AnswerBlock::Text("Yes.".to_owned())];
+    fn ask(&self, _: Vec<u8>, _: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>> {
+        let content = vec![AnswerBlock::Text("Yes. ".repeat(ANSWER_BYTES / 5))];
         let answer = Answer { content, usage: None, stop_reason: StopReason::EndTurn };
         Box::pin(async move { Ok(answer) })
     }

@@ -145,5 +145,7 @@ async fn turns(dir: &Path, url: &str, n_threads: usize, n_sessions: usize) -> Du
     while let Some(ended) = threads.join_next().await {
         ended.expect("a turn does not fail");
     }
-    began.elapsed()
+    let took = began.elapsed();
+    house.engine.until_rest().await;
+    took
 }

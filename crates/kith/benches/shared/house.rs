@@ -1,25 +1,29 @@
-//! What an engine is wired up with here: a message, a snapshot, a watcher, a clock, a disk.
+//! What an engine is wired up with here: a message, a snapshot, a model, a clock, a disk.
 
 #![allow(dead_code, reason = "two programs share this file and neither uses all of it")]
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use kith_engine::lane::{Opening, OpeningError};
-use kith_engine::session::Watcher;
+use kith_engine::engine::{AgentSetup, SetupError};
+use kith_engine::turn::TurnSetup;
 use kith_sessions::disk::DiskFiles;
+use kith_testkit::policies::AllowAll;
 use kith_testkit::sha256_hex;
 use kith_vocab::clock::{BoxFuture, Clock};
+use kith_vocab::event::Body;
+use kith_vocab::event::calls::Sandbox;
+use kith_vocab::event::control::Limits;
 use kith_vocab::event::messages::{Author, IngressRef, InstructionSnapshotEvent, Trust};
-use kith_vocab::event::{Body, Event};
+use kith_vocab::event::models::{ModelRef, Wire};
 use kith_vocab::files::{AppendFile, FileSystem};
 use kith_vocab::header::{Audience, HeaderMeta, HeaderType, LOG_FORMAT_VERSION, SessionHeader};
-use kith_vocab::ids::{EventId, SessionId};
-use kith_vocab::ingress::{IngressContent, IngressEvent};
+use kith_vocab::ids::SessionId;
+use kith_vocab::ingress::{IngressContent, IngressEvent, RunningBehavior};
 use kith_vocab::json::Json;
-use kith_vocab::provider::{Delta, Tap};
+use kith_vocab::provider::{ModelUnavailable, Models, Provider};
 use kith_vocab::snapshot::{
     InstructionSnapshot, SNAPSHOT_VERSION, Section, SectionKind, ToolsetSnapshot,
 };
@@ -47,7 +51,34 @@ pub(crate) fn message(key: &str, thread: &str, text: &str) -> IngressEvent {
         ts: 1,
         cwd: "/work".to_owned(),
         expected_leaf: None,
+        running_behavior: RunningBehavior::FollowUp,
+        models: vec![model_ref()],
+        attended: true,
+        language: None,
         content: IngressContent::Text { text: text.to_owned() },
+    }
+}
+
+/// The one model that our messages name.
+pub(crate) fn model_ref() -> ModelRef {
+    ModelRef {
+        name: "bench".to_owned(),
+        provider: "bench".to_owned(),
+        wire: Wire::OpenaiChat,
+        model: "bench-1".to_owned(),
+        endpoint: sha256_hex(b"bench")[..16].to_owned(),
+    }
+}
+
+/// Finds that model.
+pub(crate) struct OneModel(pub(crate) Arc<dyn Provider>);
+
+impl Models for OneModel {
+    fn find(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, ModelUnavailable> {
+        if *model == model_ref() {
+            return Ok(Arc::clone(&self.0));
+        }
+        Err(ModelUnavailable { reason: format!("there is no model `{}` here", model.name) })
     }
 }
 
@@ -73,18 +104,24 @@ pub(crate) fn header(id: SessionId, thread: &str) -> SessionHeader {
 }
 
 /// Sessions that begin with this prompt and work with these tools.
-pub(crate) struct FixedOpening {
+pub(crate) struct FixedSetup {
     pub(crate) prompt: String,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
 }
 
-impl Opening for FixedOpening {
-    fn first_events(&self, _: &SessionHeader) -> Result<Vec<Body>, OpeningError> {
+impl AgentSetup for FixedSetup {
+    fn first_events(&self, _: &SessionHeader) -> Result<Vec<Body>, SetupError> {
         Ok(first_events(&self.prompt, &self.tools))
     }
 
-    fn tools(&self, _: &SessionHeader) -> Result<Vec<Arc<dyn Tool>>, OpeningError> {
-        Ok(self.tools.clone())
+    fn turn(&self, _: &SessionHeader) -> Result<TurnSetup, SetupError> {
+        Ok(TurnSetup {
+            tools: self.tools.clone(),
+            policy: Arc::new(AllowAll),
+            limits: Limits::default(),
+            language: "en".to_owned(),
+            sandbox: Sandbox::None,
+        })
     }
 }
 
@@ -113,37 +150,6 @@ pub(crate) fn first_events(prompt: &str, tools: &[Arc<dyn Tool>]) -> Vec<Body> {
     ]
 }
 
-pub(crate) struct Unwatched;
-
-impl Tap for Unwatched {
-    fn delta(&self, _: Delta<'_>) {}
-}
-
-impl Watcher for Unwatched {
-    fn written(&self, _: &[Event]) {}
-}
-
-/// Remembers which events were said to be on disk.
-#[derive(Default)]
-pub(crate) struct Acknowledged(Mutex<Vec<EventId>>);
-
-impl Acknowledged {
-    pub(crate) fn ids(&self) -> Vec<EventId> {
-        self.0.lock().expect("nobody panics here").clone()
-    }
-}
-
-impl Tap for Acknowledged {
-    fn delta(&self, _: Delta<'_>) {}
-}
-
-impl Watcher for Acknowledged {
-    fn written(&self, events: &[Event]) {
-        let mut ids = self.0.lock().expect("nobody panics here");
-        ids.extend(events.iter().map(|event| event.id));
-    }
-}
-
 /// The time of day: what is measured here is the real thing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WallClock;
@@ -160,13 +166,17 @@ impl Clock for WallClock {
         WallClock::micros() / 1000
     }
 
+    fn monotonic(&self) -> u64 {
+        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+        u64::try_from(START.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
     fn new_id(&self) -> Uuid {
         Uuid::now_v7()
     }
 
-    fn sleep_until(&self, time: u64) -> BoxFuture<'_, ()> {
-        let wait = Duration::from_millis(time.saturating_sub(self.now()));
-        Box::pin(tokio::time::sleep(wait))
+    fn sleep(&self, ms: u64) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep(Duration::from_millis(ms)))
     }
 }
 
@@ -179,6 +189,10 @@ struct UnsyncedFile(Box<dyn AppendFile>);
 impl FileSystem for Unsynced {
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn io::Read + Send>> {
         DiskFiles.open_read(path)
+    }
+
+    fn open_read_at(&self, path: &Path, offset: u64) -> io::Result<Box<dyn io::Read + Send>> {
+        DiskFiles.open_read_at(path, offset)
     }
 
     fn open_append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {

@@ -3,13 +3,13 @@
 #![allow(dead_code, reason = "two programs share this file and neither uses all of it")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::{fs, mem};
 
 use kith_engine::verify::Verifier;
-use kith_sessions::desk::Desk;
+use kith_sessions::desk::{Inbox, SqliteDesk, Threads};
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::read::Tail;
 use kith_sessions::store::SessionStore;
@@ -41,12 +41,13 @@ pub(crate) struct Account {
     /// How often each message stands in the logs.
     pub(crate) said: BTreeMap<String, usize>,
     pub(crate) event_ids: std::collections::HashSet<String>,
-    /// Messages whose turn was given up after [`CUTS_MAX`] cuts, as their log says.
+    /// Messages whose turn was given up after [`CUTS_MAX`] cuts and not taken up since, as their log
+    /// says.
     pub(crate) given_up: BTreeSet<String>,
 }
 
-/// A turn that was cut short so often is ended by design, and its author told so: something in it
-/// might be what kills the host.
+/// A turn that was cut short so often, with nothing coming of it in between, is ended by design,
+/// and its author told so: something in it might be what kills the host.
 const CUTS_MAX: usize = 3;
 
 /// A turn of a log while it is read.
@@ -54,23 +55,37 @@ const CUTS_MAX: usize = 3;
 struct ReadTurn {
     keys: Vec<String>,
     n_resumed: usize,
+    /// Whether a message has begun it.
+    is_begun: bool,
 }
 
 impl ReadTurn {
-    /// Gives the keys of a turn that ends here because it was cut short too often.
-    fn read(&mut self, event: &Event) -> Vec<String> {
+    fn read(&mut self, event: &Event, account: &mut Account) {
         match &event.body {
-            Body::UserMessage(_) => self.keys.extend(event.ingress_key.clone()),
-            Body::Resumed(_) => self.n_resumed += 1,
+            Body::UserMessage(_) => {
+                *self = ReadTurn { is_begun: true, ..ReadTurn::default() };
+                self.keys.extend(event.ingress_key.clone());
+            }
+            // With no message of its own it takes up the turn before it, which has ended for the
+            // last time only when this one does.
+            Body::TurnStarted(_) if !self.is_begun => {
+                (self.is_begun, self.n_resumed) = (true, 0);
+                account.n_turns_ended = account.n_turns_ended.saturating_sub(1);
+                account.given_up.retain(|key| !self.keys.contains(key));
+            }
+            Body::Resumed(_) => {
+                self.n_resumed += 1;
+                account.n_resumed += 1;
+            }
             Body::TurnEnded(ended) => {
-                let turn = mem::take(self);
-                if ended.reason == EndReason::Failed && turn.n_resumed == CUTS_MAX {
-                    return turn.keys;
+                account.n_turns_ended += 1;
+                if ended.reason == EndReason::Failed && self.n_resumed >= CUTS_MAX {
+                    account.given_up.extend(self.keys.iter().cloned());
                 }
+                (self.is_begun, self.n_resumed) = (false, 0);
             }
             _ => (),
         }
-        Vec::new()
     }
 }
 
@@ -126,26 +141,23 @@ impl RealHouse {
     pub(crate) async fn account(&self) -> Account {
         let kith_dir = self.dir.join(".kith");
         let store = SessionStore::new(Arc::new(DiskFiles), &kith_dir);
-        let desk = Desk::open_read_only(&kith_dir.join("state.db")).await.expect("the desk opens");
+        let desk = SqliteDesk::open_read_only(&kith_dir.join("state.db")).await;
+        let desk = desk.expect("the desk opens");
         let mut account = Account::default();
         for id in store.list().expect("sessions can be listed") {
             account.n_sessions += 1;
             let (mut head, mut verifier) = (None, Verifier::default());
             if let Some(desk) = &desk {
                 head = desk.head(id).await.expect("the desk can be read");
-                account.n_unclosed += desk.unclosed(id).await.expect("the desk can be read").len();
+                account.n_unclosed += desk.open_rows(id).await.expect("the desk can be read").len();
             }
             let mut turn = ReadTurn::default();
             let reading = store.read(id, head.as_ref(), &mut |event| {
                 verifier.read(&event);
-                account.given_up.extend(turn.read(&event));
-                match &event.body {
-                    Body::TurnEnded(_) => account.n_turns_ended += 1,
-                    Body::LogRepaired(_) => account.n_repaired += 1,
-                    Body::Resumed(_) => account.n_resumed += 1,
-                    _ => (),
-                }
-                if let Some(key) = &event.ingress_key {
+                turn.read(&event, &mut account);
+                account.n_repaired += usize::from(matches!(event.body, Body::LogRepaired(_)));
+                // A message that waited stands in a queue as well, which is no part of the tree.
+                if let Some(key) = event.ingress_key.as_ref().filter(|_| event.is_tree()) {
                     *account.said.entry(key.clone()).or_default() += 1;
                 }
                 account.event_ids.insert(event.id.to_string());

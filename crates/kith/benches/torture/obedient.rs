@@ -10,8 +10,11 @@ use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::messages::StopReason;
 use kith_vocab::event::models::{FailureKind, Wire};
 use kith_vocab::json::Json;
-use kith_vocab::provider::{Answer, AnswerBlock, Cause, ModelChoice, Provider, Tap, Unfinished};
+use kith_vocab::provider::{
+    Answer, AnswerBlock, AskContext, Cause, ModelChoice, Provider, Unfinished,
+};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) const WRITE: &str = "write_file";
@@ -21,6 +24,7 @@ pub(crate) struct Obedient {
     choice: ModelChoice,
     /// Requests that were failed once and are answered when they come again.
     stumbled: Mutex<HashSet<Vec<u8>>>,
+    wants_a_stop: Notify,
 }
 
 impl Obedient {
@@ -32,10 +36,15 @@ impl Obedient {
             parameters: Json::empty_object(),
             context_window: 128_000,
         };
-        Obedient { choice, stumbled: Mutex::default() }
+        Obedient { choice, stumbled: Mutex::default(), wants_a_stop: Notify::new() }
     }
 
-    fn answer(&self, body: &[u8], cancel: &CancellationToken) -> Result<Answer, Unfinished> {
+    /// Returns when it was told to be stopped: somebody must cancel its turn then.
+    pub(crate) async fn stop_wanted(&self) {
+        self.wants_a_stop.notified().await;
+    }
+
+    async fn answer(&self, body: &[u8], cancel: CancellationToken) -> Result<Answer, Unfinished> {
         let (wish, n_results) = read_request(body);
         let calls: &[(&str, u32)] = match (wish.split(':').next().unwrap_or_default(), n_results) {
             ("write once" | "write, then write", 0) => &[(WRITE, 1)],
@@ -46,7 +55,8 @@ impl Obedient {
             ("fail", _) => return Err(failed("no such key", false)),
             ("stumble", _) if self.is_new(body) => return Err(failed("try again", true)),
             ("stop", _) => {
-                cancel.cancel();
+                self.wants_a_stop.notify_one();
+                cancel.cancelled().await;
                 let partial_text = "I was about to".to_owned();
                 return Err(Unfinished { cause: Cause::Cancelled, partial_text });
             }
@@ -73,13 +83,8 @@ impl Provider for Obedient {
         &self.choice
     }
 
-    fn ask<'a>(
-        &'a self,
-        body: Vec<u8>,
-        _: &'a dyn Tap,
-        cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Answer, Unfinished>> {
-        Box::pin(async move { self.answer(&body, cancel) })
+    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>> {
+        Box::pin(async move { self.answer(&body, ctx.cancel).await })
     }
 }
 

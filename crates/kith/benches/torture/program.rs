@@ -7,11 +7,12 @@
 //! - [`stability`]: a thousand turns, every request a continuation of the one before.
 //! - [`log`], [`blobs`], [`specimen`], [`tally`]: a session file and its blobs, cut, flipped, zeroed.
 //! - [`orders`]: events in any order.
-//! - [`obedient`], [`house`], [`life`], [`server`], [`chance`], [`table`]: what it is done with.
+//! - [`obedient`], [`hasty_clock`], [`house`], [`life`], [`server`], [`chance`], [`table`]: what it is done with.
 
 mod blobs;
 mod crowd;
 mod desk;
+mod hasty_clock;
 mod kills;
 mod log;
 mod obedient;

@@ -4,23 +4,20 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kith_engine::lane::{Engine, Run};
-use kith_engine::shelf::Shelf;
+use kith_engine::engine::{Engine, EngineParts};
 use kith_engine::verify::Verifier;
-use kith_sessions::desk::{Desk, Target};
+use kith_sessions::catalog::SqliteCatalog;
+use kith_sessions::desk::{SqliteDesk, Target};
+use kith_sessions::journal::FilesJournal;
 use kith_sessions::store::SessionStore;
-use kith_testkit::clock::FakeClock;
 use kith_testkit::files::MemoryFiles;
-use kith_testkit::policies::AllowAll;
 use kith_testkit::scripted::ScriptedModel;
 use kith_testkit::tools::CountingTool;
 use kith_testkit::validators::{Outline, assert_stable, validate_openai_chat};
-use kith_vocab::clock::Clock;
 use kith_vocab::ids::SessionId;
 use kith_vocab::tool::Tool;
-use tokio_util::sync::CancellationToken;
 
-use super::house::{FixedOpening, Unwatched, message};
+use super::house::{FixedSetup, OneModel, WallClock, message};
 use super::table::Table;
 
 const TURNS: usize = 1000;
@@ -30,33 +27,33 @@ const THREAD: &str = "cli:room:stable";
 pub(crate) async fn run(dir: &Path) -> (Table, bool) {
     let folder = tempfile::tempdir_in(dir).expect("a folder can be made");
     let files = MemoryFiles::new();
-    let clock: Arc<dyn Clock> = Arc::new(FakeClock::new());
     let store = SessionStore::new(Arc::new(files.clone()), &PathBuf::from("/house/.kith"));
-    let model = script();
+    let model = Arc::new(script());
     let mut session_id = None;
     for host in 0..TURNS / TURNS_PER_HOST {
-        let desk = Desk::open(&folder.path().join("state.db"), "device".to_owned()).await;
+        let desk = SqliteDesk::open(&folder.path().join("state.db"), "device".to_owned()).await;
         let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(CountingTool::new("write_file"))];
         // Each host finds the files edited; the session keeps what it began with.
-        let opening = FixedOpening { prompt: format!("Edited {host} times."), tools };
-        let engine = Engine::new(
-            store.clone(),
-            desk.expect("the desk opens"),
-            Arc::clone(&clock),
-            Arc::new(AllowAll),
-            Arc::new(opening),
-            Shelf::new(&folder.path().join("index.db")),
-        );
+        let setup = FixedSetup { prompt: format!("Edited {host} times."), tools };
+        let catalog = SqliteCatalog::new(&folder.path().join("index.db"), store.clone());
+        let engine = Engine::new(EngineParts {
+            journal: Arc::new(FilesJournal::new(store.clone())),
+            desk: Arc::new(desk.expect("the desk opens")),
+            catalog: Arc::new(catalog),
+            clock: Arc::new(WallClock),
+            models: Arc::new(OneModel(model.clone())),
+            setup: Arc::new(setup),
+        });
         for n in 0..TURNS_PER_HOST {
             let n = host * TURNS_PER_HOST + n;
             let event = message(&format!("m{n}"), THREAD, &format!("question {n}"));
-            let accepted = engine.accept(&event, Target::Current).await.expect("it is accepted");
-            let cancel = CancellationToken::new();
-            let run = Run { provider: &model, watcher: &Unwatched, cancel: &cancel };
-            let report = engine.run(&accepted, run).await.expect("the turn comes to its end");
+            let follower = engine.send(&event, Target::Current).await.expect("it is accepted");
+            let report = follower.end().await.expect("the turn comes to its end");
             session_id = Some(report.session_id);
         }
+        engine.until_rest().await;
         engine.flush().await;
+        engine.stop().await;
     }
     judge(&store, session_id.expect("there were turns"), &model)
 }

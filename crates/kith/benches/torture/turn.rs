@@ -8,32 +8,38 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use kith_engine::lane::{Engine, EngineError, Run};
-use kith_engine::shelf::Shelf;
+use kith_engine::command::{Command, CommandAction};
+use kith_engine::engine::{Engine, EngineError, EngineParts, RowFollower, RowProgress};
+use kith_engine::feed::FeedItem;
 use kith_engine::verify::Verifier;
-use kith_sessions::desk::{Desk, Target};
+use kith_sessions::catalog::SqliteCatalog;
+use kith_sessions::desk::{Inbox, SqliteDesk, Target, Threads};
+use kith_sessions::journal::FilesJournal;
 use kith_sessions::read::Tail;
 use kith_sessions::store::SessionStore;
-use kith_testkit::clock::FakeClock;
 use kith_testkit::files::{CrashModel, Fault, MemoryFiles, Written};
-use kith_testkit::policies::AllowAll;
 use kith_testkit::tools::{CountingTool, ReadTool};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::messages::Outcome;
 use kith_vocab::event::{Body, Event};
+use kith_vocab::ids::{EventId, SessionId};
+use kith_vocab::ingress::IngressEvent;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 use super::chance::Chance;
-use super::house::{Acknowledged, FixedOpening, message};
+use super::hasty_clock::HastyClock;
+use super::house::{FixedSetup, OneModel, message};
 use super::obedient::{Obedient, READ, WRITE};
 use super::table::Table;
 
 const THREAD: &str = "cli:room:a";
 /// Cases that run side by side: they wait for the desk's syncs most of the time.
 const CASES_AT_ONCE_MAX: usize = 8;
+/// What takes longer never comes.
+const LIFE_MAX: Duration = Duration::from_mins(1);
 /// Lives that end early, before the one that may finish.
 const PAIRS: u64 = 1000;
 
@@ -179,31 +185,31 @@ async fn run_cases(dir: &Path, texts: &'static [&'static str], cases: Vec<Vec<Bl
 
 async fn count_operations(dir: &Path, texts: &[&str]) -> usize {
     let life = Life::new(dir);
-    let seen = Acknowledged::default();
-    life.deliver(texts, &seen).await.expect("an undisturbed turn ends");
+    life.deliver(texts, &mut Vec::new()).await.expect("an undisturbed turn ends");
     life.files.count()
 }
 
 async fn one_case(dir: &Path, texts: &[&str], blows: &[Blow]) -> Harm {
     let mut life = Life::new(dir);
-    let seen = Acknowledged::default();
+    // Events that were shown to somebody.
+    let mut seen = Vec::new();
     for blow in blows {
         match *blow {
             Blow::Kill(at, written, crash) => {
                 life.files.plan(at, Fault::Kill { written });
                 // Whether it failed does not matter: a short life may end before its kill.
-                life.deliver(texts, &seen).await.ok();
+                life.deliver(texts, &mut seen).await.ok();
                 life.files = life.files.reboot(crash);
             }
             Blow::Disk(at, fault) => {
                 life.files.plan(at, fault);
-                life.deliver(texts, &seen).await.ok();
+                life.deliver(texts, &mut seen).await.ok();
                 life.files.lift();
             }
         }
     }
     let mut harm = Harm::default();
-    if let Err(error) = life.deliver(texts, &seen).await {
+    if let Err(error) = life.deliver(texts, &mut seen).await {
         println!("UNANSWERED {texts:?} {blows:?}: {error}");
         harm.unanswered += 1;
     }
@@ -217,7 +223,6 @@ async fn one_case(dir: &Path, texts: &[&str], blows: &[Blow]) -> Harm {
 struct Life {
     folder: TempDir,
     files: MemoryFiles,
-    clock: Arc<FakeClock>,
     write: CountingTool,
     read: ReadTool,
 }
@@ -227,7 +232,6 @@ impl Life {
         Life {
             folder: tempfile::tempdir_in(dir).expect("a folder can be made"),
             files: MemoryFiles::new(),
-            clock: Arc::new(FakeClock::new()),
             write: CountingTool::new(WRITE),
             read: ReadTool::new(READ, "seven"),
         }
@@ -237,38 +241,51 @@ impl Life {
         SessionStore::new(Arc::new(self.files.clone()), &PathBuf::from("/house/.kith"))
     }
 
-    async fn desk(&self) -> Desk {
+    async fn desk(&self) -> SqliteDesk {
         let path = self.folder.path().join("state.db");
-        Desk::open(&path, "device".to_owned()).await.expect("the desk opens")
+        SqliteDesk::open(&path, "device".to_owned()).await.expect("the desk opens")
     }
 
     /// One life of the process: every message is delivered, in order, whatever came before.
-    async fn deliver(&self, texts: &[&str], seen: &Acknowledged) -> Result<(), EngineError> {
-        let tools: [Arc<dyn kith_vocab::tool::Tool>; 2] =
-            [Arc::new(self.read.clone()), Arc::new(self.write.clone())];
-        let opening = FixedOpening { prompt: "Be kind.".to_owned(), tools: tools.to_vec() };
-        let clock: Arc<dyn Clock> = self.clock.clone();
-        let (policy, opening) = (Arc::new(AllowAll), Arc::new(opening));
-        let index = Shelf::new(&self.folder.path().join("index.db"));
-        let engine = Engine::new(self.store(), self.desk().await, clock, policy, opening, index);
-        let model = Obedient::new();
-        for (n, text) in texts.iter().enumerate() {
-            let event = message(&format!("m{n}"), THREAD, text);
-            let accepted = engine.accept(&event, Target::Current).await?;
-            let cancel = CancellationToken::new();
-            let run = Run { provider: &model, watcher: seen, cancel: &cancel };
-            engine.run(&accepted, run).await?;
-        }
-        Ok(())
+    async fn deliver(&self, texts: &[&str], seen: &mut Vec<EventId>) -> Result<(), String> {
+        let model = Arc::new(Obedient::new());
+        let engine = self.engine(&model).await;
+        let delivered = tokio::time::timeout(LIFE_MAX, async {
+            for (n, text) in texts.iter().enumerate() {
+                let event = message(&format!("m{n}"), THREAD, text);
+                deliver_one(&engine, &model, &event, seen).await?;
+            }
+            // The desk is told of the last end after everyone else.
+            engine.until_rest().await;
+            Ok::<(), EngineError>(())
+        });
+        let delivered = delivered.await;
+        engine.stop().await;
+        let delivered = delivered.map_err(|_| "it never comes to its end".to_owned())?;
+        delivered.map_err(|error| error.to_string())
     }
 
-    async fn harm(&self, texts: &[&str], seen: &Acknowledged) -> Harm {
+    async fn engine(&self, model: &Arc<Obedient>) -> Engine {
+        let tools: [Arc<dyn kith_vocab::tool::Tool>; 2] =
+            [Arc::new(self.read.clone()), Arc::new(self.write.clone())];
+        let index = self.folder.path().join("index.db");
+        Engine::new(EngineParts {
+            journal: Arc::new(FilesJournal::new(self.store())),
+            desk: Arc::new(self.desk().await),
+            catalog: Arc::new(SqliteCatalog::new(&index, self.store())),
+            clock: Arc::new(HastyClock::new()),
+            models: Arc::new(OneModel(model.clone())),
+            setup: Arc::new(FixedSetup { prompt: "Be kind.".to_owned(), tools: tools.to_vec() }),
+        })
+    }
+
+    async fn harm(&self, texts: &[&str], seen: &[EventId]) -> Harm {
         let mut harm = Harm::default();
         let (store, desk) = (self.store(), self.desk().await);
         let mut events = Vec::new();
         for id in store.list().expect("sessions can be listed") {
             let head = desk.head(id).await.expect("the desk can be read");
-            harm.unanswered += desk.unclosed(id).await.expect("the desk can be read").len();
+            harm.unanswered += desk.open_rows(id).await.expect("the desk can be read").len();
             let mut verifier = Verifier::default();
             let reading = store.read(id, head.as_ref(), &mut |event| {
                 verifier.read(&event);
@@ -277,7 +294,7 @@ impl Life {
             let is_whole = reading.is_ok_and(|it| !matches!(it.tail, Tail::Damaged(_)));
             harm.damaged += usize::from(!is_whole) + verifier.mismatches.len();
         }
-        harm.lost += seen.ids().iter().filter(|id| !events.iter().any(|it| it.id == **id)).count();
+        harm.lost += seen.iter().filter(|id| !events.iter().any(|it| it.id == **id)).count();
         harm_to_messages(&events, texts, &mut harm);
         self.harm_to_effects(&events, &mut harm);
         harm
@@ -298,6 +315,48 @@ impl Life {
             _ => false,
         });
         harm.lost += runs.len().saturating_sub(n_settled.count());
+    }
+}
+
+/// Says it and waits for what comes of it; cancels its turn if the model wants that.
+async fn deliver_one(
+    engine: &Engine,
+    model: &Obedient,
+    event: &IngressEvent,
+    seen: &mut Vec<EventId>,
+) -> Result<(), EngineError> {
+    let follower = engine.send(event, Target::Current).await?;
+    let id = follower.session_id();
+    tokio::select! {
+        biased;
+        ended = follow(follower, seen) => ended,
+        error = cancel_when_wanted(engine, model, id) => Err(error),
+    }
+}
+
+async fn follow(mut follower: RowFollower, seen: &mut Vec<EventId>) -> Result<(), EngineError> {
+    loop {
+        match follower.next().await? {
+            RowProgress::Item(FeedItem::Event(event)) => seen.push(event.id),
+            RowProgress::Item(_) => (),
+            RowProgress::Settled(_) => return Ok(()),
+        }
+    }
+}
+
+/// Returns only if it fails.
+async fn cancel_when_wanted(engine: &Engine, model: &Obedient, id: SessionId) -> EngineError {
+    loop {
+        model.stop_wanted().await;
+        let command = Command {
+            id: EventId::from_uuid(HastyClock::new().new_id()),
+            client_id: "cli".to_owned(),
+            user_id: "owner".to_owned(),
+            action: CommandAction::Cancel { key: None },
+        };
+        if let Err(error) = engine.command(id, command).await {
+            return error;
+        }
     }
 }
 

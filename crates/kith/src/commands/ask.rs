@@ -2,120 +2,159 @@
 
 use std::io::{self, Read};
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use kith_engine::session::Watcher;
+use kith_host::call::{Follow, Response};
+use kith_host::calls::feed::TurnItem;
+use kith_host::calls::message::{
+    MessageOutcome, MessageReply, MessageTarget, ModelName, SendMessage, TurnEnd,
+};
+use kith_host::client::Client;
+use kith_host::clock::SystemClock;
+use kith_host::error::{Blame, CallError, ErrorCode};
+use kith_host::house::House;
+use kith_host::models::{DEMO_LABEL, ModelRegistry};
+use kith_host::settings::watch::SettingsWatch;
+use kith_host::words::short;
 use kith_vocab::clock::Clock;
-use kith_vocab::ingress::MESSAGE_BYTES_MAX;
+use kith_vocab::event::messages::StopReason;
+use kith_vocab::ingress::{MESSAGE_BYTES_MAX, RunningBehavior};
 use tokio_util::sync::CancellationToken;
 
-use super::{print_form, print_notes, unexpected};
+use super::{client_of, house_of, leave, print_form, print_notes};
 use crate::args::{Ask, ModelArg, Shared, leaf_of};
-use crate::client::{
-    Answer, Client, MessageAnswer, ModelName, Outcome, Place, Request, SendMessage, Told,
-};
-use crate::clock::SystemClock;
-use crate::config::Config;
-use crate::door::Door;
-use crate::house::House;
-use crate::models::{self, DEMO_LABEL};
-use crate::reading::short;
-use crate::report::{Blame, Report};
-use crate::screen::{Live, Quiet, StreamJson};
-use crate::signals::Brake;
-use crate::ui;
+use crate::screen::{Live, Quiet, Screen, StreamJson};
+use crate::signals::StopSignal;
+use crate::ui::{self, EXIT_EARLY};
 
-pub(crate) async fn run(shared: &Shared, model: ModelArg, args: Ask) -> Result<ExitCode, Report> {
+pub(crate) async fn run(
+    shared: &Shared,
+    model: ModelArg,
+    args: Ask,
+) -> Result<ExitCode, CallError> {
     let model = args.model.model.clone().or(model.model);
-    let house = House::find(shared.home.as_deref())?;
+    let house = house_of(shared)?;
     // All that can be refused is refused before the house is touched.
-    let config = Config::load(&house)?;
-    let chosen = models::choose(model.as_deref(), &config)?;
+    let watch = SettingsWatch::open(&house)?;
+    let settings = watch.last_good();
+    let chosen = ModelRegistry::new(Arc::clone(&watch)).choose(model.as_deref(), &settings)?;
     // A session is somebody's; only what goes to a thread must know whose that is.
     let agent_id = match (&args.session, shared.agent()) {
         (Some(_), None) => None,
-        (_, named) => Some(config.team.choose(named)?.id.clone()),
+        (_, named) => Some(settings.team.choose(named)?.id.clone()),
     };
     let message = SendMessage { agent_id, ..message(&house, &args, model, chosen.name.clone())? };
-    let door = Door::new(house, config);
+    let client = client_of(shared, house);
 
-    let as_json = shared.json || args.stream_json;
-    let shows_live = ui::is_interactive() && !as_json;
-    let live = Live::default();
-    let screen: &dyn Watcher = match (args.stream_json, shows_live) {
-        (true, _) => &StreamJson,
-        (false, true) => &live,
-        (false, false) => &Quiet,
-    };
-    let mut brake = Brake::take()?;
-    let sent = send(&door, message, screen, &mut brake).await;
-    live.end_line();
-    let printed = sent.and_then(|(told, outcome)| {
-        print(&told, outcome, as_json, !live.has_shown_text())?;
+    let shown = Shown::new(shared.json, args.stream_json);
+    let mut stop = StopSignal::listen()?;
+    let sent = send(&client, message, shown.screen(), &mut stop).await;
+    shown.end_line();
+    let printed = sent.and_then(|told| {
+        let code = print(&told, &shown, &stop)?;
         if chosen.by_default {
             ui::note(DEMO_LABEL);
         }
-        Ok(ExitCode::SUCCESS)
+        print_notes(&chosen.notes);
+        Ok(code)
     });
     // The answer is out; whoever attached meanwhile is still answered.
-    door.leave(&mut brake).await;
+    leave(client, &mut stop).await;
     printed
 }
 
-fn print(
-    told: &Told<MessageAnswer>,
-    outcome: Outcome,
+/// How a turn is shown while it runs.
+pub(super) struct Shown {
     as_json: bool,
-    is_unseen: bool,
-) -> Result<(), Report> {
-    let answer = &told.form;
-    let kept = format!("what you said is kept: `kith session show {}`", short(answer.session_id));
-    match outcome {
-        Outcome::Failed(reason) => {
-            print_notes(&told.notes);
-            return Err(Report::new(Blame::Environment, "model_failed", reason).hint(kept));
-        }
-        Outcome::Cancelled => {
-            print_notes(&told.notes);
-            return Err(Report::new(Blame::Request, "cancelled", "the turn was stopped").hint(kept));
-        }
-        Outcome::Stopped(why) => ui::note(&why),
-        Outcome::Answered => (),
+    live: Arc<Live>,
+    screen: Arc<dyn Screen>,
+}
+
+impl Shown {
+    pub(super) fn new(json: bool, stream_json: bool) -> Shown {
+        let as_json = json || stream_json;
+        let shows_live = ui::is_interactive() && !as_json;
+        let live = Arc::new(Live::default());
+        let screen: Arc<dyn Screen> = match (stream_json, shows_live) {
+            (true, _) => Arc::new(StreamJson),
+            (false, true) => live.clone(),
+            (false, false) => Arc::new(Quiet),
+        };
+        Shown { as_json, live, screen }
     }
-    if as_json {
+
+    pub(super) fn screen(&self) -> Arc<dyn Screen> {
+        Arc::clone(&self.screen)
+    }
+
+    pub(super) fn end_line(&self) {
+        self.live.end_line();
+    }
+}
+
+pub(super) fn print(
+    told: &Response<MessageReply>,
+    shown: &Shown,
+    stop: &StopSignal,
+) -> Result<ExitCode, CallError> {
+    let MessageReply { answer, outcome } = &told.data;
+    if let Some(error) = failure_of(outcome, stop) {
+        print_notes(&told.notes);
+        let id = short(answer.session_id);
+        return Err(error.hint(format!("what you said is kept: `kith session show {id}`")));
+    }
+    if let MessageOutcome::Stopped(why) = outcome {
+        ui::note(why);
+    }
+    if shown.as_json {
         print_form(true, answer);
-    } else if is_unseen && !answer.text.trim().is_empty() {
+    } else if !shown.live.has_shown_text() && !answer.text.trim().is_empty() {
         ui::line(answer.text.trim_end());
     }
     print_notes(&told.notes);
-    Ok(())
+    let is_early = answer.end != TurnEnd::Done || answer.stop_reason == Some(StopReason::MaxTokens);
+    Ok(if is_early { ExitCode::from(EXIT_EARLY) } else { ExitCode::SUCCESS })
 }
 
-/// Sends the message. The first pull of the brake stops the turn in good order; the second does
-/// not wait for that. What was said is kept either way.
-pub(super) async fn send(
-    client: &dyn Client,
-    message: SendMessage,
-    screen: &dyn Watcher,
-    brake: &mut Brake,
-) -> Result<(Told<MessageAnswer>, Outcome), Report> {
+/// Why there is no answer. What the person stopped is no refusal; what another client stopped is.
+pub(super) fn failure_of(outcome: &MessageOutcome, stop: &StopSignal) -> Option<CallError> {
+    let stopped = "the turn was stopped";
+    match outcome {
+        MessageOutcome::Failed(reason) => {
+            let (blame, code) = (Blame::Environment, ErrorCode::ModelFailed);
+            Some(CallError::new(blame, code, reason.as_str()))
+        }
+        MessageOutcome::Cancelled if stop.was_received() => Some(CallError::stopped(stopped)),
+        MessageOutcome::Cancelled => Some(CallError::request(ErrorCode::Cancelled, stopped)),
+        MessageOutcome::Stopped(_) | MessageOutcome::Answered => None,
+    }
+}
+
+/// Sends a message or retries a turn, and shows it. The first Ctrl-C stops the turn in good order; the second does not wait for
+/// that. What was said is kept either way.
+pub(super) async fn send<C: Follow<Answer = MessageReply, Item = TurnItem>>(
+    client: &Client,
+    message: C,
+    screen: Arc<dyn Screen>,
+    stop: &mut StopSignal,
+) -> Result<Response<MessageReply>, CallError> {
     let cancel = CancellationToken::new();
-    let call = client.call(Request::SendMessage(message), screen, &cancel);
+    let show = move |item: TurnItem| screen.show(&item);
+    let call = client.follow(message, show, cancel.clone());
     tokio::pin!(call);
-    let answer = loop {
+    loop {
         tokio::select! {
-            answer = &mut call => break answer?,
-            _ = brake.pulled() => {
+            answer = &mut call => return answer,
+            _ = stop.received() => {
                 if cancel.is_cancelled() {
                     let message = "stopped at once, without waiting for the turn to end";
-                    return Err(Report::new(Blame::Request, "cancelled", message)
+                    return Err(CallError::stopped(message)
                         .hint("the next message brings it to its end"));
                 }
                 cancel.cancel();
             }
         }
-    };
-    let Answer::Message(told, outcome) = answer else { return Err(unexpected()) };
-    Ok((told, outcome))
+    }
 }
 
 fn message(
@@ -123,23 +162,24 @@ fn message(
     args: &Ask,
     model: Option<String>,
     expects: ModelName,
-) -> Result<SendMessage, Report> {
+) -> Result<SendMessage, CallError> {
     let thread_id = match &args.thread {
         None => house.thread_of_cwd()?,
         Some(thread) => thread.parse().map_err(|error| {
-            Report::new(Blame::Usage, "usage", error).hint("for example `--thread web:room:notes`")
+            CallError::new(Blame::Usage, ErrorCode::Usage, error)
+                .hint("for example `--thread web:room:notes`")
         })?,
     };
-    let place = match (&args.session, args.new) {
-        (Some(session), _) => Place::Session(session.clone()),
-        (None, true) => Place::New,
-        (None, false) => Place::Current,
+    let target = match (&args.session, args.new) {
+        (Some(session), _) => MessageTarget::Session(session.clone()),
+        (None, true) => MessageTarget::New,
+        (None, false) => MessageTarget::Current,
     };
     let expected_leaf = leaf_of(args.expected_leaf.as_deref())?;
     let client_message_id = match &args.message_id {
         None => SystemClock.new_id().to_string(),
         Some(id) if id.trim().is_empty() => {
-            return Err(Report::usage("the message id is empty")
+            return Err(CallError::usage("the message id is empty")
                 .hint("leave `--message-id` out, or name the message"));
         }
         Some(id) => id.clone(),
@@ -151,57 +191,58 @@ fn message(
         text,
         agent_id: None,
         thread_id,
-        place,
+        target,
         cwd,
         model,
         expects,
         expected_leaf,
+        running_behavior: RunningBehavior::FollowUp,
     })
 }
 
-fn message_text(words: &[String]) -> Result<String, Report> {
+fn message_text(words: &[String]) -> Result<String, CallError> {
     let text = match words {
         [] if ui::input_is_terminal() => {
-            return Err(Report::usage("what do you want to say?").hint("`kith ask \"hello\"`"));
+            return Err(CallError::usage("what do you want to say?").hint("`kith ask \"hello\"`"));
         }
         [] => from_stdin()?,
         [dash] if dash == "-" => from_stdin()?,
         words => words.join(" "),
     };
     if text.trim().is_empty() {
-        return Err(Report::usage("there is nothing to say: the message is empty")
+        return Err(CallError::usage("there is nothing to say: the message is empty")
             .hint("`kith ask \"hello\"`"));
     }
     check_length(text.len())?;
     Ok(text)
 }
 
-pub(super) fn check_length(bytes: usize) -> Result<(), Report> {
+pub(super) fn check_length(bytes: usize) -> Result<(), CallError> {
     if bytes <= MESSAGE_BYTES_MAX {
         return Ok(());
     }
     let message = format!("the message is longer than {MESSAGE_BYTES_MAX} bytes");
-    Err(Report::new(Blame::Request, "invalid_request", message)
+    Err(CallError::request(ErrorCode::InvalidRequest, message)
         .hint("put it into a file and ask the agent to read that"))
 }
 
-fn from_stdin() -> Result<String, Report> {
+fn from_stdin() -> Result<String, CallError> {
     let mut bytes = Vec::new();
     io::stdin()
         .lock()
         .take(MESSAGE_BYTES_MAX as u64 + 1)
         .read_to_end(&mut bytes)
-        .map_err(|source| Report::new(Blame::Environment, "filesystem_error", source))?;
+        .map_err(|source| CallError::new(Blame::Environment, ErrorCode::FilesystemError, source))?;
     // A message that is too long may be cut within a letter; its length is what is wrong with it.
     check_length(bytes.len())?;
     as_text(bytes)
 }
 
-pub(super) fn as_text(bytes: Vec<u8>) -> Result<String, Report> {
+pub(super) fn as_text(bytes: Vec<u8>) -> Result<String, CallError> {
     String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
         let message = format!("what came on stdin is not UTF-8 (byte {})", place + 1);
-        Report::new(Blame::Request, "invalid_request", message)
+        CallError::request(ErrorCode::InvalidRequest, message)
             .hint("`iconv -t UTF-8` converts text of another encoding")
     })
 }

@@ -1,117 +1,30 @@
 //! `kith backup`: a copy of the house that is a house of its own.
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::{fs, io};
 
-use kith_home::house::{HOME_FILES, HOUSE_FILES};
-use kith_sessions::backup::{Backup, BackupError, Copied};
-use serde::Serialize;
+use kith_host::calls::house::{BackUpHouse, BackupSummary};
+use kith_host::error::{CallError, ErrorCode};
 
-use super::{print_form, print_notes};
+use super::{call, house_of, print_form, print_notes};
 use crate::args::{self, Shared};
-use crate::config::Config;
-use crate::house::House;
-use crate::report::{Blame, Report};
 use crate::ui;
 
-#[derive(Serialize)]
-struct Form {
-    path: PathBuf,
-    sessions: u64,
-    files: u64,
-    bytes: u64,
-}
-
-pub(super) async fn run(shared: &Shared, args: args::Backup) -> Result<ExitCode, Report> {
-    let house = House::find(shared.home.as_deref())?;
-    let target = target(&house, &args.dir)?;
-    let mut backup = Backup::begin(&target).map_err(in_words)?;
-    for name in HOUSE_FILES.iter().chain(&HOME_FILES) {
-        backup.add(&house.dir, Path::new(name)).map_err(in_words)?;
-    }
-    let mut notes = Vec::new();
-    for home in homes_beneath(&house, &mut notes) {
-        for name in HOME_FILES {
-            backup.add(&house.dir, &home.join(name)).map_err(in_words)?;
-        }
-    }
-    backup.add_life(&house.dir).await.map_err(in_words)?;
-    let copied = backup.finish().map_err(in_words)?;
-    let Copied { sessions, files, bytes, left_out } = copied;
-    notes.extend(left_out.iter().map(|it| format!("{it} and was left out")));
+pub(super) async fn run(shared: &Shared, args: args::BackupArgs) -> Result<ExitCode, CallError> {
+    let dir = house_of(shared)?.cwd.join(&args.dir);
+    let Some(dir) = dir.to_str().map(str::to_owned) else {
+        let message = format!("the path `{}` is not text", args.dir.display());
+        return Err(CallError::request(ErrorCode::InvalidRequest, message));
+    };
+    let told = call(shared, BackUpHouse { dir }).await?;
     if shared.json {
-        print_form(true, &Form { path: target, sessions, files, bytes });
+        print_form(true, &told.data);
     } else {
-        let target = target.display();
+        let BackupSummary { path, sessions, files, bytes } = &told.data;
         let sessions =
-            if sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") };
-        ui::line(&format!("{sessions}, {files} files, {bytes} bytes are in `{target}`"));
+            if *sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") };
+        ui::line(&format!("{sessions}, {files} files, {bytes} bytes are in `{path}`"));
         ui::note("derived files are not copied; they come back by themselves");
     }
-    print_notes(&notes);
+    print_notes(&told.notes);
     Ok(ExitCode::SUCCESS)
-}
-
-/// The homes of the other agents. A copy must not be impossible because of a bad line in the
-/// settings, but it must not look whole either.
-fn homes_beneath(house: &House, notes: &mut Vec<String>) -> Vec<PathBuf> {
-    let config = match Config::load(house) {
-        Ok(config) => config,
-        Err(report) => {
-            let why = report.message();
-            notes.push(format!("only the agent of this folder was copied, because {why}"));
-            return Vec::new();
-        }
-    };
-    let homes = config.team.members().filter_map(|it| it.home.strip_prefix(&house.dir).ok());
-    homes.filter(|home| !home.as_os_str().is_empty()).map(Path::to_owned).collect()
-}
-
-/// A folder that is not there yet, or is empty, and lies outside of the house.
-fn target(house: &House, dir: &Path) -> Result<PathBuf, Report> {
-    let failed = |source: io::Error| cannot_make(dir, &source);
-    let target = if let Ok(target) = dir.canonicalize() {
-        target
-    } else {
-        let name = dir.file_name().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
-        let parent = dir.parent().filter(|it| !it.as_os_str().is_empty());
-        parent.unwrap_or(Path::new(".")).canonicalize().map_err(failed)?.join(name)
-    };
-    let is_empty = match fs::read_dir(&target) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
-        Err(error) => return Err(failed(error)),
-    };
-    let refuse = |message: String, hint: &str| {
-        Err(Report::new(Blame::Request, "invalid_request", message).hint(hint))
-    };
-    if !is_empty {
-        let message = format!("`{}` holds something already", target.display());
-        return refuse(message, "name a folder that is not there yet");
-    }
-    if target.starts_with(&house.dir) {
-        let message = format!("`{}` lies in the house that is copied", target.display());
-        return refuse(message, "name a folder outside of it");
-    }
-    Ok(target)
-}
-
-fn in_words(error: BackupError) -> Report {
-    match error {
-        BackupError::Desk(error) => error.into(),
-        BackupError::Sessions(error) => error.into(),
-        BackupError::Make { ref path, ref source } => cannot_make(path, source),
-        BackupError::Copy { ref source, .. } => {
-            let message = format!("{error}: {source}");
-            Report::new(Blame::Environment, "filesystem_error", message)
-                .hint("nothing was left behind; make room or mend it and try again")
-        }
-    }
-}
-
-fn cannot_make(dir: &Path, source: &io::Error) -> Report {
-    let message = format!("cannot make the folder `{}`: {source}", dir.display());
-    Report::new(Blame::Environment, "filesystem_error", message)
-        .hint("its parent must be a folder that you may write to")
 }

@@ -11,103 +11,107 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
-use kith_home::identity::Identity;
+use kith_host::calls::message::{MessageOutcome, MessageReply, MessageTarget, SendMessage};
+use kith_host::calls::prompt::ExplainAgent;
+use kith_host::calls::thread::GetThread;
+use kith_host::client::Client;
+use kith_host::clock::SystemClock;
+use kith_host::connection::UnfinishedTurns;
+use kith_host::error::{Blame, CallError, ErrorCode};
+use kith_host::house::House;
+use kith_host::models::{ChosenModel, DEMO_LABEL, ModelRegistry};
+use kith_host::settings::watch::SettingsWatch;
+use kith_host::words::short;
 use kith_vocab::clock::Clock;
 use kith_vocab::ids::ThreadId;
-use kith_vocab::ingress::MESSAGE_BYTES_MAX;
+use kith_vocab::ingress::{MESSAGE_BYTES_MAX, RunningBehavior};
 use tokio::sync::mpsc;
 
-use super::ask::{as_text, check_length, send};
-use super::print_notes;
+use super::ask::{as_text, check_length, failure_of, send};
+use super::{client_of, house_of, leave, print_notes};
 use crate::args::{ModelArg, Shared};
-use crate::client::{ModelName, Outcome, Place, SendMessage};
-use crate::clock::SystemClock;
-use crate::config::Config;
-use crate::door::{Door, Heir};
-use crate::house::House;
-use crate::models::{self, Chosen, DEMO_LABEL};
-use crate::reading::short;
-use crate::report::{Blame, Report};
 use crate::screen::{Live, Quiet};
-use crate::signals::{Brake, Pulled};
-use crate::team::Member;
-use crate::ui;
+use crate::signals::{StopKind, StopSignal};
+use crate::{transcript, ui};
 
 const HELP: &str = "Type a message and press Enter. /new begins anew, /quit or Ctrl-D ends, \
                     Ctrl-C stops an answer.";
 
-pub(crate) async fn run(shared: &Shared, model: ModelArg) -> Result<ExitCode, Report> {
+pub(crate) async fn run(shared: &Shared, model: ModelArg) -> Result<ExitCode, CallError> {
     if shared.json {
-        return Err(Report::usage("a conversation has no JSON form")
+        return Err(CallError::usage("a conversation has no JSON form")
             .hint("`kith ask --json TEXT` answers with one JSON value"));
     }
-    let house = House::find(shared.home.as_deref())?;
+    let house = house_of(shared)?;
     let is_attended = ui::is_interactive();
     if is_attended {
         first_sight::of_house(&house)?;
     }
-    let config = Config::load(&house)?;
-    let chosen = models::choose(model.model.as_deref(), &config)?;
+    let settings = SettingsWatch::open(&house)?;
+    let models = ModelRegistry::new(Arc::clone(&settings));
+    let chosen = models.choose(model.model.as_deref(), &settings.last_good())?;
     let thread_id = house.thread_of_cwd()?;
     let cwd = house.cwd.display().to_string();
-    let member = config.team.choose(shared.agent())?.clone();
+    let agent_id = settings.last_good().team.choose(shared.agent())?.id.clone();
     let (sender, notes) = mpsc::unbounded_channel();
-    // What was said to a real model is not for the demo to answer because a key is missing today.
-    let heir = (!chosen.by_default)
-        .then(|| Heir { provider: Arc::clone(&chosen.provider), notes: sender });
-    let door = Door::new(house.clone(), config).with_heir(heir);
+    let client = client_of(shared, house.clone()).resuming(Some(UnfinishedTurns { notes: sender }));
     if is_attended {
-        first_sight::of_repository(&door, (&house, &member)).await?;
-        greet(&door, &house, &member, &thread_id, &chosen).await?;
+        first_sight::of_repository(&client, &agent_id, &cwd).await?;
+        greet(&client, &house, &agent_id, &thread_id, &chosen).await?;
     } else if chosen.by_default {
         ui::note(DEMO_LABEL);
+        print_notes(&chosen.notes);
     }
-    let mut talk = Talk {
-        door,
-        agent_id: member.id,
+    let mut conversation = ChatLoop {
+        client,
+        agent_id,
         thread_id,
         cwd,
         model: model.model,
-        expects: chosen.name.clone(),
-        place: Place::Current,
+        settings,
+        models,
+        target: MessageTarget::Current,
         is_attended,
         has_answered: false,
         notes,
-        brake: Brake::take()?,
+        stop: StopSignal::listen()?,
     };
-    let talked = talk.go_on(lines_of_stdin()).await;
-    talk.door.leave(&mut talk.brake).await;
-    while let Ok(note) = talk.notes.try_recv() {
+    let ended = conversation.go_on(lines_of_stdin()).await;
+    leave(conversation.client, &mut conversation.stop).await;
+    while let Ok(note) = conversation.notes.try_recv() {
         ui::note(&note);
     }
-    talked.map(|()| ExitCode::SUCCESS)
+    ended.map(|()| ExitCode::SUCCESS)
 }
 
 async fn greet(
-    door: &Door,
+    client: &Client,
     house: &House,
-    member: &Member,
+    agent_id: &str,
     thread_id: &ThreadId,
-    chosen: &Chosen,
-) -> Result<(), Report> {
+    chosen: &ChosenModel,
+) -> Result<(), CallError> {
     // Who it is adds to the greeting; a home whose files cannot be read says so when it must.
-    let identity = Identity::read(&member.identity, &member.home)
-        .unwrap_or_else(|_| Identity::resolve(&member.identity, ""));
-    let name = identity.display_name();
+    let identity = client.call(ExplainAgent { agent_id: Some(agent_id.to_owned()) }).await;
+    let name = identity.map_or_else(|_| agent_id.to_owned(), |told| told.data.name);
     let model = &chosen.provider.choice().model;
     ui::error_line(&format!("{name} in {} (model: {model})", house.dir.display()));
     if chosen.by_default {
         ui::note(DEMO_LABEL);
     }
-    let Some(host) = door.host().await? else {
+    print_notes(&chosen.notes);
+    if !client.is_host().await? {
         ui::error_line("Another kith is at work in this house; it answers here too.");
         ui::error_line(HELP);
         return Ok(());
-    };
-    if let Some((id, title)) = host.current(&member.id, thread_id).await? {
-        let about = title.map_or_else(String::new, |title| format!(", “{title}”"));
+    }
+    let (agent_id, thread_id) = (Some(agent_id.to_owned()), thread_id.clone());
+    let thread = client.call(GetThread { agent_id, thread_id }).await?.data;
+    if let Some(session) = thread.session {
+        let id = session.session_id;
+        let about = session.title.map_or_else(String::new, |title| format!(", “{title}”"));
         ui::error_line(&format!("Going on with session {}{about}.", short(id)));
-        if let Some(told) = host.told_before(id).await? {
+        if let Some(told) = transcript::beginning(&session.history, id) {
             ui::error_line(&format!("\n{told}\n"));
         }
     }
@@ -115,22 +119,24 @@ async fn greet(
     Ok(())
 }
 
-struct Talk {
-    door: Door,
+struct ChatLoop {
+    client: Client,
     agent_id: String,
     thread_id: ThreadId,
     cwd: String,
     model: Option<String>,
-    expects: ModelName,
-    place: Place,
+    settings: Arc<SettingsWatch>,
+    models: ModelRegistry,
+    target: MessageTarget,
     is_attended: bool,
     has_answered: bool,
     /// What became of turns that an earlier host left, as it becomes known.
     notes: mpsc::UnboundedReceiver<String>,
-    brake: Brake,
+    stop: StopSignal,
 }
 
-enum Heard {
+/// What the conversation waits for.
+enum ChatInput {
     Line(String),
     Note(String),
     /// Ctrl-C where nothing runs.
@@ -138,20 +144,20 @@ enum Heard {
     End,
 }
 
-impl Talk {
-    async fn go_on(&mut self, mut lines: Lines) -> Result<(), Report> {
+impl ChatLoop {
+    async fn go_on(&mut self, mut lines: InputLines) -> Result<(), CallError> {
         let mut interrupted = false;
         // Ends with the input, or when the person has had enough.
         loop {
             match self.hear(&mut lines).await? {
-                Heard::Interrupt if self.is_attended && !interrupted => {
+                ChatInput::Interrupt if self.is_attended && !interrupted => {
                     interrupted = true;
                     ui::error_line("\n(Ctrl-C again, or Ctrl-D, ends)");
                 }
-                Heard::Interrupt | Heard::End => break,
-                Heard::Note(note) if self.is_attended => ui::error_line(&format!("\n({note})")),
-                Heard::Note(note) => ui::note(&note),
-                Heard::Line(text) => {
+                ChatInput::Interrupt | ChatInput::End => break,
+                ChatInput::Note(note) if self.is_attended => ui::error_line(&format!("\n({note})")),
+                ChatInput::Note(note) => ui::note(&note),
+                ChatInput::Line(text) => {
                     interrupted = false;
                     if self.obey(text).await? {
                         return Ok(());
@@ -165,36 +171,36 @@ impl Talk {
         Ok(())
     }
 
-    async fn hear(&mut self, lines: &mut Lines) -> Result<Heard, Report> {
+    async fn hear(&mut self, lines: &mut InputLines) -> Result<ChatInput, CallError> {
         if self.is_attended {
             ui::prompt("\n> ");
         }
         tokio::select! {
             line = lines.recv() => match line {
-                None => Ok(Heard::End),
-                Some(Ok(text)) => Ok(Heard::Line(text)),
+                None => Ok(ChatInput::End),
+                Some(Ok(text)) => Ok(ChatInput::Line(text)),
                 Some(Err(report)) if self.is_attended => {
                     ui::failure(&report, false);
-                    Ok(Heard::Line(String::new()))
+                    Ok(ChatInput::Line(String::new()))
                 }
                 Some(Err(report)) => Err(report),
             },
-            Some(note) = self.notes.recv() => Ok(Heard::Note(note)),
-            pulled = self.brake.pulled() => match pulled {
-                Pulled::Interrupt => Ok(Heard::Interrupt),
-                Pulled::Terminate => Ok(Heard::End),
+            Some(note) = self.notes.recv() => Ok(ChatInput::Note(note)),
+            kind = self.stop.received() => match kind {
+                StopKind::Interrupt => Ok(ChatInput::Interrupt),
+                StopKind::Terminate => Ok(ChatInput::End),
             },
         }
     }
 
     /// Does what a line says, and tells whether it was the last.
-    async fn obey(&mut self, text: String) -> Result<bool, Report> {
+    async fn obey(&mut self, text: String) -> Result<bool, CallError> {
         match text.trim() {
             "" => (),
             "/quit" | "/exit" => return Ok(true),
             "/help" => ui::error_line(HELP),
             "/new" => {
-                self.place = Place::New;
+                self.target = MessageTarget::New;
                 ui::error_line("(the next message begins a new session)");
             }
             word if is_command(word) => {
@@ -211,30 +217,35 @@ impl Talk {
         Ok(false)
     }
 
-    async fn turn(&mut self, text: String) -> Result<(), Report> {
+    async fn turn(&mut self, text: String) -> Result<(), CallError> {
+        // Settings may change while a conversation is open.
+        let settings = self.settings.current()?;
+        let chosen = self.models.choose(self.model.as_deref(), &settings)?;
         let message = SendMessage {
             client_message_id: SystemClock.new_id().to_string(),
             text,
             agent_id: Some(self.agent_id.clone()),
             thread_id: self.thread_id.clone(),
-            place: self.place.clone(),
+            target: self.target.clone(),
             cwd: self.cwd.clone(),
             model: self.model.clone(),
-            expects: self.expects.clone(),
+            expects: chosen.name,
             expected_leaf: None,
+            running_behavior: RunningBehavior::FollowUp,
         };
-        let live = Live::default();
-        let (told, outcome) = if self.is_attended {
-            let outcome = send(&self.door, message, &live, &mut self.brake).await;
+        let live = Arc::new(Live::default());
+        let told = if self.is_attended {
+            let told = send(&self.client, message, live.clone(), &mut self.stop).await;
             live.end_line();
-            outcome?
+            told?
         } else {
-            send(&self.door, message, &Quiet, &mut self.brake).await?
+            send(&self.client, message, Arc::new(Quiet), &mut self.stop).await?
         };
         // Only now: a message that could not be accepted has begun nothing.
-        self.place = Place::Current;
-        let text = told.form.text.trim_end();
-        if matches!(outcome, Outcome::Answered | Outcome::Stopped(_))
+        self.target = MessageTarget::Current;
+        let MessageReply { answer, outcome } = told.data;
+        let text = answer.text.trim_end();
+        if matches!(outcome, MessageOutcome::Answered | MessageOutcome::Stopped(_))
             && !live.has_shown_text()
             && !text.is_empty()
         {
@@ -245,19 +256,15 @@ impl Talk {
         }
         print_notes(&told.notes);
         match outcome {
-            Outcome::Answered => Ok(()),
-            Outcome::Stopped(why) => {
+            MessageOutcome::Stopped(why) => {
                 ui::note(&why);
                 Ok(())
             }
-            Outcome::Cancelled if self.is_attended => {
+            MessageOutcome::Cancelled if self.is_attended => {
                 ui::error_line("(stopped)");
                 Ok(())
             }
-            Outcome::Cancelled => {
-                Err(Report::new(Blame::Request, "cancelled", "the turn was stopped"))
-            }
-            Outcome::Failed(reason) => Err(Report::new(Blame::Environment, "model_failed", reason)),
+            outcome => failure_of(&outcome, &self.stop).map_or(Ok(()), Err),
         }
     }
 }
@@ -269,10 +276,10 @@ fn is_command(text: &str) -> bool {
     })
 }
 
-type Lines = mpsc::Receiver<Result<String, Report>>;
+type InputLines = mpsc::Receiver<Result<String, CallError>>;
 
 /// Reading stdin blocks, so it has a thread of its own; it ends with the program.
-fn lines_of_stdin() -> Lines {
+fn lines_of_stdin() -> InputLines {
     let (sender, receiver) = mpsc::channel(1);
     thread::spawn(move || {
         let mut stdin = io::stdin().lock();
@@ -286,7 +293,7 @@ fn lines_of_stdin() -> Lines {
     receiver
 }
 
-fn next_line(stdin: &mut impl BufRead) -> Option<Result<String, Report>> {
+fn next_line(stdin: &mut impl BufRead) -> Option<Result<String, CallError>> {
     let mut bytes = Vec::new();
     let limit = MESSAGE_BYTES_MAX as u64 + 1;
     match stdin.take(limit).read_until(b'\n', &mut bytes) {
@@ -297,7 +304,7 @@ fn next_line(stdin: &mut impl BufRead) -> Option<Result<String, Report>> {
         }
         Err(source) => {
             let message = format!("cannot read what was typed: {source}");
-            Some(Err(Report::new(Blame::Environment, "filesystem_error", message)))
+            Some(Err(CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)))
         }
     }
 }

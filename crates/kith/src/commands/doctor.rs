@@ -1,16 +1,25 @@
-//! `kith doctor`: whether all is well.
+//! `kith doctor`: check a house for problems.
 
 use std::process::ExitCode;
 
+use kith_host::calls::house::{CheckHouse, Health};
+use kith_host::doctor::without_house;
+use kith_host::error::CallError;
 use serde_json::json;
 
+use super::{call, house_of};
 use crate::args::Shared;
-use crate::doctor::{Health, examine};
-use crate::report::{EXIT_REQUEST, Report};
-use crate::ui;
+use crate::ui::{self, EXIT_REQUEST};
 
-pub(crate) async fn run(shared: &Shared) -> Result<ExitCode, Report> {
-    let checks = examine(shared).await;
+pub(crate) async fn run(shared: &Shared) -> Result<ExitCode, CallError> {
+    let report = match house_of(shared) {
+        Ok(house) => {
+            let (agent_id, cwd) = (shared.agent_id(), house.cwd.display().to_string());
+            call(shared, CheckHouse { agent_id, cwd }).await?.data
+        }
+        Err(error) => without_house(&error),
+    };
+    let checks = report.checks;
     let is_well = checks.iter().all(|check| check.state != Health::Fail);
     if shared.json {
         ui::json(&json!({ "ok": is_well, "checks": checks }));

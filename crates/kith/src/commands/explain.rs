@@ -2,14 +2,12 @@
 
 use std::process::ExitCode;
 
-use kith_home::identity::{Identity, IdentityFields};
+use kith_host::calls::prompt::{ExplainAgent, IdentityView};
+use kith_host::error::CallError;
 use serde::Serialize;
 
-use super::print_form;
+use super::{call, print_form};
 use crate::args::{Explain, Shared};
-use crate::config::Config;
-use crate::house::House;
-use crate::report::Report;
 use crate::ui;
 
 #[derive(Serialize)]
@@ -24,19 +22,15 @@ struct IdentityForm<'a> {
     source: &'a str,
 }
 
-pub(crate) fn run(shared: &Shared, args: &Explain) -> Result<ExitCode, Report> {
+pub(crate) async fn run(shared: &Shared, args: &Explain) -> Result<ExitCode, CallError> {
     match args {
-        Explain::Identity(_) => identity(shared),
+        Explain::Identity(_) => identity(shared).await,
     }
 }
 
-fn identity(shared: &Shared) -> Result<ExitCode, Report> {
-    let house = House::find(shared.home.as_deref())?;
-    let config = Config::load(&house)?;
-    let member = config.team.choose(shared.agent())?;
-    let identity = Identity::read(&member.identity, &member.home)?;
-    let IdentityFields { role, goal, voice, emoji, kind, style, avatar, .. } = &identity.fields;
-    let (name, source) = (identity.display_name(), identity.source.as_str());
+async fn identity(shared: &Shared) -> Result<ExitCode, CallError> {
+    let identity = call(shared, ExplainAgent { agent_id: shared.agent_id() }).await?.data;
+    let IdentityView { name, role, goal, voice, emoji, kind, style, avatar, source } = &identity;
     if shared.json {
         print_form(
             true,

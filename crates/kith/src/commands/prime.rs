@@ -1,31 +1,26 @@
-//! `kith prime`: the scripts of a house. None of these verbs needs the host: scripts are files.
+//! `kith prime`: the scripts of a house.
 
 mod check;
 mod ls;
 mod parse;
 mod save;
 
-use std::path::Path;
 use std::process::ExitCode;
+
+use kith_host::error::CallError;
 
 use crate::args::Shared;
 use crate::args::prime::Prime;
-use crate::report::Report;
 
-pub(crate) async fn run(shared: &Shared, command: Prime) -> Result<ExitCode, Report> {
+pub(crate) async fn run(shared: &Shared, command: Prime) -> Result<ExitCode, CallError> {
     match command {
-        Prime::Ls(args) => ls::run(shared, &args),
-        Prime::Show(args) => parse::show(shared, &args),
-        Prime::Check(_) => check::run(shared),
+        Prime::Ls(args) => ls::run(shared, args).await,
+        Prime::Show(args) => parse::show(shared, args).await,
+        Prime::Check(_) => check::run(shared).await,
         Prime::Parse(args) => parse::run(shared, &args),
         Prime::Export(args) => save::export(shared, args).await,
         Prime::Save(args) => save::run(shared, args).await,
     }
-}
-
-/// A path as a form holds it.
-fn in_form(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
 }
 
 /// `, line 3`, if it is about a line.

@@ -12,38 +12,39 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use kith_sessions::damage::DamageCode;
+use kith_host::call::Response;
+use kith_host::calls::session::{
+    ListSessions, SessionList, SessionRow, SessionState, SessionView, ShowSession, VerifySession,
+};
+use kith_host::error::{CallError, ErrorCode};
+use kith_host::words::short;
 
-use super::{print_form, print_notes, read, unexpected};
-use crate::args::{Session, SessionShow, SessionVerify, Shared};
-use crate::client::{Answer, Request, SessionList, SessionRow, SessionState, SessionView, Told};
-use crate::config::Config;
-use crate::house::House;
-use crate::reading::short;
-use crate::report::{Blame, EXIT_REQUEST, Report};
-use crate::{transcript, ui};
+use super::{call, follow, print_form, print_notes};
+use crate::args::{SessionCommand, SessionShow, SessionVerify, Shared};
+use crate::transcript;
+use crate::ui::{self, EXIT_REQUEST};
 
-pub(crate) async fn run(shared: &Shared, command: Session) -> Result<ExitCode, Report> {
+pub(crate) async fn run(shared: &Shared, command: SessionCommand) -> Result<ExitCode, CallError> {
     match command {
-        Session::Ls(_) => list(shared).await,
-        Session::Show(args) => show(shared, args).await,
-        Session::Verify(args) => verify(shared, args).await,
-        Session::Export(args) => export::run(shared, args).await,
-        Session::Rename(args) => rename::run(shared, args).await,
-        Session::Repair(args) => repair::run(shared, args).await,
-        Session::Search(args) => search::run(shared, args).await,
-        Session::Rm(args) => rm::run(shared, args).await,
-        Session::Tree(args) => tree::run(shared, args).await,
-        Session::Branch(args) => branch::run(shared, args).await,
-        Session::Clone(args) => branch::run_clone(shared, args).await,
+        SessionCommand::Ls(_) => list(shared).await,
+        SessionCommand::Show(args) => show(shared, args).await,
+        SessionCommand::Verify(args) => verify(shared, args).await,
+        SessionCommand::Export(args) => export::run(shared, args).await,
+        SessionCommand::Rename(args) => rename::run(shared, args).await,
+        SessionCommand::Repair(args) => repair::run(shared, args).await,
+        SessionCommand::Search(args) => search::run(shared, args).await,
+        SessionCommand::Rm(args) => rm::run(shared, args).await,
+        SessionCommand::Tree(args) => tree::run(shared, args).await,
+        SessionCommand::Branch(args) => branch::run(shared, args).await,
+        SessionCommand::Clone(args) => branch::run_clone(shared, args).await,
     }
 }
 
-async fn list(shared: &Shared) -> Result<ExitCode, Report> {
+async fn list(shared: &Shared) -> Result<ExitCode, CallError> {
     let told = sessions_of(shared).await?;
-    let sessions = &told.form.sessions;
+    let sessions = &told.data.sessions;
     if shared.json {
-        print_form(true, &told.form);
+        print_form(true, &told.data);
     } else if sessions.is_empty() {
         ui::note("no sessions yet; `kith ask \"hello\"` begins one");
     } else {
@@ -64,27 +65,18 @@ async fn list(shared: &Shared) -> Result<ExitCode, Report> {
 }
 
 /// The sessions of the agent that is named, or of all of them.
-async fn sessions_of(shared: &Shared) -> Result<Told<SessionList>, Report> {
-    let Answer::Sessions(mut told) = read(shared, Request::ListSessions {}).await? else {
-        return Err(unexpected());
-    };
-    if let Some(named) = shared.agent() {
-        let house = House::find(shared.home.as_deref())?;
-        let config = Config::load(&house)?;
-        let id = &config.team.member(named)?.id;
-        told.form.sessions.retain(|row| row.agent_id.as_ref() == Some(id));
-    }
-    Ok(told)
+async fn sessions_of(shared: &Shared) -> Result<Response<SessionList>, CallError> {
+    call(shared, ListSessions { agent_id: shared.agent_id() }).await
 }
 
 /// The session that is meant: the latest one of an agent is its own.
-async fn meant(shared: &Shared, session: String) -> Result<String, Report> {
+pub(super) async fn meant(shared: &Shared, session: String) -> Result<String, CallError> {
     if session != "latest" || shared.agent().is_none() {
         return Ok(session);
     }
-    let newest = sessions_of(shared).await?.form.sessions.into_iter().next();
+    let newest = sessions_of(shared).await?.data.sessions.into_iter().next();
     newest.map(|row| row.session_id.to_string()).ok_or_else(|| {
-        Report::new(Blame::Request, "session_not_found", "this agent has no sessions yet")
+        CallError::request(ErrorCode::SessionNotFound, "this agent has no sessions yet")
             .hint("`kith session ls` lists the sessions there are")
     })
 }
@@ -125,18 +117,18 @@ fn thread(row: &SessionRow) -> &str {
     row.thread_id.as_ref().map_or("-", |thread| thread.as_str())
 }
 
-async fn show(shared: &Shared, args: SessionShow) -> Result<ExitCode, Report> {
-    let request = Request::ShowSession { session: meant(shared, args.session).await? };
-    let Answer::Session(told) = read(shared, request).await? else { return Err(unexpected()) };
-    let events = &told.form.events;
+async fn show(shared: &Shared, args: SessionShow) -> Result<ExitCode, CallError> {
+    let session = meant(shared, args.session).await?;
+    let told = call(shared, ShowSession { session }).await?;
+    let events = &told.data.events;
     if shared.json {
-        print_form(true, &told.form);
+        print_form(true, &told.data);
     } else if args.all {
         for event in events {
             ui::json(event);
         }
     } else {
-        let SessionView { header, leaf, .. } = &*told.form;
+        let SessionView { header, leaf, .. } = &told.data;
         let text = transcript::transcript(header, events, *leaf);
         if !text.is_empty() {
             ui::line(text.trim_end());
@@ -148,12 +140,10 @@ async fn show(shared: &Shared, args: SessionShow) -> Result<ExitCode, Report> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn verify(shared: &Shared, args: SessionVerify) -> Result<ExitCode, Report> {
-    let request = Request::VerifySession { session: meant(shared, args.session).await? };
-    let Answer::Verification(told) = read(shared, request).await? else {
-        return Err(unexpected());
-    };
-    let found = &told.form;
+async fn verify(shared: &Shared, args: SessionVerify) -> Result<ExitCode, CallError> {
+    let session = meant(shared, args.session).await?;
+    let told = follow(shared, VerifySession { session }, |_| ()).await?;
+    let found = &told.data;
     let is_sound = found.damaged.is_none() && found.mismatches.is_empty();
     if shared.json {
         // The form of this command names what was found; `ok` says whether all is well.
@@ -174,12 +164,12 @@ async fn verify(shared: &Shared, args: SessionVerify) -> Result<ExitCode, Report
         let message = told.notes.join("; ");
         let shows = format!("`kith session show` shows those {} events", found.events);
         // What a newer program wrote is not damaged for the newer program.
-        let helps = if damage.code == DamageCode::NewerVersion.as_str() || damage.line <= 1 {
+        let helps = if damage.code == ErrorCode::NewerVersion || damage.line <= 1 {
             shows
         } else {
             format!("{shows}, `kith session repair` copies them into a new session")
         };
-        return Err(Report::new(Blame::Request, "damaged", message)
+        return Err(CallError::request(ErrorCode::Damaged, message)
             .at_line(damage.line)
             .hint(format!("{helps}; nothing was changed")));
     }
@@ -190,11 +180,11 @@ async fn verify(shared: &Shared, args: SessionVerify) -> Result<ExitCode, Report
             found.mismatches.len(),
             found.requests
         );
-        return Err(Report::new(Blame::Request, "damaged", message));
+        return Err(CallError::request(ErrorCode::Damaged, message));
     }
     let compared = found.requests - found.other_renderer.len() as u64;
     ui::line(&format!(
-        "{} events, whole; {compared} of {} requests built again, each byte as it was sent",
+        "OK: {} events intact, {compared} of {} requests rebuilt byte for byte",
         found.events, found.requests
     ));
     Ok(ExitCode::SUCCESS)

@@ -1,69 +1,48 @@
 //! `kith skill`: which skills are in force, what one says, and what keeps others out.
 
-use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, Read};
 use std::process::ExitCode;
 
-use kith_home::skills::{SKILL_FILE_BYTES_MAX, SkillIndex, SkillIssue};
-use kith_sessions::desk::Desk;
+use kith_host::calls::skill::{
+    CheckSkills, ListSkillsInForce, ShowSkill, SkillCheckReport, SkillIssueView, SkillView,
+};
+use kith_host::error::CallError;
 use kith_vocab::event::control::SkillEntry;
 use serde::Serialize;
 
-use super::print_form;
-use crate::args::{Shared, Skill, SkillShow};
-use crate::config::Config;
-use crate::house::House;
-use crate::report::{Blame, EXIT_REQUEST, Report};
-use crate::{skills, trust, ui};
+use super::{call, house_of, print_form, print_notes};
+use crate::args::{Shared, SkillCommand, SkillShow};
+use crate::ui::{self, EXIT_REQUEST};
 
-/// Of a name that is repeated in an error.
-const NAME_CHARS_MAX: usize = 80;
-
+/// A skill as `kith skill show --json` prints it.
 #[derive(Serialize)]
-struct SkillList<'a> {
-    skills: &'a [SkillEntry],
-}
-
-#[derive(Serialize)]
-struct SkillView<'a> {
+struct SkillForm<'a> {
     #[serde(flatten)]
     entry: &'a SkillEntry,
-    text: String,
+    text: &'a str,
 }
 
+/// A check as `kith skill check --json` prints it.
 #[derive(Serialize)]
-struct Tally {
+struct SkillCheckForm<'a> {
     checked: usize,
     failed: usize,
-    issues: Vec<Issue>,
+    issues: &'a [SkillIssueView],
 }
 
-#[derive(Serialize)]
-struct Issue {
-    path: String,
-    line: usize,
-    message: String,
-}
-
-pub(crate) async fn run(shared: &Shared, command: Skill) -> Result<ExitCode, Report> {
-    let house = House::find(shared.home.as_deref())?;
-    let config = Config::load(&house)?;
-    let member = config.team.choose(shared.agent())?;
-    let desk = Desk::open_read_only(&house.desk_path()).await?;
-    let trusted = trust::folders_of(&house, desk.as_ref()).await?;
-    let index = skills::index(&house, member, &config.skills.extra, &trusted, &house.cwd);
+pub(crate) async fn run(shared: &Shared, command: SkillCommand) -> Result<ExitCode, CallError> {
+    let cwd = house_of(shared)?.cwd.display().to_string();
     match command {
-        Skill::Ls(_) => Ok(list(shared, &index)),
-        Skill::Show(args) => show(shared, &args, &index),
-        Skill::Check(_) => Ok(check(shared, &index)),
+        SkillCommand::Ls(_) => list(shared, cwd).await,
+        SkillCommand::Show(args) => show(shared, args, cwd).await,
+        SkillCommand::Check(_) => check(shared, cwd).await,
     }
 }
 
-fn list(shared: &Shared, index: &SkillIndex) -> ExitCode {
-    let skills = &index.entries;
+async fn list(shared: &Shared, cwd: String) -> Result<ExitCode, CallError> {
+    let told = call(shared, ListSkillsInForce { agent_id: shared.agent_id(), cwd }).await?;
+    let skills = &told.data.skills;
     if shared.json {
-        print_form(true, &SkillList { skills });
+        print_form(true, &told.data);
     } else if skills.is_empty() {
         ui::note("no skills yet; a skill is a folder `skills/<name>` with a `SKILL.md`");
     } else {
@@ -72,27 +51,15 @@ fn list(shared: &Shared, index: &SkillIndex) -> ExitCode {
             ui::line(&format!("{name:width$}  {scope:11}  {description}"));
         }
     }
-    let n_failed = failed(&index.issues);
-    if n_failed > 0 {
-        let something = if n_failed == 1 { "something is" } else { "some things are" };
-        ui::note(&format!("{something} wrong with skills; `kith skill check` says what"));
-    }
-    ExitCode::SUCCESS
+    print_notes(&told.notes);
+    Ok(ExitCode::SUCCESS)
 }
 
-fn show(shared: &Shared, args: &SkillShow, index: &SkillIndex) -> Result<ExitCode, Report> {
-    let Some(entry) = index.entries.iter().find(|it| it.name == args.name) else {
-        let name = args.name.chars().take(NAME_CHARS_MAX).flat_map(char::escape_debug);
-        let message = format!("there is no skill `{}` in force here", name.collect::<String>());
-        return Err(Report::new(Blame::Request, "invalid_request", message)
-            .hint("`kith skill ls` lists those there are, `kith skill check` what is left out"));
-    };
-    let text = text_of(entry).map_err(|source| {
-        let message = format!("cannot read `{}`: {source}", entry.path);
-        Report::new(Blame::Environment, "filesystem_error", message)
-    })?;
+async fn show(shared: &Shared, args: SkillShow, cwd: String) -> Result<ExitCode, CallError> {
+    let show = ShowSkill { agent_id: shared.agent_id(), cwd, name: args.name };
+    let SkillView { entry, text } = call(shared, show).await?.data;
     if shared.json {
-        print_form(true, &SkillView { entry, text });
+        print_form(true, &SkillForm { entry: &entry, text: &text });
     } else {
         ui::part(&text);
         if !text.ends_with('\n') {
@@ -103,35 +70,18 @@ fn show(shared: &Shared, args: &SkillShow, index: &SkillIndex) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-fn text_of(entry: &SkillEntry) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    File::open(&entry.path)?.take(SKILL_FILE_BYTES_MAX).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn check(shared: &Shared, index: &SkillIndex) -> ExitCode {
-    let n_failed = failed(&index.issues);
-    let is_well = n_failed == 0;
+async fn check(shared: &Shared, cwd: String) -> Result<ExitCode, CallError> {
+    let report = call(shared, CheckSkills { agent_id: shared.agent_id(), cwd }).await?.data;
+    let SkillCheckReport { checked, failed, issues, in_force } = report;
+    let is_well = failed == 0;
     if shared.json {
-        let issues = index.issues.iter().map(issue).collect();
-        print_form(is_well, &Tally { checked: index.n_checked, failed: n_failed, issues });
+        print_form(is_well, &SkillCheckForm { checked, failed, issues: &issues });
     } else {
-        for Issue { path, line, message } in index.issues.iter().map(issue) {
+        for SkillIssueView { path, line, message } in &issues {
             ui::line(&format!("{path}:{line}: {message}"));
         }
-        let n_skills = index.entries.len();
-        let folders = if index.n_checked == 1 { "folder" } else { "folders" };
-        ui::note(&format!("{} {folders} looked at, {n_skills} in force", index.n_checked));
+        let folders = if checked == 1 { "folder" } else { "folders" };
+        ui::note(&format!("{checked} {folders} looked at, {in_force} in force"));
     }
-    if is_well { ExitCode::SUCCESS } else { ExitCode::from(EXIT_REQUEST) }
-}
-
-/// How many folders or files something is wrong with.
-fn failed(issues: &[SkillIssue]) -> usize {
-    issues.iter().map(|issue| &issue.path).collect::<BTreeSet<_>>().len()
-}
-
-fn issue(issue: &SkillIssue) -> Issue {
-    let path = issue.path.to_string_lossy().into_owned();
-    Issue { path, line: issue.line, message: issue.problem.to_string() }
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(EXIT_REQUEST) })
 }

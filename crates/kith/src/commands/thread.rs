@@ -4,37 +4,39 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use kith_engine::state::State;
+use kith_host::call::Response;
+use kith_host::calls::session::ShowSession;
+use kith_host::calls::thread::{
+    CompactThreads, ListMessages, ListThreadSessions, ListThreads, MessageSource, RebuildThreads,
+    ThreadFilesSummary, ThreadRowView,
+};
+use kith_host::error::CallError;
+use kith_host::words::short;
 
-use super::{print_form, print_notes, reader, unexpected, write};
+use super::{call, print_form, print_notes};
 use crate::args::{Shared, Thread, ThreadShow};
-use crate::client::{Answer, Request, ThreadRowView, ThreadWork};
-use crate::config::Config;
-use crate::house::House;
-use crate::reading::{short, tail_in_words};
-use crate::report::Report;
 use crate::{transcript, ui};
 
-pub(crate) async fn run(shared: &Shared, command: Thread) -> Result<ExitCode, Report> {
+pub(crate) async fn run(shared: &Shared, command: Thread) -> Result<ExitCode, CallError> {
     match command {
         Thread::Ls(_) => list(shared).await,
         Thread::Show(args) => show(shared, args).await,
-        Thread::Rebuild(args) => work(shared, args.thread, ThreadWork::Rebuild).await,
-        Thread::Compact(args) => work(shared, args.thread, ThreadWork::Compact).await,
+        Thread::Rebuild(args) => {
+            let rebuild = RebuildThreads { agent_id: shared.agent_id(), thread: args.thread };
+            Ok(print_summary(shared, &call(shared, rebuild).await?))
+        }
+        Thread::Compact(args) => {
+            let compact = CompactThreads { agent_id: shared.agent_id(), thread: args.thread };
+            Ok(print_summary(shared, &call(shared, compact).await?))
+        }
     }
 }
 
-/// A thread is one agent's: the one that is named, or the one that is meant when nobody is.
-fn meant(shared: &Shared) -> Result<String, Report> {
-    let house = House::find(shared.home.as_deref())?;
-    Ok(Config::load(&house)?.team.choose(shared.agent())?.id.clone())
-}
-
-async fn list(shared: &Shared) -> Result<ExitCode, Report> {
-    let told = reader(shared).await?.threads(&meant(shared)?).await?;
-    let threads = &told.form.threads;
+async fn list(shared: &Shared) -> Result<ExitCode, CallError> {
+    let told = call(shared, ListThreads { agent_id: shared.agent_id() }).await?;
+    let threads = &told.data.threads;
     if shared.json {
-        print_form(true, &told.form);
+        print_form(true, &told.data);
     } else if threads.is_empty() {
         ui::note("no threads yet; `kith ask \"hello\"` begins one");
     } else {
@@ -60,49 +62,37 @@ fn table_line(row: &ThreadRowView, width: usize, zone: &TimeZone) -> String {
     format!("{thread:width$}  {updated:16}  {session}  {}", title.join(" "))
 }
 
-async fn show(shared: &Shared, args: ThreadShow) -> Result<ExitCode, Report> {
-    let reader = reader(shared).await?;
-    let agent_id = meant(shared)?;
+async fn show(shared: &Shared, args: ThreadShow) -> Result<ExitCode, CallError> {
+    let (agent_id, thread) = (shared.agent_id(), args.thread);
     if shared.json {
-        ui::json(&reader.thread_messages(&agent_id, &args.thread)?);
+        let list = ListMessages { agent_id, of: MessageSource::Thread(thread) };
+        let told = call(shared, list).await?;
+        ui::json(&told.data.messages);
+        print_notes(&told.notes);
         return Ok(ExitCode::SUCCESS);
     }
-    let (_, ids) = reader.thread_sessions(&agent_id, &args.thread)?;
-    let (mut said, mut notes) = (Vec::new(), Vec::new());
-    for id in ids {
-        let mut events = Vec::new();
-        let mut state = State::default();
-        let each = &mut |event| {
-            state.fold(&event);
-            events.push(event);
-        };
-        let reading = reader.each(id, each).await?;
-        notes.extend(tail_in_words(&reading.tail));
-        let text = transcript::transcript(&reading.header, &events, state.leaf());
+    let listed = call(shared, ListThreadSessions { agent_id, thread }).await?;
+    let (mut said, mut notes) = (Vec::new(), listed.notes);
+    for id in listed.data.sessions {
+        let told = call(shared, ShowSession { session: id.to_string() }).await?;
+        let text = transcript::transcript(&told.data.header, &told.data.events, told.data.leaf);
         said.push(text.trim_end().to_owned());
+        notes.extend(told.notes);
     }
     said.retain(|text| !text.is_empty());
     if !said.is_empty() {
         ui::line(&said.join("\n\n"));
     }
+    notes.dedup();
     print_notes(&notes);
     Ok(ExitCode::SUCCESS)
 }
 
-async fn work(
-    shared: &Shared,
-    thread: Option<String>,
-    work: ThreadWork,
-) -> Result<ExitCode, Report> {
-    let agent_id = shared.agent().map(str::to_owned);
-    let request = Request::WorkOnThreads { agent_id, thread, work };
-    let Answer::ThreadsMade(told) = write(shared, request).await? else {
-        return Err(unexpected());
-    };
+fn print_summary(shared: &Shared, told: &Response<ThreadFilesSummary>) -> ExitCode {
     if shared.json {
-        print_form(true, &told.form);
+        print_form(true, &told.data);
     } else {
-        let (threads, messages) = (told.form.threads, told.form.messages);
+        let (threads, messages) = (told.data.threads, told.data.messages);
         let threads =
             if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
         let messages =
@@ -110,5 +100,5 @@ async fn work(
         ui::line(&format!("{threads}, {messages}"));
     }
     print_notes(&told.notes);
-    Ok(ExitCode::SUCCESS)
+    ExitCode::SUCCESS
 }

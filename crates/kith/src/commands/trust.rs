@@ -6,18 +6,19 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use kith_home::trust::{self, repository_of};
-use kith_vocab::clock::Clock;
+use kith_host::call::Response;
+use kith_host::calls::trust::{
+    DistrustRepository, ListRepositories, TrustRepository, TrustedFolder,
+};
+use kith_host::error::{CallError, ErrorCode};
+use kith_host::house::House;
+use kith_host::vouching::{self, FolderOwner};
 
-use super::{print_form, print_notes, read, unexpected, write};
-use crate::args::{Shared, Trust, TrustAction};
-use crate::client::{Answer, Request, Told, TrustedView};
-use crate::clock::SystemClock;
-use crate::house::House;
-use crate::report::{Blame, Report};
+use super::{call, house_of, print_form, print_notes};
+use crate::args::{Shared, TrustAction, TrustArgs};
 use crate::ui;
 
-pub(crate) async fn run(shared: &Shared, args: Trust) -> Result<ExitCode, Report> {
+pub(crate) async fn run(shared: &Shared, args: TrustArgs) -> Result<ExitCode, CallError> {
     match args.action {
         None => add(shared, args.dir.as_deref()).await,
         Some(TrustAction::Ls(_)) => list(shared).await,
@@ -25,102 +26,66 @@ pub(crate) async fn run(shared: &Shared, args: Trust) -> Result<ExitCode, Report
     }
 }
 
-async fn add(shared: &Shared, dir: Option<&Path>) -> Result<ExitCode, Report> {
-    let house = House::find(shared.home.as_deref())?;
+async fn add(shared: &Shared, dir: Option<&Path>) -> Result<ExitCode, CallError> {
+    let house = house_of(shared)?;
     let dir = dir.unwrap_or(&house.cwd);
     let refused = |what: String| {
         let message = format!("cannot trust `{}`: {what}", dir.display());
-        Report::new(Blame::Request, "invalid_request", message)
+        CallError::request(ErrorCode::InvalidRequest, message)
     };
     let real = dir.canonicalize().map_err(|source| refused(source.to_string()))?;
     if !real.is_dir() {
         return Err(refused("it is not a folder".to_owned()));
     }
-    let told = match whose(&house, &real) {
-        Some(Whose::Own(folder)) => {
-            let user_home = own_folder(&house)?;
-            trust::remember(&user_home, &folder, SystemClock.now())?;
-            own(&folder)
-        }
-        Some(Whose::Other(root)) => {
+    let told = match vouching::owner_of(&house, &real) {
+        Some(FolderOwner::House(folder)) => vouching::vouch(&house, &folder)?,
+        Some(FolderOwner::Repository(root)) => {
             let Some(path) = root.to_str() else {
                 return Err(refused("its path is not text".to_owned()));
             };
-            let request = Request::TrustRepository { path: path.to_owned() };
-            let Answer::Trusted(told) = write(shared, request).await? else {
-                return Err(unexpected());
-            };
-            told
+            call(shared, TrustRepository { path: path.to_owned() }).await?
         }
         None => {
-            return Err(refused("it is in no repository, so nothing of it is left out".to_owned())
-                .hint("name a folder of the repository whose `AGENTS.md` is to be read"));
+            return Err(refused(
+                "it is not inside a repository, so nothing there needs to be trusted".to_owned(),
+            )
+            .hint("name a folder inside the repository whose `AGENTS.md` should be read"));
         }
     };
-    let path = &told.form.path;
+    let path = &told.data.path;
     let line = format!("`{path}` is trusted: new sessions read its files as your words");
     Ok(print(shared, &told, &line))
 }
 
-async fn remove(shared: &Shared, dir: &Path) -> Result<ExitCode, Report> {
-    let house = House::find(shared.home.as_deref())?;
+async fn remove(shared: &Shared, dir: &Path) -> Result<ExitCode, CallError> {
+    let house = house_of(shared)?;
     let real = where_it_was(&house, dir);
-    let told = match whose(&house, &real).unwrap_or(Whose::Other(real)) {
-        Whose::Own(folder) => {
-            let user_home = own_folder(&house)?;
-            let mut was_trusted = false;
-            for said in trust::remembered(&user_home, &house.dir) {
-                was_trusted |= trust::forget(&user_home, &said.folder)?;
-            }
-            let note = "nothing had been said of this house".to_owned();
-            Told { notes: if was_trusted { Vec::new() } else { vec![note] }, ..own(&folder) }
-        }
-        Whose::Other(root) => {
+    let owner = vouching::owner_of(&house, &real).unwrap_or(FolderOwner::Repository(real));
+    let told = match owner {
+        FolderOwner::House(folder) => vouching::take_back(&house, &folder)?,
+        FolderOwner::Repository(root) => {
             let path = root.to_string_lossy().into_owned();
-            let Answer::Trusted(told) = write(shared, Request::DistrustRepository { path }).await?
-            else {
-                return Err(unexpected());
-            };
-            told
+            call(shared, DistrustRepository { path }).await?
         }
     };
-    let path = &told.form.path;
+    let path = &told.data.path;
     let line = format!("`{path}` is not trusted; sessions that began stay as they are");
     Ok(print(shared, &told, &line))
 }
 
-async fn list(shared: &Shared) -> Result<ExitCode, Report> {
-    let Answer::Repositories(told) = read(shared, Request::ListRepositories {}).await? else {
-        return Err(unexpected());
-    };
+async fn list(shared: &Shared) -> Result<ExitCode, CallError> {
+    let told = call(shared, ListRepositories {}).await?;
     if shared.json {
-        print_form(true, &told.form);
-    } else if told.form.repositories.is_empty() {
+        print_form(true, &told.data);
+    } else if told.data.repositories.is_empty() {
         ui::note("no repository is trusted; `kith trust` in one lets its `AGENTS.md` be read");
     } else {
-        for row in &told.form.repositories {
+        for row in &told.data.repositories {
             ui::line(&format!("{}  {}", row.trusted_at, row.path));
         }
     }
     print_notes(&told.notes);
     Ok(ExitCode::SUCCESS)
-}
-
-enum Whose {
-    /// The house belongs to it.
-    Own(PathBuf),
-    Other(PathBuf),
-}
-
-/// What is meant by a folder; `None` if it needs no trust.
-fn whose(house: &House, dir: &Path) -> Option<Whose> {
-    let user_home = house.real_user_home();
-    match repository_of(dir, user_home.as_deref()) {
-        Some(root) if house.dir.starts_with(&root) => Some(Whose::Own(root)),
-        Some(root) => Some(Whose::Other(root)),
-        None if dir.starts_with(&house.dir) => Some(Whose::Own(house.dir.clone())),
-        None => None,
-    }
 }
 
 /// What is gone can be taken back too; the folder it lay in tells where it was.
@@ -130,22 +95,9 @@ fn where_it_was(house: &House, dir: &Path) -> PathBuf {
     dir.canonicalize().ok().or_else(in_parent).unwrap_or(dir)
 }
 
-fn own_folder(house: &House) -> Result<PathBuf, Report> {
-    house.real_user_home().ok_or_else(|| {
-        let message = "cannot note it: there is no home folder of the user";
-        Report::new(Blame::Environment, "filesystem_error", message)
-            .hint("set HOME, or name the house with `--home`: what is named is trusted")
-    })
-}
-
-fn own(folder: &Path) -> Told<TrustedView> {
-    let form = TrustedView { path: folder.to_string_lossy().into_owned() };
-    Told { form, notes: Vec::new() }
-}
-
-fn print(shared: &Shared, told: &Told<TrustedView>, line: &str) -> ExitCode {
+fn print(shared: &Shared, told: &Response<TrustedFolder>, line: &str) -> ExitCode {
     if shared.json {
-        print_form(true, &told.form);
+        print_form(true, &told.data);
     } else {
         ui::line(line);
     }

@@ -3,13 +3,14 @@
 //! Words stay as they were said, being Markdown already. What went into a tool and came out of it
 //! stands in a fence that is longer than any fence inside.
 
+use kith_host::priming::record_in_words;
+use kith_host::words::rfc3339;
 use kith_vocab::block::{Block, plain_text};
 use kith_vocab::event::messages::StopReason;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
 
-use super::{harness, mark, outcome_in_words, primed};
-use crate::reading::rfc3339;
+use super::{harness, mark, outcome_in_words};
 
 /// What stands above the conversation.
 pub(crate) fn heading(header: &SessionHeader, title: Option<&str>) -> String {
@@ -44,7 +45,10 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
             format!("**{}** {how}{told}:\n\n{}", it.tool, fenced("", &plain_text(&it.content)))
         }
         Body::HarnessItem(it) => quoted(format!("{told} {}", harness(it)?).trim_start()),
-        Body::PrimedRecord(it) => quoted(&primed::record(&it.record, str::to_owned)?),
+        Body::PrimedRecord(it) => {
+            let (name, text) = record_in_words(&it.record)?;
+            quoted(&format!("({name}, primed)\n{text}"))
+        }
         Body::Notice(it) => quoted(&it.text),
         Body::Compact(it) => {
             format!("{}\n\n{}", quoted("The conversation so far, in short:"), it.summary)

@@ -9,7 +9,7 @@ use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
 
 /// What a transcript shows, in order.
-pub(crate) enum Shown<'a> {
+pub(crate) enum TranscriptPart<'a> {
     Event(&'a Event),
     /// The conversation went on otherwise so many times from here.
     Fork {
@@ -18,7 +18,7 @@ pub(crate) enum Shown<'a> {
 }
 
 /// The events from root to leaf with what was told beside them, and the forks.
-pub(crate) fn along(events: &[Event], leaf: Option<EventId>) -> Vec<Shown<'_>> {
+pub(crate) fn along(events: &[Event], leaf: Option<EventId>) -> Vec<TranscriptPart<'_>> {
     let mut n_children: HashMap<Option<EventId>, usize> = HashMap::new();
     let mut parents: HashMap<EventId, Option<EventId>> = HashMap::new();
     for event in events.iter().filter(|event| event.is_tree()) {
@@ -46,16 +46,16 @@ pub(crate) fn along(events: &[Event], leaf: Option<EventId>) -> Vec<Shown<'_>> {
                     continue;
                 }
                 if n_ways(event.parent_id) > 1 {
-                    shown.push(Shown::Fork { n_others: n_ways(event.parent_id) - 1 });
+                    shown.push(TranscriptPart::Fork { n_others: n_ways(event.parent_id) - 1 });
                 }
-                shown.push(Shown::Event(event));
+                shown.push(TranscriptPart::Event(event));
             }
-            _ if at.is_none_or(|id| path.contains(&id)) => shown.push(Shown::Event(event)),
+            _ if at.is_none_or(|id| path.contains(&id)) => shown.push(TranscriptPart::Event(event)),
             _ => (),
         }
     }
     if n_ways(leaf) > 0 {
-        shown.push(Shown::Fork { n_others: n_ways(leaf) });
+        shown.push(TranscriptPart::Fork { n_others: n_ways(leaf) });
     }
     shown
 }

@@ -1,8 +1,23 @@
 //! Reminders as a person sees them.
 
+use kith_testkit::transcript::transcript as log_of;
 use kith_vocab::event::messages::{HarnessItem, Trust};
 
 use super::*;
+
+#[test]
+fn a_primed_history_is_shown_and_of_a_long_one_its_end() {
+    let id = "0198a0b1-c2d3-7e4f-8a5b-6c7d8e9fa0b1".parse().unwrap();
+    assert_eq!(beginning(&[], id), None);
+    let two = log_of("primed user: hello | primed model: hi").events;
+    let shown = beginning(&two, id);
+    assert!(shown.is_some_and(|it| it.ends_with("agent (primed):\n  hi")));
+
+    let lines = vec!["primed model: Ready."; BEGINNING_ENTRIES_MAX + 2];
+    let shown = beginning(&log_of(&lines.join(" | ")).events, id).unwrap();
+    assert_eq!(shown.matches("Ready.").count(), BEGINNING_ENTRIES_MAX);
+    assert!(shown.starts_with("(2 earlier entries: `kith session show "), "{shown}");
+}
 
 #[test]
 fn reminders_are_shown_by_kind_and_visibility() {

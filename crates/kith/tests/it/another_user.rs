@@ -9,6 +9,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kith_testkit::another_user::{is_superuser, run_as_nobody, unprivileged};
 
@@ -18,11 +19,12 @@ use crate::many::Staying;
 
 /// Says to the second run of a test where the host is.
 const SOCKET: &str = "KITH_TEST_SOCKET";
-const HELLO: &str = "{\"type\":\"hello\",\"protocol\":1,\"clientId\":\"test\"}\n";
+const HELLO: &str = "{\"type\":\"hello\",\"protocol\":2,\"clientId\":\"test\"}\n";
 
 #[test]
 fn a_home_that_may_not_be_looked_into_blames_the_disk() {
     let test = "another_user::a_home_that_may_not_be_looked_into_blames_the_disk";
+    let _turn = one_at_a_time();
     unprivileged(test, Some(KITH), || {
         let house = House::new();
         let dir = house.path("");
@@ -36,6 +38,7 @@ fn a_home_that_may_not_be_looked_into_blames_the_disk() {
 #[test]
 fn a_read_only_kith_folder_blames_the_disk() {
     let test = "another_user::a_read_only_kith_folder_blames_the_disk";
+    let _turn = one_at_a_time();
     unprivileged(test, Some(KITH), || {
         let house = House::new();
         house.kith(&["ask", "say one"]).succeeded();
@@ -68,8 +71,9 @@ fn another_user_is_turned_away_by_the_host() {
     let mut host = Staying::new(&house, &["--model", "demo"], "say one");
     assert_eq!(host.hear(), "one");
     let socket = house.path(".kith/host.sock");
-    assert_eq!(told(&socket), "{\"type\":\"hello\",\"protocol\":1}");
+    assert_eq!(told(&socket), "{\"type\":\"hello\",\"protocol\":2}");
     // Nobody else can become another user; that the ids are compared is tested beside the host.
+    let _turn = one_at_a_time();
     if is_superuser() {
         // As if the folders had been opened to all: the host looks who is there all the same.
         for folder in ["..", "", ".kith"] {
@@ -92,6 +96,12 @@ fn told(socket: &Path) -> String {
     // A connection with unread bytes ends in an error; what was said before counts.
     stream.read_to_end(&mut said).ok();
     String::from_utf8(said).unwrap().trim_end().to_owned()
+}
+
+/// Whoever asks whether this is the superuser makes a folder for a moment, always the same one.
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn set_mode(path: &Path, mode: u32) {

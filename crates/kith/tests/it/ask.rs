@@ -53,8 +53,19 @@ fn the_json_form_has_exactly_these_keys() {
     let keys: Vec<&String> = answer.as_object().unwrap().keys().collect();
     assert_eq!(
         keys,
-        ["ok", "sessionId", "threadId", "leaf", "text", "usage", "stopReason", "pendingApprovals"]
+        [
+            "ok",
+            "sessionId",
+            "threadId",
+            "leaf",
+            "text",
+            "usage",
+            "stopReason",
+            "end",
+            "pendingApprovals"
+        ]
     );
+    assert_eq!(answer["end"], "done");
     assert_eq!(answer["ok"], true);
     assert_eq!(answer["stopReason"], "end_turn");
     assert_eq!(answer["pendingApprovals"], serde_json::json!([]));
@@ -125,13 +136,21 @@ fn a_repeated_message_id_gets_the_first_answer_and_adds_no_event() {
     let house = House::new();
     let first = house.json(&["ask", "list the files", "--message-id", "m1", "--json"]);
     let log = fs::read(house.session_file()).unwrap();
-    let again = house.json(&["ask", "something else", "--message-id", "m1", "--json"]);
+    let again = house.json(&["ask", "list the files", "--message-id", "m1", "--json"]);
     assert_eq!(again, first);
+    // Under the same id, another message is refused instead of being dropped.
+    check!(house.kith(&["ask", "something else", "--message-id", "m1", "--json"]), @r#"
+    exit 1
+    --- stdout
+    {"ok":false,"error":{"code":"conflict","message":"`cli:local:m1` was already used for a different message","hint":"send it with another `--message-id`, or without one"}}
+    "#);
+    let elsewhere = ["ask", "list the files", "--message-id", "m1", "--thread", "web:room:x"];
+    assert_eq!(house.kith(&elsewhere).code, 1);
     assert_eq!(fs::read(house.session_file()).unwrap(), log);
     house.json(&["ask", "hello", "--message-id", "m2", "--json"]);
     let again = house.json(&["ask", "list the files", "--message-id", "m1", "--json"]);
     assert_eq!(again, first);
-    let again = house.json(&["ask", "x", "--message-id", "m1", "--new", "--json"]);
+    let again = house.json(&["ask", "list the files", "--message-id", "m1", "--new", "--json"]);
     assert_eq!(again, first);
     let users = of_type(&house.log(), "user_message").len();
     assert_eq!(users, 2);

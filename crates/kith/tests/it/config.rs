@@ -16,13 +16,13 @@ fn a_misspelt_setting_is_refused_with_file_line_and_the_nearest_name() {
     check!(house.kith(&["ask", "hi"]), @"
     exit 1
     --- stderr
-    error: `[house]/kith.toml` line 5: there is no `baseurl` in `[models.main]`
+    error: `[house]/kith.toml` line 5: unknown key `baseurl` in `[models.main]`
     hint: did you mean `baseUrl`?
     ");
     check!(house.kith(&["ask", "hi", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"error":{"code":"invalid_request","message":"`[house]/kith.toml` line 5: there is no `baseurl` in `[models.main]`","line":5,"hint":"did you mean `baseUrl`?"}}
+    {"ok":false,"error":{"code":"invalid_request","message":"`[house]/kith.toml` line 5: unknown key `baseurl` in `[models.main]`","line":5,"hint":"did you mean `baseUrl`?"}}
     "#);
     assert_eq!(house.files(), ["Agent.md", "kith.toml"]);
 }
@@ -34,7 +34,7 @@ fn a_wrong_type_and_broken_toml_are_refused_with_their_line() {
     check!(house.kith(&["ask", "hi"]), @r#"
     exit 1
     --- stderr
-    error: `[house]/kith.toml` line 2: `models.a.wire` must be one of `"openai_chat"`, `"anthropic"`, `"openai_responses"`, `"demo"`, not a whole number
+    error: `[house]/kith.toml` line 2: `models.a.wire` must be one of `"openai_chat"`, `"demo"`
     "#);
     house.write("kith.toml", "[models\n");
     check!(house.kith(&["ask", "hi"]), @"
@@ -46,14 +46,14 @@ fn a_wrong_type_and_broken_toml_are_refused_with_their_line() {
     check!(house.kith(&["ask", "hi", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"error":{"code":"invalid_request","message":"`[house]/kith.toml` line 3: `policy.deny` must be a list, each a text of one line, 1 to 500 characters, not a text","line":3}}
+    {"ok":false,"error":{"code":"invalid_request","message":"`[house]/kith.toml` line 3: `policy.deny` must be a list","line":3}}
     "#);
     house.write("kith.toml", "");
     house.write("../user/.kith/config.toml", "[limits]\nstep = 3\n");
     check!(house.kith(&["ask", "hi"]), @"
     exit 1
     --- stderr
-    error: `[root]/user/.kith/config.toml` line 2: there is no `step` in `[limits]`
+    error: `[root]/user/.kith/config.toml` line 2: unknown key `step` in `[limits]`
     hint: did you mean `steps`?
     ");
     assert_eq!(house.files(), ["Agent.md", "kith.toml"]);
@@ -67,8 +67,8 @@ fn a_key_in_plain_text_is_refused_and_not_shown() {
     check!(house.kith(&["ask", "hi"]), @r#"
     exit 1
     --- stderr
-    error: `[house]/kith.toml` line 3: `models.a.apiKey` is secret and must not stand here in plain text
-    hint: write `apiKey = "${NAME}"` and set NAME in the environment
+    error: `[house]/kith.toml` line 3: `models.a.apiKey` must not be written in plain text
+    hint: set an environment variable and write `"${NAME}"`
     "#);
 }
 
@@ -113,7 +113,7 @@ fn a_model_of_the_settings_is_asked_with_its_key_and_parameters() {
     check!(house.kith(&["ask", "hi"]), @"
     exit 1
     --- stderr
-    error: the environment variable `MY_KEY`, named in kith.toml, is not set
+    error: the environment variable `MY_KEY`, which the settings name, is not set
     hint: `export MY_KEY=…`, or use `--model demo`, which needs no key
     ");
     house.set("MY_KEY", "k-1");
@@ -136,22 +136,15 @@ fn a_model_that_the_settings_do_not_describe_is_named() {
     check!(house.kith(&["ask", "hi"]), @"
     exit 1
     --- stderr
-    error: kith.toml chooses the model `main`, but has no `[models.main]`
+    error: the settings name the model `main`, but have no `[models.main]`
     hint: add `[models.main]`, or use `demo`
     ");
     house.write("kith.toml", "[models.main]\nwire = \"telepathy\"\n");
     check!(house.kith(&["ask", "hi", "--model", "main"]), @r#"
     exit 1
     --- stderr
-    error: `[house]/kith.toml` line 2: `models.main.wire` must be one of `"openai_chat"`, `"anthropic"`, `"openai_responses"`, `"demo"`
+    error: `[house]/kith.toml` line 2: `models.main.wire` must be one of `"openai_chat"`, `"demo"`
     "#);
-    house.write("kith.toml", "[models.main]\nwire = \"anthropic\"\n");
-    check!(house.kith(&["ask", "hi", "--model", "main"]), @"
-    exit 3
-    --- stderr
-    error: the wire `anthropic` is not built yet (`[models.main]` asks for it)
-    hint: `--model demo` needs no key; OPENAI_API_KEY with OPENAI_BASE_URL reaches any compatible server
-    ");
 }
 
 #[test]
@@ -165,7 +158,7 @@ fn the_users_settings_hold_for_every_house_and_the_nearer_wins() {
     check!(house.kith(&["ask", "hi"]), @"
     exit 1
     --- stderr
-    error: kith.toml chooses the model `other`, but has no `[models.other]`
+    error: the settings name the model `other`, but have no `[models.other]`
     hint: add `[models.other]`, or use `demo`
     ");
 }
@@ -179,7 +172,8 @@ fn first(house: &House, event_type: &str) -> serde_json::Value {
 fn the_limits_of_a_turn_are_those_of_the_settings() {
     let house = House::new();
     house.write("kith.toml", "[limits]\nsteps = 1\nwall = \"10m\"\ntokens = 50000\ncost = 0.25\n");
-    let ran = house.kith(&["ask", "list the files", "--model", "demo"]).succeeded();
+    let ran = house.kith(&["ask", "list the files", "--model", "demo"]);
+    assert_eq!(ran.code, 4, "{}", ran.shown());
     let limits = &first(&house, "turn_started")["limits"];
     let expected = json!({ "steps": 1, "repeats": 5, "wallMs": 600_000, "tokens": 50_000, "costMicros": 250_000 });
     assert_eq!(*limits, expected);
@@ -252,12 +246,9 @@ fn what_the_owner_forbids_is_not_read() {
 }
 
 #[test]
-fn the_doctor_tells_what_is_in_force_and_what_is_not() {
+fn the_doctor_lists_the_keys_in_force_and_those_without_effect() {
     let house = House::new();
-    house.write(
-        "kith.toml",
-        "[limits]\nsteps = 9\ncost = 1\n[policy]\ndeny = [\"rm\"]\n[sandbox]\nenv = [\"PATH\"]\n",
-    );
+    house.write("kith.toml", "[limits]\nsteps = 9\ncost = 1\n[policy]\ndeny = [\"rm\"]\n");
     house.write("../user/.kith/config.toml", "[limits]\nsteps = 3\n[ui]\nlanguage = \"zh\"\n");
     let told = house.json(&["doctor", "--json"]);
     let checks = told["checks"].as_array().unwrap();
@@ -272,20 +263,11 @@ fn the_doctor_tells_what_is_in_force_and_what_is_not() {
     assert_eq!(told["ok"], true);
     assert_eq!(
         about("settings"),
-        [
-            "ok: read `/house/kith.toml` and `/user/.kith/config.toml`; in force: limits.cost, limits.steps"
-        ]
+        ["ok: read `/house/kith.toml` and `/user/.kith/config.toml`; in force: limits.cost, \
+             limits.steps, policy.deny, ui.language"]
     );
     assert_eq!(
         about("setting"),
-        [
-            "ok: `policy.deny` (`/house/kith.toml` line 5): so far every call that does more than read \
-             is refused; a rule that begins with the name of a tool forbids all of it",
-            "warn: `sandbox.env` (`/house/kith.toml` line 7) is set, and not obeyed yet: it comes with \
-             the sandbox",
-            "ok: `ui.language` (`/user/.kith/config.toml` line 4): it is written into every turn; \
-             notices are in English so far",
-            "warn: `limits.cost` is set, and the model has no price: it is never reached",
-        ]
+        ["warn: `limits.cost` has no effect because the model has no price"]
     );
 }

@@ -80,11 +80,11 @@ kith session show latest
     = 3
     [short]  [minute]  idle       cli:room:[cwd]  say one
     = 0
-    7 events, whole; 1 of 1 requests built again, each byte as it was sent
+    OK: 7 events intact, 1 of 1 requests rebuilt byte for byte
     = 0
     three
     = 0
-    12 events, whole; 2 of 2 requests built again, each byte as it was sent
+    OK: 12 events intact, 2 of 2 requests rebuilt byte for byte
     = 0
     owner:
       say one
@@ -127,7 +127,7 @@ kith doctor | grep -A1 ^fail
     agent:
       one
     = 0
-    7 events, whole; 1 of 1 requests built again, each byte as it was sent
+    OK: 7 events intact, 1 of 1 requests rebuilt byte for byte
     = 0
     fail  house         `[house]` is on a disk that can only be read
                         -> move the house to another disk

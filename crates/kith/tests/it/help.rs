@@ -3,10 +3,12 @@
 use crate::check;
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 39] = [
+const COMMANDS: [&[&str]; 41] = [
     &[],
     &["init"],
     &["ask"],
+    &["retry"],
+    &["cancel"],
     &["new"],
     &["prime"],
     &["prime", "ls"],
@@ -76,12 +78,14 @@ fn the_help_of_ask_reads_so() {
     Options:
           --home <DIR>            The house: the folder with `kith.toml` or `.kith` [env: KITH_HOME]
           --session <SESSION>     Say it in this session
-          --agent <ID>            The agent that is meant, of a house with several [env: KITH_AGENT]
+          --agent <ID>            Agent to use, if the house has several [env: KITH_AGENT]
           --thread <THREAD>       Say it in this thread (`platform:scopeType:scopeId`)
           --json                  Print exactly one JSON value to stdout, also on failure
           --new                   Begin a new session of the thread
           --message-id <ID>       The message's own id: a repeated one gets the first answer again
+          --remote                Let the host answer also what could be read from the files
           --expected-leaf <LEAF>  Say it only if the conversation still ends there: the `leaf` of an answer, or `start`
+          --unattended            Say that nobody is at the terminal who could be asked
           --stream-json           Print every event and delta as a line of JSON while the turn runs, and the answer last
           --model <MODEL>         The model to use: `demo`, a name from kith.toml, or a vendor's model name
       -h, --help                  Print help

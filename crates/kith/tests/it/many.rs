@@ -213,7 +213,7 @@ fn a_short_command_that_hosts_stays_until_those_who_attached_are_answered() {
     attached.signal("INT");
     let ran = attached.finish();
     assert_eq!(Running::last_line(&ran)["error"]["code"], "cancelled", "{}", ran.shown());
-    assert_eq!(host.finish().code, 1);
+    assert_eq!(host.finish().code, 130);
     let late = late.finish();
     assert_eq!(late.code, 0, "{}", late.shown());
     assert!(said(&house).values().all(|n| *n == 1), "{:?}", said(&house));
@@ -333,6 +333,10 @@ fn a_house_with_a_long_path_has_its_socket_elsewhere() {
     let ran = house.kith(&["ask", "say two", "--model", "demo", "--home", &home]).succeeded();
     assert_eq!(ran.stdout, "two\n");
     assert_eq!(fs::read_dir(runtime.join("kith")).unwrap().count(), 1);
+    // The lock says where the host listens, whatever folder would be used from here.
+    house.set("XDG_RUNTIME_DIR", &house.path("..").display().to_string());
+    let ran = house.kith(&["ask", "say three", "--model", "demo", "--home", &home]).succeeded();
+    assert_eq!(ran.stdout, "three\n");
     assert_eq!(host.end().0, 0);
     assert_eq!(fs::read_dir(runtime.join("kith")).unwrap().count(), 0);
 }
@@ -354,7 +358,7 @@ fn a_host_that_is_stopped_is_told_in_one_sentence() {
         exit 1
         --- stderr
         error: another kith (pid [pid] since [ms]) holds `[house]` and does not answer
-        hint: it may be stopped (Ctrl-Z): `fg` brings it back; or end it, and nothing is lost
+        hint: it may be suspended: resume it with `fg`, or end it (nothing will be lost)
         ");
     });
     let check = doctor["checks"].as_array().unwrap().iter().find(|it| it["name"] == "host");
@@ -380,20 +384,20 @@ fn a_client_that_does_not_speak_the_protocol_is_told_so_and_left() {
     let house = House::new();
     let mut host = Staying::new(&house, &["--model", "demo"], "say one");
     assert_eq!(host.hear(), "one");
-    let hello = json!({ "type": "hello", "protocol": 1, "clientId": "test" });
-    insta::assert_snapshot!(told(&house, b"{\"type\":\"hello\",\"protocol\":2,\"clientId\":\"x\"}\n"), @r#"{"type":"error","ok":false,"code":"protocol_mismatch","message":"the host speaks protocol 1, the client 2","blame":"request","hints":["end the other kith, or use the same version in both places"]}"#);
+    let hello = json!({ "type": "hello", "protocol": 2, "clientId": "test" });
+    insta::assert_snapshot!(told(&house, b"{\"type\":\"hello\",\"protocol\":1,\"clientId\":\"x\"}\n"), @r#"{"type":"error","ok":false,"code":"protocol_mismatch","message":"the host speaks protocol 2, the client 1","blame":"request","hints":["end the other kith, or use the same version in both places"]}"#);
     insta::assert_snapshot!(told(&house, b"GET / HTTP/1.1\r\n\r\n"), @r#"{"type":"error","ok":false,"code":"invalid_request","message":"the first line must be a hello","blame":"request","hints":[]}"#);
     insta::assert_snapshot!(told(&house, format!("{hello}\nnot json\n").as_bytes()), @r#"
-    {"type":"hello","protocol":1}
+    {"type":"hello","protocol":2}
     {"type":"error","ok":false,"code":"invalid_request","message":"a request could not be read: it is not JSON: expected ident at line 1 column 2","blame":"request","hints":[]}
     "#);
     insta::assert_snapshot!(told(&house, format!("{hello}\n{{\"requestId\":\"1\",\"type\":\"dance\"}}\n").as_bytes()), @r#"
-    {"type":"hello","protocol":1}
-    {"type":"error","ok":false,"code":"invalid_request","message":"a request could not be read: it is not among the words of protocol 1","blame":"request","hints":[]}
+    {"type":"hello","protocol":2}
+    {"type":"error","requestId":"1","ok":false,"code":"invalid_request","message":"there is no call `dance`","blame":"request","hints":["use the same version of kith in both places"]}
     "#);
     let long = format!("{hello}\n{}", "x".repeat(16 * 1024 * 1024 + 1));
     insta::assert_snapshot!(told(&house, long.as_bytes()), @r#"
-    {"type":"hello","protocol":1}
+    {"type":"hello","protocol":2}
     {"type":"error","ok":false,"code":"invalid_request","message":"a request could not be read: it is longer than 16777216 bytes","blame":"request","hints":[]}
     "#);
     assert_eq!(
@@ -419,11 +423,11 @@ fn a_client_that_never_reads_does_not_keep_the_host() {
     write_session(&house, &format!("snapshot be kind | user: {words}"));
     let mut host = Staying::new(&house, &["--model", "demo"], "say one");
     assert_eq!(host.hear(), "one");
-    let hello = json!({ "type": "hello", "protocol": 1, "clientId": "test" });
-    let show = json!({ "requestId": "1", "type": "show_session", "session": BY_HAND });
+    let hello = json!({ "type": "hello", "protocol": 2, "clientId": "test" });
+    let show = json!({ "requestId": "1", "type": "show_session", "body": { "session": BY_HAND } });
     let mut stream = UnixStream::connect(socket(&house)).unwrap();
     stream.write_all(format!("{hello}\n{show}\n").as_bytes()).unwrap();
-    let mut begun = vec![0; "{\"type\":\"hello\",\"protocol\":1}\n{".len()];
+    let mut begun = vec![0; "{\"type\":\"hello\",\"protocol\":2}\n{".len()];
     stream.read_exact(&mut begun).unwrap();
     assert!(begun.ends_with(b"\n{"));
     assert_eq!(host.end().0, 0);
@@ -439,9 +443,9 @@ fn a_message_id_said_again_gets_the_first_answer_whoever_hosts() {
         |text: &str| house.json(&["ask", text, "--message-id", "m1", "--model", "demo", "--json"]);
     let first = ask("say two");
     assert_eq!(first["text"], "two");
-    assert_eq!(ask("say three"), first);
+    assert_eq!(ask("say two"), first);
     assert_eq!(host.end().0, 0);
-    assert_eq!(ask("say four"), first);
+    assert_eq!(ask("say two"), first);
     assert_eq!(
         said(&house),
         BTreeMap::from([("say one".to_owned(), 1), ("say two".to_owned(), 1)])
@@ -479,7 +483,7 @@ fn a_session_can_be_renamed_while_its_turn_runs() {
         running.until("drip");
         running.signal("INT");
         let ran = running.finish();
-        assert_eq!(ran.code, 1, "{}", ran.shown());
+        assert_eq!(ran.code, 130, "{}", ran.shown());
         renaming.join().unwrap()
     });
     assert_eq!(renaming.code, 0, "{}", renaming.shown());
@@ -504,7 +508,7 @@ fn a_conversation_takes_up_what_a_killed_host_left() {
     assert_eq!(inbox.unwrap()["state"], "warn", "{doctor}");
     let ran = house.kith_with_input(&[], "hello\n").succeeded();
     insta::with_settings!({ filters => crate::FILTERS.to_vec() }, {
-        insta::assert_snapshot!(ran.stderr, @"note: session [short] had been cut short and is at rest now: `kith session show [short]`");
+        insta::assert_snapshot!(ran.stderr, @"note: session [short] had been cut short and has been finished: `kith session show [short]`");
     });
     assert_eq!(vendor.requests().len(), 3);
     assert_eq!(said(&house), BTreeMap::from([("first".to_owned(), 1), ("hello".to_owned(), 1)]));

@@ -12,27 +12,25 @@ fn raw(status: u16, body: &str) -> ServerReply {
 }
 
 #[test]
-fn a_wire_that_is_not_built_is_named_and_nothing_is_written() {
+fn a_key_for_anthropic_is_ignored_with_a_note_and_other_models_work_beside_it() {
+    let vendor = Vendor::new([ServerReply::text("hello"), ServerReply::text("hello")]);
     let house = House::new().with("ANTHROPIC_API_KEY", "x");
-    check!(house.kith(&["ask", "hi"]), @"
-    exit 3
-    --- stderr
-    error: the wire `anthropic` is not built yet (ANTHROPIC_API_KEY is set)
-    hint: `--model demo` needs no key; OPENAI_API_KEY with OPENAI_BASE_URL reaches any compatible server
-    ");
-    check!(house.kith(&["ask", "hi", "--json"]), @r#"
-    exit 3
+    check!(house.kith(&["ask", "say hi"]), @"
+    exit 0
     --- stdout
-    {"ok":false,"error":{"code":"model_failed","message":"the wire `anthropic` is not built yet (ANTHROPIC_API_KEY is set)","hint":"`--model demo` needs no key; OPENAI_API_KEY with OPENAI_BASE_URL reaches any compatible server"}}
-    "#);
-    check!(house.kith_with_input(&[], "hi\n"), @"
-    exit 3
+    hi
     --- stderr
-    error: the wire `anthropic` is not built yet (ANTHROPIC_API_KEY is set)
-    hint: `--model demo` needs no key; OPENAI_API_KEY with OPENAI_BASE_URL reaches any compatible server
+    note: the built-in demo model answers; set OPENAI_API_KEY for a real one
+    note: ANTHROPIC_API_KEY is ignored: Kith cannot use Anthropic's API yet
     ");
-    assert_eq!(house.files(), ["Agent.md"]);
-    house.kith(&["ask", "hi", "--model", "demo"]).succeeded();
+    let ran = house.kith(&["ask", "say hi", "--model", "demo"]).succeeded();
+    assert_eq!(ran.stderr, "");
+    let house = House::asking(&vendor).with("ANTHROPIC_API_KEY", "x");
+    for args in [&["ask", "hi"] as &[&str], &["ask", "hi", "--model", "gpt-4o"]] {
+        let ran = house.kith(args).succeeded();
+        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("hello\n", ""));
+    }
+    assert_eq!(vendor.bodies()[1]["model"], "gpt-4o");
 }
 
 #[test]
@@ -41,8 +39,8 @@ fn a_model_that_nobody_has_is_named_and_nothing_is_written() {
     check!(house.kith(&["ask", "hi", "--model", "gpt-9"]), @"
     exit 1
     --- stderr
-    error: there is no model `gpt-9`: kith.toml does not name it and no key is set
-    hint: `--model demo` needs no key; OPENAI_API_KEY in the environment brings a vendor's models
+    error: there is no model `gpt-9`: the settings do not name it and no key is set
+    hint: `--model demo` needs no key; set OPENAI_API_KEY to use OpenAI's models by their names
     ");
     assert_eq!(house.files(), ["Agent.md"]);
 }
@@ -75,7 +73,7 @@ fn an_address_that_is_none_is_refused_before_anything_is_written() {
     check!(house.kith(&["ask", "hi"]), @"
     exit 1
     --- stderr
-    error: base URL `localhost` is not an address such as `https://api.openai.com/v1`
+    error: OPENAI_BASE_URL is not an address such as `https://api.openai.com/v1`
     ");
     assert_eq!(house.files(), ["Agent.md"]);
 }
@@ -107,10 +105,10 @@ fn a_server_that_answers_with_a_page_is_reported_and_the_message_is_kept() {
 fn a_wrong_key_is_reported_without_trying_again() {
     let vendor = Vendor::new([raw(401, r#"{"error":{"message":"no such key"}}"#)]);
     let house = House::asking(&vendor);
-    check!(house.kith(&["ask", "hi"]), @"
+    check!(house.kith(&["ask", "hi"]), @r"
     exit 3
     --- stderr
-    error: `openai` refused the key (status 401): check OPENAI_API_KEY or `apiKey`; it said: no such key
+    error: `openai` refused the API key from OPENAI_API_KEY (status 401): check it; it said: no such key
     hint: what you said is kept: `kith session show [short]`
     ");
     assert_eq!(vendor.requests().len(), 1);
@@ -123,12 +121,12 @@ fn too_many_requests_are_tried_again_and_the_wait_is_explained() {
         ServerReply::text("at last"),
     ]);
     let house = House::asking(&vendor);
-    check!(house.kith(&["ask", "hi"]), @"
+    check!(house.kith(&["ask", "hi"]), @r"
     exit 0
     --- stdout
     at last
     --- stderr
-    note: `openai` has had too many requests for now (status 429); it said: the script says so; trying again
+    note: `openai` refused the request: rate limit reached (status 429); it said: the script says so; trying again
     ");
     let requests = vendor.requests();
     assert_eq!(requests[0].body, requests[1].body);
@@ -143,11 +141,11 @@ fn a_server_that_fails_every_time_is_given_up() {
     check!(house.kith(&["ask", "hi", "--json"]), @r#"
     exit 3
     --- stdout
-    {"ok":false,"error":{"code":"model_failed","message":"`openai` has had too many requests for now (status 429); it said: the script says so","hint":"what you said is kept: `kith session show [short]`"}}
+    {"ok":false,"error":{"code":"model_failed","message":"`openai` refused the request: rate limit reached (status 429); it said: the script says so","hint":"what you said is kept: `kith session show [short]`"}}
     --- stderr
-    note: `openai` has had too many requests for now (status 429); it said: the script says so; trying again
-    note: `openai` has had too many requests for now (status 429); it said: the script says so; trying again
-    note: `openai` has had too many requests for now (status 429); it said: the script says so; trying again
+    note: `openai` refused the request: rate limit reached (status 429); it said: the script says so; trying again
+    note: `openai` refused the request: rate limit reached (status 429); it said: the script says so; trying again
+    note: `openai` refused the request: rate limit reached (status 429); it said: the script says so; trying again
     "#);
     assert_eq!(vendor.requests().len(), 4);
     let log = house.log();
@@ -226,11 +224,13 @@ fn a_model_that_calls_for_ever_is_stopped_at_a_limit_and_it_is_told() {
     let vendor = Vendor::new((0..20).map(|_| call()));
     let house = House::asking(&vendor);
     check!(house.kith(&["ask", "hi"]), @r#"
-    exit 0
+    exit 4
     --- stderr
     note: The turn was stopped at its limit of 5 identical calls in a row. Say "go on" to continue.
     "#);
     assert_eq!(of_type(&house.log(), "turn_ended")[0]["reason"], "bound");
+    let answer = house.json(&["ask", "go on", "--json"]);
+    assert_eq!((&answer["end"], &answer["bound"]), (&json!("bound"), &json!("repeats")));
 }
 
 #[test]

@@ -410,7 +410,7 @@ fn a_request_of_another_form_begins_nothing() {
     shared(&house, "probe", PROBE);
     let mut host = Staying::new(&house, &["--model", "demo"], "say one");
     assert_eq!(host.hear(), "one");
-    let hello = json!({ "type": "hello", "protocol": 1, "clientId": "test" });
+    let hello = json!({ "type": "hello", "protocol": 2, "clientId": "test" });
     for priming in [
         json!({ "scriptRefs": "team_shared/probe", "showInUi": true }),
         json!({ "scriptRefs": ["team_shared/probe"] }),
@@ -420,8 +420,10 @@ fn a_request_of_another_form_begins_nothing() {
         json!(["team_shared/probe"]),
     ] {
         let asked = json!({
-            "requestId": "1", "type": "create_dialog", "cwd": "/", "threadId": "web:room:a",
-            "sessionId": "01a1e11b-9858-75e6-b081-4c1ec49881c0", "priming": priming,
+            "requestId": "1", "type": "create_dialog", "body": {
+                "cwd": "/", "threadId": "web:room:a", "priming": priming,
+                "sessionId": "01a1e11b-9858-75e6-b081-4c1ec49881c0",
+            },
         });
         let told = told(&house, format!("{hello}\n{asked}\n").as_bytes());
         assert!(told.contains(r#""code":"invalid_request""#), "{priming}: {told}");

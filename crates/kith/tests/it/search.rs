@@ -65,7 +65,7 @@ fn a_search_for_nothing_is_refused_and_one_that_finds_nothing_says_so() {
     check!(house.kith(&["session", "search", "zebra"]), @"
     exit 0
     --- stderr
-    note: nothing was said that holds all of these words
+    note: no messages match all of these words
     ");
     let ran = house.kith(&["session", "search", "天气", "--limit", "1"]).succeeded();
     assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
@@ -82,8 +82,8 @@ fn a_session_is_removed_after_a_yes_with_all_that_is_known_of_it() {
     check!(house.kith(&["session", "rm", id]), @"
     exit 1
     --- stderr
-    error: nobody was asked whether to remove session [short] (a zebra crossing): [bytes] bytes, the log and 0 other files
-    hint: `--yes` removes it without asking
+    error: refusing to remove session [short] (a zebra crossing): [bytes] bytes, the log and 0 other files, without confirmation
+    hint: pass `--yes` to remove it without being asked
     ");
     let removed = house.json(&["session", "rm", id, "--yes", "--json"]);
     assert_eq!(removed, json!({"ok": true, "removed": [format!("sessions/{id}.jsonl")]}));

@@ -14,7 +14,7 @@ fn ctrl_c_stops_a_stream_that_never_ends_and_what_was_said_is_kept() {
     running.until("drip");
     running.signal("INT");
     let ran = running.finish();
-    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert_eq!(ran.code, 130, "{}", ran.stderr);
     assert_eq!(Running::last_line(&ran)["error"]["code"], "cancelled");
 
     let log = house.log();
@@ -30,7 +30,7 @@ fn ctrl_c_stops_a_stream_that_never_ends_and_what_was_said_is_kept() {
 #[test]
 fn ctrl_c_stops_the_wait_for_a_server_that_says_nothing() {
     check!(stopped_by("INT"), @r#"
-    exit 1
+    exit 130
     --- stdout
     {"ok":false,"error":{"code":"cancelled","message":"the turn was stopped","hint":"what you said is kept: `kith session show [short]`"}}
     "#);
@@ -39,7 +39,7 @@ fn ctrl_c_stops_the_wait_for_a_server_that_says_nothing() {
 #[test]
 fn a_request_to_end_is_obeyed_in_good_order() {
     check!(stopped_by("TERM"), @r#"
-    exit 1
+    exit 130
     --- stdout
     {"ok":false,"error":{"code":"cancelled","message":"the turn was stopped","hint":"what you said is kept: `kith session show [short]`"}}
     "#);
@@ -84,7 +84,7 @@ fn a_program_killed_in_the_middle_of_a_request_goes_on_where_it_was() {
     check!(house.kith(&["session", "verify", "latest"]), @"
     exit 0
     --- stdout
-    5 events, whole; 1 of 1 requests built again, each byte as it was sent
+    OK: 5 events intact, 1 of 1 requests rebuilt byte for byte
     ");
 
     check!(house.kith(&["ask", "second"]), @"
@@ -95,7 +95,7 @@ fn a_program_killed_in_the_middle_of_a_request_goes_on_where_it_was() {
     note: an earlier message had been cut short and was dealt with first: `kith session show [short]`
     ");
     let log = house.log();
-    insta::assert_snapshot!(types(&log), @"session_header instruction_snapshot toolset_snapshot user_message turn_started model_requested resumed model_requested assistant_message turn_ended user_message turn_started model_requested assistant_message turn_ended");
+    insta::assert_snapshot!(types(&log), @"session_header instruction_snapshot toolset_snapshot user_message turn_started model_requested resumed queue_update model_requested assistant_message turn_ended user_message turn_started queue_update model_requested assistant_message turn_ended");
     let users: Vec<_> = of_type(&log, "user_message")
         .iter()
         .map(|it| it["message"]["content"][0]["text"].as_str().unwrap())

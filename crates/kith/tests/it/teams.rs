@@ -97,7 +97,7 @@ fn an_agent_that_is_not_there_is_refused_with_the_nearest_and_the_list() {
     --- stderr
     error: there is no agent `uxx` in this house
     hint: did you mean `ux`?
-    hint: there are: dev, main, ux
+    hint: agents here: dev, main, ux
     ");
     for args in [
         &["prompt", "--agent", "nobody", "--json"] as &[&str],
@@ -111,8 +111,8 @@ fn an_agent_that_is_not_there_is_refused_with_the_nearest_and_the_list() {
     check!(house.kith(&["ask", "hi"]), @"
     exit 2
     --- stderr
-    error: several agents live in this house; which one is meant?
-    hint: `--agent ID` names it; there are: dev, ux
+    error: this house has several agents; choose one
+    hint: use `--agent ID`; agents here: dev, ux
     ");
     assert!(!house.path(".kith").exists());
     house.kith(&["ask", "say hi", "--agent", "ux", "--model", "demo"]).succeeded();
@@ -126,7 +126,7 @@ fn a_home_that_is_not_there_is_refused_before_anything_runs() {
     exit 1
     --- stderr
     error: `[house]/kith.toml` line 2: the home `agents/ux` of agent `ux` cannot be opened: No such file or directory (os error 2)
-    hint: make the folder and put an `Agent.md` into it, or take the agent out
+    hint: create the folder with an `Agent.md`, or remove the agent from kith.toml
     ");
     assert_eq!(house.files(), ["Agent.md", "kith.toml"]);
 }
@@ -149,7 +149,7 @@ fn a_session_stays_with_its_agent() {
     exit 1
     --- stderr
     error: there is no agent `ux` in this house
-    hint: there are: main
+    hint: agents here: main
     ");
     house.kith(&["session", "show", id]).succeeded();
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use kith_sessions::desk::{Desk, ThreadRow};
+use kith_sessions::desk::{SqliteDesk, ThreadRow, Threads};
 use kith_testkit::server::ServerReply;
 use kith_vocab::header::Audience;
 use serde_json::{Value, json};
@@ -112,7 +112,7 @@ fn a_house_made_by_init_in_a_repository_is_the_owners_and_a_completed_clone_is_n
     check!(Ran { stdout: String::new(), ..ran }, @"
     exit 0
     --- stderr
-    note: it was a house already and is of a repository: `kith trust [house]` if it is yours
+    note: `kith.toml` here came with the repository; run `kith trust [house]` if you trust it
     ");
     assert_eq!(house.kith(&["ask", "hi"]).code, 1);
     assert_eq!(vendor.requests().len(), 0);
@@ -123,7 +123,11 @@ fn a_home_that_cannot_be_noted_is_made_all_the_same() {
     let house = House::empty();
     house.write("../user/.kith/houses", "no folder");
     let ran = house.kith(&["init", "."]).succeeded();
-    assert!(ran.stderr.starts_with("note: that it is yours could not be noted"), "{}", ran.shown());
+    assert!(
+        ran.stderr.starts_with("note: could not record this agent as yours"),
+        "{}",
+        ran.shown()
+    );
     house.kith(&["ask", "hello"]).succeeded();
 }
 
@@ -135,7 +139,7 @@ fn settings_that_nobody_vouched_for_send_nothing_to_another_machine() {
     check!(house.kith(&["ask", "hi", "--model", "demo"]), @"
     exit 1
     --- stderr
-    error: `[house]/kith.toml` would send what is said to `https://models.example/v1` (`[models.x]`), and nothing says that you wrote it
+    error: `[house]/kith.toml` sends what you say to `https://models.example/v1` (`[models.x]`), but you have not said that this house is yours
     hint: `kith trust [house]` if this house is yours
     ");
     assert_eq!(house.files(), ["Agent.md", "kith.toml"]);
@@ -147,8 +151,8 @@ fn settings_that_nobody_vouched_for_send_nothing_to_another_machine() {
     check!(house.kith(&["ask", "hi", "--model", "demo"]), @"
     exit 1
     --- stderr
-    error: `[house]/kith.toml` sends what is said to `https://models.example/v1`, and another user wrote it or could have
-    hint: look at it, then `chown $USER [house]/kith.toml; chmod go-w [house]/kith.toml`
+    error: `[house]/kith.toml` sends what you say to `https://models.example/v1` (`[models.x]`), and another user wrote it or could have
+    hint: check it, then `chown $USER [house]/kith.toml; chmod go-w [house]/kith.toml`
     ");
 
     // The user's own settings may say so anywhere.
@@ -344,8 +348,8 @@ fn what_cannot_be_trusted_is_said() {
     check!(house.kith(&["trust", "../plain"]), @"
     exit 1
     --- stderr
-    error: cannot trust `../plain`: it is in no repository, so nothing of it is left out
-    hint: name a folder of the repository whose `AGENTS.md` is to be read
+    error: cannot trust `../plain`: it is not inside a repository, so nothing there needs to be trusted
+    hint: name a folder inside the repository whose `AGENTS.md` should be read
     ");
     check!(house.kith(&["trust", "nowhere", "--json"]), @r#"
     exit 1
@@ -411,7 +415,7 @@ fn a_thread_that_others_could_read_once_is_never_the_owners_alone_again() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let path = house.path(".kith/state.db");
-        let desk = Desk::open(&path, "device".to_owned()).await.unwrap();
+        let desk = SqliteDesk::open(&path, "device".to_owned()).await.unwrap();
         // Spoken to by its id from the owner's folder, it is still the peer's.
         let thread_id = "peer:aid:luna.aid.pub".parse().unwrap();
         let audience = desk.thread_audience("main", &thread_id).await.unwrap();

@@ -187,7 +187,7 @@ fn a_repair_is_made_once_also_when_the_thread_has_moved_on_and_the_doctor_says_w
     let repaired = house.json(&["session", "repair", &id, "--json"]);
     let again = house.json(&["session", "repair", &id, "--json"]);
     assert_eq!(again["sessionId"], repaired["sessionId"]);
-    assert_eq!(house.session_files().len(), 3);
+    assert_eq!(house.session_files().len(), 2);
     let listed = house.json(&["session", "ls", "--json"]);
     let rows = listed["sessions"].as_array().unwrap();
     let row = rows.iter().find(|row| row["sessionId"] == repaired["sessionId"]).unwrap();
@@ -226,7 +226,7 @@ fn the_doctor_finds_a_healthy_house_well_and_changes_nothing() {
     let ran = house.kith(&["doctor"]).succeeded();
     let text = ran.shown();
     insta::with_settings!({ filters => vec![(r"\d+ MB free", "[n] MB free")] }, {
-        insta::assert_snapshot!(text, @"
+        insta::assert_snapshot!(text, @r"
         exit 0
         --- stdout
         ok    platform      Linux is supported
@@ -234,7 +234,7 @@ fn the_doctor_finds_a_healthy_house_well_and_changes_nothing() {
         ok    modes         only you may look into `.kith`
         ok    disk          [n] MB free
         ok    host          none runs; the next command that writes is one
-        ok    desk          it opens; this program writes version 2
+        ok    desk          it opens; this program writes version 3
         ok    inbox         nothing waits
         ok    sessions      1 whole
         ok    blobs         none that is needed is missing or wrong
@@ -242,7 +242,7 @@ fn the_doctor_finds_a_healthy_house_well_and_changes_nothing() {
         ok    threads       1 up to date
         ok    trust         the house is taken as yours: it is in no repository
         ok    prompt files  characters in the file -> in the prompt: Agent.md 9 -> 9
-        ok    settings      there are none; the defaults hold
+        ok    settings      no settings files; the defaults apply
         warn  model         the built-in demo model would answer
                             -> set OPENAI_API_KEY, or name a model in kith.toml
         ");

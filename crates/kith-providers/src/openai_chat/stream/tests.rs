@@ -135,7 +135,14 @@ fn without_an_end_the_answer_was_cut() {
         &[&delta(r#"{"content":"a"}"#), &whole],
         "Cut after `a`, retryable: broke off before the answer was complete",
     );
-    check(&[&delta(r#"{"content":"a"}"#), "[DONE]"], "text: a | EndTurn");
+}
+
+#[test]
+fn a_stream_that_is_done_without_an_end_was_cut() {
+    let cut = "Cut after `a`, retryable: broke off before the answer was complete";
+    check(&[&delta(r#"{"content":"a"}"#), "[DONE]"], cut);
+    let half = call(r#""index":0,"id":"x","function":{"name":"rm","arguments":"{\"path\":\"/"}"#);
+    check(&[&delta(r#"{"content":"a"}"#), &half, "[DONE]"], cut);
 }
 
 #[test]
@@ -170,6 +177,10 @@ fn an_error_in_the_stream_is_told() {
         &[r#"{"error":{"message":"x","type":"context_length_exceeded"}}"#],
         "ContextLength after ``: cannot read a conversation this long; it said: x",
     );
+    check(
+        &[r#"{"error":{"message":"pay","code":429,"type":"insufficient_quota"}}"#],
+        "Status after ``: has no quota left for this key: check its plan and billing; it said: pay",
+    );
 }
 
 #[test]
@@ -183,21 +194,73 @@ fn calls_have_a_limit() {
 
 #[test]
 fn the_tap_sees_the_answer_grow() {
-    #[derive(Default)]
-    struct Seen(Mutex<Vec<String>>);
-    impl Tap for Seen {
-        fn delta(&self, delta: Delta<'_>) {
-            self.0.lock().unwrap().push(format!("{delta:?}"));
-        }
-    }
     let seen = Seen::default();
     let mut answer = Accumulator::default();
     answer.feed(&delta(r#"{"reasoning":"hm","content":"a"}"#), &seen).unwrap();
     let begin = call(r#""index":0,"id":"x","function":{"name":"esc-a-2eb","arguments":"{"}"#);
     answer.feed(&begin, &seen).unwrap();
     answer.feed(&call(r#""index":0,"function":{"arguments":"}"}"#), &seen).unwrap();
-    let seen = seen.0.into_inner().unwrap();
-    assert_eq!(seen, [r#"Thinking("hm")"#, r#"Text("a")"#, r#"CallBegun { tool: "a.b" }"#]);
+    assert_eq!(
+        seen.lines(),
+        [
+            r#"0 Thinking("hm")"#,
+            r#"1 Text("a")"#,
+            r#"2 CallBegun { call: 0, tool: "a.b" }"#,
+            r#"2 CallInput { call: 0, json: "{" }"#,
+            r#"2 CallInput { call: 0, json: "}" }"#,
+        ]
+    );
+}
+
+#[test]
+fn blocks_stand_in_the_order_in_which_they_began() {
+    let seen = Seen::default();
+    let mut answer = Accumulator::default();
+    for event in [
+        &call(r#""index":0,"id":"x","function":{"arguments":"{"}"#),
+        &delta(r#"{"content":"a"}"#),
+        &delta(r#"{"reasoning":"hm"}"#),
+        &call(r#""index":0,"function":{"name":"f","arguments":"}"}"#),
+        &delta(r#"{"content":"b"}"#),
+        STOP,
+    ] {
+        answer.feed(event, &seen).unwrap();
+    }
+    let content = answer.finish().unwrap().content;
+    let kinds: Vec<&str> = content
+        .iter()
+        .map(|block| match block {
+            AnswerBlock::Text(_) => "text",
+            AnswerBlock::Thinking(_) => "thinking",
+            AnswerBlock::Call { .. } => "call",
+        })
+        .collect();
+    assert_eq!(kinds, ["call", "text", "thinking"]);
+    assert_eq!(
+        seen.lines(),
+        [
+            r#"1 Text("a")"#,
+            r#"2 Thinking("hm")"#,
+            r#"0 CallBegun { call: 0, tool: "f" }"#,
+            r#"0 CallInput { call: 0, json: "{}" }"#,
+            r#"1 Text("b")"#,
+        ]
+    );
+}
+
+#[derive(Default)]
+struct Seen(Mutex<Vec<String>>);
+
+impl Seen {
+    fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Tap for Seen {
+    fn delta(&self, delta: Delta<'_>) {
+        self.0.lock().unwrap().push(format!("{} {:?}", delta.block, delta.part));
+    }
 }
 
 fn delta(delta: &str) -> String {

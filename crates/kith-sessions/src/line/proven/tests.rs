@@ -5,7 +5,7 @@ use kith_vocab::event::messages::{
     AnswerContent, AssistantMessage, Author, IngressRef, MessageContent, Outcome, StopReason,
     ToolResult, Trust, Usage, UserMessage,
 };
-use kith_vocab::event::models::{ModelRequested, Purpose, Reserved, Wire};
+use kith_vocab::event::models::{ModelRef, ModelRequested, Purpose, Reserved, Wire};
 use kith_vocab::event::{BatchPlace, SourceTag};
 use kith_vocab::json::Json;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
@@ -252,6 +252,17 @@ impl Parts {
             model: self.text(2),
             language: self.text(3),
             attended: self.among(5, &[true, false]),
+            models: (0..self.choices[6] % 3).map(|_| self.model_ref()).collect(),
+        }
+    }
+
+    fn model_ref(&self) -> ModelRef {
+        ModelRef {
+            name: self.text(4),
+            provider: self.text(5),
+            wire: self.among(4, &[Wire::OpenaiChat, Wire::Anthropic, Wire::OpenaiResponses]),
+            model: self.text(6),
+            endpoint: self.text(2),
         }
     }
 

@@ -19,11 +19,12 @@ fn the_readable_part_is_told_in_a_new_session() {
     bytes[ends[3] - 10] ^= 1;
     files.put(&store.path(session_id(1)), &bytes);
     let repaired = repair(&store).unwrap();
-    let expected = Repaired {
+    let expected = RepairedSession {
         session_id: session_id(2),
-        events: 2,
+        n_events: 2,
         lost_from_line: 6,
         code: DamageCode::BadCrc,
+        head: repaired.head,
     };
     assert_eq!(repaired, expected);
 
@@ -123,7 +124,7 @@ fn blobs_are_shared_and_a_bad_one_ends_the_readable_part() {
     let n_files = files.paths().len();
     files.put(&blob(&long('b')), b"");
     let repaired = repair(&store).unwrap();
-    assert_eq!((repaired.events, repaired.code), (2, DamageCode::BadBlob));
+    assert_eq!((repaired.n_events, repaired.code), (2, DamageCode::BadBlob));
     assert_eq!(files.paths().len(), n_files + 1);
     let (events, _) = read(&store, session_id(2));
     assert_eq!(events[0].body, user(1, None, &long('a')).body);
@@ -170,7 +171,7 @@ fn what_cannot_be_repaired_is_said() {
 fn nothing_readable_is_an_empty_session() {
     let (files, store) = house();
     damage_after(&files, &store, &[]);
-    assert_eq!(repair(&store).unwrap().events, 0);
+    assert_eq!(repair(&store).unwrap().n_events, 0);
     let (events, header) = read(&store, session_id(2));
     assert_eq!((events, header.cloned_from), (Vec::new(), None));
 }
@@ -184,7 +185,7 @@ fn a_long_session_is_copied_in_pieces() {
         batches.push(vec![user(seq, Some(1), &text)]);
     }
     damage_after(&files, &store, &batches);
-    assert_eq!(repair(&store).unwrap().events, 40);
+    assert_eq!(repair(&store).unwrap().n_events, 40);
     assert_eq!(read(&store, session_id(2)).0.len(), 40);
 }
 
@@ -220,7 +221,7 @@ fn damage_after(files: &FaultyFiles, store: &SessionStore, batches: &[Vec<Event>
     files.put(&store.path(session_id(1)), &bytes);
 }
 
-fn repair(store: &SessionStore) -> Result<Repaired, LogError> {
+fn repair(store: &SessionStore) -> Result<RepairedSession, LogError> {
     store.repair(session_id(1), None, header(2), &StillClock::default())
 }
 

@@ -2,45 +2,43 @@
 
 use std::process::ExitCode;
 
+use kith_host::calls::tree::{BranchSession, CloneSession};
+use kith_host::clock::SystemClock;
+use kith_host::error::CallError;
+use kith_host::words::{place_in_words, short};
 use kith_vocab::clock::Clock;
 use kith_vocab::ids::{EventId, LeafId, SessionId};
 
-use super::super::{print_form, print_notes, unexpected, write};
+use super::super::{call, print_form, print_notes};
 use crate::args::{SessionBranch, SessionClone, Shared, leaf_of};
-use crate::client::{Answer, Request};
-use crate::clock::SystemClock;
-use crate::host::tree::place_in_words;
-use crate::reading::short;
-use crate::report::Report;
 use crate::ui;
 
-pub(super) async fn run(shared: &Shared, args: SessionBranch) -> Result<ExitCode, Report> {
+pub(super) async fn run(shared: &Shared, args: SessionBranch) -> Result<ExitCode, CallError> {
     // Refused before the house is touched.
     let expected_leaf = leaf_of(args.expected_leaf.as_deref())?;
     let branch_id = EventId::from_uuid(SystemClock.new_id());
-    let request =
-        Request::BranchSession { session: args.session, to: args.to, expected_leaf, branch_id };
-    let Answer::Branched(told) = write(shared, request).await? else { return Err(unexpected()) };
+    let branch = BranchSession { session: args.session, to: args.to, expected_leaf, branch_id };
+    let told = call(shared, branch).await?;
     if shared.json {
-        print_form(true, &told.form);
+        print_form(true, &told.data);
     } else {
-        let session = short(told.form.session_id);
-        let place = place_in_words(LeafId::from(told.form.leaf));
+        let session = short(told.data.session_id);
+        let place = place_in_words(LeafId::from(told.data.leaf));
         ui::line(&format!("session {session} goes on {place}"));
     }
     print_notes(&told.notes);
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn run_clone(shared: &Shared, args: SessionClone) -> Result<ExitCode, Report> {
+pub(super) async fn run_clone(shared: &Shared, args: SessionClone) -> Result<ExitCode, CallError> {
     let clone_id = SessionId::from_uuid(SystemClock.new_id());
-    let request = Request::CloneSession { session: args.session, at: args.at, clone_id };
-    let Answer::Cloned(told) = write(shared, request).await? else { return Err(unexpected()) };
+    let clone = CloneSession { session: args.session, at: args.at, clone_id };
+    let told = call(shared, clone).await?;
     if shared.json {
-        print_form(true, &told.form);
+        print_form(true, &told.data);
     } else {
-        let session = short(told.form.session_id);
-        let place = place_in_words(LeafId::from(told.form.leaf));
+        let session = short(told.data.session_id);
+        let place = place_in_words(LeafId::from(told.data.leaf));
         ui::line(&format!("session {session} is new and goes on {place}"));
     }
     print_notes(&told.notes);

@@ -3,67 +3,94 @@
 //! It goes out while it is read, so a session of any length fits into memory.
 
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use kith_host::calls::session::{ExportItem, ExportSession};
+use kith_host::calls::thread::{ListMessages, MessageSource};
+use kith_host::error::CallError;
+use kith_vocab::header::SessionHeader;
 use serde_json::json;
 
-use super::super::{print_notes, reader};
+use super::super::{call, follow, print_notes};
 use crate::args::{ExportFormat, SessionExport, Shared};
-use crate::reading::{Read, tail_in_words};
-use crate::report::Report;
 use crate::transcript::{hidden_in_words, is_shown, markdown};
 use crate::ui;
 
-pub(super) async fn run(shared: &Shared, args: SessionExport) -> Result<ExitCode, Report> {
-    let reader = reader(shared).await?;
-    let id = reader.resolve(&super::meant(shared, args.session).await?).await?;
-    let Read { reading, state } = reader.read(id).await?;
-    let header = reading.header;
-    let title = state.title.map(|(title, _)| title).or_else(|| header.meta.title.clone());
-    let mut text = String::new();
-    let mut put = |part: &str| {
-        if shared.json {
-            text.push_str(part);
-        } else {
-            ui::part(part);
-        }
+/// Turns a session into text, part by part.
+struct Exporter {
+    format: ExportFormat,
+    /// With `--json` the text is one value and goes out at the end.
+    text: Option<String>,
+    header: Option<SessionHeader>,
+    n_hidden: usize,
+    failure: Option<CallError>,
+}
+
+pub(super) async fn run(shared: &Shared, args: SessionExport) -> Result<ExitCode, CallError> {
+    let session = super::meant(shared, args.session).await?;
+    let exporter = Arc::new(Mutex::new(Exporter {
+        format: args.format,
+        text: shared.json.then(String::new),
+        header: None,
+        n_hidden: 0,
+        failure: None,
+    }));
+    let taking = Arc::clone(&exporter);
+    let take = move |item| taking.lock().unwrap_or_else(PoisonError::into_inner).take(item);
+    let told = follow(shared, ExportSession { session }, take).await?;
+    let messages = if args.format == ExportFormat::Uimessages {
+        let of = MessageSource::Session(told.data.session_id.to_string());
+        let listed = call(shared, ListMessages { agent_id: None, of }).await?;
+        ui::json_line(&listed.data.messages)?
+    } else {
+        String::new()
     };
-    // The control characters of JSON are escaped already, and Markdown's are made visible.
-    let tail = match args.format {
-        ExportFormat::Markdown => {
-            put(&markdown::heading(&header, title.as_deref()));
-            let mut n_hidden = 0;
-            let each = &mut |event| {
-                if is_shown(&header, &event) {
-                    put(&markdown::entry(&event).unwrap_or_default());
-                } else {
-                    n_hidden += 1;
-                }
-            };
-            let tail = reader.each(id, each).await?.tail;
-            print_notes(&hidden_in_words(n_hidden).into_iter().collect::<Vec<_>>());
-            tail
-        }
-        ExportFormat::Uimessages => {
-            put(&ui::json_line(&reader.session_messages(id)?)?);
-            reading.tail
-        }
-        ExportFormat::Jsonl => {
-            put(&ui::json_line(&header)?);
-            let mut failed = None;
-            let each = &mut |event| match ui::json_line(&event) {
-                Ok(line) => put(&line),
-                Err(report) => failed = Some(report),
-            };
-            let tail = reader.each(id, each).await?.tail;
-            if let Some(report) = failed {
-                return Err(report);
-            }
-            tail
-        }
-    };
-    if shared.json {
-        ui::json(&json!({ "ok": true, "sessionId": id, "text": text }));
+    let mut exporter = exporter.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(failure) = exporter.failure.take() {
+        return Err(failure);
     }
-    print_notes(&tail_in_words(&tail));
+    exporter.put(&messages);
+    print_notes(&hidden_in_words(exporter.n_hidden).into_iter().collect::<Vec<_>>());
+    if let Some(text) = &exporter.text {
+        ui::json(&json!({ "ok": true, "sessionId": told.data.session_id, "text": text }));
+    }
+    print_notes(&told.notes);
     Ok(ExitCode::SUCCESS)
+}
+
+impl Exporter {
+    fn take(&mut self, item: ExportItem) {
+        match self.part(item) {
+            Ok(part) => self.put(&part),
+            Err(error) => self.failure = Some(error),
+        }
+    }
+
+    // The control characters of JSON are escaped already, and Markdown's are made visible.
+    fn part(&mut self, item: ExportItem) -> Result<String, CallError> {
+        match (self.format, item) {
+            (ExportFormat::Markdown, ExportItem::Header { header, title }) => {
+                let heading = markdown::heading(&header, title.as_deref());
+                self.header = Some(header);
+                Ok(heading)
+            }
+            (ExportFormat::Markdown, ExportItem::Event(event)) => {
+                if self.header.as_ref().is_none_or(|header| is_shown(header, &event)) {
+                    return Ok(markdown::entry(&event).unwrap_or_default());
+                }
+                self.n_hidden += 1;
+                Ok(String::new())
+            }
+            (ExportFormat::Jsonl, ExportItem::Header { header, .. }) => ui::json_line(&header),
+            (ExportFormat::Jsonl, ExportItem::Event(event)) => ui::json_line(&event),
+            (ExportFormat::Uimessages, _) => Ok(String::new()),
+        }
+    }
+
+    fn put(&mut self, part: &str) {
+        match &mut self.text {
+            Some(text) => text.push_str(part),
+            None => ui::part(part),
+        }
+    }
 }

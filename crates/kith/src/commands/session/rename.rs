@@ -2,24 +2,24 @@
 
 use std::process::ExitCode;
 
-use super::super::{print_form, print_notes, unexpected, write};
+use kith_host::calls::session::RenameSession;
+use kith_host::error::CallError;
+use kith_host::host::upkeep::checked_title;
+use kith_host::words::short;
+
+use super::super::{call, print_form, print_notes};
 use crate::args::{SessionRename, Shared};
-use crate::client::{Answer, Request};
-use crate::host::upkeep::checked_title;
-use crate::reading::short;
-use crate::report::Report;
 use crate::ui;
 
-pub(super) async fn run(shared: &Shared, args: SessionRename) -> Result<ExitCode, Report> {
+pub(super) async fn run(shared: &Shared, args: SessionRename) -> Result<ExitCode, CallError> {
     // Refused before the house is touched.
     let title = checked_title(&args.title.join(" "))?;
-    let request =
-        Request::RenameSession { session: super::meant(shared, args.session).await?, title };
-    let Answer::Renamed(told) = write(shared, request).await? else { return Err(unexpected()) };
+    let session = super::meant(shared, args.session).await?;
+    let told = call(shared, RenameSession { session, title }).await?;
     if shared.json {
-        print_form(true, &told.form);
+        print_form(true, &told.data);
     } else {
-        ui::line(&format!("{}  {}", short(told.form.session_id), told.form.title));
+        ui::line(&format!("{}  {}", short(told.data.session_id), told.data.title));
     }
     print_notes(&told.notes);
     Ok(ExitCode::SUCCESS)

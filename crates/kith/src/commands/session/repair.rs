@@ -2,17 +2,18 @@
 
 use std::process::ExitCode;
 
-use super::super::{print_form, print_notes, unexpected, write};
+use kith_host::calls::session::RepairSession;
+use kith_host::error::CallError;
+use kith_host::words::short;
+
+use super::super::{call, print_form, print_notes};
 use crate::args::{SessionRepair, Shared};
-use crate::client::{Answer, Request};
-use crate::reading::short;
-use crate::report::Report;
 use crate::ui;
 
-pub(super) async fn run(shared: &Shared, args: SessionRepair) -> Result<ExitCode, Report> {
-    let request = Request::RepairSession { session: super::meant(shared, args.session).await? };
-    let Answer::Repaired(told) = write(shared, request).await? else { return Err(unexpected()) };
-    let form = &told.form;
+pub(super) async fn run(shared: &Shared, args: SessionRepair) -> Result<ExitCode, CallError> {
+    let session = super::meant(shared, args.session).await?;
+    let told = call(shared, RepairSession { session }).await?;
+    let form = &told.data;
     if shared.json {
         print_form(true, form);
     } else {

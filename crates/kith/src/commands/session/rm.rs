@@ -3,54 +3,43 @@
 use std::io::{self, BufRead};
 use std::process::ExitCode;
 
-use kith_vocab::ids::SessionId;
+use kith_host::calls::session::{DescribeSession, RemoveSession, SessionDescription};
+use kith_host::error::{Blame, CallError, ErrorCode};
+use kith_host::words::short;
 
-use super::super::{print_form, print_notes, reader, unexpected, write};
+use super::super::{call, print_form, print_notes};
 use crate::args::{SessionRm, Shared};
-use crate::client::{Answer, Request};
-use crate::reading::{Reader, short};
-use crate::report::{Blame, Report};
 use crate::ui;
 
-pub(super) async fn run(shared: &Shared, args: SessionRm) -> Result<ExitCode, Report> {
-    let reader = reader(shared).await?;
+pub(super) async fn run(shared: &Shared, args: SessionRm) -> Result<ExitCode, CallError> {
     let session = super::meant(shared, args.session).await?;
-    let (id, is_gone) = match reader.resolve(&session).await {
-        Ok(id) => (id, false),
-        Err(report) => match reader.resolve_gone(&session).await? {
-            Some(id) => (id, true),
-            None => return Err(report),
-        },
-    };
+    let described = call(shared, DescribeSession { session }).await?;
+    print_notes(&described.notes);
+    let described = described.data;
+    let id = described.session_id;
     if !args.yes {
-        let what = if is_gone {
-            format!("session {}, whose file is gone: what is known of it", short(id))
-        } else {
-            in_words(&reader, id).await?
-        };
+        let what = in_words(&described);
         if shared.json || !ui::is_interactive() || !ui::input_is_terminal() {
-            let message = format!("nobody was asked whether to remove {what}");
-            return Err(Report::new(Blame::Request, "invalid_request", message)
-                .hint("`--yes` removes it without asking"));
+            let message = format!("refusing to remove {what}, without confirmation");
+            return Err(CallError::request(ErrorCode::InvalidRequest, message)
+                .hint("pass `--yes` to remove it without being asked"));
         }
         ui::line(&what);
         ui::note("it cannot be brought back; clones of it and what was sent elsewhere stay");
         ui::prompt("remove it? [y/N] ");
         if !is_yes()? {
-            return Err(Report::new(Blame::Request, "cancelled", "nothing was removed"));
+            return Err(CallError::request(ErrorCode::Cancelled, "nothing was removed"));
         }
     }
-    drop(reader);
     // The whole id: what was shown is what goes.
-    let request = Request::RemoveSession { session: id.to_string() };
-    let Answer::Removed(told) = write(shared, request).await? else { return Err(unexpected()) };
+    let told = call(shared, RemoveSession { session: id.to_string() }).await?;
     if shared.json {
-        print_form(true, &told.form);
+        print_form(true, &told.data);
     } else {
-        if is_gone {
+        if described.is_gone {
             ui::line(&format!("session {} is forgotten", short(id)));
         }
-        for path in &told.form.removed {
+        for path in &told.data.removed {
             ui::line(&format!("removed .kith/{path}"));
         }
     }
@@ -59,18 +48,19 @@ pub(super) async fn run(shared: &Shared, args: SessionRm) -> Result<ExitCode, Re
 }
 
 /// What would go.
-async fn in_words(reader: &Reader, id: SessionId) -> Result<String, Report> {
-    let belongings = reader.belongings(id)?;
-    let title = reader.title_of(id).await?;
-    let title = title.map_or_else(String::new, |title| format!(" ({title})"));
-    let n_others = belongings.files.len() - 1;
-    let (id, bytes) = (short(id), belongings.bytes);
-    Ok(format!("session {id}{title}: {bytes} bytes, the log and {n_others} other files"))
+fn in_words(described: &SessionDescription) -> String {
+    let id = short(described.session_id);
+    if described.is_gone {
+        return format!("session {id}, whose file is gone: what is known of it");
+    }
+    let title = described.title.as_ref().map_or_else(String::new, |title| format!(" ({title})"));
+    let (bytes, n_others) = (described.bytes, described.files.saturating_sub(1));
+    format!("session {id}{title}: {bytes} bytes, the log and {n_others} other files")
 }
 
-fn is_yes() -> Result<bool, Report> {
+fn is_yes() -> Result<bool, CallError> {
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line);
-    read.map_err(|source| Report::new(Blame::Environment, "filesystem_error", source))?;
+    read.map_err(|source| CallError::new(Blame::Environment, ErrorCode::FilesystemError, source))?;
     Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes" | "是" | "好"))
 }

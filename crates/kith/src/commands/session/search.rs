@@ -4,22 +4,22 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use kith_host::calls::session::{SearchHit, SearchSessions};
+use kith_host::error::CallError;
+use kith_host::words::short;
 
-use super::super::{print_form, print_notes, read, unexpected};
+use super::super::{call, print_form, print_notes};
 use crate::args::{SessionSearch, Shared};
-use crate::client::{Answer, Hit, Request};
-use crate::reading::short;
-use crate::report::Report;
 use crate::ui;
 
-pub(super) async fn run(shared: &Shared, args: SessionSearch) -> Result<ExitCode, Report> {
-    let request = Request::SearchSessions { query: args.query.join(" "), limit: args.limit };
-    let Answer::Found(told) = read(shared, request).await? else { return Err(unexpected()) };
-    let hits = &told.form.hits;
+pub(super) async fn run(shared: &Shared, args: SessionSearch) -> Result<ExitCode, CallError> {
+    let search = SearchSessions { query: args.query.join(" "), limit: args.limit };
+    let told = call(shared, search).await?;
+    let hits = &told.data.hits;
     if shared.json {
-        print_form(true, &told.form);
+        print_form(true, &told.data);
     } else if hits.is_empty() {
-        ui::note("nothing was said that holds all of these words");
+        ui::note("no messages match all of these words");
     } else {
         let zone = TimeZone::system();
         let lines: Vec<String> = hits.iter().map(|hit| line(hit, &zone)).collect();
@@ -32,7 +32,7 @@ pub(super) async fn run(shared: &Shared, args: SessionSearch) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-fn line(hit: &Hit, zone: &TimeZone) -> String {
+fn line(hit: &SearchHit, zone: &TimeZone) -> String {
     let time = hit.ts.parse::<Timestamp>().map_or_else(
         |_| hit.ts.clone(),
         |time| time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),

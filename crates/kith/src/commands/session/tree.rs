@@ -2,21 +2,21 @@
 
 use std::process::ExitCode;
 
-use super::super::{print_form, print_notes, read, unexpected};
+use kith_host::calls::tree::ShowTree;
+use kith_host::error::CallError;
+
+use super::super::{call, print_form, print_notes};
 use crate::args::{SessionTree, Shared};
 use crate::branches::drawn;
-use crate::client::{Answer, Request};
-use crate::report::Report;
 use crate::ui;
 
-pub(super) async fn run(shared: &Shared, args: SessionTree) -> Result<ExitCode, Report> {
-    let request = Request::ShowTree { session: args.session };
-    let Answer::Tree(told) = read(shared, request).await? else { return Err(unexpected()) };
+pub(super) async fn run(shared: &Shared, args: SessionTree) -> Result<ExitCode, CallError> {
+    let told = call(shared, ShowTree { session: args.session }).await?;
     if shared.json {
-        print_form(true, &told.form);
+        print_form(true, &told.data);
     } else {
         // In one piece: many small writes would take longer than drawing.
-        ui::line(&drawn(&told.form).join("\n"));
+        ui::line(&drawn(&told.data).join("\n"));
     }
     print_notes(&told.notes);
     Ok(ExitCode::SUCCESS)

@@ -1,0 +1,221 @@
+//! The desk in memory, watched.
+
+use std::sync::Arc;
+
+use kith_sessions::desk::{
+    Accepted, Desk, Inbox, InboxRow, MemoryDesk, Repository, RowOutcome, RowStatus, Target,
+    ThreadRow, Threads, TrustRecords, Wakeup, Wakeups,
+};
+use kith_sessions::line::Head;
+use kith_sessions::storage::{StorageError, StorageErrorKind, StorageFuture};
+use kith_vocab::header::Audience;
+use kith_vocab::ids::{SessionId, ThreadId};
+use kith_vocab::ingress::IngressEvent;
+
+use super::bug::Bug;
+use super::world::World;
+
+pub(crate) struct SimDesk {
+    pub(crate) inner: MemoryDesk,
+    pub(crate) world: Arc<World>,
+}
+
+impl SimDesk {
+    /// A change that nobody waits for, so nobody is told if it fails.
+    fn later<'a>(
+        &'a self,
+        work: impl FnOnce(&'a MemoryDesk) -> StorageFuture<'a, ()> + Send + 'a,
+    ) -> StorageFuture<'a, ()> {
+        Box::pin(async move {
+            self.world.step().await;
+            work(&self.inner).await
+        })
+    }
+
+    /// A change that is waited for: the disk may refuse it.
+    fn change<'a, T: Send + 'a>(
+        &'a self,
+        work: impl FnOnce(&'a MemoryDesk) -> StorageFuture<'a, T> + Send + 'a,
+    ) -> StorageFuture<'a, T> {
+        Box::pin(async move {
+            self.world.step().await;
+            self.commit_fault()?;
+            self.call(work).await
+        })
+    }
+
+    fn commit_fault(&self) -> Result<(), StorageError> {
+        let mut world = self.world.lock();
+        let rate = world.plan.desk_faults;
+        if world.chance.per_mille(rate) {
+            world.tally.disk_faults += 1;
+            world.note("the desk cannot be written".to_owned());
+            let message = "the simulation lets the desk fail";
+            return Err(StorageError::new(StorageErrorKind::Full, message));
+        }
+        Ok(())
+    }
+
+    /// One call: a step before it, and one after it, so that a kill may come between.
+    fn call<'a, T: Send + 'a>(
+        &'a self,
+        work: impl FnOnce(&'a MemoryDesk) -> StorageFuture<'a, T> + Send + 'a,
+    ) -> StorageFuture<'a, T> {
+        Box::pin(async move {
+            self.world.step().await;
+            self.fault()?;
+            let answer = work(&self.inner).await;
+            self.world.step().await;
+            answer
+        })
+    }
+
+    fn fault(&self) -> Result<(), StorageError> {
+        let mut world = self.world.lock();
+        let rate = world.plan.read_faults;
+        if world.chance.per_mille(rate) {
+            world.tally.disk_faults += 1;
+            world.note("the desk cannot be asked".to_owned());
+            let message = "the simulation lets the desk fail";
+            return Err(StorageError::new(StorageErrorKind::Unavailable, message));
+        }
+        Ok(())
+    }
+
+    fn loses_rows(&self) -> bool {
+        let mut world = self.world.lock();
+        world.bug == Some(Bug::LostWakeup) && world.chance.percent(25)
+    }
+}
+
+impl Inbox for SimDesk {
+    fn accept<'a>(
+        &'a self,
+        event: &'a IngressEvent,
+        target: Target,
+        fresh: SessionId,
+        now: u64,
+    ) -> StorageFuture<'a, Accepted> {
+        self.change(move |desk| desk.accept(event, target, fresh, now))
+    }
+
+    fn open_rows(&self, session: SessionId) -> StorageFuture<'_, Vec<InboxRow>> {
+        Box::pin(async move {
+            let rows = self.call(move |desk| desk.open_rows(session)).await?;
+            Ok(if self.loses_rows() { Vec::new() } else { rows })
+        })
+    }
+
+    fn row<'a>(&'a self, key: &'a str) -> StorageFuture<'a, Option<RowStatus>> {
+        self.call(move |desk| desk.row(key))
+    }
+
+    fn sessions_with_open_rows(&self) -> StorageFuture<'_, Vec<SessionId>> {
+        self.call(|desk| desk.sessions_with_open_rows())
+    }
+
+    fn close(
+        &self,
+        rows: Vec<(String, RowOutcome)>,
+        session: SessionId,
+        head: Head,
+        now: u64,
+    ) -> StorageFuture<'_, ()> {
+        self.later(move |desk| desk.close(rows, session, head, now))
+    }
+
+    fn prune(&self, closed_before: u64) -> StorageFuture<'_, ()> {
+        self.later(move |desk| desk.prune(closed_before))
+    }
+}
+
+impl Threads for SimDesk {
+    fn current_session<'a>(
+        &'a self,
+        agent_id: &'a str,
+        thread_id: &'a ThreadId,
+    ) -> StorageFuture<'a, Option<SessionId>> {
+        self.call(move |desk| desk.current_session(agent_id, thread_id))
+    }
+
+    fn thread_audience<'a>(
+        &'a self,
+        agent_id: &'a str,
+        thread_id: &'a ThreadId,
+    ) -> StorageFuture<'a, Option<Audience>> {
+        self.call(move |desk| desk.thread_audience(agent_id, thread_id))
+    }
+
+    fn place_session(&self, thread: ThreadRow, head: Option<Head>) -> StorageFuture<'_, ()> {
+        self.change(move |desk| desk.place_session(thread, head))
+    }
+
+    fn replace_session<'a>(
+        &'a self,
+        agent_id: &'a str,
+        thread_id: &'a ThreadId,
+        sessions: (SessionId, SessionId),
+        held: Vec<String>,
+        now: u64,
+    ) -> StorageFuture<'a, ()> {
+        self.change(move |desk| desk.replace_session(agent_id, thread_id, sessions, held, now))
+    }
+
+    fn threads(&self) -> StorageFuture<'_, Vec<ThreadRow>> {
+        self.call(|desk| desk.threads())
+    }
+
+    fn head(&self, session: SessionId) -> StorageFuture<'_, Option<Head>> {
+        self.call(move |desk| desk.head(session))
+    }
+
+    fn heads(&self) -> StorageFuture<'_, Vec<(SessionId, Head)>> {
+        self.call(|desk| desk.heads())
+    }
+
+    fn forget_session(&self, session: SessionId) -> StorageFuture<'_, bool> {
+        self.change(move |desk| desk.forget_session(session))
+    }
+}
+
+impl Wakeups for SimDesk {
+    fn set_wakeup(&self, wakeup: Wakeup) -> StorageFuture<'_, ()> {
+        self.later(move |desk| desk.set_wakeup(wakeup))
+    }
+
+    fn remove_wakeup<'a>(&'a self, key: &'a str) -> StorageFuture<'a, ()> {
+        self.later(move |desk| desk.remove_wakeup(key))
+    }
+
+    fn next_wakeup(&self) -> StorageFuture<'_, Option<Wakeup>> {
+        self.call(|desk| desk.next_wakeup())
+    }
+
+    fn wakeups_of(&self, session: SessionId) -> StorageFuture<'_, Vec<Wakeup>> {
+        self.call(move |desk| desk.wakeups_of(session))
+    }
+}
+
+impl TrustRecords for SimDesk {
+    fn trust(&self, repository: Repository) -> StorageFuture<'_, ()> {
+        self.call(move |desk| desk.trust(repository))
+    }
+
+    fn distrust<'a>(&'a self, path: &'a str) -> StorageFuture<'a, bool> {
+        self.call(move |desk| desk.distrust(path))
+    }
+
+    fn repositories(&self) -> StorageFuture<'_, Vec<Repository>> {
+        self.call(|desk| desk.repositories())
+    }
+}
+
+impl Desk for SimDesk {
+    fn device_id(&self) -> &str {
+        self.inner.device_id()
+    }
+
+    fn generation(&self) -> StorageFuture<'_, u64> {
+        self.call(|desk| desk.generation())
+    }
+}

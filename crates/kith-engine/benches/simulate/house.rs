@@ -1,0 +1,161 @@
+//! What outlives a life of the host: disk, desk, the time of day.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use kith_engine::state::State;
+use kith_sessions::desk::{Desk, Inbox, MemoryDesk, RowStatus};
+use kith_sessions::read::Tail;
+use kith_sessions::storage::StorageFuture;
+use kith_sessions::store::SessionStore;
+use kith_testkit::clock::START;
+use kith_testkit::files::{CrashModel, MemoryFiles};
+use kith_vocab::event::Event;
+use kith_vocab::ids::SessionId;
+
+use super::world::World;
+
+/// A month after the first time that ids can carry, so that the clock can be set back.
+const WALL_START: u64 = START + 30 * 24 * 60 * 60 * 1000;
+const OLD_DESKS_MAX: usize = 3;
+
+pub(crate) struct House {
+    pub(crate) files: MemoryFiles,
+    pub(crate) desk: MemoryDesk,
+    pub(crate) wall: u64,
+    pub(crate) next_id: u64,
+    old_desks: Vec<MemoryDesk>,
+}
+
+impl House {
+    pub(crate) fn new() -> House {
+        House {
+            files: MemoryFiles::new(),
+            desk: MemoryDesk::new("device"),
+            wall: WALL_START,
+            next_id: 1,
+            old_desks: Vec::new(),
+        }
+    }
+
+    pub(crate) fn store(&self) -> SessionStore {
+        SessionStore::new(Arc::new(self.files.clone()), Path::new("/house/.kith"))
+    }
+
+    /// The sessions there are.
+    pub(crate) fn sessions(&self) -> Vec<SessionId> {
+        self.store().list().unwrap_or_default()
+    }
+
+    /// The whole log of a session, or why it cannot be read.
+    pub(crate) fn log(&self, id: SessionId) -> Result<Vec<Event>, String> {
+        let mut events = Vec::new();
+        let reading = self.store().read(id, None, &mut |event| events.push(event));
+        match reading.map(|it| it.tail) {
+            Ok(Tail::Damaged(damage)) => Err(format!("session {id} is damaged: {damage:?}")),
+            Ok(Tail::Clean | Tail::Torn { .. }) => Ok(events),
+            Err(error) => Err(format!("session {id} cannot be read: {error}")),
+        }
+    }
+
+    pub(crate) fn state(&self, id: SessionId) -> Option<State> {
+        Some(State::of(&self.log(id).ok()?))
+    }
+
+    /// The host has ended as it should.
+    pub(crate) fn end(&mut self, world: &World) {
+        self.keep_desk(world);
+        self.files = self.files.reboot(CrashModel::ProcessKilled);
+        self.desk = self.desk.crash(usize::MAX);
+    }
+
+    /// The host was killed, or the power failed.
+    pub(crate) fn crash(&mut self, world: &World) {
+        self.keep_desk(world);
+        let mut state = world.lock();
+        let rate = state.plan.power_cuts;
+        let model = if state.chance.percent(rate) {
+            state.tally.power_cuts += 1;
+            state.oracle.forget_read_ahead();
+            CrashModel::PowerCut
+        } else {
+            state.tally.kills += 1;
+            CrashModel::ProcessKilled
+        };
+        let kept = state.chance.index(self.desk.n_unsynced() + 1);
+        let n_unsynced = self.desk.n_unsynced();
+        state.note(format!("{model:?}, the desk keeps {kept} of {n_unsynced} commits"));
+        let rate = state.plan.old_desks;
+        let puts_back = state.chance.percent(rate);
+        drop(state);
+        self.files = self.files.reboot(model);
+        self.desk = self.desk.crash(kept);
+        if puts_back {
+            self.put_old_desk_back(world);
+        }
+    }
+
+    /// Sometimes somebody makes a copy of the desk.
+    fn keep_desk(&mut self, world: &World) {
+        if world.draw(|chance| chance.percent(50)) && self.old_desks.len() < OLD_DESKS_MAX {
+            self.old_desks.push(self.desk.copy());
+        }
+    }
+
+    /// Only a copy that the lock shows to be old: of another nobody could know.
+    fn put_old_desk_back(&mut self, world: &World) {
+        let mut state = world.lock();
+        let generation = state.oracle.generation;
+        self.old_desks.retain(|desk| now(desk.generation()) < generation);
+        let Some(old) = state.chance.pick(&self.old_desks) else { return };
+        self.desk = old.copy();
+        state.tally.old_desks += 1;
+        state.note("an old copy of the desk is put back".to_owned());
+        drop(state);
+        // What only the lost desk knew was lost with it.
+        let mut in_logs = BTreeSet::new();
+        for id in self.sessions() {
+            // What the log holds beyond that may not be on the disk.
+            let n_told = world.lock().oracle.sessions.get(&id).map_or(0, |it| it.events.len());
+            for event in self.log(id).unwrap_or_default().into_iter().take(n_told) {
+                in_logs.extend(event.ingress_key.filter(|_| event.source_tag.is_none()));
+            }
+        }
+        let mut state = world.lock();
+        let desk = &self.desk;
+        // Of a session that was removed nobody can know any more what was said in it.
+        let mut removed = BTreeSet::new();
+        for (_, events) in &mut state.oracle.removed {
+            removed.extend(events.iter_mut().filter_map(|event| event.ingress_key.take()));
+        }
+        let is_known = |key: &String| {
+            let is_open = now(desk.row(key)).is_some_and(RowStatus::is_open);
+            in_logs.contains(key) || (is_open && !removed.contains(key))
+        };
+        state.oracle.accepted.retain(|key, _| is_known(key));
+    }
+
+    /// Time passes while no host runs, and sometimes the clock is set meanwhile.
+    pub(crate) fn pass_time(&mut self, world: &World) {
+        let mut state = world.lock();
+        self.wall += state.chance.magnitude(26);
+        let rate = state.plan.clock_jumps;
+        if state.chance.percent(rate) {
+            let by = state.chance.magnitude(28);
+            state.tally.clock_jumps += 1;
+            state.note(format!("the clock is set back by {by} ms"));
+            self.wall = self.wall.saturating_sub(by).max(START);
+        }
+    }
+}
+
+/// The answer of a desk in memory, which never waits.
+pub(crate) fn now<T>(mut answer: StorageFuture<'_, T>) -> T {
+    use std::task::{Context, Poll, Waker};
+    match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(Ok(value)) => value,
+        Poll::Ready(Err(error)) => panic!("the desk in memory fails: {error}"),
+        Poll::Pending => panic!("the desk in memory waits"),
+    }
+}

@@ -1,0 +1,287 @@
+//! The journal in files, watched: every call is a step, and what it makes durable is written down.
+
+use std::sync::{Arc, Mutex};
+
+use kith_sessions::journal::{
+    Batch, Cursor, EachEvent, FilesJournal, Journal, Opened, RemovedSession, RepairedSession,
+};
+use kith_sessions::line::Head;
+use kith_sessions::read::Reading;
+use kith_sessions::storage::{StorageError, StorageErrorKind, StorageFuture};
+use kith_testkit::files::MemoryFiles;
+use kith_vocab::clock::Clock;
+use kith_vocab::event::{Body, Event};
+use kith_vocab::header::SessionHeader;
+use kith_vocab::ids::{EventId, SessionId, ThreadId};
+
+use super::bug::Bug;
+use super::world::World;
+
+pub(crate) struct SimJournal {
+    pub(crate) inner: FilesJournal,
+    pub(crate) files: MemoryFiles,
+    pub(crate) world: Arc<World>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl SimJournal {
+    /// After a call: if the disk died in it, so did the host.
+    async fn after(&self) {
+        if self.files.is_killed() {
+            self.world.die();
+        }
+        self.world.live().await;
+    }
+
+    fn read_fault(&self) -> Result<(), StorageError> {
+        let mut world = self.world.lock();
+        let rate = world.plan.read_faults;
+        if world.chance.per_mille(rate) {
+            world.tally.disk_faults += 1;
+            world.note("the journal cannot be read".to_owned());
+            let message = "the simulation lets the journal fail";
+            return Err(StorageError::new(StorageErrorKind::Unavailable, message));
+        }
+        Ok(())
+    }
+
+    fn wrote(&self, id: SessionId, thread: Option<&ThreadId>, events: &[Event]) {
+        let mut world = self.world.lock();
+        let mut names = String::new();
+        for event in events {
+            names.push(' ');
+            names.push_str(event.body.type_name());
+            world.tally.turns += u64::from(matches!(event.body, Body::TurnEnded(_)));
+        }
+        world.note(format!("{} <-{names}", short(id)));
+        let wrong = world.oracle.append(id, thread, events).err();
+        drop(world);
+        if let Some(wrong) = wrong {
+            self.world.violate(wrong);
+        }
+    }
+
+    /// What a journal without fences would do.
+    async fn append_anyway(
+        &self,
+        id: SessionId,
+        mut batch: Batch,
+    ) -> Result<(Option<Head>, Vec<Event>), StorageError> {
+        let opened = self.inner.open(id, None, None, &*self.clock, &mut |_| ()).await?;
+        let head = opened.and_then(|it| it.head);
+        let mut seq = head.map_or(0, |head| head.seq);
+        for event in &mut batch.events {
+            seq += 1;
+            event.seq = seq;
+        }
+        let events = batch.events.clone();
+        Ok((self.inner.append(id, head, batch).await?, events))
+    }
+
+    async fn append_now(
+        &self,
+        id: SessionId,
+        expected: Option<Head>,
+        batch: Batch,
+    ) -> Result<Option<Head>, StorageError> {
+        let mut events = batch.events.clone();
+        let forgets_fences = self.world.lock().bug == Some(Bug::DoubledDrive);
+        let again = forgets_fences.then(|| batch.clone());
+        let mut written = self.inner.append(id, expected, batch).await;
+        if let (Err(error), Some(batch)) = (&written, again)
+            && matches!(error.kind, StorageErrorKind::Fenced | StorageErrorKind::MustReopen)
+        {
+            written = self.append_anyway(id, batch).await.map(|(head, numbered)| {
+                events = numbered;
+                head
+            });
+        }
+        // A dead host may have written it and nobody knows.
+        self.after().await;
+        match &written {
+            Ok(_) => self.wrote(id, None, &events),
+            Err(error) => self.world.note(format!("{} not written: {error}", short(id))),
+        }
+        written
+    }
+}
+
+/// The end of an id, for people.
+pub(crate) fn short(id: SessionId) -> String {
+    let text = id.to_string();
+    text[text.len() - 4..].to_owned()
+}
+
+impl Journal for SimJournal {
+    fn create<'a>(
+        &'a self,
+        header: &'a SessionHeader,
+        batches: Vec<Batch>,
+    ) -> StorageFuture<'a, Option<Head>> {
+        Box::pin(async move {
+            self.world.step().await;
+            let events: Vec<Event> = batches.iter().flat_map(|it| it.events.clone()).collect();
+            let made = self.inner.create(header, batches).await;
+            self.after().await;
+            match &made {
+                Ok(_) => self.wrote(header.session_id, Some(&header.thread_id), &events),
+                Err(error) => {
+                    self.world.note(format!("{} not made: {error}", short(header.session_id)));
+                }
+            }
+            self.world.step().await;
+            made
+        })
+    }
+
+    fn open<'a>(
+        &'a self,
+        id: SessionId,
+        head: Option<Head>,
+        cursor: Option<&'a Cursor>,
+        clock: &'a dyn Clock,
+        each: EachEvent<'a>,
+    ) -> StorageFuture<'a, Option<Opened>> {
+        Box::pin(async move {
+            self.world.step().await;
+            self.read_fault()?;
+            let read = Mutex::new(Vec::new());
+            let opened = self
+                .inner
+                .open(id, head, cursor, clock, &mut |event| {
+                    read.lock().unwrap().push(event.clone());
+                    each(event);
+                })
+                .await;
+            self.after().await;
+            let events = read.into_inner().unwrap();
+            match &opened {
+                Ok(Some(opened)) if cursor.is_none() => {
+                    let mut world = self.world.lock();
+                    world.note(format!("{} opened with {} events", short(id), events.len()));
+                    let wrong = world.oracle.find(id, &opened.header.thread_id, &events).err();
+                    drop(world);
+                    if let Some(wrong) = wrong {
+                        self.world.violate(wrong);
+                    }
+                }
+                Ok(_) => (),
+                Err(error) => self.world.note(format!("{} not opened: {error}", short(id))),
+            }
+            opened
+        })
+    }
+
+    fn append(
+        &self,
+        id: SessionId,
+        expected_head: Option<Head>,
+        batch: Batch,
+    ) -> StorageFuture<'_, Option<Head>> {
+        Box::pin(async move {
+            self.world.step().await;
+            let written = self.append_now(id, expected_head, batch).await;
+            self.world.step().await;
+            written
+        })
+    }
+
+    fn cursor(&self, id: SessionId) -> Option<Cursor> {
+        self.inner.cursor(id)
+    }
+
+    fn open_bytes(&self, id: SessionId) -> Option<u64> {
+        self.inner.open_bytes(id)
+    }
+
+    fn close(&self, id: SessionId) {
+        // Its driver ended or failed; what it left open is taken up by another.
+        self.world.lock().oracle.rest(id);
+        self.inner.close(id);
+    }
+
+    fn read<'a>(
+        &'a self,
+        id: SessionId,
+        head: Option<Head>,
+        after_seq: u64,
+        each: EachEvent<'a>,
+    ) -> StorageFuture<'a, Reading> {
+        Box::pin(async move {
+            self.world.step().await;
+            self.read_fault()?;
+            self.inner.read(id, head, after_seq, each).await
+        })
+    }
+
+    fn find(&self, id: SessionId, event_id: EventId) -> StorageFuture<'_, Option<Event>> {
+        Box::pin(async move {
+            self.world.step().await;
+            self.read_fault()?;
+            self.inner.find(id, event_id).await
+        })
+    }
+
+    fn header(&self, id: SessionId) -> StorageFuture<'_, SessionHeader> {
+        Box::pin(async move {
+            self.world.step().await;
+            self.inner.header(id).await
+        })
+    }
+
+    fn exists(&self, id: SessionId) -> StorageFuture<'_, bool> {
+        Box::pin(async move {
+            self.world.step().await;
+            self.inner.exists(id).await
+        })
+    }
+
+    fn list(&self) -> StorageFuture<'_, Vec<SessionId>> {
+        Box::pin(async move {
+            self.world.step().await;
+            self.read_fault()?;
+            self.inner.list().await
+        })
+    }
+
+    fn repair<'a>(
+        &'a self,
+        damaged: SessionId,
+        _head: Option<Head>,
+        _header: SessionHeader,
+        _clock: &'a dyn Clock,
+    ) -> StorageFuture<'a, RepairedSession> {
+        // No fault of this simulation damages what was synced.
+        self.world.violate(format!("session {damaged} is damaged"));
+        Box::pin(std::future::pending())
+    }
+
+    fn belongings(&self, id: SessionId) -> StorageFuture<'_, RemovedSession> {
+        Box::pin(async move {
+            self.world.step().await;
+            self.inner.belongings(id).await
+        })
+    }
+
+    fn remove(&self, id: SessionId) -> StorageFuture<'_, RemovedSession> {
+        Box::pin(async move {
+            self.world.step().await;
+            let mut events = Vec::new();
+            self.inner.read(id, None, 0, &mut |event| events.push(event)).await?;
+            // Whether or not it comes to its end, nobody may rely on the session any more.
+            self.world.note(format!("{} is removed", short(id)));
+            self.world.lock().oracle.remove(id, events);
+            let removed = self.inner.remove(id).await;
+            self.after().await;
+            self.world.step().await;
+            removed
+        })
+    }
+
+    fn read_blob<'a>(&'a self, sha256: &'a str) -> StorageFuture<'a, Vec<u8>> {
+        Box::pin(async move {
+            self.world.step().await;
+            self.inner.read_blob(sha256).await
+        })
+    }
+}

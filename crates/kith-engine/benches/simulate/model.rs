@@ -1,0 +1,253 @@
+//! Models that answer, call tools, fail, stall and break off, as chance has it.
+
+use std::sync::Arc;
+
+use kith_vocab::clock::{BoxFuture, Clock};
+use kith_vocab::digest::sha256_hex;
+use kith_vocab::event::messages::StopReason;
+use kith_vocab::event::models::{FailureKind, ModelRef, Wire};
+use kith_vocab::json::Json;
+use kith_vocab::provider::{
+    Answer, AnswerBlock, AskContext, Cause, Delta, DeltaPart, ModelChoice, ModelUnavailable,
+    Models, Provider, Unfinished,
+};
+
+use super::chance::Chance;
+use super::world::World;
+
+/// The names of the models that there are.
+pub(crate) const MODEL_NAMES: [&str; 2] = ["a", "b"];
+
+/// How a message names a model. Each speaks another wire, so that both are rendered.
+pub(crate) fn model_ref(name: &str) -> ModelRef {
+    ModelRef {
+        name: name.to_owned(),
+        provider: format!("vendor-{name}"),
+        wire: if name == "a" { Wire::OpenaiChat } else { Wire::Anthropic },
+        model: format!("model-{name}"),
+        endpoint: sha256_hex(name.as_bytes())[..16].to_owned(),
+    }
+}
+
+/// The models that a life of the host can reach.
+pub(crate) struct SimModels {
+    reachable: Vec<(ModelRef, Arc<dyn Provider>)>,
+}
+
+impl SimModels {
+    pub(crate) fn new(names: &[&str], world: &Arc<World>, clock: &Arc<dyn Clock>) -> SimModels {
+        let model = |name: &&str| {
+            let reference = model_ref(name);
+            let model = SimModel::new(&reference, Arc::clone(world), Arc::clone(clock));
+            let model: Arc<dyn Provider> = Arc::new(model);
+            (reference, model)
+        };
+        SimModels { reachable: names.iter().map(model).collect() }
+    }
+}
+
+impl Models for SimModels {
+    fn find(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, ModelUnavailable> {
+        let found = self.reachable.iter().find(|(reference, _)| reference == model);
+        found.map(|(_, provider)| Arc::clone(provider)).ok_or_else(|| ModelUnavailable {
+            reason: format!("model `{}` cannot be reached in this life", model.name),
+        })
+    }
+}
+
+struct SimModel {
+    choice: ModelChoice,
+    world: Arc<World>,
+    clock: Arc<dyn Clock>,
+}
+
+/// How a request ends.
+enum Behavior {
+    Answers(Answer),
+    Fails {
+        kind: FailureKind,
+        retryable: bool,
+        retry_after_ms: Option<u64>,
+        says: usize,
+    },
+    /// Says something and then nothing until it is cancelled.
+    Stalls {
+        says: usize,
+    },
+    /// Does not even notice that it is cancelled.
+    Hangs,
+    /// A bug of ours.
+    Panics,
+}
+
+impl SimModel {
+    fn new(reference: &ModelRef, world: Arc<World>, clock: Arc<dyn Clock>) -> SimModel {
+        let choice = ModelChoice {
+            provider: reference.provider.clone(),
+            wire: reference.wire,
+            model: reference.model.clone(),
+            parameters: Json::empty_object(),
+            context_window: 128_000,
+        };
+        SimModel { choice, world, clock }
+    }
+
+    fn receive(&self, body: &[u8]) {
+        let mut world = self.world.lock();
+        world.tally.requests += 1;
+        world.note(format!("{} is asked", self.choice.model));
+        world.oracle.requests.push((self.choice.model.clone(), sha256_hex(body)));
+    }
+
+    /// What it does, and how long it thinks before.
+    fn behave(&self) -> (Behavior, u64) {
+        let mut world = self.world.lock();
+        let plan = world.plan.clone();
+        let chance = &mut world.chance;
+        let thinks_ms = match chance.below(10) {
+            0 => chance.magnitude(21),
+            1..4 => chance.magnitude(12),
+            _ => 0,
+        };
+        let fails = chance.percent(plan.model_faults);
+        let panics = chance.per_mille(plan.own_faults);
+        let behavior = match (panics, fails) {
+            (true, _) => Behavior::Panics,
+            (false, true) => misbehave(chance),
+            (false, false) => Behavior::Answers(answer(chance, plan.tool_calls)),
+        };
+        world.tally.model_faults += u64::from(!matches!(behavior, Behavior::Answers(_)));
+        (behavior, thinks_ms)
+    }
+
+    async fn respond(&self, ctx: &AskContext) -> Result<Answer, Unfinished> {
+        self.world.step().await;
+        let (behavior, thinks_ms) = self.behave();
+        if thinks_ms > 0 {
+            self.clock.sleep(thinks_ms).await;
+            self.world.live().await;
+        }
+        match behavior {
+            Behavior::Answers(answer) => {
+                self.stream(&answer, ctx).await;
+                Ok(answer)
+            }
+            Behavior::Fails { kind, retryable, retry_after_ms, says } => {
+                let partial_text = self.say(says, ctx).await;
+                let message = "the simulation lets the model fail".to_owned();
+                let cause = Cause::Failed { kind, message, retryable, retry_after_ms };
+                Err(Unfinished { cause, partial_text })
+            }
+            Behavior::Stalls { says } => {
+                let partial_text = self.say(says, ctx).await;
+                ctx.cancel.cancelled().await;
+                Err(Unfinished { cause: Cause::Cancelled, partial_text })
+            }
+            Behavior::Hangs => std::future::pending().await,
+            // Not `panic!`: nobody needs to read of it.
+            Behavior::Panics => std::panic::resume_unwind(Box::new("the simulation's panic")),
+        }
+    }
+
+    async fn say(&self, n_words: usize, ctx: &AskContext) -> String {
+        let mut said = String::new();
+        for _ in 0..n_words {
+            let part = DeltaPart::Text("word ");
+            ctx.tap.delta(Delta { block: 0, part });
+            said.push_str("word ");
+            self.world.step().await;
+        }
+        said
+    }
+
+    async fn stream(&self, answer: &Answer, ctx: &AskContext) {
+        let mut call = 0;
+        for (block, content) in (0..).zip(&answer.content) {
+            let part = match content {
+                AnswerBlock::Text(text) => DeltaPart::Text(text),
+                AnswerBlock::Thinking(thinking) => DeltaPart::Thinking(&thinking.text),
+                AnswerBlock::Call { arguments, .. } => {
+                    call += 1;
+                    DeltaPart::CallInput { call: call - 1, json: arguments }
+                }
+            };
+            ctx.tap.delta(Delta { block, part });
+            self.world.step().await;
+        }
+    }
+}
+
+fn misbehave(chance: &mut Chance) -> Behavior {
+    let says = chance.index(3);
+    match chance.below(10) {
+        0..4 => Behavior::Fails {
+            kind: FailureKind::Status,
+            retryable: true,
+            retry_after_ms: chance.percent(50).then(|| chance.magnitude(17)),
+            says: 0,
+        },
+        4 => Behavior::Fails {
+            kind: FailureKind::Auth,
+            retryable: false,
+            retry_after_ms: None,
+            says: 0,
+        },
+        5 => {
+            Behavior::Fails { kind: FailureKind::Cut, retryable: true, retry_after_ms: None, says }
+        }
+        6 => {
+            let (content, stop_reason) = (Vec::new(), StopReason::EndTurn);
+            Behavior::Answers(Answer { content, usage: None, stop_reason })
+        }
+        7..9 => Behavior::Stalls { says },
+        _ => Behavior::Hangs,
+    }
+}
+
+fn answer(chance: &mut Chance, tool_calls: u64) -> Answer {
+    let mut content = Vec::new();
+    let calls = chance.percent(tool_calls);
+    if !calls || chance.percent(50) {
+        content.push(AnswerBlock::Text(format!("answer {}", chance.below(1000))));
+    }
+    if !calls {
+        return Answer { content, usage: None, stop_reason: StopReason::EndTurn };
+    }
+    for index in 0..chance.between(1, 3) {
+        let number = chance.below(1_000_000);
+        let (tool, arguments) = match chance.below(20) {
+            0 => ("nonexistent", "{}".to_owned()),
+            1 => ("write_file", format!("{{\"n\": {number}")),
+            2..9 => ("read_file", format!("{{\"n\": {}}}", number % 3)),
+            _ => ("write_file", format!("{{\"n\": {number}}}")),
+        };
+        let provider_call_id = format!("call_{number}_{index}");
+        content.push(AnswerBlock::Call { provider_call_id, tool: tool.to_owned(), arguments });
+    }
+    let stop_reason = if chance.percent(5) { StopReason::MaxTokens } else { StopReason::ToolCall };
+    Answer { content, usage: None, stop_reason }
+}
+
+impl Provider for SimModel {
+    fn choice(&self) -> &ModelChoice {
+        &self.choice
+    }
+
+    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>> {
+        Box::pin(async move {
+            // A dead host sends nothing.
+            self.world.live().await;
+            self.receive(&body);
+            let cancel = ctx.cancel.clone();
+            let notices_cancel = self.world.draw(|chance| !chance.percent(5));
+            tokio::select! {
+                biased;
+                () = cancel.cancelled(), if notices_cancel => {
+                    let partial_text = String::new();
+                    Err(Unfinished { cause: Cause::Cancelled, partial_text })
+                }
+                answer = self.respond(&ctx) => answer,
+            }
+        })
+    }
+}

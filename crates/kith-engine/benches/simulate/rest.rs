@@ -1,0 +1,109 @@
+//! Whether the host has done all that it can do.
+
+use kith_engine::engine::Engine;
+use kith_engine::state::State;
+use kith_sessions::desk::{Inbox, InboxRow, RowStatus};
+use kith_vocab::clock::Clock;
+use kith_vocab::event::control::EndReason;
+use kith_vocab::event::models::ModelRef;
+use kith_vocab::ids::SessionId;
+
+use super::house::{House, now};
+use super::journal::short;
+use super::scene::{PATIENCE_MS, Scene};
+
+/// How often it is looked whether there is anything left to do.
+const LOOK_MS: u64 = 30_000;
+
+pub(crate) struct Rest<'a> {
+    pub(crate) house: &'a House,
+    pub(crate) scene: &'a Scene,
+    pub(crate) engine: &'a Engine,
+    pub(crate) reachable: &'a [&'static str],
+}
+
+impl Rest<'_> {
+    /// Waits until nothing is left to do. If that never comes, it is a violation, and false.
+    pub(crate) async fn reach(&self) -> bool {
+        let clock = &self.scene.clock;
+        let deadline = clock.monotonic() + PATIENCE_MS;
+        loop {
+            tokio::select! {
+                biased;
+                () = self.engine.until_rest() => (),
+                () = clock.sleep(PATIENCE_MS) => {
+                    self.scene.world.violate("a driver never ends".to_owned());
+                    return false;
+                }
+            }
+            let left = self.left();
+            if left.is_empty() && self.engine.n_sessions().0 == 0 {
+                return !self.scene.world.has_failed();
+            }
+            if clock.monotonic() >= deadline {
+                self.scene.world.violate(format!("never comes to rest: {}", left.join("; ")));
+                return false;
+            }
+            // Somebody makes room on the disk.
+            self.house.files.lift();
+            clock.sleep(LOOK_MS).await;
+        }
+    }
+
+    /// What is left to do, in words.
+    fn left(&self) -> Vec<String> {
+        let mut left = Vec::new();
+        let sessions = self.house.sessions();
+        for id in &sessions {
+            let Some(state) = self.house.state(*id) else { continue };
+            // A turn that was taken up again has no row, so nobody knows of it after a kill until its
+            // session is spoken to.
+            if let Some(turn) = state.turn.as_ref().filter(|turn| !turn.keys.is_empty())
+                && self.reaches(&turn.models)
+            {
+                left.push(format!("a turn of {} is open", short(*id)));
+            }
+        }
+        let desk = &self.house.desk;
+        for id in now(desk.sessions_with_open_rows()) {
+            let state = self.house.state(id).unwrap_or_default();
+            let rows = now(desk.open_rows(id));
+            left.extend(self.rows_left(id, &state, &rows));
+        }
+        let world = self.scene.world.lock();
+        if world.oracle.n_asked > 0 {
+            left.push(format!("{} requests are not answered", world.oracle.n_asked));
+        }
+        left.extend(world.oracle.followers_behind());
+        for (_, key) in &world.oracle.waiting {
+            // Whoever waits for a model that cannot be reached waits for another host.
+            let is_open = matches!(now(desk.row(key)), Some(RowStatus::Open { .. }));
+            let all_reached = self.reachable.len() > 1;
+            if !is_open || all_reached {
+                left.push(format!("somebody still waits for {key}"));
+            }
+        }
+        left
+    }
+
+    fn rows_left(&self, id: SessionId, state: &State, rows: &[InboxRow]) -> Vec<String> {
+        let is_left_alone = state.turn.as_ref().is_some_and(|turn| !self.reaches(&turn.models));
+        let is_held = !matches!(state.last_end, None | Some(EndReason::Done));
+        let is_new = |row: &&InboxRow| !state.holds_row(&row.key);
+        let can_be_said = rows.iter().filter(is_new).any(|row| self.reaches(&row.event.models));
+        let mut left = Vec::new();
+        for row in rows {
+            let waits_for_another_host =
+                if is_new(&row) { !can_be_said } else { is_left_alone && !can_be_said };
+            let is_queued = !is_new(&row) && state.turn.is_none() && is_held;
+            if !waits_for_another_host && !is_queued {
+                left.push(format!("{} waits for {}", row.key, short(id)));
+            }
+        }
+        left
+    }
+
+    fn reaches(&self, models: &[ModelRef]) -> bool {
+        models.iter().any(|model| self.reachable.contains(&model.name.as_str()))
+    }
+}

@@ -1,0 +1,103 @@
+//! What the sessions of the simulated agent start from.
+
+use std::sync::Arc;
+
+use kith_engine::engine::{AgentSetup, SetupError};
+use kith_engine::state::told::Told;
+use kith_engine::turn::TurnSetup;
+use kith_vocab::digest::sha256_hex;
+use kith_vocab::event::Body;
+use kith_vocab::event::calls::Sandbox;
+use kith_vocab::event::control::Limits;
+use kith_vocab::event::messages::{
+    HarnessItem, HarnessItemEvent, HarnessKind, InstructionSnapshotEvent, Origin, Trust,
+};
+use kith_vocab::header::SessionHeader;
+use kith_vocab::json::Json;
+use kith_vocab::snapshot::{
+    InstructionSnapshot, SNAPSHOT_VERSION, Section, SectionKind, ToolsetSnapshot,
+};
+use kith_vocab::tool::Tool;
+
+use super::tool::SimPolicy;
+use super::world::World;
+
+pub(crate) struct SimSetup {
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) world: Arc<World>,
+}
+
+impl SimSetup {
+    fn fault(&self) -> Result<(), SetupError> {
+        let mut world = self.world.lock();
+        let rate = world.plan.own_faults;
+        if world.chance.per_mille(rate) {
+            return Err(SetupError("the simulation lets the setup fail".into()));
+        }
+        Ok(())
+    }
+}
+
+impl AgentSetup for SimSetup {
+    fn first_events(&self, _: &SessionHeader) -> Result<Vec<Body>, SetupError> {
+        self.fault()?;
+        let section = |kind| Section {
+            kind,
+            frozen_at: 1,
+            sources: None,
+            rendered_block: if kind == SectionKind::Baseline {
+                "Be kind.".to_owned()
+            } else {
+                String::new()
+            },
+            data: None,
+        };
+        let snapshot = InstructionSnapshot {
+            version: SNAPSHOT_VERSION,
+            cwd: "/work".to_owned(),
+            sections: SectionKind::ORDER.map(section).to_vec(),
+        };
+        let tools: Vec<_> = self.tools.iter().map(|tool| tool.spec().clone()).collect();
+        let sha256 = sha256_hex(Json::of(&tools).as_str().as_bytes());
+        Ok(vec![
+            Body::InstructionSnapshot(InstructionSnapshotEvent { snapshot }),
+            Body::ToolsetSnapshot(ToolsetSnapshot { tools, sha256 }),
+        ])
+    }
+
+    fn turn(&self, _: &SessionHeader) -> Result<TurnSetup, SetupError> {
+        self.fault()?;
+        let limits = self.world.draw(|chance| {
+            let steps = u32::try_from(chance.between(2, 20)).unwrap_or(2);
+            Limits { steps, wall_ms: 60_000 << chance.below(7), ..Limits::default() }
+        });
+        Ok(TurnSetup {
+            tools: self.tools.clone(),
+            policy: Arc::new(SimPolicy),
+            limits,
+            language: "en".to_owned(),
+            sandbox: Sandbox::None,
+        })
+    }
+
+    fn news(&self, _: &SessionHeader, _: &Told<'_>, _: u64) -> Vec<Body> {
+        if !self.world.draw(|chance| chance.percent(20)) {
+            return Vec::new();
+        }
+        let kind = HarnessKind::RuntimeNotice;
+        vec![Body::HarnessItem(HarnessItemEvent {
+            item: HarnessItem {
+                kind,
+                origin: Origin::System,
+                content: "Something changed.".to_owned(),
+                visibility: kind.usual_visibility(),
+                data: None,
+            },
+            trust: Trust::Owner,
+            author: None,
+            queue_item_id: None,
+            merged_into: None,
+            primed: None,
+        })]
+    }
+}

@@ -1,0 +1,207 @@
+//! What long logs amount to, so that they need not be read again; and what lists show of sessions.
+//!
+//! All of it is derived. Whatever goes wrong here is not worth a word: the log is read from its
+//! beginning, and only takes longer.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kith_sessions::catalog::{Catalog, CatalogRow, Checkpoint, LogStamp, Passage, Searched};
+use kith_sessions::desk::Desk;
+use kith_sessions::journal::{Cursor, Journal};
+use kith_sessions::line::Head;
+use kith_sessions::read::Tail;
+use kith_vocab::event::{Body, Event};
+use kith_vocab::header::SessionHeader;
+use kith_vocab::ids::SessionId;
+
+use crate::passage::passage;
+use crate::session::Session;
+use crate::state::calls::Stage;
+use crate::state::{FOLD_VERSION, State};
+
+/// A shorter log is read from its beginning faster than a checkpoint is found.
+pub const CHECKPOINT_BYTES_MIN: u64 = 256 * 1024;
+/// So many sessions are read at once to complete the catalog.
+pub const CATCH_UP_SESSIONS_MAX: usize = 20_000;
+/// So many sessions are remembered before their rows are written together.
+pub const ROWS_WAITING_MAX: usize = 64;
+
+/// A long session is read again for its words when it has grown by this part of itself.
+const SEARCHED_PART: u64 = 8;
+
+pub(crate) struct Checkpoints {
+    catalog: Arc<dyn Catalog>,
+    rows: Mutex<BTreeMap<SessionId, CatalogRow>>,
+}
+
+impl Checkpoints {
+    pub(crate) fn new(catalog: Arc<dyn Catalog>) -> Checkpoints {
+        Checkpoints { catalog, rows: Mutex::default() }
+    }
+
+    /// What a session's log amounts to up to some place in it, if that is no more than the desk
+    /// knows of it.
+    pub(crate) async fn take(&self, id: SessionId, head: Option<Head>) -> Option<(Cursor, State)> {
+        let head = head?;
+        let stamp = self.catalog.stamp(id).await.ok()?;
+        if stamp.bytes < CHECKPOINT_BYTES_MIN {
+            return None;
+        }
+        let checkpoint = self.catalog.checkpoint(id, FOLD_VERSION).await.ok()??;
+        let fits = checkpoint.cursor.head.seq <= head.seq;
+        let state = serde_json::from_slice(&checkpoint.state).ok().filter(|_| fits)?;
+        Some((checkpoint.cursor, state))
+    }
+
+    /// After a turn: notes what would take long to find again.
+    pub(crate) async fn put_away(&self, session: &mut Session) {
+        let id = session.id();
+        if let Some(cursor) = session.due_checkpoint(CHECKPOINT_BYTES_MIN)
+            && let Ok(state) = serde_json::to_vec(session.state())
+        {
+            session.note_checkpoint(state.len() as u64);
+            let checkpoint = Checkpoint { cursor, fold_version: FOLD_VERSION, state };
+            // One that could not be put is made again after the next turns.
+            self.catalog.put_checkpoint(id, checkpoint).await.ok();
+        }
+        if let Ok(stamp) = self.catalog.stamp(id).await {
+            self.list(row_of(session.header(), session.state(), stamp)).await;
+        }
+    }
+
+    /// Remembers what a list shows of the session.
+    pub(crate) async fn list(&self, row: CatalogRow) {
+        let n_rows = {
+            let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+            rows.insert(row.session_id, row);
+            rows.len()
+        };
+        if n_rows >= ROWS_WAITING_MAX {
+            self.write_rows().await;
+        }
+    }
+
+    /// Lists a session that was made with all its events.
+    pub(crate) async fn list_new(&self, header: &SessionHeader, events: &[Event]) {
+        if let Ok(stamp) = self.catalog.stamp(header.session_id).await {
+            self.list(row_of(header, &State::of(events), stamp)).await;
+        }
+    }
+
+    async fn write_rows(&self) {
+        let rows: Vec<CatalogRow> = {
+            let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *rows).into_values().collect()
+        };
+        if !rows.is_empty() {
+            self.catalog.put_rows(rows).await.ok();
+        }
+    }
+
+    /// Writes what was remembered, and reads the sessions that the catalog does not know as they
+    /// are now, so that the next list need not. What is damaged is left to whoever lists it, to be
+    /// named.
+    pub(crate) async fn flush(&self, journal: &dyn Journal, desk: &dyn Desk) {
+        self.write_rows().await;
+        let Ok(heads) = desk.heads().await else { return };
+        let heads: BTreeMap<SessionId, Head> = heads.into_iter().collect();
+        let Ok(listing) = self.catalog.listing().await else { return };
+        let Ok(searched) = self.catalog.searched().await else { return };
+        let known = listing.rows.iter().map(|row| (row.session_id, row.stamp.bytes));
+        let due = known.filter(|(id, bytes)| is_due(searched.get(id), *bytes)).map(|(id, _)| id);
+        let due: Vec<SessionId> = due.collect();
+        let mut rows = Vec::new();
+        for id in listing.unread.into_iter().chain(due).take(CATCH_UP_SESSIONS_MAX) {
+            let after = searched.get(&id).copied().unwrap_or_default();
+            let Ok(stamp) = self.catalog.stamp(id).await else { continue };
+            let head = heads.get(&id).copied();
+            let Some(read) = read_session(journal, id, head, after, stamp).await else { continue };
+            rows.push(read.row);
+            self.catalog.put_passages(id, after, read.searched, read.passages).await.ok();
+        }
+        if !rows.is_empty() {
+            self.catalog.put_rows(rows).await.ok();
+        }
+    }
+
+    /// Forgets all that is known of a session.
+    pub(crate) async fn forget(&self, id: SessionId) {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        // What is left of it is passed over: there is no log to it any more.
+        self.catalog.forget(id).await.ok();
+    }
+}
+
+/// Whether a session should be read again for its words. To read all of a long one after each of
+/// its turns would cost more than it saves: until it has grown by a part, a search reads its end.
+fn is_due(searched: Option<&Searched>, bytes: u64) -> bool {
+    let Some(Searched { log_bytes, .. }) = searched else { return true };
+    let grown = bytes.saturating_sub(*log_bytes);
+    grown > 0 && (bytes < CHECKPOINT_BYTES_MIN || grown >= bytes / SEARCHED_PART)
+}
+
+struct ReadSession {
+    row: CatalogRow,
+    searched: Searched,
+    passages: Vec<Passage>,
+}
+
+async fn read_session(
+    journal: &dyn Journal,
+    id: SessionId,
+    head: Option<Head>,
+    after: Searched,
+    stamp: LogStamp,
+) -> Option<ReadSession> {
+    let mut passages = Vec::new();
+    let (mut seq, mut state) = (0, State::default());
+    let each = &mut |event: Event| {
+        state.fold(&event);
+        if matches!(event.body, Body::Compact(_)) {
+            state.trim();
+        }
+        seq = event.seq;
+        if event.seq > after.seq {
+            passages.extend(passage(&event));
+        }
+    };
+    let reading = journal.read(id, head, 0, each).await.ok()?;
+    if state.lost_track || reading.tail != Tail::Clean {
+        return None;
+    }
+    let row = row_of(&reading.header, &state, stamp);
+    let searched = Searched { seq, log_bytes: stamp.bytes };
+    Some(ReadSession { row, searched, passages })
+}
+
+/// What a list shows of a session with this state.
+pub fn row_of(header: &SessionHeader, state: &State, stamp: LogStamp) -> CatalogRow {
+    let title = state.title.as_ref().map(|(title, _)| title.clone());
+    let title = title.or_else(|| header.meta.title.clone()).or_else(|| state.first_words.clone());
+    // What it was made from may be older than itself.
+    let updated_at = state.last_ts.max(header.created_at);
+    CatalogRow {
+        session_id: header.session_id,
+        thread_id: Some(header.thread_id.clone()),
+        agent_id: Some(header.agent_id.clone()),
+        title,
+        created_at: Some(header.created_at),
+        updated_at: Some(updated_at),
+        events: state.n_events,
+        leaf: state.leaf(),
+        state: activity(state).to_owned(),
+        stamp,
+    }
+}
+
+/// One word for what a session is doing.
+pub fn activity(state: &State) -> &'static str {
+    match &state.turn {
+        None => "idle",
+        Some(turn) if turn.calls.iter().any(|it| matches!(it.stage, Stage::Asked { .. })) => {
+            "waiting"
+        }
+        Some(_) => "running",
+    }
+}

@@ -1,0 +1,80 @@
+//! What clients can ask of a session besides saying something in it.
+
+use kith_vocab::block::Block;
+use kith_vocab::event::Body;
+use kith_vocab::event::calls::{Decision, Via};
+use kith_vocab::event::control::{Queue, QueueItem};
+use kith_vocab::ids::{EventId, LeafId};
+
+/// A command, who gives it, and the id that its first event will have: a command that is repeated
+/// under its id gets the first answer again.
+#[derive(Clone, Debug)]
+pub struct Command {
+    pub id: EventId,
+    pub client_id: String,
+    pub user_id: String,
+    pub action: CommandAction,
+}
+
+#[derive(Clone, Debug)]
+pub enum CommandAction {
+    /// Stops the turn that runs. With the key of a message: takes back that message if it waits,
+    /// and stops the turn only if the message began it.
+    Cancel {
+        key: Option<String>,
+    },
+    /// Moves the leaf to a turn boundary. A turn that runs is stopped first.
+    Branch {
+        to: LeafId,
+        expected_leaf: Option<LeafId>,
+    },
+    /// Takes up the last turn again, if it did not end well.
+    Retry,
+    EditQueue {
+        queue: Queue,
+        edit: QueueEdit,
+    },
+    /// Goes on with the first item of a queue that is held.
+    TakeNext,
+    /// Answers a question by a button or a command.
+    Decide {
+        approval_id: String,
+        decision: Decision,
+        via: Via,
+    },
+    /// Asks for a compaction.
+    Compact,
+    /// Writes one event that is not part of the conversation: a title, a delivery.
+    Append(Box<Body>),
+}
+
+/// A change of a queue. The time says which version of the item its author has seen.
+#[derive(Clone, Debug)]
+pub enum QueueEdit {
+    Replace {
+        item_id: String,
+        updated_at: u64,
+        content: Vec<Block>,
+    },
+    Remove {
+        item_id: String,
+        updated_at: Option<u64>,
+    },
+    /// Moves the item to this index.
+    Move {
+        item_id: String,
+        updated_at: Option<u64>,
+        to: usize,
+    },
+}
+
+/// What a command did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandAnswer {
+    /// The command's first event; `None` if there was nothing to do.
+    pub event_id: Option<EventId>,
+    /// Where the conversation ends now.
+    pub leaf: LeafId,
+    pub follow_ups: Vec<QueueItem>,
+    pub steers: Vec<QueueItem>,
+}

@@ -1,0 +1,289 @@
+//! The task that owns a session while it is active.
+//!
+//! The driver is the only writer of its session. It decides, starts one effect, and then waits for
+//! that effect or for its mailbox, whichever comes first. That is why a person can steer or cancel
+//! from anywhere while the model is still talking: a command never waits for the turn, and an effect
+//! never holds the session. When there is nothing to do the driver ends; whoever submits next
+//! starts another.
+
+mod commands;
+mod effect;
+mod opening;
+mod rows;
+mod turns;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use kith_sessions::desk::{InboxRow, Wakeup, WakeupReason};
+use kith_sessions::storage::StorageError;
+use kith_vocab::clock::BoxFuture;
+use kith_vocab::ids::SessionId;
+
+use crate::command::CommandAnswer;
+use crate::engine::EngineShared;
+use crate::failure::SessionFailure;
+use crate::mailbox::{Mail, Mailbox};
+use crate::permits::TurnPermit;
+use crate::registry::{IdleSession, NewDriver};
+use crate::session::Session;
+use crate::step::{Step, Wait, decide};
+use crate::turn::{self, Action, TurnContext};
+
+/// More steps than any honest turn takes: a backstop behind the turn's own limits.
+pub const DRIVE_STEPS_MAX: usize = 10_000;
+/// Longer waits are rows of the desk, which outlive the host.
+pub const DRIVER_WAIT_MS_MAX: u64 = 60_000;
+
+pub(crate) struct SessionDriver {
+    engine: Arc<EngineShared>,
+    mailbox: Mailbox,
+    session: Session,
+    /// Rows of the desk that the log does not hold yet, in the order of their acceptance.
+    rows: VecDeque<InboxRow>,
+    permit: Option<TurnPermit>,
+    /// A place in the line for the thread's permit.
+    waiting: Option<BoxFuture<'static, Option<TurnPermit>>>,
+    /// What the open turn works with; looked up when it begins or is resumed.
+    ctx: Option<Arc<TurnContext>>,
+    /// A branch that waits for the running effect to stop.
+    branch: Option<Mail>,
+    /// A command that begins a turn and waits for the thread's permit.
+    beginning: Option<Mail>,
+    /// The open turn names models that cannot be asked from here.
+    is_left_alone: bool,
+    /// Commands whose events are staged; they are answered when these are durable.
+    answers: Vec<(crate::mailbox::Reply, CommandAnswer)>,
+    n_steps: usize,
+}
+
+/// Drives the session until there is nothing to do, and deals with its failure.
+pub(crate) async fn run(engine: Arc<EngineShared>, id: SessionId, new: NewDriver) {
+    let driving = drive(Arc::clone(&engine), id, new);
+    let ended = std::panic::AssertUnwindSafe(driving).catch_unwind().await;
+    let failure = match ended {
+        Ok(Ok(())) => return,
+        Ok(Err(failure)) => failure,
+        Err(_) => SessionFailure::Panicked,
+    };
+    engine.journal.close(id);
+    engine.feed.session(id).fail(failure.clone());
+    let wait = engine.registry.fail(id);
+    // Its rows stay open, so it is opened again while the host lives. What is not built does not
+    // come by waiting.
+    if !matches!(failure, SessionFailure::NotBuilt { .. }) {
+        engine.reopen_later(id, wait, &failure);
+    }
+}
+
+async fn drive(
+    engine: Arc<EngineShared>,
+    id: SessionId,
+    new: NewDriver,
+) -> Result<(), SessionFailure> {
+    let NewDriver { mailbox, idle } = new;
+    let Some(mut driver) = opening::start(engine, id, mailbox, idle).await? else { return Ok(()) };
+    loop {
+        if !driver.advance().await? {
+            continue;
+        }
+        match driver.end().await? {
+            None => return Ok(()),
+            Some(again) => driver = again,
+        }
+    }
+}
+
+impl SessionDriver {
+    /// Takes one step. True if there is nothing to do until something comes.
+    async fn advance(&mut self) -> Result<bool, SessionFailure> {
+        if !self.session.has_staged() {
+            self.take_mail().await?;
+        }
+        if let Some(mail) = self.branch.take() {
+            return self.move_leaf(mail).await.map(|()| false);
+        }
+        // Messages that wait when a turn is resumed join it before its next request.
+        if !self.session.has_staged() || self.n_steps == 0 {
+            self.take_rows()?;
+        }
+        if self.is_left_alone {
+            self.commit().await?;
+            return Ok(true);
+        }
+        if self.needs_permit() {
+            self.take_permit().await?;
+            return Ok(false);
+        }
+        if let Some(mail) = self.beginning.take() {
+            self.begin_by_command(mail)?;
+            self.note_turn_without_row().await?;
+        }
+        let step = decide(self.session.state(), self.session.now());
+        if step == Step::Rest {
+            self.commit().await?;
+            return Ok(true);
+        }
+        self.count_step()?;
+        let ctx = self.context()?;
+        match turn::perform(&mut self.session, &ctx, step)? {
+            Action::Staged => (),
+            Action::Start(effect) => self.run_effect(&ctx, effect).await?,
+            Action::TakeFollowUp => self.take_follow_up()?,
+            Action::Wait(wait) => return self.wait(wait).await,
+            Action::Rest => return Ok(true),
+        }
+        if self.session.state().turn.is_none() {
+            self.end_turn().await?;
+        }
+        Ok(false)
+    }
+
+    async fn wait(&mut self, wait: Wait) -> Result<bool, SessionFailure> {
+        self.commit().await?;
+        match wait {
+            Wait::Until(time) => {
+                let ahead = time.saturating_sub(self.session.now());
+                if ahead > DRIVER_WAIT_MS_MAX {
+                    self.set_wakeup(time, WakeupReason::ModelRetry).await?;
+                    return Ok(true);
+                }
+                let clock = Arc::clone(&self.engine.clock);
+                tokio::select! {
+                    biased;
+                    () = self.mailbox.wait() => (),
+                    () = clock.sleep(ahead) => (),
+                }
+                Ok(false)
+            }
+            Wait::Approval(call_id) => {
+                self.note_expiry(call_id).await?;
+                let is_wanted = self.permit.as_mut().is_some_and(TurnPermit::wait_for_person);
+                if is_wanted {
+                    self.cancel_for_another_session();
+                    return Ok(false);
+                }
+                Ok(true)
+            }
+            // Whatever was open when the session was opened was cut short, and the log says so.
+            Wait::Running => Err(SessionFailure::Panicked),
+        }
+    }
+
+    /// Writes what was staged, tells the desk which rows are dealt with, and answers commands.
+    async fn commit(&mut self) -> Result<(), StorageError> {
+        let had_staged = self.session.has_staged();
+        self.session.commit().await?;
+        let settled = self.session.take_settled_rows();
+        if let Some(head) = self.session.head()
+            && (!settled.is_empty() || (had_staged && self.session.state().turn.is_none()))
+        {
+            let (id, now) = (self.session.id(), self.engine.clock.now());
+            self.engine.desk.close(settled, id, head, now).await?;
+        }
+        for (reply, answer) in self.answers.drain(..) {
+            // A client that has gone away no longer needs the answer.
+            reply.send(Ok(answer)).ok();
+        }
+        Ok(())
+    }
+
+    /// After a turn: gives the thread back, and lets go of what is not needed.
+    async fn end_turn(&mut self) -> Result<(), SessionFailure> {
+        (self.ctx, self.n_steps) = (None, 0);
+        // The next message of the queue goes into the batch that ends the turn before it, unless
+        // another session of the thread has been waiting.
+        let takes_next = decide(self.session.state(), self.session.now()) == Step::TakeFollowUp;
+        let is_wanted = self.permit.as_ref().is_some_and(TurnPermit::is_wanted);
+        if takes_next && !is_wanted {
+            return Ok(());
+        }
+        self.commit().await?;
+        self.permit = None;
+        Ok(())
+    }
+
+    /// Whether a turn is open or about to begin, and the thread's permit is not held.
+    fn needs_permit(&self) -> bool {
+        let state = self.session.state();
+        let wants_turn = state.turn.is_some()
+            || self.beginning.is_some()
+            || self.can_say_rows()
+            || decide(state, self.session.now()) == Step::TakeFollowUp;
+        self.permit.is_none() && wants_turn
+    }
+
+    /// Waits for the thread's permit or for mail.
+    async fn take_permit(&mut self) -> Result<(), SessionFailure> {
+        let thread = self.session.thread();
+        let mut waiting = self.waiting.take().unwrap_or_else(|| {
+            let waiting = self.engine.permits.acquire(&thread, self.session.id());
+            self.engine.cancel_waiting_turn(&thread, self.session.id());
+            Box::pin(waiting)
+        });
+        // One that is free is not waited for, so nothing need be durable before it.
+        if let Some(permit) = (&mut waiting).now_or_never() {
+            self.permit = permit;
+            return Ok(());
+        }
+        self.commit().await?;
+        tokio::select! {
+            biased;
+            permit = &mut waiting => self.permit = permit,
+            // It keeps its place in the line.
+            () = self.mailbox.wait() => self.waiting = Some(waiting),
+        }
+        Ok(())
+    }
+
+    fn count_step(&mut self) -> Result<(), SessionFailure> {
+        self.n_steps += 1;
+        if self.n_steps > DRIVE_STEPS_MAX {
+            return Err(SessionFailure::TooManySteps { max: DRIVE_STEPS_MAX });
+        }
+        Ok(())
+    }
+
+    /// Has the session looked at again at a time by its own clock.
+    async fn set_wakeup(&mut self, time: u64, reason: WakeupReason) -> Result<(), StorageError> {
+        let session_id = self.session.id();
+        // The desk goes by the wall clock, which may have been put right since the turn began.
+        let at = self.engine.clock.now().saturating_add(time.saturating_sub(self.session.now()));
+        let key = format!("{reason:?}:{session_id}");
+        let wakeup = Wakeup { key, session_id: Some(session_id), agent_thread: None, at, reason };
+        self.engine.desk.set_wakeup(wakeup).await?;
+        self.engine.wakeups.changed();
+        Ok(())
+    }
+
+    /// Ends, unless something has come meanwhile: then it goes on.
+    async fn end(mut self) -> Result<Option<SessionDriver>, SessionFailure> {
+        let id = self.session.id();
+        if let Some(reason) = self.missing_model() {
+            // Who waits for an answer is told; the rest is up to the person.
+            self.session.feed().fail(SessionFailure::ModelUnavailable { reason });
+        }
+        if self.is_left_alone {
+            self.engine.journal.close(id);
+            return Ok((!self.engine.registry.close(id, &self.mailbox)).then_some(self));
+        }
+        if self.session.state().turn.is_none() {
+            self.permit = None;
+            self.engine.put_away(&mut self.session).await;
+        }
+        self.session.feed().rest();
+        let SessionDriver { engine, mailbox, session, permit, rows, .. } = self;
+        let idle = Box::new(IdleSession { session, permit });
+        match engine.registry.rest(&mailbox, idle, &*engine.journal) {
+            Ok(()) => Ok(None),
+            Err(idle) => {
+                let mut driver = opening::again(engine, mailbox, *idle, rows);
+                if let Some(permit) = &mut driver.permit {
+                    permit.run_again().await;
+                }
+                Ok(Some(driver))
+            }
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! Commands from the mailbox, written into the log.
+//!
+//! While an effect runs only events outside the conversation are written; what changes the
+//! conversation waits until the effect has stopped.
+
+use kith_vocab::event::Body;
+use kith_vocab::event::calls::{ApprovalDecided, Decision, Via};
+use kith_vocab::event::control::{
+    CancelRequested, LeafMoved, LeafReason, Level, Notice, Queue, QueueItem, QueueUpdate,
+};
+use kith_vocab::ids::LeafId;
+
+use super::SessionDriver;
+use crate::command::{Command, CommandAction, CommandAnswer, QueueEdit};
+use crate::engine::EngineError;
+use crate::failure::SessionFailure;
+use crate::mailbox::Mail;
+use crate::session::{CLIENT_ID, Source};
+use crate::turn::{self, find_model, items_of, turn_started};
+
+/// Whether the command wrote something.
+type Written = Result<bool, EngineError>;
+
+impl SessionDriver {
+    /// Takes everything that is in the mailbox.
+    pub(super) async fn take_mail(&mut self) -> Result<(), SessionFailure> {
+        self.read_rows().await?;
+        while let Some(mail) = self.mailbox.take_command() {
+            self.perform(mail, IsRunning::No).await?;
+            if self.branch.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what may be written while an effect runs. True if the effect should stop.
+    pub(super) async fn take_mail_during_effect(&mut self) -> Result<bool, SessionFailure> {
+        self.read_rows().await?;
+        self.queue_rows();
+        while self.branch.is_none()
+            && let Some(mail) = self.mailbox.take_command()
+        {
+            self.perform(mail, IsRunning::Yes).await?;
+        }
+        self.commit().await?;
+        let is_cancelled = self.session.state().turn.as_ref().is_some_and(|turn| turn.cancelled);
+        Ok(is_cancelled || self.branch.is_some())
+    }
+
+    async fn perform(&mut self, mail: Mail, is_running: IsRunning) -> Result<(), SessionFailure> {
+        if let Some(answer) = self.answered_before(&mail.command).await? {
+            mail.reply.send(Ok(answer)).ok();
+            return Ok(());
+        }
+        if let CommandAction::Branch { expected_leaf, .. } = mail.command.action {
+            if let Some(expected) = expected_leaf.filter(|it| !self.is_where_expected(*it)) {
+                let present = self.session.state().leaf().into();
+                let session_id = self.session.id();
+                let conflict = EngineError::Conflict { session_id, expected, present };
+                mail.reply.send(Err(conflict)).ok();
+            } else {
+                self.branch = Some(mail);
+            }
+            return Ok(());
+        }
+        if matches!(mail.command.action, CommandAction::Retry | CommandAction::TakeNext) {
+            match self.may_begin(&mail.command, is_running) {
+                // A turn begins when the thread's permit is held.
+                Ok(true) => self.beginning = Some(mail),
+                Ok(false) => {
+                    let answer = self.answer(&mail.command, false);
+                    mail.reply.send(Ok(answer)).ok();
+                }
+                Err(error) => {
+                    mail.reply.send(Err(error)).ok();
+                }
+            }
+            return Ok(());
+        }
+        let Mail { command, reply } = mail;
+        match self.write(&command) {
+            Ok(has_written) => {
+                let answer = self.answer(&command, has_written);
+                self.answers.push((reply, answer));
+            }
+            Err(error) => {
+                reply.send(Err(error)).ok();
+            }
+        }
+        if is_running == IsRunning::No && self.session.state().turn.is_none() {
+            self.commit().await?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, command: &Command) -> Written {
+        match &command.action {
+            CommandAction::Cancel { key } => Ok(self.cancel(command, key.as_deref())),
+            CommandAction::EditQueue { queue, edit } => self.edit_queue(command, *queue, edit),
+            CommandAction::Decide { approval_id, decision, via } => {
+                Ok(self.decide_call(command, approval_id, *decision, *via))
+            }
+            CommandAction::Compact => {
+                let session_id = self.session.id();
+                Err(EngineError::NotBuilt { session_id, step: "compaction" })
+            }
+            CommandAction::Append(body) if body.is_tree() => {
+                let what = "a command cannot write into the conversation".to_owned();
+                Err(EngineError::InvalidCommand { what })
+            }
+            CommandAction::Append(body) => {
+                self.session.stage_from(source(command), (**body).clone());
+                Ok(true)
+            }
+            // They are dealt with before.
+            CommandAction::Branch { .. } | CommandAction::Retry | CommandAction::TakeNext => {
+                Ok(false)
+            }
+        }
+    }
+
+    fn cancel(&mut self, command: &Command, key: Option<&str>) -> bool {
+        if let Some(key) = key {
+            if let Some(place) = self.rows.iter().position(|row| row.key == key)
+                && let Some(row) = self.rows.remove(place)
+            {
+                self.take_back(&row.event, command.id);
+                return true;
+            }
+            if self.remove_queued(command, |item| item.ingress_key.as_deref() == Some(key)) {
+                return true;
+            }
+        }
+        let Some(turn) = self.session.state().turn.as_ref().filter(|turn| !turn.cancelled) else {
+            return false;
+        };
+        // Somebody's own Ctrl-C stops the turn that their message began, and no other's.
+        if key.is_some_and(|key| turn.keys.first().is_none_or(|first| first != key)) {
+            return false;
+        }
+        if self.is_left_alone {
+            self.is_left_alone = false;
+            self.session.resume();
+        }
+        let by = command.user_id.clone();
+        self.session.stage_from(source(command), Body::CancelRequested(CancelRequested { by }));
+        true
+    }
+
+    /// The person has moved on to another session of the thread while this one waits for them.
+    pub(super) fn cancel_for_another_session(&mut self) {
+        let text = "The turn was stopped: the conversation went on in another session.".to_owned();
+        self.session.stage(Body::Notice(Notice { text, level: Level::Info, about: None }));
+        let by = CLIENT_ID.to_owned();
+        self.session.stage(Body::CancelRequested(CancelRequested { by }));
+    }
+
+    /// Whether there is a turn that the command can begin. Refuses while another is open.
+    fn may_begin(&mut self, command: &Command, is_running: IsRunning) -> Written {
+        let session_id = self.session.id();
+        let is_retry = matches!(command.action, CommandAction::Retry);
+        if let Some(turn) = &self.session.state().turn
+            && self.is_left_alone
+            && is_retry
+        {
+            return match find_model(&*self.engine.models, &turn.models) {
+                // Its model is back; the turn goes on by itself.
+                Ok(_) => {
+                    self.is_left_alone = false;
+                    self.session.resume();
+                    Ok(false)
+                }
+                Err(unavailable) => {
+                    self.give_up_turn(unavailable.reason.clone());
+                    let reason = unavailable.reason;
+                    Err(EngineError::ModelUnavailable { session_id, reason })
+                }
+            };
+        }
+        let state = self.session.state();
+        let is_busy = is_running == IsRunning::Yes || self.beginning.is_some();
+        if is_busy || state.turn.is_some() {
+            return Err(EngineError::TurnRunning { session_id });
+        }
+        if !is_retry {
+            return Ok(!state.steers.is_empty() || !state.follow_ups.is_empty());
+        }
+        let Some(ended) = state.last_turn.as_ref().filter(|_| state.can_retry()) else {
+            return Err(EngineError::NothingToRetry { session_id });
+        };
+        match find_model(&*self.engine.models, &ended.models) {
+            Ok(_) => Ok(true),
+            Err(unavailable) => {
+                let reason = unavailable.reason;
+                Err(EngineError::ModelUnavailable { session_id, reason })
+            }
+        }
+    }
+
+    /// Begins the turn that a command asks for, now that the thread's permit is held.
+    pub(super) fn begin_by_command(&mut self, mail: Mail) -> Result<(), SessionFailure> {
+        let Mail { command, reply } = mail;
+        let state = self.session.state();
+        let is_retry = matches!(command.action, CommandAction::Retry);
+        let ended = state.last_turn.clone().filter(|_| is_retry && state.can_retry());
+        if state.turn.is_some() {
+            // A message was quicker.
+            let session_id = self.session.id();
+            reply.send(Err(EngineError::TurnRunning { session_id })).ok();
+            return Ok(());
+        }
+        let mut has_begun = ended.is_some();
+        if let Some(ended) = ended {
+            self.ctx = None;
+            let ctx = self.context()?;
+            self.session.start_clock();
+            let body = turn_started(&ctx.setup, &*ctx.models, ended.models, true);
+            self.session.stage_from(source(&command), body);
+        } else if !is_retry {
+            has_begun = self.take_follow_up_as(Some(command.id))?;
+        }
+        let answer = self.answer(&command, has_begun);
+        self.answers.push((reply, answer));
+        Ok(())
+    }
+
+    fn edit_queue(&mut self, command: &Command, queue: Queue, edit: &QueueEdit) -> Written {
+        let mut items = items_of(&self.session, queue).to_vec();
+        let (QueueEdit::Replace { item_id, .. }
+        | QueueEdit::Remove { item_id, .. }
+        | QueueEdit::Move { item_id, .. }) = edit;
+        let seen = match edit {
+            QueueEdit::Replace { updated_at, .. } => Some(*updated_at),
+            QueueEdit::Remove { updated_at, .. } | QueueEdit::Move { updated_at, .. } => {
+                *updated_at
+            }
+        };
+        let Some(place) = items.iter().position(|item| item.id == *item_id) else {
+            return Err(EngineError::NoQueueItem { item_id: item_id.clone() });
+        };
+        if seen.is_some_and(|seen| seen != items[place].updated_at) {
+            return Err(EngineError::QueueItemChanged { item_id: item_id.clone() });
+        }
+        match edit {
+            QueueEdit::Replace { content, .. } => {
+                items[place].content.clone_from(content);
+                items[place].updated_at = self.session.now().max(items[place].updated_at + 1);
+            }
+            QueueEdit::Remove { .. } => {
+                items.remove(place);
+            }
+            QueueEdit::Move { to, .. } => {
+                let item = items.remove(place);
+                items.insert((*to).min(items.len()), item);
+            }
+        }
+        self.session.stage_from(source(command), Body::QueueUpdate(QueueUpdate { queue, items }));
+        Ok(true)
+    }
+
+    fn remove_queued(&mut self, command: &Command, fits: impl Fn(&QueueItem) -> bool) -> bool {
+        for queue in [Queue::Steer, Queue::FollowUp] {
+            let mut items = items_of(&self.session, queue).to_vec();
+            let n_before = items.len();
+            items.retain(|item| !fits(item));
+            if items.len() < n_before {
+                let body = Body::QueueUpdate(QueueUpdate { queue, items });
+                self.session.stage_from(source(command), body);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn decide_call(
+        &mut self,
+        command: &Command,
+        approval_id: &str,
+        decision: Decision,
+        via: Via,
+    ) -> bool {
+        let is_asked = self
+            .session
+            .state()
+            .turn
+            .as_ref()
+            .is_some_and(|turn| turn.calls.iter().any(|it| it.is_asked_as(approval_id)));
+        if is_asked {
+            let decided = ApprovalDecided {
+                approval_id: approval_id.to_owned(),
+                decision,
+                by: command.user_id.clone(),
+                via,
+                grant: None,
+                reason: None,
+            };
+            self.session.stage_from(source(command), Body::ApprovalDecided(decided));
+        }
+        is_asked
+    }
+
+    /// One batch: the end of the turn that is open, and the move.
+    pub(super) async fn move_leaf(&mut self, mail: Mail) -> Result<(), SessionFailure> {
+        let Mail { command, reply } = mail;
+        let CommandAction::Branch { to, .. } = command.action else { return Ok(()) };
+        if self.is_left_alone {
+            self.is_left_alone = false;
+            self.session.resume();
+        }
+        turn::stop(&mut self.session, &command.user_id);
+        let has_moved = LeafId::from(self.session.state().leaf()) != to;
+        if has_moved {
+            let moved = LeafMoved { to: to.event(), reason: LeafReason::Branch };
+            self.session.stage_from(source(&command), Body::LeafMoved(moved));
+        }
+        let answer = CommandAnswer { leaf: to, ..self.answer(&command, has_moved) };
+        self.answers.push((reply, answer));
+        self.commit().await?;
+        (self.ctx, self.permit) = (None, None);
+        if self.session.state().lost_track {
+            // The place was let go after a compaction; the whole log knows it.
+            self.session = self.engine.load(self.session.id(), self.session.head()).await?;
+        }
+        Ok(())
+    }
+
+    fn answer(&self, command: &Command, has_written: bool) -> CommandAnswer {
+        let state = self.session.state();
+        CommandAnswer {
+            event_id: has_written.then_some(command.id),
+            leaf: state.leaf().into(),
+            follow_ups: state.follow_ups.clone(),
+            steers: state.steers.clone(),
+        }
+    }
+
+    /// The answer to a command that the log holds already.
+    async fn answered_before(
+        &mut self,
+        command: &Command,
+    ) -> Result<Option<CommandAnswer>, SessionFailure> {
+        if !self.session.may_hold(command.id) {
+            return Ok(None);
+        }
+        let found = self.engine.journal.find(self.session.id(), command.id).await?;
+        Ok(found.map(|event| {
+            let mut answer = self.answer(command, true);
+            if let Body::LeafMoved(moved) = event.body {
+                answer.leaf = moved.to.into();
+            }
+            answer
+        }))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IsRunning {
+    Yes,
+    No,
+}
+
+fn source(command: &Command) -> Source<'_> {
+    Source { id: Some(command.id), client_id: &command.client_id, ingress_key: None }
+}

@@ -1,0 +1,171 @@
+//! How a driver comes by its session: from the open ones, from the journal, or from the first
+//! message of a session that does not exist yet.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use kith_sessions::desk::InboxRow;
+use kith_sessions::storage::{StorageError, StorageErrorKind};
+use kith_vocab::event::Body;
+use kith_vocab::event::models::{FailureKind, ModelFailed};
+use kith_vocab::header::{HeaderMeta, HeaderType, LOG_FORMAT_VERSION, SessionHeader};
+use kith_vocab::ids::SessionId;
+use kith_vocab::ingress::IngressEvent;
+
+use super::SessionDriver;
+use crate::engine::EngineShared;
+use crate::failure::SessionFailure;
+use crate::mailbox::Mailbox;
+use crate::permits::TurnPermit;
+use crate::registry::IdleSession;
+use crate::session::Session;
+use crate::turn::find_model;
+
+/// Starts a driver. `None` if there is nothing to drive, and the driver has ended.
+pub(super) async fn start(
+    engine: Arc<EngineShared>,
+    id: SessionId,
+    mailbox: Mailbox,
+    idle: Option<Box<IdleSession>>,
+) -> Result<Option<SessionDriver>, SessionFailure> {
+    if let Some(idle) = idle {
+        let mut driver = again(engine, mailbox, *idle, VecDeque::new());
+        if let Some(permit) = &mut driver.permit {
+            permit.run_again().await;
+        }
+        return Ok(Some(driver));
+    }
+    let rows = engine.desk.open_rows(id).await?;
+    let Some(session) = open(&engine, id, &rows).await? else {
+        // Nobody said anything, and there is no such session.
+        let message = format!("there is no session `{id}`");
+        return Err(StorageError::new(StorageErrorKind::NotFound, message).into());
+    };
+    let moved_to = session.id();
+    if moved_to != id {
+        move_rows(&engine, (id, moved_to), session, mailbox);
+        return Ok(None);
+    }
+    let mut driver = again(engine, mailbox, IdleSession { session, permit: None }, VecDeque::new());
+    driver.keep_new_rows(rows);
+    driver.resume_turn();
+    // A command that waits already may end the turn; then it is not gone on with first.
+    driver.take_mail().await?;
+    Ok(Some(driver))
+}
+
+/// A driver of a session that is open already.
+pub(super) fn again(
+    engine: Arc<EngineShared>,
+    mailbox: Mailbox,
+    idle: IdleSession,
+    rows: VecDeque<InboxRow>,
+) -> SessionDriver {
+    let IdleSession { session, permit }: IdleSession = idle;
+    let permit: Option<TurnPermit> = permit;
+    SessionDriver {
+        engine,
+        mailbox,
+        session,
+        rows,
+        permit,
+        waiting: None,
+        ctx: None,
+        branch: None,
+        beginning: None,
+        is_left_alone: false,
+        answers: Vec::new(),
+        n_steps: 0,
+    }
+}
+
+async fn open(
+    engine: &Arc<EngineShared>,
+    id: SessionId,
+    rows: &[InboxRow],
+) -> Result<Option<Session>, SessionFailure> {
+    let head = engine.desk.head(id).await?;
+    match engine.load(id, head).await {
+        Ok(session) => Ok(Some(session)),
+        // Accepted, and then the program ended before the session was made.
+        Err(error) if error.kind == StorageErrorKind::NotFound && head.is_none() => {
+            let Some(row) = rows.first() else { return Ok(None) };
+            let header = engine.header_for(id, &row.event);
+            Ok(Some(Session::new(engine.parts_of(id), header)))
+        }
+        Err(error) => match (&error.kind, rows.first()) {
+            // Only a message makes a copy: a command that finds the session damaged changes nothing.
+            (StorageErrorKind::Damaged(_), Some(row)) => {
+                engine.repair_for_driver(id, head, &row.event, &error).await.map(Some)
+            }
+            _ => Err(error.into()),
+        },
+    }
+}
+
+/// The damaged session's rows wait for the copy now; its followers are told, and its commands are
+/// answered with the failure of a session that is gone.
+fn move_rows(
+    engine: &Arc<EngineShared>,
+    (from, to): (SessionId, SessionId),
+    session: Session,
+    mailbox: Mailbox,
+) {
+    drop(session);
+    engine.journal.close(to);
+    // Commands for the damaged session are answered by dropping them.
+    drop(mailbox);
+    engine.registry.abandon(from);
+    engine.feed.session(from).moved(to);
+    engine.wake(to);
+}
+
+impl SessionDriver {
+    /// Goes on with a turn that an earlier host left, if its model can be asked from here.
+    fn resume_turn(&mut self) {
+        let state = self.session.state();
+        let Some(turn) = &state.turn else {
+            // Only a compaction can be open between turns.
+            self.session.resume_between_turns();
+            return;
+        };
+        match find_model(&*self.engine.models, &turn.models) {
+            Ok(_) => self.session.resume(),
+            Err(unavailable) if self.can_say_rows() => self.give_up_turn(unavailable.reason),
+            Err(_) => self.is_left_alone = true,
+        }
+    }
+
+    /// Ends a turn whose model cannot be asked from here: its session is spoken to again.
+    pub(super) fn give_up_turn(&mut self, reason: String) {
+        self.is_left_alone = false;
+        self.session.resume();
+        self.session.stage(Body::ModelFailed(ModelFailed {
+            request_id: None,
+            kind: FailureKind::Network,
+            message: reason,
+            attempt: 1,
+            retry_at: None,
+        }));
+    }
+}
+
+impl EngineShared {
+    /// The header of a session that a message begins.
+    pub(crate) fn header_for(&self, id: SessionId, event: &IngressEvent) -> SessionHeader {
+        SessionHeader {
+            v: LOG_FORMAT_VERSION,
+            line_type: HeaderType::SessionHeader,
+            session_id: id,
+            agent_id: event.agent_id.clone(),
+            device_id: self.desk.device_id().to_owned(),
+            created_at: self.clock.now(),
+            thread_id: event.thread_id.clone(),
+            audience: event.audience,
+            cwd: event.cwd.clone(),
+            cloned_from: None,
+            parent: None,
+            meta: HeaderMeta::default(),
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! The engine: accepts messages, starts drivers, and lets everyone follow.
+
+mod accept;
+mod history;
+mod recover;
+mod removal;
+mod row_follower;
+mod thread_subscription;
+
+use std::sync::Arc;
+
+use kith_sessions::catalog::Catalog;
+use kith_sessions::desk::Desk;
+use kith_sessions::journal::Journal;
+use kith_sessions::line::Head;
+use kith_sessions::storage::StorageError;
+use kith_vocab::clock::Clock;
+use kith_vocab::event::Body;
+use kith_vocab::header::SessionHeader;
+use kith_vocab::ids::{LeafId, SessionId};
+use kith_vocab::provider::Models;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::checkpoints::Checkpoints;
+use crate::command::{Command, CommandAnswer};
+use crate::driver;
+use crate::failure::SessionFailure;
+use crate::feed::{Feed, HouseSubscription, ResumeMode, ResumePoint, Subscription, ThreadKey};
+use crate::mailbox::Mail;
+use crate::permits::ThreadPermits;
+use crate::registry::{NotSubmitted, Registry};
+use crate::session::{Session, SessionParts};
+use crate::state::told::Told;
+use crate::survey::PlaceError;
+use crate::turn::TurnSetup;
+use crate::wakeups::Wakeups;
+
+pub use history::{BranchCommand, ClonedSession, SurveyedSession};
+pub use recover::RecoveredDesk;
+pub use row_follower::{RowFollower, RowProgress};
+pub use thread_subscription::{ThreadItem, ThreadSubscription};
+
+/// What the sessions of an agent start from, and what their turns work with.
+pub trait AgentSetup: Send + Sync {
+    /// The snapshot and the tool list of a session that begins now.
+    fn first_events(&self, header: &SessionHeader) -> Result<Vec<Body>, SetupError>;
+
+    /// What a turn that begins or is resumed now works with.
+    fn turn(&self, header: &SessionHeader) -> Result<TurnSetup, SetupError>;
+
+    /// What has changed since the model was told, to stand right after a new message: reminders,
+    /// and changes of the skill index. There is no error here: a turn that can go on goes on, and
+    /// what could not be looked at is itself news.
+    fn news(&self, _header: &SessionHeader, _told: &Told<'_>, _now: u64) -> Vec<Body> {
+        Vec::new()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot set up a session")]
+pub struct SetupError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
+
+impl SetupError {
+    /// The whole reason in one line.
+    pub fn reason(&self) -> String {
+        let mut reason = self.0.to_string();
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            reason.push_str(": ");
+            reason.push_str(&error.to_string());
+            cause = error.source();
+        }
+        reason
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The driver of the session failed; what was accepted is kept.
+    #[error(transparent)]
+    Failed(SessionFailure),
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    #[error("too many commands wait for session `{session_id}`")]
+    Busy { session_id: SessionId },
+    #[error("session `{session_id}` is in use")]
+    InUse { session_id: SessionId },
+    #[error("a turn is running in session `{session_id}`")]
+    TurnRunning { session_id: SessionId },
+    #[error("the last turn of session `{session_id}` has ended well, so there is nothing to retry")]
+    NothingToRetry { session_id: SessionId },
+    #[error("{reason}")]
+    ModelUnavailable { session_id: SessionId, reason: String },
+    #[error(
+        "the conversation of session `{session_id}` now ends at `{present}`, not at `{expected}`"
+    )]
+    Conflict { session_id: SessionId, expected: LeafId, present: LeafId },
+    #[error("there is no item `{item_id}` in the queue")]
+    NoQueueItem { item_id: String },
+    #[error("item `{item_id}` of the queue has been changed meanwhile")]
+    QueueItemChanged { item_id: String },
+    #[error("{what}")]
+    InvalidCommand { what: String },
+    #[error("there is a session `{session_id}` already, and it is not a clone of that one")]
+    Taken { session_id: SessionId },
+    #[error("{step} is not built yet (session `{session_id}`)")]
+    NotBuilt { session_id: SessionId, step: &'static str },
+    #[error("the host is stopping")]
+    Stopping,
+}
+
+/// What an engine works with.
+pub struct EngineParts {
+    pub journal: Arc<dyn Journal>,
+    pub desk: Arc<dyn Desk>,
+    pub catalog: Arc<dyn Catalog>,
+    pub clock: Arc<dyn Clock>,
+    pub models: Arc<dyn Models>,
+    pub setup: Arc<dyn AgentSetup>,
+}
+
+/// A handle on the engine. When it is stopped, so are its drivers.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<EngineShared>,
+}
+
+pub(crate) struct EngineShared {
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) desk: Arc<dyn Desk>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) models: Arc<dyn Models>,
+    pub(crate) setup: Arc<dyn AgentSetup>,
+    pub(crate) feed: Feed,
+    pub(crate) registry: Registry,
+    pub(crate) permits: ThreadPermits,
+    pub(crate) wakeups: Wakeups,
+    checkpoints: Checkpoints,
+    /// Set when nothing may run any more, as if the process had ended.
+    killed: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Engine {
+    pub fn new(parts: EngineParts) -> Engine {
+        let EngineParts { journal, desk, catalog, clock, models, setup } = parts;
+        let epoch = clock.new_id().simple().to_string();
+        let shared = EngineShared {
+            checkpoints: Checkpoints::new(catalog),
+            journal,
+            desk,
+            clock,
+            models,
+            setup,
+            feed: Feed::new(epoch),
+            registry: Registry::new(),
+            permits: ThreadPermits::new(),
+            wakeups: Wakeups::default(),
+            killed: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        };
+        Engine { shared: Arc::new(shared) }
+    }
+
+    pub fn feed(&self) -> &Feed {
+        &self.shared.feed
+    }
+
+    /// Has the driver of the session look at its rows.
+    pub fn wake(&self, id: SessionId) {
+        self.shared.wake(id);
+    }
+
+    /// Gives the session a command, and waits until its events are durable.
+    pub async fn command(
+        &self,
+        id: SessionId,
+        command: Command,
+    ) -> Result<CommandAnswer, EngineError> {
+        let (reply, answer) = oneshot::channel();
+        let feed = self.shared.feed.session(id);
+        let n_before = feed.n_endings();
+        self.shared.submit(id, Some(Mail { command, reply }))?;
+        if let Ok(answer) = answer.await {
+            return answer;
+        }
+        // The driver was dropped with it; its followers are told why.
+        tokio::select! {
+            biased;
+            () = self.shared.killed.cancelled() => Err(EngineError::Stopping),
+            failure = feed.ending_after(n_before) => Err(EngineError::Failed(failure)),
+        }
+    }
+
+    /// Follows a session from where a client left it.
+    pub async fn subscribe(
+        &self,
+        id: SessionId,
+        point: &ResumePoint,
+    ) -> Result<(ResumeMode, Subscription), EngineError> {
+        Ok(self.shared.feed.resume(&self.shared.journal, id, point).await?)
+    }
+
+    /// Follows a session from an event on.
+    pub fn follow(&self, id: SessionId, after: u64) -> Subscription {
+        self.shared.feed.follow(&self.shared.journal, id, after)
+    }
+
+    /// Runs a task that ends when the engine is killed.
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.shared.spawn(work);
+    }
+
+    pub fn follow_house(&self) -> HouseSubscription {
+        self.shared.feed.follow_house()
+    }
+
+    /// Goes on with everything that an earlier host left: messages whose turn has not ended.
+    /// Returns the sessions that are looked at.
+    pub async fn resume_all(&self) -> Result<Vec<SessionId>, EngineError> {
+        let sessions = self.shared.desk.sessions_with_open_rows().await?;
+        for id in &sessions {
+            self.wake(*id);
+        }
+        Ok(sessions)
+    }
+
+    /// Wakes sessions at the times that are noted on the desk, until the engine is stopped.
+    pub fn run_wakeups(&self) {
+        crate::wakeups::run(&self.shared);
+    }
+
+    /// Waits until no turn runs.
+    pub async fn until_rest(&self) {
+        self.shared.registry.until_rest().await;
+    }
+
+    /// Ends every task of the engine where it is, as the end of the process would.
+    pub fn kill(&self) {
+        self.shared.killed.cancel();
+    }
+
+    /// The same, and waits until everything that the tasks held is given back.
+    pub async fn stop(&self) {
+        self.kill();
+        self.shared.tasks.close();
+        self.shared.tasks.wait().await;
+    }
+
+    /// Writes what is only remembered so far. Whoever ends the engine calls this last.
+    pub async fn flush(&self) {
+        self.shared.checkpoints.flush(&*self.shared.journal, &*self.shared.desk).await;
+    }
+
+    /// How many sessions have a driver, and how many are open without one.
+    pub fn n_sessions(&self) -> (usize, usize) {
+        (self.shared.registry.n_running(), self.shared.registry.n_idle())
+    }
+}
+
+impl EngineShared {
+    pub(crate) fn wake(self: &Arc<Self>, id: SessionId) {
+        // A session that is being removed has no rows.
+        self.submit(id, None).ok();
+    }
+
+    fn submit(self: &Arc<Self>, id: SessionId, mail: Option<Mail>) -> Result<(), EngineError> {
+        if self.killed.is_cancelled() {
+            return Err(EngineError::Stopping);
+        }
+        match self.registry.submit(id, mail) {
+            Ok(None) => Ok(()),
+            Ok(Some(new)) => {
+                self.spawn(driver::run(Arc::clone(self), id, new));
+                Ok(())
+            }
+            Err(NotSubmitted::Full) => Err(EngineError::Busy { session_id: id }),
+            Err(NotSubmitted::Reserved) => Err(EngineError::InUse { session_id: id }),
+        }
+    }
+
+    /// Runs a task that ends when the engine is killed.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let killed = self.killed.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = killed.cancelled() => (),
+                () = work => (),
+            }
+        });
+    }
+
+    /// Opens a session again whose driver failed. Also if no row waits for it: a turn that was
+    /// taken up again has none.
+    pub(crate) fn reopen_later(
+        self: &Arc<Self>,
+        id: SessionId,
+        wait_ms: u64,
+        failure: &SessionFailure,
+    ) {
+        let exists = !matches!(failure, SessionFailure::Storage(error) if error.is_not_found());
+        let engine = Arc::clone(self);
+        self.spawn(async move {
+            engine.clock.sleep(wait_ms).await;
+            // A desk that cannot be asked may have a row.
+            if exists || engine.desk.open_rows(id).await.map_or(true, |rows| !rows.is_empty()) {
+                engine.wake(id);
+            }
+        });
+    }
+
+    pub(crate) fn parts_of(&self, id: SessionId) -> SessionParts {
+        SessionParts {
+            journal: Arc::clone(&self.journal),
+            feed: self.feed.session(id),
+            clock: Arc::clone(&self.clock),
+        }
+    }
+
+    /// Opens the session, from a checkpoint if there is a fitting one.
+    pub(crate) async fn load(
+        &self,
+        id: SessionId,
+        head: Option<Head>,
+    ) -> Result<Session, StorageError> {
+        let checkpoint = self.checkpoints.take(id, head).await;
+        Session::open(self.parts_of(id), id, head, checkpoint).await
+    }
+
+    /// After a turn: lets go of what is not needed, and notes what would take long to find again.
+    pub(crate) async fn put_away(&self, session: &mut Session) {
+        session.trim();
+        self.checkpoints.put_away(session).await;
+    }
+
+    /// A turn of the thread that waits for a person is stopped: the person has moved on.
+    pub(crate) fn cancel_waiting_turn(self: &Arc<Self>, thread: &ThreadKey, but: SessionId) {
+        if let Some(holder) = self.permits.waiting_holder(thread).filter(|it| *it != but) {
+            // Its driver finds that it is waited for, and stops its turn.
+            self.wake(holder);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

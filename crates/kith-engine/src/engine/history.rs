@@ -1,0 +1,345 @@
+//! Sessions that begin with a history instead of a message: primed, cloned, repaired.
+//!
+//! Nothing comes of their events by themselves: what was not lived there has its source tag.
+
+use std::collections::BTreeSet;
+
+use kith_sessions::damage::{Damage, DamageCode};
+use kith_sessions::desk::ThreadRow;
+use kith_sessions::journal::{Batch, RepairedSession};
+use kith_sessions::line::Head;
+use kith_sessions::read::Tail;
+use kith_sessions::storage::{StorageError, StorageErrorKind};
+use kith_vocab::event::control::{Level, Notice};
+use kith_vocab::event::{Body, Event, SourceTag};
+use kith_vocab::header::{CloneOrigin, HeaderMeta, LOG_FORMAT_VERSION, SessionHeader};
+use kith_vocab::ids::{EventId, LeafId, SessionId, ThreadId};
+use kith_vocab::ingress::IngressEvent;
+use kith_vocab::validate::validate;
+
+use super::{Engine, EngineError, EngineShared};
+use crate::command::{Command, CommandAction};
+use crate::failure::SessionFailure;
+use crate::feed::ThreadKey;
+use crate::session::Session;
+use crate::survey::{PlaceError, Survey};
+
+/// Events of a history that are written as one batch: whoever opens it later holds one at a time.
+const HISTORY_BATCH_EVENTS: usize = 256;
+
+/// A session as far as it can be read, with its whole tree.
+pub struct SurveyedSession {
+    pub header: SessionHeader,
+    pub survey: Survey,
+    pub damage: Option<Damage>,
+}
+
+/// A session that was made from another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClonedSession {
+    pub session_id: SessionId,
+    pub thread_id: ThreadId,
+    pub leaf: LeafId,
+    /// What could not be read of the source.
+    pub damage: Option<Damage>,
+    /// The source has a turn open, which was left out.
+    pub leaves_a_turn_out: bool,
+}
+
+/// Who moves the leaf, and what they have seen.
+#[derive(Clone, Debug)]
+pub struct BranchCommand {
+    /// The id that its `leaf_moved` will have.
+    pub id: EventId,
+    pub client_id: String,
+    pub user_id: String,
+    /// Where the conversation must end now. While a turn runs, its own progress is no conflict.
+    pub expected_leaf: Option<LeafId>,
+}
+
+impl Engine {
+    /// Writes the session whole and makes it its thread's current one.
+    ///
+    /// The log is made before the desk knows of it, so a crash between the two leaves a session
+    /// that is listed and that no thread is in; [`Engine::place`] puts it there.
+    pub async fn adopt(
+        &self,
+        header: &SessionHeader,
+        events: Vec<Event>,
+    ) -> Result<(), EngineError> {
+        let shared = &self.shared;
+        let id = header.session_id;
+        let batches: Vec<Batch> = events
+            .chunks(HISTORY_BATCH_EVENTS)
+            .map(|events| Batch { events: events.to_vec(), blobs: Vec::new() })
+            .collect();
+        let head = shared.journal.create(header, batches).await?;
+        shared.journal.close(id);
+        if let Err(error) = shared.make_current(header, head).await {
+            // Nobody was told of it, and whoever tries again makes it anew.
+            shared.journal.remove(id).await.ok();
+            return Err(error.into());
+        }
+        shared.checkpoints.list_new(header, &events).await;
+        let feed = shared.feed.session(id);
+        feed.begin_at(1);
+        feed.publish(ThreadKey::of(header), events);
+        Ok(())
+    }
+
+    /// Makes a session that was written before its thread's current one.
+    pub async fn place(&self, header: &SessionHeader) -> Result<(), EngineError> {
+        Ok(self.shared.make_current(header, None).await?)
+    }
+
+    /// The whole tree of a session, as far as it can be read. Writes nothing.
+    pub async fn survey(&self, id: SessionId) -> Result<SurveyedSession, EngineError> {
+        let head = self.shared.desk.head(id).await?;
+        let mut survey = Survey::default();
+        let each = &mut |event: Event| survey.read(&event);
+        let reading = self.shared.journal.read(id, head, 0, each).await?;
+        let damage = match reading.tail {
+            Tail::Damaged(damage) => Some(damage),
+            Tail::Clean | Tail::Torn { .. } => None,
+        };
+        Ok(SurveyedSession { header: reading.header, survey, damage })
+    }
+
+    /// Moves the leaf to the turn boundary at or before a place, and says where it is now. A turn
+    /// that runs is stopped first, and ends in the same batch. What is refused leaves everything as
+    /// it was; asked again under the same id, it moves nothing.
+    pub async fn branch(
+        &self,
+        session_id: SessionId,
+        place: LeafId,
+        command: BranchCommand,
+    ) -> Result<LeafId, EngineError> {
+        let SurveyedSession { survey, damage, .. } = self.survey(session_id).await?;
+        if let Some(damage) = damage {
+            let message = format!("session `{session_id}` can only be read: {damage}");
+            let kind = StorageErrorKind::Damaged(damage);
+            return Err(StorageError::new(kind, message).into());
+        }
+        if let Some(leaf) = survey.moved_by(command.id)? {
+            return Ok(leaf);
+        }
+        survey.check(place)?;
+        let BranchCommand { id, client_id, user_id, expected_leaf } = command;
+        let action = CommandAction::Branch { to: survey.boundary(place), expected_leaf };
+        let command = Command { id, client_id, user_id, action };
+        Ok(self.command(session_id, command).await?.leaf)
+    }
+
+    /// Makes session `id` from the path of `source` up to the turn boundary at or before `at`, or
+    /// up to where it waits. Asked again under the same id, it makes no second one.
+    ///
+    /// Nothing is looked up on the disk: what the source was given when it began is what the clone
+    /// is given. What binds only the source (queues, approvals, turns) stays there, and whoever
+    /// could read the source can read the clone, and nobody else.
+    pub async fn clone_session(
+        &self,
+        source: SessionId,
+        at: Option<LeafId>,
+        id: SessionId,
+    ) -> Result<ClonedSession, EngineError> {
+        let SurveyedSession { header, survey, damage } = self.survey(source).await?;
+        if self.shared.journal.exists(id).await? {
+            return self.cloned_before(source, id, damage).await;
+        }
+        let leaf = match at {
+            None => survey.resting_leaf(),
+            Some(place) => {
+                survey.check(place)?;
+                survey.boundary(place)
+            }
+        };
+        let events = self.inherited(source, &survey, leaf).await?;
+        let last = leaf.event().or_else(|| events.last().map(|event| event.id));
+        let Some(event_id) = last else { return Err(PlaceError::NothingToClone.into()) };
+        // One that somebody gave; otherwise it is called by its own first words.
+        let given = survey.state().title.as_ref().map(|(title, _)| title.clone());
+        let title = given.or_else(|| header.meta.title.clone());
+        let header = SessionHeader {
+            v: LOG_FORMAT_VERSION,
+            session_id: id,
+            device_id: self.shared.desk.device_id().to_owned(),
+            created_at: self.shared.clock.now(),
+            thread_id: ThreadId::room_of(id),
+            cloned_from: Some(CloneOrigin { session_id: source, event_id }),
+            parent: None,
+            meta: HeaderMeta { title, priming: header.meta.priming.clone() },
+            ..header
+        };
+        self.adopt(&header, events).await?;
+        let leaves_a_turn_out = at.is_none() && survey.open_turn().is_some();
+        let thread_id = header.thread_id;
+        Ok(ClonedSession { session_id: id, thread_id, leaf, damage, leaves_a_turn_out })
+    }
+
+    /// What the clone begins with, in the order of the log.
+    async fn inherited(
+        &self,
+        source: SessionId,
+        survey: &Survey,
+        leaf: LeafId,
+    ) -> Result<Vec<Event>, EngineError> {
+        let path: BTreeSet<EventId> = survey.up_from(leaf).map(|event| event.id).collect();
+        let mut events = Vec::new();
+        let each = &mut |mut event: Event| {
+            // What was primed stays known as such: whether it is shown depends on it.
+            event.source_tag.get_or_insert(SourceTag::Clone);
+            let is_wanted = !event.is_tree() || path.contains(&event.id);
+            // It was valid without the tag, so this asks only whether it may carry it.
+            if is_wanted && validate(&event).is_ok() {
+                event.seq = events.len() as u64 + 1;
+                events.push(event);
+            }
+        };
+        self.shared.journal.read(source, None, 0, each).await?;
+        Ok(events)
+    }
+
+    /// A request that is repeated because its host was lost, perhaps before the thread was known.
+    async fn cloned_before(
+        &self,
+        source: SessionId,
+        id: SessionId,
+        damage: Option<Damage>,
+    ) -> Result<ClonedSession, EngineError> {
+        let SurveyedSession { header, survey, .. } = self.survey(id).await?;
+        if header.cloned_from.as_ref().is_none_or(|origin| origin.session_id != source) {
+            return Err(EngineError::Taken { session_id: id });
+        }
+        let desk = &self.shared.desk;
+        if desk.current_session(&header.agent_id, &header.thread_id).await?.is_none() {
+            self.place(&header).await?;
+        }
+        let (thread_id, leaf) = (header.thread_id, survey.leaf());
+        Ok(ClonedSession { session_id: id, thread_id, leaf, damage, leaves_a_turn_out: false })
+    }
+
+    /// Copies what can be read of a damaged session into a new one of the same thread. If the thread
+    /// was in it, the thread goes on in the copy. Asked again, it makes no second copy: `None` then.
+    pub async fn repair(
+        &self,
+        id: SessionId,
+    ) -> Result<(SessionId, Option<RepairedSession>), EngineError> {
+        let head = self.shared.desk.head(id).await?;
+        Ok(self.shared.repair(id, head).await?)
+    }
+}
+
+impl EngineShared {
+    async fn make_current(
+        &self,
+        header: &SessionHeader,
+        head: Option<Head>,
+    ) -> Result<(), StorageError> {
+        let thread = ThreadRow {
+            agent_id: header.agent_id.clone(),
+            thread_id: header.thread_id.clone(),
+            session_id: header.session_id,
+            audience: header.audience,
+            updated_at: self.clock.now(),
+        };
+        self.desk.place_session(thread, head).await?;
+        self.feed.thread_changed(ThreadKey::of(header), header.session_id);
+        Ok(())
+    }
+
+    async fn repair(
+        &self,
+        id: SessionId,
+        head: Option<Head>,
+    ) -> Result<(SessionId, Option<RepairedSession>), StorageError> {
+        let mut keys = Vec::new();
+        let each = &mut |event: Event| keys.extend(event.ingress_key);
+        let header = self.journal.read(id, head, 0, each).await?.header;
+        let copy = self.copy_of(&header).await?;
+        let (copy, repaired) = if let Some(copy) = copy {
+            (copy, None)
+        } else {
+            let header = self.header_of_copy(&header);
+            let copy = header.session_id;
+            (copy, Some(self.journal.repair(id, head, header, &*self.clock).await?))
+        };
+        self.journal.close(copy);
+        let (agent_id, thread_id) = (&header.agent_id, &header.thread_id);
+        let was_current = self.desk.current_session(agent_id, thread_id).await? == Some(id);
+        let now = self.clock.now();
+        // Also if the thread is elsewhere by now: messages may wait for the session.
+        self.desk.replace_session(agent_id, thread_id, (id, copy), keys, now).await?;
+        if was_current {
+            self.feed.thread_changed(ThreadKey::of(&header), copy);
+        }
+        Ok((copy, repaired))
+    }
+
+    /// The newest copy that was made of a damaged session. A clone is in a thread of its own.
+    async fn copy_of(&self, damaged: &SessionHeader) -> Result<Option<SessionId>, StorageError> {
+        let mut copy = None;
+        for id in self.journal.list().await? {
+            // One without a good first line is nobody's copy.
+            let Ok(header) = self.journal.header(id).await else { continue };
+            let origin = header.cloned_from.as_ref().map(|origin| origin.session_id);
+            if origin == Some(damaged.session_id) && header.thread_id == damaged.thread_id {
+                copy = Some(id);
+            }
+        }
+        Ok(copy)
+    }
+
+    fn header_of_copy(&self, damaged: &SessionHeader) -> SessionHeader {
+        SessionHeader {
+            v: LOG_FORMAT_VERSION,
+            session_id: SessionId::from_uuid(self.clock.new_id()),
+            device_id: self.desk.device_id().to_owned(),
+            created_at: self.clock.now(),
+            cloned_from: None,
+            meta: HeaderMeta { title: None, ..damaged.meta.clone() },
+            ..damaged.clone()
+        }
+    }
+
+    /// Goes on in a copy of a session that cannot be written to any more, and says so there. Where
+    /// nothing can be read, or a newer version wrote it, the thread begins anew.
+    pub(crate) async fn repair_for_driver(
+        &self,
+        id: SessionId,
+        head: Option<Head>,
+        event: &IngressEvent,
+        error: &StorageError,
+    ) -> Result<Session, SessionFailure> {
+        let is_newer = matches!(
+            &error.kind,
+            StorageErrorKind::Damaged(damage) if damage.code == DamageCode::NewerVersion
+        );
+        let repaired = if is_newer { Err(error.clone()) } else { self.repair(id, head).await };
+        let (mut session, is_new) = match repaired {
+            Ok((copy, repaired)) => {
+                let head = self.desk.head(copy).await?;
+                (self.load(copy, head).await?, repaired.is_some())
+            }
+            Err(error) if matches!(error.kind, StorageErrorKind::Damaged(_)) => {
+                let fresh = SessionId::from_uuid(self.clock.new_id());
+                let header = self.header_for(fresh, event);
+                let (agent_id, thread_id) = (&event.agent_id, &event.thread_id);
+                let (keys, now) = (Vec::new(), self.clock.now());
+                self.desk.replace_session(agent_id, thread_id, (id, fresh), keys, now).await?;
+                (Session::new(self.parts_of(fresh), header), true)
+            }
+            // A copy that could not be written now is made later.
+            Err(error) => return Err(error.into()),
+        };
+        if is_new {
+            let text = format!(
+                "The earlier session of this thread can only be read: {error}. The conversation \
+                 goes on here with what could be read of it."
+            );
+            let notice = Notice { text, level: Level::Warn, about: Some(id.to_string()) };
+            session.stage(Body::Notice(notice));
+            session.commit().await?;
+        }
+        Ok(session)
+    }
+}

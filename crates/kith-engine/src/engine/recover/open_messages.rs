@@ -1,0 +1,121 @@
+//! Messages that a log holds and that are not dealt with, as they were accepted.
+
+use std::collections::BTreeMap;
+
+use kith_vocab::block::plain_text;
+use kith_vocab::event::control::{Queue, QueueItem};
+use kith_vocab::event::messages::{Author, HarnessKind, IngressRef, Trust};
+use kith_vocab::event::models::ModelRef;
+use kith_vocab::event::{Body, Event};
+use kith_vocab::header::SessionHeader;
+use kith_vocab::ingress::{IngressContent, IngressEvent, RunningBehavior};
+
+use crate::state::State;
+
+/// The first event of each inbox row says what was accepted: a queue item may be edited later.
+#[derive(Default)]
+pub(super) struct OpenMessages(BTreeMap<String, FirstSaid>);
+
+struct FirstSaid {
+    text: String,
+    client_id: String,
+    author: Author,
+    trust: Trust,
+    ingress: Option<IngressRef>,
+    models: Vec<ModelRef>,
+    running_behavior: RunningBehavior,
+    ts: u64,
+}
+
+impl OpenMessages {
+    pub(super) fn read(&mut self, event: &Event) {
+        let Some(key) = event.ingress_key.as_ref().filter(|_| event.is_lived()) else { return };
+        if self.0.contains_key(key) {
+            return;
+        }
+        if let Some(said) = first_said(event, key) {
+            self.0.insert(key.clone(), said);
+        }
+    }
+
+    /// Those that the turn or a queue of the session holds.
+    pub(super) fn of(self, header: &SessionHeader, state: &State) -> Vec<IngressEvent> {
+        let open = self.0.into_iter().filter(|(key, _)| state.holds_row(key));
+        let turn = state.turn.as_ref();
+        let event = |(key, said): (String, FirstSaid)| IngressEvent {
+            agent_id: header.agent_id.clone(),
+            thread_id: header.thread_id.clone(),
+            audience: header.audience,
+            client_id: said.client_id,
+            author: said.author,
+            trust: said.trust,
+            ingress: said.ingress.unwrap_or_else(|| ingress_of(&key)),
+            ts: said.ts,
+            cwd: header.cwd.clone(),
+            expected_leaf: None,
+            running_behavior: said.running_behavior,
+            models: if said.models.is_empty() {
+                turn.map(|turn| turn.models.clone()).unwrap_or_default()
+            } else {
+                said.models
+            },
+            attended: turn.is_none_or(|turn| turn.attended),
+            language: None,
+            content: IngressContent::Text { text: said.text },
+            key,
+        };
+        open.map(event).collect()
+    }
+}
+
+fn first_said(event: &Event, key: &str) -> Option<FirstSaid> {
+    let (client_id, ts) = (event.client_id.clone(), event.ts);
+    match &event.body {
+        Body::UserMessage(it) => Some(FirstSaid {
+            text: plain_text(&it.message.content),
+            client_id,
+            author: it.author.clone(),
+            trust: it.trust,
+            ingress: it.ingress.clone(),
+            models: Vec::new(),
+            running_behavior: RunningBehavior::FollowUp,
+            ts,
+        }),
+        Body::HarnessItem(it) if it.item.kind == HarnessKind::Steer => Some(FirstSaid {
+            text: it.item.content.clone(),
+            client_id,
+            author: it.author.clone()?,
+            trust: it.trust,
+            ingress: None,
+            models: Vec::new(),
+            running_behavior: RunningBehavior::Steer,
+            ts,
+        }),
+        Body::QueueUpdate(it) => {
+            let is_it = |item: &&QueueItem| item.ingress_key.as_deref() == Some(key);
+            let item = it.items.iter().find(is_it)?;
+            Some(FirstSaid {
+                text: plain_text(&item.content),
+                client_id,
+                author: item.author.clone(),
+                trust: item.trust,
+                ingress: item.ingress.clone(),
+                models: item.models.clone(),
+                running_behavior: match it.queue {
+                    Queue::FollowUp => RunningBehavior::FollowUp,
+                    Queue::Steer => RunningBehavior::Steer,
+                },
+                ts,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// A key is `platform:account:id`.
+fn ingress_of(key: &str) -> IngressRef {
+    let mut parts = key.splitn(3, ':').map(str::to_owned);
+    let mut part = || parts.next().unwrap_or_default();
+    let (platform, account, message_id) = (part(), part(), part());
+    IngressRef { platform, account, correlation_id: message_id.clone(), message_id }
+}

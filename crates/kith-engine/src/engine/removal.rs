@@ -1,0 +1,44 @@
+//! Taking a session out of the house because somebody asked for it.
+
+use kith_sessions::journal::RemovedSession;
+use kith_vocab::ids::SessionId;
+
+use super::{Engine, EngineError};
+
+impl Engine {
+    /// Forgets a session whose log is gone.
+    pub async fn forget(&self, id: SessionId) -> Result<(), EngineError> {
+        if !self.shared.desk.forget_session(id).await? {
+            return Err(EngineError::InUse { session_id: id });
+        }
+        self.shared.checkpoints.forget(id).await;
+        Ok(())
+    }
+
+    /// Removes a session that is at rest, with all that is known of it. Its thread, if it was in
+    /// it, begins a new one with its next message.
+    pub async fn remove(&self, id: SessionId) -> Result<RemovedSession, EngineError> {
+        // Not waited for: whoever asked may have left by the time the turn ends, and what is said
+        // to be kept would be gone.
+        let reserved = self.shared.registry.reserve(id);
+        let reservation = reserved.ok_or(EngineError::InUse { session_id: id })?;
+        let removed = self.remove_reserved(id).await;
+        drop(reservation);
+        // What was said to it meanwhile found no driver to wake.
+        let rows = self.shared.desk.open_rows(id).await;
+        if rows.map_or(true, |rows| !rows.is_empty()) {
+            self.wake(id);
+        }
+        removed
+    }
+
+    async fn remove_reserved(&self, id: SessionId) -> Result<RemovedSession, EngineError> {
+        self.shared.journal.close(id);
+        // Asked before anything goes: what is forgotten first cannot be named afterwards.
+        self.shared.journal.belongings(id).await?;
+        self.forget(id).await?;
+        let removed = self.shared.journal.remove(id).await?;
+        self.shared.feed.session(id).removed();
+        Ok(removed)
+    }
+}

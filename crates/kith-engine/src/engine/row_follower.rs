@@ -1,0 +1,107 @@
+//! Someone who waits for what comes of one message.
+
+use kith_sessions::desk::RowStatus;
+use kith_vocab::ids::SessionId;
+
+use super::{Engine, EngineError};
+use crate::feed::{FeedItem, Subscription, SubscriptionError};
+use crate::report::{MessageEnd, RowReader, TurnReport};
+
+pub struct RowFollower {
+    engine: Engine,
+    subscription: Subscription,
+    reader: RowReader,
+    /// The desk says that the row is dealt with, so nothing more comes of it.
+    is_closed: bool,
+}
+
+#[derive(Debug)]
+pub enum RowProgress {
+    /// Something happened in the session.
+    Item(FeedItem),
+    /// The message's author need wait no longer.
+    Settled(TurnReport),
+}
+
+impl RowFollower {
+    pub(super) fn new(
+        engine: Engine,
+        subscription: Subscription,
+        reader: RowReader,
+        is_closed: bool,
+    ) -> RowFollower {
+        RowFollower { engine, subscription, reader, is_closed }
+    }
+
+    pub fn session_id(&self) -> SessionId {
+        self.subscription.session_id()
+    }
+
+    /// Whether nothing more comes of the message.
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// The key of the message's row.
+    pub fn key(&self) -> &str {
+        self.reader.key()
+    }
+
+    /// Whether the turn that answers the message is open.
+    pub fn is_in_turn(&self) -> bool {
+        self.reader.is_in_turn()
+    }
+
+    /// Waits for the next thing that happens.
+    pub async fn next(&mut self) -> Result<RowProgress, EngineError> {
+        if let Some(report) = self.reader.settled() {
+            return Ok(RowProgress::Settled(report));
+        }
+        if self.is_closed {
+            return Ok(RowProgress::Settled(self.reader.clone().into_report()));
+        }
+        let item = self.subscription.next().await.map_err(|error| match error {
+            SubscriptionError::Storage(error) => EngineError::Storage(error),
+            SubscriptionError::Ended { session_id } => EngineError::InUse { session_id },
+        })?;
+        match &item {
+            FeedItem::Event(event) => self.reader.read(event),
+            FeedItem::Failed(failure) => return Err(EngineError::Failed((**failure).clone())),
+            FeedItem::Moved { to } => self.go_on_in(*to).await?,
+            FeedItem::Removed => self.is_closed = true,
+            FeedItem::Delta(_) | FeedItem::Running(_) => (),
+        }
+        Ok(RowProgress::Item(item))
+    }
+
+    /// Waits for the end, and returns what came of the message.
+    pub async fn end(mut self) -> Result<TurnReport, EngineError> {
+        loop {
+            if let RowProgress::Settled(report) = self.next().await? {
+                return Ok(report);
+            }
+        }
+    }
+
+    /// The session was damaged, and its rows wait for a copy. A message that the damaged log holds
+    /// is not said again: that could do twice what was done once.
+    async fn go_on_in(&mut self, to: SessionId) -> Result<(), EngineError> {
+        let shared = &self.engine.shared;
+        let status = shared.desk.row(self.reader.key()).await?;
+        // The copy may have dealt with it by now.
+        if status.map(RowStatus::session_id) == Some(to) {
+            self.reader = self.reader.in_copy(to);
+            self.subscription = shared.feed.follow(&shared.journal, to, 0);
+        } else {
+            self.is_closed = true;
+        }
+        Ok(())
+    }
+}
+
+impl TurnReport {
+    /// Whether the message stands in the log.
+    pub fn is_known(&self) -> bool {
+        self.end != MessageEnd::Unknown
+    }
+}

@@ -1,0 +1,186 @@
+//! What happens at the limits of the engine, and when a part of it breaks.
+
+use futures_util::FutureExt;
+use futures_util::future::join_all;
+use kith_sessions::desk::{OPEN_ROWS_MAX, Target};
+use kith_sessions::storage::StorageErrorKind;
+use kith_testkit::gate::Gate;
+use kith_testkit::tools::CountingTool;
+use kith_testkit::transcript::transcript;
+use kith_vocab::event::control::SessionTitleUpdated;
+use kith_vocab::event::control::TitleSource;
+use serde_json::json;
+
+use super::*;
+use crate::command::CommandAction;
+use crate::failure::SessionFailure;
+use crate::fixture::ask_in;
+use crate::mailbox::MAILBOX_MAX;
+use crate::permits::RUNNING_TURNS_MAX;
+
+#[tokio::test(start_paused = true)]
+async fn a_driver_that_panics_is_reported_and_its_session_opens_again() {
+    let tool = CountingTool::new("write_file").with_hook(|_| panic!("the test says so"));
+    let model = Arc::new(script().calls("", &[("write_file", json!({}))]).says("I see."));
+    let house = TestHouse::with_tools(&model, vec![Arc::new(tool.clone())]);
+    let engine = house.engine();
+    let row = engine.send(&message("m1", ROOM, "go"), Target::Current).await.unwrap();
+    let id = row.session_id();
+    let mut followed = engine.subscribe(id, &ResumePoint::default()).await.unwrap().1;
+    let error = within(row.end()).await.unwrap_err();
+    assert!(matches!(error, EngineError::Failed(SessionFailure::Panicked)), "{error}");
+    // Nobody asks again, and it goes on all the same.
+    event_of(&mut followed, |body| matches!(body, Body::TurnEnded(_))).await;
+    assert_eq!((tool.runs(), house.clock.slept().contains(&1_000)), (1, true));
+    insta::assert_snapshot!(house.ending(id, 6), @r"
+    3/3 tool_started
+    1/3 resumed
+    2/3 tool_result outcome=interrupted [Interrupted: the program ended while this ran. It may or may not have taken effect; look before you try again.]
+    3/3 model_requested
+    1/2 assistant_message stopReason=end_turn [I see.]
+    2/2 turn_ended reason=done
+    ");
+    within(engine.until_rest()).await;
+    assert_eq!(engine.n_sessions(), (0, 1));
+    // The thread was given back.
+    assert_eq!(ask(&engine, &message("m2", ROOM, "on")).await.unwrap().end, MessageEnd::Done);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_always_breaks_its_driver_is_given_up() {
+    let model = Arc::new(script().with_hook(|_| panic!("the test says so")));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let event = message("m1", ROOM, "go");
+    let id = engine.accept(&event, Target::Current).await.unwrap().session_id;
+    let mut followed = engine.subscribe(id, &ResumePoint::default()).await.unwrap().1;
+    engine.wake(id);
+    event_of(&mut followed, |body| matches!(body, Body::TurnEnded(_))).await;
+    assert_eq!(model.bodies().len(), 3);
+    assert_eq!(ask(&engine, &event).await.unwrap().end, MessageEnd::Failed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn too_many_commands_are_refused_and_no_row_is_lost() {
+    let gate = Gate::new();
+    let model = Arc::new(script().says("One.").behind(&gate).says("Two."));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let first = engine.send(&message("m1", ROOM, "one"), Target::Current).await.unwrap();
+    let id = first.session_id();
+    within(gate.reached()).await;
+    let title = |n: usize| {
+        let title = SessionTitleUpdated { title: format!("{n}"), source: TitleSource::User };
+        CommandAction::Append(Box::new(Body::SessionTitleUpdated(title)))
+    };
+    // The driver does not get to run while these come.
+    let commands = (0..MAILBOX_MAX + 3).map(|n| house.command(&engine, id, title(n)));
+    let mut commands: Vec<_> = commands.map(Box::pin).collect();
+    let refused: Vec<_> = commands.iter_mut().map(FutureExt::now_or_never).collect();
+    let accepted = engine.accept(&message("m2", ROOM, "two"), Target::Current).now_or_never();
+    let second = engine.follow_row(&accepted.unwrap().unwrap()).await.unwrap();
+    engine.wake(id);
+    let n_refused = refused.iter().flatten().inspect(|it| {
+        assert!(matches!(it, Err(EngineError::Busy { .. })), "{it:?}");
+    });
+    assert_eq!(n_refused.count(), 3);
+    let waiting = commands.into_iter().zip(refused).filter(|(_, it)| it.is_none());
+    let answers = within(join_all(waiting.map(|(command, _)| command))).await;
+    assert_eq!(answers.into_iter().flatten().count(), MAILBOX_MAX);
+    let n_titles = house.outline(id).matches("session_title_updated").count();
+    assert_eq!(n_titles, MAILBOX_MAX);
+    gate.open();
+    assert_eq!(within(first.end()).await.unwrap().text, "One.");
+    assert_eq!(within(second.end()).await.unwrap().text, "Two.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_beyond_the_limit_are_refused_before_they_are_accepted() {
+    let gate = Gate::new();
+    let model = Arc::new(script().says("One.").behind(&gate));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let mut followers = Vec::new();
+    for n in 0..OPEN_ROWS_MAX {
+        let event = message(&format!("m{n}"), ROOM, "hi");
+        followers.push(engine.send(&event, Target::Current).await.unwrap());
+    }
+    let error = ask(&engine, &message("more", ROOM, "hi")).await.unwrap_err();
+    let EngineError::Storage(error) = error else { panic!("{error}") };
+    assert_eq!(error.kind, StorageErrorKind::LimitReached);
+    gate.open();
+    let ends = within(join_all(followers.into_iter().map(RowFollower::end))).await;
+    assert!(ends.into_iter().all(|it| it.unwrap().end == MessageEnd::Done));
+    assert_eq!(ask(&engine, &message("more", ROOM, "hi")).await.unwrap().end, MessageEnd::Done);
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_many_turns_run_at_once_and_the_others_wait_as_rows() {
+    let gate = Gate::new();
+    let n_threads = RUNNING_TURNS_MAX + 2;
+    let model = (0..n_threads).fold(script(), |model, _| model.says("Done.").behind(&gate));
+    let model = Arc::new(model);
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let mut followers = Vec::new();
+    for n in 0..n_threads {
+        let event = message(&format!("m{n}"), &format!("cli:room:{n}"), "hi");
+        followers.push(engine.send(&event, Target::Current).await.unwrap());
+    }
+    until(|| model.bodies().len() >= RUNNING_TURNS_MAX).await;
+    pass_a_while().await;
+    assert_eq!(model.bodies().len(), RUNNING_TURNS_MAX);
+    assert_eq!(house.store().list().unwrap().len(), RUNNING_TURNS_MAX);
+    gate.open();
+    let ends = within(join_all(followers.into_iter().map(RowFollower::end))).await;
+    assert!(ends.into_iter().all(|it| it.unwrap().end == MessageEnd::Done));
+    assert_eq!(model.bodies().len(), n_threads);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_waits_for_a_person_is_stopped_when_they_move_on() {
+    let tool = CountingTool::new("write_file");
+    let model = Arc::new(script().says("Anew."));
+    let house = TestHouse::with_tools(&model, vec![Arc::new(tool.clone())]);
+    let engine = house.engine();
+    let log = transcript(
+        "snapshot be kind | tools write_file | user: a | started models=scripted | asked model \
+         | model: ok, write_file=c1 | hold c1 | asked c1",
+    );
+    let id = house.adopt(&engine, ROOM, &log.events).await.session_id;
+    engine.wake(id);
+    within(engine.until_rest()).await;
+    assert_eq!(house.events(id).len(), log.events.len(), "{}", house.outline(id));
+    let report = ask_in(&engine, &message("m1", ROOM, "b"), Target::New).await.unwrap();
+    assert_eq!((report.text.as_str(), report.session_id == id), ("Anew.", false));
+    within(engine.until_rest()).await;
+    assert_eq!(tool.runs(), 0);
+    insta::assert_snapshot!(house.ending(id, 5), @r"
+    1/5 notice
+    2/5 cancel_requested
+    3/5 approval_decided reason=the turn ended before an answer came
+    4/5 tool_result outcome=cancelled [Cancelled by the user before it ran.]
+    5/5 turn_ended reason=cancelled
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_long_messages_join_the_queue_in_one_update() {
+    let model = Arc::new(script().waits());
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let long = "x".repeat(500_000);
+    let mut id = None;
+    for n in 0..13 {
+        let event = message(&format!("m{n}"), ROOM, &format!("{n} {long}"));
+        id = Some(engine.accept(&event, Target::Current).await.unwrap().session_id);
+    }
+    engine.resume_all().await.unwrap();
+    until(|| !model.bodies().is_empty()).await;
+    pass_a_while().await;
+    let outline = house.outline(id.unwrap());
+    let batches: Vec<&str> = outline.lines().skip(5).map(|it| &it[..3]).collect();
+    // One update holds them all: one for each would repeat all before it.
+    let expected = ["6/6"];
+    assert_eq!(batches, expected, "{outline}");
+}

@@ -1,0 +1,235 @@
+//! Delivers what happens in a house to everyone who follows it.
+//!
+//! The one place where an append succeeds publishes the batch here, and never waits for a
+//! subscriber. A subscriber sees every event once and in order: what it missed, because it started
+//! late or fell behind the ring, it reads from the journal. Deltas travel beside the events and may
+//! be lost; nothing relies on them.
+
+mod changes;
+mod delta;
+mod house;
+mod ring;
+mod subscription;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use kith_sessions::storage::{StorageError, StorageErrorKind};
+use kith_vocab::event::Event;
+use kith_vocab::header::SessionHeader;
+use kith_vocab::ids::{EventId, SessionId, ThreadId};
+use kith_vocab::provider::{Delta, Tap};
+use kith_vocab::tool::Progress;
+
+pub use delta::{DeltaKind, FeedDelta, RUNNING_ANSWER_BYTES_MAX, RunningAnswer, RunningPart};
+pub use house::{HouseSubscription, ThreadChange};
+pub use ring::{FEED_BATCHES_MAX, FEED_BYTES_MAX, FEED_DELTAS_MAX};
+pub use subscription::{
+    EVENTS_BEHIND_MAX, FeedItem, ResumeMode, ResumePoint, Subscription, SubscriptionError,
+};
+
+use crate::failure::SessionFailure;
+use changes::Changes;
+use house::House;
+use ring::Ring;
+
+/// Sessions that are remembered although nobody may follow them any more.
+const IDLE_SESSIONS_MAX: usize = 1024;
+
+/// An agent's conversation on a platform.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadKey {
+    pub agent_id: String,
+    pub thread_id: ThreadId,
+}
+
+impl ThreadKey {
+    pub fn of(header: &SessionHeader) -> ThreadKey {
+        ThreadKey { agent_id: header.agent_id.clone(), thread_id: header.thread_id.clone() }
+    }
+}
+
+#[derive(Debug)]
+pub struct Feed {
+    /// Names this life of the host: deltas are numbered within it.
+    epoch: String,
+    /// Numbers batches and deltas of all sessions, in the order in which they were published.
+    order: Arc<AtomicU64>,
+    sessions: Mutex<BTreeMap<SessionId, Weak<SessionFeed>>>,
+    house: Arc<House>,
+}
+
+impl Feed {
+    pub fn new(epoch: String) -> Feed {
+        let (order, house) = (Arc::new(AtomicU64::new(1)), Arc::new(House::default()));
+        Feed { epoch, order, sessions: Mutex::default(), house }
+    }
+
+    pub fn epoch(&self) -> &str {
+        &self.epoch
+    }
+
+    /// The feed of a session, which lives as long as somebody holds it.
+    pub fn session(&self, id: SessionId) -> Arc<SessionFeed> {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(feed) = sessions.get(&id).and_then(Weak::upgrade) {
+            return feed;
+        }
+        if sessions.len() >= IDLE_SESSIONS_MAX {
+            sessions.retain(|_, feed| feed.strong_count() > 0);
+        }
+        let feed = Arc::new(SessionFeed {
+            id,
+            ring: Mutex::new(Ring::new(self.order.load(Ordering::Relaxed))),
+            changes: Changes::default(),
+            followers: Arc::default(),
+            order: Arc::clone(&self.order),
+            house: Arc::clone(&self.house),
+        });
+        sessions.insert(id, Arc::downgrade(&feed));
+        feed
+    }
+
+    /// Follows the threads of the house from now on.
+    pub fn follow_house(&self) -> HouseSubscription {
+        House::subscribe(&self.house)
+    }
+
+    /// Tells those who follow the house that a thread is in another session now.
+    pub fn thread_changed(&self, thread: ThreadKey, session_id: SessionId) {
+        self.house.push(ThreadChange { thread, session_id });
+    }
+}
+
+/// What happens in one session.
+#[derive(Debug)]
+pub struct SessionFeed {
+    id: SessionId,
+    ring: Mutex<Ring>,
+    /// Counts publications, so that subscribers wake up.
+    changes: Changes,
+    /// Held by every subscription.
+    followers: Arc<()>,
+    order: Arc<AtomicU64>,
+    house: Arc<House>,
+}
+
+impl SessionFeed {
+    /// Says where the log ends, before anything is published: what stands before is read from the
+    /// journal.
+    pub fn begin_at(&self, next_seq: u64) {
+        self.ring().begin_at(next_seq);
+        self.wake();
+    }
+
+    /// Publishes a batch that is durable.
+    pub fn publish(&self, thread: ThreadKey, events: Vec<Event>) {
+        let order = self.next_order();
+        self.ring().push_batch(order, events);
+        self.wake();
+        self.house.push(ThreadChange { thread, session_id: self.id });
+    }
+
+    /// Tells followers that the session could not go on. Nothing is lost: it is opened again.
+    pub fn fail(&self, failure: SessionFailure) {
+        let order = self.next_order();
+        self.ring().fail(order, failure);
+        self.wake();
+    }
+
+    /// Lets go of what was published, if nobody follows: the session may stay open for long.
+    pub fn rest(&self) {
+        if Arc::strong_count(&self.followers) == 1 {
+            self.ring().clear();
+        }
+    }
+
+    /// How often the session could not go on.
+    pub(crate) fn n_endings(&self) -> u64 {
+        self.ring().n_endings
+    }
+
+    /// Waits until the session could not go on more often than so, and returns why.
+    pub(crate) async fn ending_after(&self, n_endings: u64) -> SessionFailure {
+        loop {
+            let n_changes = self.changes.count();
+            if self.n_endings() > n_endings {
+                break;
+            }
+            self.changes.after(n_changes).await;
+        }
+        let ring = self.ring();
+        match (ring.moved_to, &ring.failure) {
+            (Some(to), _) => {
+                let message = format!("session `{}` was damaged and goes on as `{to}`", self.id);
+                StorageError::new(StorageErrorKind::NotFound, message).into()
+            }
+            (None, Some((_, failure))) => (**failure).clone(),
+            (None, None) => SessionFailure::Panicked,
+        }
+    }
+
+    /// Tells followers that the thread goes on in a repaired copy.
+    pub fn moved(&self, to: SessionId) {
+        {
+            let mut ring = self.ring();
+            ring.moved_to = Some(to);
+            ring.n_endings += 1;
+        }
+        self.wake();
+    }
+
+    pub fn removed(&self) {
+        self.ring().is_removed = true;
+        self.wake();
+    }
+
+    fn delta(&self, request_id: EventId, delta: Delta<'_>) {
+        let order = self.next_order();
+        self.ring().push_delta(FeedDelta::new(order, request_id, delta));
+        self.wake();
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        // A ring is never left half-changed.
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next_order(&self) -> u64 {
+        self.order.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn wake(&self) {
+        self.changes.announce();
+    }
+}
+
+/// Passes an answer that grows on to whoever follows the session.
+pub struct FeedTap {
+    pub feed: Arc<SessionFeed>,
+    pub request_id: EventId,
+}
+
+impl Tap for FeedTap {
+    fn delta(&self, delta: Delta<'_>) {
+        self.feed.delta(self.request_id, delta);
+    }
+}
+
+/// Passes the progress of a call on to whoever follows the session.
+pub struct FeedProgress {
+    pub feed: Arc<SessionFeed>,
+    pub call_id: kith_vocab::ids::CallId,
+}
+
+impl Progress for FeedProgress {
+    fn line(&self, text: &str) {
+        let order = self.feed.next_order();
+        self.feed.ring().push_delta(FeedDelta::progress(order, self.call_id, text));
+        self.feed.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests;

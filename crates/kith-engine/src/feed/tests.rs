@@ -1,0 +1,303 @@
+//! What a follower sees: every event once and in order, and what is said now as far as it goes.
+
+use kith_sessions::journal::{Journal, MemoryJournal};
+use kith_testkit::clock::FakeClock;
+use kith_vocab::block::Block;
+use kith_vocab::event::Body;
+use kith_vocab::event::control::{Level, Notice};
+use kith_vocab::event::messages::{AnswerContent, AssistantMessage, StopReason};
+use kith_vocab::provider::DeltaPart;
+
+use super::*;
+use crate::fixture::{header, within};
+use crate::session::{Session, SessionParts, Source};
+
+const EPOCH: &str = "this life";
+
+/// A session whose events a test writes one by one, and its feed.
+struct Stage {
+    feed: Feed,
+    journal: Arc<dyn Journal>,
+    session: Session,
+    id: SessionId,
+}
+
+impl Stage {
+    fn new() -> Stage {
+        let clock = Arc::new(FakeClock::new());
+        let (journal, feed) = (Arc::new(MemoryJournal::default()), Feed::new(EPOCH.to_owned()));
+        let id = SessionId::from_uuid(kith_vocab::clock::Clock::new_id(&*clock));
+        let parts = SessionParts { journal: journal.clone(), feed: feed.session(id), clock };
+        Stage { feed, journal, session: Session::new(parts, header(id)), id }
+    }
+
+    /// Writes so many batches of one event.
+    async fn notices(&mut self, n: usize, text: &str) {
+        for _ in 0..n {
+            let notice = Notice { text: text.to_owned(), level: Level::Info, about: None };
+            self.session.stage(Body::Notice(notice));
+            self.session.commit().await.unwrap();
+        }
+    }
+
+    fn say(&self, request_id: EventId, text: &str) {
+        self.feed
+            .session(self.id)
+            .delta(request_id, Delta { block: 0, part: DeltaPart::Text(text) });
+    }
+
+    /// Writes the answer of which deltas were said.
+    async fn answer(&mut self, request_id: EventId, text: &str) {
+        let source = Source { id: Some(request_id), ..Source::RUNTIME };
+        let answer = AssistantMessage {
+            request_id: Some(request_id),
+            message: AnswerContent { content: vec![Block::text(text)] },
+            provider: None,
+            model: None,
+            usage: None,
+            stop_reason: StopReason::EndTurn,
+            primed: None,
+        };
+        self.session.stage_from(source, Body::AssistantMessage(answer));
+        self.session.commit().await.unwrap();
+    }
+
+    fn follow(&self, after: u64) -> Subscription {
+        self.feed.follow(&self.journal, self.id, after)
+    }
+
+    async fn resume(&self, point: &ResumePoint) -> (ResumeMode, Subscription) {
+        self.feed.resume(&self.journal, self.id, point).await.unwrap()
+    }
+}
+
+fn point(persistent_last_seq: u64, epoch: &str, stream_last_seq: u64) -> ResumePoint {
+    let (epoch, stream_last_seq) = (Some(epoch.to_owned()), Some(stream_last_seq));
+    ResumePoint { persistent_last_seq, epoch, stream_last_seq }
+}
+
+/// Everything that is there now: events by their number, deltas by their text.
+async fn pull(subscription: &mut Subscription) -> Vec<String> {
+    let mut seen = Vec::new();
+    loop {
+        let next = tokio::time::timeout(std::time::Duration::ZERO, subscription.next());
+        let Ok(item) = next.await else { return seen };
+        seen.push(match item.unwrap() {
+            FeedItem::Event(event) => event.seq.to_string(),
+            FeedItem::Delta(delta) => format!("+{}", delta.text),
+            FeedItem::Running(running) => {
+                let texts: Vec<&str> = running.parts.iter().map(|it| it.text.as_str()).collect();
+                format!("={}", texts.join("|"))
+            }
+            FeedItem::Failed(failure) => format!("failed: {failure}"),
+            FeedItem::Moved { to } => format!("moved to {to}"),
+            FeedItem::Removed => "removed".to_owned(),
+        });
+    }
+}
+
+fn numbers(seqs: impl IntoIterator<Item = usize>) -> Vec<String> {
+    seqs.into_iter().map(|seq| seq.to_string()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_follower_that_falls_behind_the_ring_reads_the_log() {
+    let mut stage = Stage::new();
+    let mut slow = stage.follow(0);
+    let mut quick = stage.follow(0);
+    let mut seen = Vec::new();
+    for _ in 0..FEED_BATCHES_MAX * 2 {
+        stage.notices(1, "x").await;
+        seen.extend(pull(&mut quick).await);
+    }
+    assert_eq!(stage.feed.session(stage.id).ring().batches.len(), FEED_BATCHES_MAX);
+    assert_eq!(seen, numbers(1..=FEED_BATCHES_MAX * 2));
+    assert_eq!(pull(&mut slow).await, seen);
+    // Once there, it keeps up from the ring.
+    stage.notices(3, "x").await;
+    let behind = FEED_BATCHES_MAX * 2;
+    assert_eq!(pull(&mut slow).await, numbers(behind + 1..=behind + 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ring_is_no_heavier_than_it_may_be_and_keeps_the_newest_batch() {
+    let mut stage = Stage::new();
+    let mut slow = stage.follow(0);
+    let request = |stage: &Stage| stage.session.new_event_id();
+    for _ in 0..10 {
+        let id = request(&stage);
+        stage.answer(id, &"x".repeat(1024 * 1024)).await;
+    }
+    let n_kept = stage.feed.session(stage.id).ring().batches.len();
+    assert!((1..=4).contains(&n_kept), "{n_kept}");
+    assert_eq!(pull(&mut slow).await, numbers(1..=10));
+    let id = request(&stage);
+    stage.answer(id, &"x".repeat(FEED_BYTES_MAX + 1)).await;
+    assert_eq!(stage.feed.session(stage.id).ring().batches.len(), 1);
+    assert_eq!(pull(&mut slow).await, numbers([11]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_the_same_life_a_stream_goes_on_where_it_was_left() {
+    let mut stage = Stage::new();
+    let mut followed = stage.follow(0);
+    stage.notices(2, "x").await;
+    let request = stage.session.new_event_id();
+    for text in ["a", "b"] {
+        stage.say(request, text);
+    }
+    assert_eq!(pull(&mut followed).await, ["1", "2", "+a", "+b"]);
+    let left = followed.resume_point(EPOCH);
+    drop(followed);
+    stage.say(request, "c");
+    stage.notices(1, "x").await;
+    let (mode, mut resumed) = stage.resume(&left).await;
+    assert_eq!(mode, ResumeMode::StreamResume);
+    assert_eq!(pull(&mut resumed).await, ["+c", "3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn from_another_life_events_come_from_the_log_and_then_the_text_so_far() {
+    let mut stage = Stage::new();
+    stage.notices(5, "x").await;
+    let request = stage.session.new_event_id();
+    for text in ["a", "b"] {
+        stage.say(request, text);
+    }
+    let (mode, mut resumed) = stage.resume(&point(2, "an earlier life", 900)).await;
+    assert_eq!(mode, ResumeMode::PersistentFallback);
+    assert_eq!(pull(&mut resumed).await, ["3", "4", "5", "=ab"]);
+    stage.say(request, "c");
+    assert_eq!(pull(&mut resumed).await, ["+c"]);
+    stage.say(request, "d");
+    // The event holds all of it, so what was not taken by then is not sent any more.
+    stage.answer(request, "abcd").await;
+    assert_eq!(pull(&mut resumed).await, ["6"]);
+
+    // The same if the ring of this life no longer has what was missed.
+    let left = point(2, EPOCH, 0);
+    stage.notices(FEED_BATCHES_MAX, "x").await;
+    let (mode, mut resumed) = stage.resume(&left).await;
+    assert_eq!(mode, ResumeMode::PersistentFallback);
+    assert_eq!(pull(&mut resumed).await, numbers(3..=6 + FEED_BATCHES_MAX));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_too_far_away_loads_the_session_anew() {
+    let mut stage = Stage::new();
+    stage.notices(3, "x").await;
+    // It has seen more than there is: the session was repaired.
+    let (mode, mut anew) = stage.resume(&point(9, EPOCH, 0)).await;
+    assert_eq!((mode, pull(&mut anew).await.len()), (ResumeMode::FullReload, 0));
+    stage.notices(1, "x").await;
+    assert_eq!(pull(&mut anew).await, ["4"]);
+
+    // It is gone.
+    let nobody = session_id(7);
+    let (mode, _) =
+        stage.feed.resume(&stage.journal, nobody, &ResumePoint::default()).await.unwrap();
+    assert_eq!(mode, ResumeMode::FullReload);
+
+    // It has missed too much.
+    for _ in 0..EVENTS_BEHIND_MAX {
+        stage.session.stage(Body::Notice(Notice {
+            text: String::new(),
+            level: Level::Info,
+            about: None,
+        }));
+    }
+    stage.session.commit().await.unwrap();
+    let (mode, _) = stage.resume(&point(4, EPOCH, 0)).await;
+    assert_eq!(mode, ResumeMode::StreamResume);
+    let (mode, mut anew) = stage.resume(&point(3, EPOCH, 0)).await;
+    assert_eq!((mode, pull(&mut anew).await.len()), (ResumeMode::FullReload, 0));
+}
+
+fn session_id(number: u64) -> SessionId {
+    SessionId::from_uuid(kith_testkit::clock::numbered_id(kith_testkit::clock::START, number))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_log_of_any_length_is_followed_from_its_beginning() {
+    let mut stage = Stage::new();
+    let n_events = usize::try_from(EVENTS_BEHIND_MAX).unwrap() + 10;
+    for _ in 0..n_events {
+        let notice = Notice { text: String::new(), level: Level::Info, about: None };
+        stage.session.stage(Body::Notice(notice));
+    }
+    stage.session.commit().await.unwrap();
+    // In another life of the host, before any driver has opened it.
+    let later = Feed::new("later".to_owned());
+    let mut followed = later.follow(&stage.journal, stage.id, 0);
+    assert!(pull(&mut followed).await == numbers(1..=n_events), "not every event once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn deltas_that_were_lost_come_again_as_the_text_so_far() {
+    let mut stage = Stage::new();
+    let mut slow = stage.follow(0);
+    stage.notices(1, "x").await;
+    let request = stage.session.new_event_id();
+    for _ in 0..FEED_DELTAS_MAX + 5 {
+        stage.say(request, "a");
+    }
+    let whole = format!("={}", "a".repeat(FEED_DELTAS_MAX + 5));
+    assert_eq!(pull(&mut slow).await, ["1", whole.as_str()]);
+    stage.say(request, "b");
+    assert_eq!(pull(&mut slow).await, ["+b"]);
+    stage.answer(request, "…").await;
+    assert_eq!(pull(&mut slow).await, ["2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_leaves_before_it_took_the_text_so_far_gets_it_when_it_comes_back() {
+    let mut stage = Stage::new();
+    stage.notices(1, "x").await;
+    let request = stage.session.new_event_id();
+    stage.say(request, "a");
+    let (mode, late) = stage.resume(&point(1, "an earlier life", 0)).await;
+    assert_eq!(mode, ResumeMode::PersistentFallback);
+    let left = late.resume_point(EPOCH);
+    drop(late);
+    stage.say(request, "b");
+    let (_, mut back) = stage.resume(&left).await;
+    let seen = pull(&mut back).await.concat();
+    assert_eq!(seen.replace(['+', '='], ""), "ab");
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_long_answer_only_so_much_is_kept_for_those_who_come_late() {
+    let stage = Stage::new();
+    let request = stage.session.new_event_id();
+    for _ in 0..RUNNING_ANSWER_BYTES_MAX / 1000 + 2 {
+        stage.say(request, &"x".repeat(1000));
+    }
+    let feed = stage.feed.session(stage.id);
+    let running = feed.ring().running.clone().unwrap();
+    let n_bytes: usize = running.parts.iter().map(|part| part.text.len()).sum();
+    assert!(running.is_cut && n_bytes <= RUNNING_ANSWER_BYTES_MAX, "{n_bytes}");
+    assert_eq!(feed.ring().deltas.back().unwrap().stream_seq, running.stream_seq);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_house_names_each_thread_that_changed_once() {
+    let stage = Stage::new();
+    let mut house = stage.feed.follow_house();
+    let thread = |name: &str| ThreadKey {
+        agent_id: "main".to_owned(),
+        thread_id: format!("cli:room:{name}").parse().unwrap(),
+    };
+    stage.feed.thread_changed(thread("b"), session_id(1));
+    stage.feed.thread_changed(thread("a"), session_id(2));
+    stage.feed.thread_changed(thread("b"), session_id(3));
+    let changes: Vec<_> = within(house.next()).await;
+    let changes: Vec<_> = changes.into_iter().map(|it| (it.thread, it.session_id)).collect();
+    assert_eq!(changes, [(thread("a"), session_id(2)), (thread("b"), session_id(3))]);
+    assert_eq!(house.take_missed(), 0);
+    for n in 0..2_000 {
+        stage.feed.thread_changed(thread(&(n % 5).to_string()), session_id(n));
+    }
+    let changes = within(house.next()).await;
+    assert_eq!(changes.len(), 5);
+    assert_eq!((house.take_missed(), house.take_missed()), (976, 0));
+}

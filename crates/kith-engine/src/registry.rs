@@ -1,0 +1,245 @@
+//! Which sessions are open, and which have a driver.
+//!
+//! Whoever submits something does so under the one lock here and starts a driver if there is none;
+//! a driver ends under the same lock, and only if its mailbox is empty. So nothing falls between.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kith_sessions::journal::Journal;
+use kith_vocab::ids::SessionId;
+use tokio::sync::watch;
+
+use crate::mailbox::{Mail, Mailbox, MailboxSender, mailbox};
+use crate::permits::TurnPermit;
+use crate::session::Session;
+
+/// Sessions that stay open between their turns; beyond that, the least recently used is closed. A
+/// closed one costs neither memory nor a descriptor, and the next message opens it again.
+pub const OPEN_SESSIONS_MAX: usize = 256;
+/// What the logs of these sessions may come to.
+pub const OPEN_SESSION_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// A session that failed is opened again after 1, 2, 4 … seconds, but at least this often.
+pub const REOPEN_MS_MAX: u64 = 60_000;
+const REOPEN_MS_FIRST: u64 = 1_000;
+/// Sessions whose failures are remembered.
+const FAILURES_MAX: usize = 1024;
+
+/// An open session that has no driver.
+pub(crate) struct IdleSession {
+    pub(crate) session: Session,
+    /// Kept while a turn waits for a person or for a time far ahead.
+    pub(crate) permit: Option<TurnPermit>,
+}
+
+enum Entry {
+    Running(MailboxSender),
+    Idle {
+        idle: Box<IdleSession>,
+        used: u64,
+        n_bytes: u64,
+    },
+    /// Somebody removes it, or puts another in its place.
+    Reserved,
+}
+
+#[derive(Default)]
+struct Sessions {
+    entries: BTreeMap<SessionId, Entry>,
+    n_used: u64,
+    /// Of the entries that are idle: how many there are, and what their logs come to.
+    n_idle: usize,
+    n_idle_bytes: u64,
+    /// How often in a row the driver of a session has failed.
+    failures: BTreeMap<SessionId, u32>,
+}
+
+pub(crate) struct Registry {
+    sessions: Mutex<Sessions>,
+    n_running: watch::Sender<usize>,
+}
+
+/// Why something could not be submitted.
+pub(crate) enum NotSubmitted {
+    /// Too many commands wait.
+    Full,
+    /// The session is being removed.
+    Reserved,
+}
+
+/// A driver that has to be started.
+pub(crate) struct NewDriver {
+    pub(crate) mailbox: Mailbox,
+    pub(crate) idle: Option<Box<IdleSession>>,
+}
+
+impl Registry {
+    pub(crate) fn new() -> Registry {
+        Registry { sessions: Mutex::default(), n_running: watch::Sender::new(0) }
+    }
+
+    /// Announces rows, or hands a command over. The caller starts the driver that is returned.
+    pub(crate) fn submit(
+        &self,
+        id: SessionId,
+        mail: Option<Mail>,
+    ) -> Result<Option<NewDriver>, NotSubmitted> {
+        let mut sessions = self.lock();
+        let idle = match sessions.remove(id) {
+            Some(Entry::Running(sender)) => {
+                let sent = deliver(&sender, mail);
+                sessions.entries.insert(id, Entry::Running(sender));
+                return sent.map(|()| None);
+            }
+            Some(Entry::Reserved) => {
+                sessions.entries.insert(id, Entry::Reserved);
+                return Err(NotSubmitted::Reserved);
+            }
+            Some(Entry::Idle { idle, .. }) => Some(idle),
+            None => None,
+        };
+        let (sender, mailbox) = mailbox();
+        let sent = deliver(&sender, mail);
+        sessions.entries.insert(id, Entry::Running(sender));
+        self.n_running.send_modify(|n| *n += 1);
+        sent.map(|()| Some(NewDriver { mailbox, idle }))
+    }
+
+    /// Puts the session of a driver that has nothing to do among the open ones. Gives it back if
+    /// something has come meanwhile.
+    pub(crate) fn rest(
+        &self,
+        mailbox: &Mailbox,
+        idle: Box<IdleSession>,
+        journal: &dyn Journal,
+    ) -> Result<(), Box<IdleSession>> {
+        let mut sessions = self.lock();
+        if !mailbox.is_empty() {
+            return Err(idle);
+        }
+        let id = idle.session.id();
+        sessions.failures.remove(&id);
+        sessions.n_used += 1;
+        let (used, n_bytes) = (sessions.n_used, idle.session.weight());
+        sessions.n_idle += 1;
+        sessions.n_idle_bytes += n_bytes;
+        sessions.entries.insert(id, Entry::Idle { idle, used, n_bytes });
+        for evicted in sessions.evict() {
+            journal.close(evicted);
+        }
+        self.n_running.send_modify(|n| *n -= 1);
+        Ok(())
+    }
+
+    /// Ends a driver whose session is not kept open. False if something has come meanwhile.
+    pub(crate) fn close(&self, id: SessionId, mailbox: &Mailbox) -> bool {
+        let mut sessions = self.lock();
+        if !mailbox.is_empty() {
+            return false;
+        }
+        sessions.entries.remove(&id);
+        self.n_running.send_modify(|n| *n -= 1);
+        true
+    }
+
+    /// Ends a driver whose session goes on elsewhere.
+    pub(crate) fn abandon(&self, id: SessionId) {
+        self.lock().entries.remove(&id);
+        self.n_running.send_modify(|n| *n -= 1);
+    }
+
+    /// Ends a driver that failed; its mailbox is dropped, which answers those who wait. Returns how
+    /// long to wait before the session is opened again.
+    pub(crate) fn fail(&self, id: SessionId) -> u64 {
+        let mut sessions = self.lock();
+        sessions.entries.remove(&id);
+        let n_failures = sessions.failures.get(&id).copied().unwrap_or_default();
+        let wait = (REOPEN_MS_FIRST << n_failures.min(10)).min(REOPEN_MS_MAX);
+        if sessions.failures.len() >= FAILURES_MAX {
+            // Whoever names sessions that do not exist must not fill the memory.
+            sessions.failures.pop_first();
+        }
+        sessions.failures.insert(id, n_failures + 1);
+        self.n_running.send_modify(|n| *n -= 1);
+        wait
+    }
+
+    /// Keeps drivers away from a session. `None` if it has one.
+    pub(crate) fn reserve(&self, id: SessionId) -> Option<Reservation<'_>> {
+        let mut sessions = self.lock();
+        if let Some(Entry::Running(_) | Entry::Reserved) = sessions.entries.get(&id) {
+            return None;
+        }
+        sessions.remove(id);
+        sessions.entries.insert(id, Entry::Reserved);
+        Some(Reservation { registry: self, id })
+    }
+
+    /// Waits until no session has a driver.
+    pub(crate) async fn until_rest(&self) {
+        // The sender is ours, so it cannot be gone.
+        self.n_running.subscribe().wait_for(|n| *n == 0).await.ok();
+    }
+
+    pub(crate) fn n_running(&self) -> usize {
+        *self.n_running.borrow()
+    }
+
+    pub(crate) fn n_idle(&self) -> usize {
+        self.lock().n_idle
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sessions> {
+        // The map is never left half-changed, so a panic elsewhere does not spoil it.
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn deliver(sender: &MailboxSender, mail: Option<Mail>) -> Result<(), NotSubmitted> {
+    match mail {
+        None => {
+            sender.announce_rows();
+            Ok(())
+        }
+        Some(mail) => sender.send(mail).then_some(()).ok_or(NotSubmitted::Full),
+    }
+}
+
+impl Sessions {
+    fn remove(&mut self, id: SessionId) -> Option<Entry> {
+        let entry = self.entries.remove(&id);
+        if let Some(Entry::Idle { n_bytes, .. }) = &entry {
+            self.n_idle -= 1;
+            self.n_idle_bytes -= n_bytes;
+        }
+        entry
+    }
+
+    /// Takes out the least recently used sessions that are too many. One whose turn waits keeps its
+    /// place: others of its thread wait for it.
+    fn evict(&mut self) -> Vec<SessionId> {
+        let mut evicted = Vec::new();
+        while self.n_idle > OPEN_SESSIONS_MAX || self.n_idle_bytes > OPEN_SESSION_BYTES_MAX {
+            let idle = self.entries.iter().filter_map(|(id, entry)| match entry {
+                Entry::Idle { idle, used, .. } if idle.permit.is_none() => Some((*used, *id)),
+                _ => None,
+            });
+            let Some((_, id)) = idle.min() else { break };
+            self.remove(id);
+            evicted.push(id);
+        }
+        evicted
+    }
+}
+
+/// Keeps drivers away from a session until it is dropped.
+pub(crate) struct Reservation<'a> {
+    registry: &'a Registry,
+    id: SessionId,
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        self.registry.lock().remove(self.id);
+    }
+}

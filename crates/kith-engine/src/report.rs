@@ -1,0 +1,244 @@
+//! What came of a message, read off the log.
+//!
+//! There is one reading, whether the log is read from its beginning or followed as it grows.
+
+use kith_vocab::block::plain_text;
+use kith_vocab::event::control::{Bound, EndReason, Queue};
+use kith_vocab::event::messages::{StopReason, Usage};
+use kith_vocab::event::{Body, Event};
+use kith_vocab::ids::{EventId, LeafId, SessionId, ThreadId};
+
+/// What became of a message, as far as its author need wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageEnd {
+    Done,
+    Cancelled,
+    Failed,
+    Bound(Option<Bound>),
+    /// The turn waits for a person.
+    Waiting,
+    /// It is queued, and the queue is held: the turn before it did not end well.
+    Held,
+    /// It was taken back before it was said.
+    Removed,
+    /// It was meant for another place of the conversation, so it was not said; the conversation
+    /// ended here then.
+    Declined(LeafId),
+    /// The log does not hold it, or not where it can go on from.
+    Unknown,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnReport {
+    pub session_id: SessionId,
+    pub thread_id: ThreadId,
+    /// The last event of the turn.
+    pub leaf: Option<EventId>,
+    /// What the model said last.
+    pub text: String,
+    /// Of all requests of the turn.
+    pub usage: Usage,
+    pub stop_reason: Option<StopReason>,
+    pub end: MessageEnd,
+    /// Why the model could not answer.
+    pub failure: Option<String>,
+    /// What the runtime last told the person in this turn.
+    pub notice: Option<String>,
+}
+
+/// Where the message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whereabouts {
+    NotSeen,
+    Queued(Queue),
+    InTurn,
+    Settled,
+}
+
+/// Follows one message through a log.
+#[derive(Clone, Debug)]
+pub struct RowReader {
+    key: String,
+    report: TurnReport,
+    whereabouts: Whereabouts,
+    /// The last turn did not end well, and no other has begun since.
+    is_held: bool,
+    /// The last turn was the one that answers the message, so a retry takes it up.
+    is_last_turn_ours: bool,
+    n_asked: u32,
+    last_seq: u64,
+}
+
+impl RowReader {
+    pub fn new(session_id: SessionId, thread_id: &ThreadId, key: &str) -> RowReader {
+        let report = TurnReport {
+            session_id,
+            thread_id: thread_id.clone(),
+            leaf: None,
+            text: String::new(),
+            usage: Usage::default(),
+            stop_reason: None,
+            end: MessageEnd::Unknown,
+            failure: None,
+            notice: None,
+        };
+        RowReader {
+            key: key.to_owned(),
+            report,
+            whereabouts: Whereabouts::NotSeen,
+            is_held: false,
+            is_last_turn_ours: false,
+            n_asked: 0,
+            last_seq: 0,
+        }
+    }
+
+    /// The same message in a copy of its session, of which nothing was read yet.
+    #[must_use]
+    pub fn in_copy(&self, to: SessionId) -> RowReader {
+        RowReader::new(to, &self.report.thread_id, &self.key)
+    }
+
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub fn session_id(&self) -> SessionId {
+        self.report.session_id
+    }
+
+    /// The newest event that was read.
+    pub fn last_seq(&self) -> u64 {
+        self.last_seq
+    }
+
+    /// Whether the turn that answers the message is open.
+    pub fn is_in_turn(&self) -> bool {
+        self.whereabouts == Whereabouts::InTurn
+    }
+
+    pub fn read(&mut self, event: &Event) {
+        self.last_seq = event.seq;
+        if !event.is_lived() {
+            return;
+        }
+        if event.ingress_key.as_deref() == Some(&self.key) {
+            self.read_own(event);
+        }
+        match &event.body {
+            Body::UserMessage(_) if self.whereabouts != Whereabouts::InTurn => {
+                self.is_last_turn_ours = false;
+            }
+            Body::TurnStarted(_) => self.start_turn(),
+            Body::TurnEnded(it) => self.end_turn(it.reason, it.bound),
+            // A turn that is left behind with its path has no end of its own.
+            Body::LeafMoved(_) if self.whereabouts == Whereabouts::InTurn => {
+                self.end_turn(EndReason::Cancelled, None);
+            }
+            // An item that becomes a message is written before its queue is, so it is not queued
+            // any more then: one that is missing here was removed.
+            Body::QueueUpdate(it) => {
+                let is_there = it.items.iter().any(|it| it.ingress_key.as_ref() == Some(&self.key));
+                if is_there {
+                    self.whereabouts = Whereabouts::Queued(it.queue);
+                } else if self.whereabouts == Whereabouts::Queued(it.queue) {
+                    self.report.end = MessageEnd::Removed;
+                    self.whereabouts = Whereabouts::Settled;
+                }
+            }
+            _ if self.whereabouts == Whereabouts::InTurn => self.read_turn(event),
+            _ => (),
+        }
+    }
+
+    fn read_own(&mut self, event: &Event) {
+        match &event.body {
+            // What is told about a row in place of its message says why that was not said.
+            Body::Notice(it) => {
+                let leaf = it.about.as_ref().and_then(|about| about.parse().ok());
+                self.report.end = leaf.map_or(MessageEnd::Removed, MessageEnd::Declined);
+                self.whereabouts = Whereabouts::Settled;
+            }
+            _ if event.is_tree() => {
+                self.whereabouts = Whereabouts::InTurn;
+                self.is_last_turn_ours = true;
+            }
+            _ => (),
+        }
+    }
+
+    fn start_turn(&mut self) {
+        self.is_held = false;
+        // A turn that begins with no message takes up the one before it.
+        if self.whereabouts == Whereabouts::Settled && self.is_last_turn_ours {
+            self.whereabouts = Whereabouts::InTurn;
+            (self.report.failure, self.report.notice) = (None, None);
+        }
+    }
+
+    fn end_turn(&mut self, reason: EndReason, bound: Option<Bound>) {
+        self.is_held = reason != EndReason::Done;
+        if self.whereabouts != Whereabouts::InTurn {
+            self.is_last_turn_ours = false;
+            return;
+        }
+        self.whereabouts = Whereabouts::Settled;
+        self.n_asked = 0;
+        self.report.end = match reason {
+            EndReason::Done => MessageEnd::Done,
+            EndReason::Cancelled => MessageEnd::Cancelled,
+            EndReason::Failed => MessageEnd::Failed,
+            EndReason::Bound => MessageEnd::Bound(bound),
+        };
+        if reason == EndReason::Done {
+            self.report.failure = None;
+        }
+    }
+
+    fn read_turn(&mut self, event: &Event) {
+        match &event.body {
+            Body::ModelFailed(it) => self.report.failure = Some(it.message.clone()),
+            Body::Notice(it) => self.report.notice = Some(it.text.clone()),
+            Body::ApprovalRequested(_) => self.n_asked += 1,
+            Body::ApprovalDecided(_) => self.n_asked = self.n_asked.saturating_sub(1),
+            _ => (),
+        }
+        if !event.is_tree() {
+            return;
+        }
+        self.report.leaf = Some(event.id);
+        let Body::AssistantMessage(answer) = &event.body else { return };
+        let text = plain_text(&answer.message.content);
+        if !text.trim().is_empty() {
+            self.report.text = text;
+        }
+        self.report.stop_reason = Some(answer.stop_reason);
+        let usage = answer.usage.unwrap_or_default();
+        let sum = &mut self.report.usage;
+        // Vendors send these numbers, and may send any.
+        sum.input = sum.input.saturating_add(usage.input);
+        sum.output = sum.output.saturating_add(usage.output);
+        sum.cache_read = sum.cache_read.saturating_add(usage.cache_read);
+        sum.cache_write = sum.cache_write.saturating_add(usage.cache_write);
+        if let Some(cost) = usage.cost_micros {
+            let known = sum.cost_micros.get_or_insert(0);
+            *known = known.saturating_add(cost);
+        }
+    }
+
+    /// The report, if the message's author need wait no longer.
+    pub fn settled(&self) -> Option<TurnReport> {
+        let end = match self.whereabouts {
+            Whereabouts::Settled => self.report.end,
+            Whereabouts::Queued(_) if self.is_held => MessageEnd::Held,
+            Whereabouts::InTurn if self.n_asked > 0 => MessageEnd::Waiting,
+            Whereabouts::Queued(_) | Whereabouts::InTurn | Whereabouts::NotSeen => return None,
+        };
+        Some(TurnReport { end, ..self.report.clone() })
+    }
+
+    /// The report as far as it goes.
+    pub fn into_report(self) -> TurnReport {
+        self.settled().unwrap_or(self.report)
+    }
+}

@@ -1,0 +1,88 @@
+//! Which inbox rows a log holds, and what became of them.
+//!
+//! The desk learns of the end of a row without being waited for, so after a crash it may know less
+//! than the log. Whoever writes a row's message asks here first.
+
+use std::collections::BTreeSet;
+
+use kith_sessions::desk::RowOutcome;
+use kith_vocab::event::control::{EndReason, Queue};
+use kith_vocab::event::{Body, Event};
+
+use crate::state::State;
+
+#[derive(Debug, Default)]
+pub(crate) struct RowKeys {
+    /// Rows that events written since the desk last noted the head of the log are about.
+    in_log: BTreeSet<String>,
+    settled: Vec<(String, RowOutcome)>,
+}
+
+impl RowKeys {
+    pub(crate) fn contains(&self, key: &str) -> bool {
+        self.in_log.contains(key)
+    }
+
+    pub(crate) fn take_settled(&mut self) -> Vec<(String, RowOutcome)> {
+        std::mem::take(&mut self.settled)
+    }
+
+    /// Takes an event into account. `state` is folded up to the event before it.
+    pub(crate) fn read(&mut self, state: &State, event: &Event) {
+        if !event.is_lived() {
+            return;
+        }
+        if let Some(key) = &event.ingress_key {
+            self.in_log.insert(key.clone());
+        }
+        if let Body::QueueUpdate(it) = &event.body {
+            self.in_log.extend(it.items.iter().filter_map(|item| item.ingress_key.clone()));
+        }
+        match (&event.body, &event.ingress_key) {
+            // What is told about a row in place of its message says why it was not said.
+            (Body::Notice(_), Some(key)) => self.settle([key.clone()], RowOutcome::Declined),
+            (Body::ApprovalReplied(_), Some(key)) => self.settle([key.clone()], RowOutcome::Done),
+            (Body::TurnEnded(it), _) => self.end_turn(state, outcome_of(it.reason)),
+            (Body::LeafMoved(_), _) => self.end_turn(state, RowOutcome::Cancelled),
+            (Body::QueueUpdate(it), _) => {
+                let before = match it.queue {
+                    Queue::FollowUp => &state.follow_ups,
+                    Queue::Steer => &state.steers,
+                };
+                let is_kept = |key: &String| {
+                    it.items.iter().any(|item| item.ingress_key.as_ref() == Some(key))
+                };
+                // An item that became a message was written before its queue was.
+                let is_taken =
+                    |key: &String| state.turn.as_ref().is_some_and(|turn| turn.keys.contains(key));
+                let keys = before.iter().filter_map(|item| item.ingress_key.clone());
+                let removed: Vec<String> =
+                    keys.filter(|key| !is_kept(key) && !is_taken(key)).collect();
+                self.settle(removed, RowOutcome::Removed);
+            }
+            _ => (),
+        }
+    }
+
+    fn end_turn(&mut self, state: &State, outcome: RowOutcome) {
+        let keys = state.turn.as_ref().map(|turn| turn.keys.clone());
+        self.settle(keys.unwrap_or_default(), outcome);
+    }
+
+    fn settle(&mut self, keys: impl IntoIterator<Item = String>, outcome: RowOutcome) {
+        for key in keys {
+            // Its message may stand before what the desk knows, and only its end behind it.
+            self.in_log.insert(key.clone());
+            self.settled.push((key, outcome));
+        }
+    }
+}
+
+fn outcome_of(reason: EndReason) -> RowOutcome {
+    match reason {
+        EndReason::Done => RowOutcome::Done,
+        EndReason::Cancelled => RowOutcome::Cancelled,
+        EndReason::Failed => RowOutcome::Failed,
+        EndReason::Bound => RowOutcome::Bound,
+    }
+}

@@ -1,0 +1,169 @@
+//! Keeps thread files up with the logs, as one follower of the house.
+//!
+//! It has no queue of its own: its position is what the files say. A turn does not wait for it, and
+//! what fails here fails no turn; whoever asks next is told.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kith_vocab::blocking::blocking;
+use kith_vocab::event::{Body, Event};
+use kith_vocab::ids::SessionId;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::engine::Engine;
+use crate::feed::{HouseSubscription, Subscription, ThreadChange};
+use crate::threads::{Threads, ThreadsError};
+use crate::ui_message::Projection;
+
+/// Requests that wait for the thread files.
+const REQUESTS_WAITING_MAX: usize = 64;
+/// Sessions that are followed at once; beyond that, those without an open turn are let go.
+const FOLLOWED_SESSIONS_MAX: usize = 256;
+
+type Request = Box<dyn FnOnce(&Threads) + Send>;
+
+/// A handle on the task that writes thread files. It ends with the engine.
+#[derive(Clone)]
+pub struct ThreadKeeper {
+    requests: mpsc::Sender<Request>,
+    failure: Arc<Mutex<Option<ThreadsError>>>,
+}
+
+struct Keeper {
+    engine: Engine,
+    threads: Threads,
+    followed: BTreeMap<SessionId, FollowedSession>,
+    failure: Arc<Mutex<Option<ThreadsError>>>,
+}
+
+/// A session whose events since the last line of its file are gathered.
+struct FollowedSession {
+    subscription: Subscription,
+    projection: Projection,
+    is_in_turn: bool,
+}
+
+impl ThreadKeeper {
+    pub fn start(engine: &Engine, threads: Threads) -> ThreadKeeper {
+        let (requests, waiting) = mpsc::channel(REQUESTS_WAITING_MAX);
+        let failure = Arc::default();
+        let keeper = Keeper {
+            engine: engine.clone(),
+            threads,
+            followed: BTreeMap::new(),
+            failure: Arc::clone(&failure),
+        };
+        let house = engine.follow_house();
+        engine.spawn(keeper.run(house, waiting));
+        ThreadKeeper { requests, failure }
+    }
+
+    /// What went wrong since somebody asked.
+    pub fn take_failure(&self) -> Option<ThreadsError> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Does something with the thread files after everything that was published so far has reached
+    /// them. `None` if the engine has been stopped.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Threads) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (sender, receiver) = oneshot::channel();
+        let request: Request = Box::new(move |threads| {
+            // Whoever asked may have left.
+            sender.send(work(threads)).ok();
+        });
+        self.requests.send(request).await.ok()?;
+        receiver.await.ok()
+    }
+
+    /// Waits until everything that was published so far is in the files.
+    pub async fn until_written(&self) {
+        self.run(|_| ()).await;
+    }
+}
+
+impl Keeper {
+    async fn run(mut self, mut house: HouseSubscription, mut requests: mpsc::Receiver<Request>) {
+        loop {
+            tokio::select! {
+                biased;
+                changes = house.next() => self.follow(changes).await,
+                request = requests.recv() => match request {
+                    Some(request) => blocking(|| request(&self.threads)),
+                    None => return,
+                },
+            }
+            if house.take_missed() > 0 {
+                // Too much happened at once; what the files lack is found by looking.
+                self.followed.clear();
+                self.note(blocking(|| self.threads.catch_up_all()));
+            }
+        }
+    }
+
+    async fn follow(&mut self, changes: Vec<ThreadChange>) {
+        for change in changes {
+            let id = change.session_id;
+            if let Err(error) = self.follow_session(&change).await {
+                // The next change of the session begins again from what its file says.
+                self.followed.remove(&id);
+                self.note(Err(error));
+            }
+        }
+        if self.followed.len() > FOLLOWED_SESSIONS_MAX {
+            self.followed.retain(|_, session| session.is_in_turn);
+        }
+    }
+
+    async fn follow_session(&mut self, change: &ThreadChange) -> Result<(), ThreadsError> {
+        let id = change.session_id;
+        if !self.followed.contains_key(&id) {
+            let position = blocking(|| self.threads.position(&change.thread, id))?;
+            let session = FollowedSession {
+                subscription: self.engine.follow(id, position.unwrap_or_default()),
+                projection: new_projection(change),
+                is_in_turn: false,
+            };
+            self.followed.insert(id, session);
+        }
+        let Some(session) = self.followed.get_mut(&id) else { return Ok(()) };
+        for event in session.subscription.drain().await? {
+            session.take(&event);
+        }
+        if session.is_in_turn || session.projection.span().is_none() {
+            return Ok(());
+        }
+        let projection = std::mem::replace(&mut session.projection, new_projection(change));
+        blocking(|| self.threads.catch_up(id, Some(&projection)))
+    }
+
+    fn note(&self, result: Result<(), ThreadsError>) {
+        if let Err(error) = result {
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        }
+    }
+}
+
+impl FollowedSession {
+    fn take(&mut self, event: &Event) {
+        if event.is_lived() {
+            match event.body {
+                Body::UserMessage(_) | Body::TurnStarted(_) => self.is_in_turn = true,
+                Body::TurnEnded(_) | Body::LeafMoved(_) => self.is_in_turn = false,
+                _ => (),
+            }
+        }
+        self.projection.take(event);
+    }
+}
+
+fn new_projection(change: &ThreadChange) -> Projection {
+    let thread = &change.thread;
+    Projection::of_new_turns(&thread.agent_id, &thread.thread_id, change.session_id)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! Times at which a session is looked at again, kept on the desk because they may be far ahead.
+
+use std::sync::Arc;
+
+use kith_sessions::desk::WakeupReason;
+use kith_sessions::storage::StorageError;
+use tokio::sync::Notify;
+
+use crate::engine::EngineShared;
+use crate::step::RETRY_AHEAD_MS_MAX;
+
+/// The timer looks at the desk at least this often: the wall clock may be set while it sleeps.
+const LOOK_MS_MAX: u64 = 60_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct Wakeups {
+    changed: Notify,
+}
+
+impl Wakeups {
+    /// Tells the timer that the desk holds another wake-up.
+    pub(crate) fn changed(&self) {
+        self.changed.notify_one();
+    }
+}
+
+/// Starts the one timer of a host.
+pub(crate) fn run(engine: &Arc<EngineShared>) {
+    let timed = Arc::clone(engine);
+    engine.spawn(async move {
+        loop {
+            // A desk that cannot be read now is asked again later.
+            let wait = wake_due(&timed).await.unwrap_or(LOOK_MS_MAX);
+            tokio::select! {
+                biased;
+                () = timed.wakeups.changed.notified() => (),
+                () = timed.clock.sleep(wait) => (),
+            }
+        }
+    });
+}
+
+/// Wakes every session whose time has come, and says how long to wait for the next.
+async fn wake_due(engine: &Arc<EngineShared>) -> Result<u64, StorageError> {
+    loop {
+        let Some(wakeup) = engine.desk.next_wakeup().await? else { return Ok(LOOK_MS_MAX) };
+        let ahead = wakeup.at.saturating_sub(engine.clock.now());
+        // Retries are never so far ahead: the clock was put back. Who is woken too early sets it
+        // anew.
+        let is_wrong = ahead > RETRY_AHEAD_MS_MAX && wakeup.reason != WakeupReason::ApprovalExpiry;
+        if ahead > 0 && !is_wrong {
+            return Ok(ahead.min(LOOK_MS_MAX));
+        }
+        engine.desk.remove_wakeup(&wakeup.key).await?;
+        if let Some(id) = wakeup.session_id {
+            engine.wake(id);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The client's side of the socket.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kith_sessions::lock::socket_path_of_holder;
+use kith_sessions::socket::socket_path;
+use kith_vocab::json::Json;
+use tokio::io::BufReader;
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+
+use crate::call::{Access, Call, Delivery, Follower, Payload, Response};
+use crate::caller::Caller;
+use crate::error::{CallError, ErrorCode};
+use crate::protocol::{
+    CANCEL, ClientHello, Frames, Greeting, HostFrame, RequestFrame, write_frame,
+};
+
+/// How long a host may take to answer a hello. A stopped one never does.
+const HELLO_MS_MAX: u64 = 3_000;
+/// How long a host that answered it may say nothing at all: it shows itself more often than that.
+const SILENCE_MS_MAX: u64 = 30_000;
+/// The id of the one request that a connection of ours carries.
+const REQUEST_ID: &str = "1";
+
+/// Why a host did not answer.
+#[derive(Debug)]
+pub enum AskFailure {
+    /// It could not be reached: it is on its way up or down.
+    Unreachable(io::Error),
+    /// It is there and says nothing: it is stopped.
+    Silent,
+    /// It went away in the middle: another one may answer.
+    Disconnected,
+    /// It answered, with an error.
+    Refused(CallError),
+}
+
+/// How long to wait for a host.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    hello: Duration,
+    silence: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        Timeouts {
+            hello: Duration::from_millis(HELLO_MS_MAX),
+            silence: Duration::from_millis(SILENCE_MS_MAX),
+        }
+    }
+}
+
+/// Where the host of this house listens: as it says itself in the lock, because the folder for
+/// sockets of long paths depends on the environment; else where it would listen from here.
+pub fn host_socket(kith_dir: &Path) -> PathBuf {
+    let named = socket_path_of_holder(kith_dir);
+    let usable = named.filter(|path| path.is_absolute() && path.exists());
+    usable.unwrap_or_else(|| socket_path(kith_dir))
+}
+
+/// Asks the host that listens at the path.
+pub async fn ask<C: Call, I: Payload>(
+    path: &Path,
+    caller: &Caller,
+    call: &C,
+    follower: &Follower<I>,
+    timeouts: Timeouts,
+) -> Result<Response<C::Answer>, AskFailure> {
+    let (frames, mut writer) = greet(path, caller, timeouts).await?;
+    send(&mut writer, C::NAME, Json::of(call), timeouts).await?;
+    let mut has_items = false;
+    let answer = answer::<C, I>(frames, writer, follower, timeouts, &mut has_items).await;
+    match answer {
+        // A turn is followed again from where it is; what was read from the files would be
+        // given a second time.
+        Err(AskFailure::Disconnected) if has_items && C::ACCESS == Access::Read => {
+            let message = "the host went away before its answer was complete";
+            let error = CallError::request(ErrorCode::RuntimeBusy, message).hint("ask again");
+            Err(AskFailure::Refused(error))
+        }
+        answer => answer,
+    }
+}
+
+async fn answer<C: Call, I: Payload>(
+    mut frames: Frames<BufReader<OwnedReadHalf>>,
+    mut writer: OwnedWriteHalf,
+    follower: &Follower<I>,
+    timeouts: Timeouts,
+    has_items: &mut bool,
+) -> Result<Response<C::Answer>, AskFailure> {
+    let mut stopped = false;
+    loop {
+        let frame = tokio::select! {
+            frame = tokio::time::timeout(timeouts.silence, frames.next::<HostFrame>()) => frame,
+            () = follower.cancel.cancelled(), if !stopped => {
+                stopped = true;
+                send(&mut writer, CANCEL, Json::empty_object(), timeouts).await?;
+                continue;
+            }
+        };
+        let frame = frame.map_err(|_| AskFailure::Silent)?;
+        match frame.map_err(failure_of)? {
+            None => return Err(AskFailure::Disconnected),
+            Some(HostFrame::Response(response)) => {
+                let data = response.data.read().map_err(unreadable)?;
+                return Ok(Response { data, notes: response.notes });
+            }
+            Some(HostFrame::Error(frame)) => return Err(AskFailure::Refused(frame.error)),
+            Some(HostFrame::Item(frame)) => {
+                *has_items = true;
+                let item = frame.item.read().map_err(unreadable)?;
+                follower.push(item, Delivery::Certain).map_err(AskFailure::Refused)?;
+            }
+            Some(HostFrame::Hello(_) | HostFrame::Alive(_)) => (),
+        }
+    }
+}
+
+/// The client that only looks whether a host is there.
+const DOCTOR: &str = "doctor";
+
+/// Whether a host answers at the path, for someone who wants nothing of it.
+pub async fn is_answered(path: &Path) -> Result<(), AskFailure> {
+    greet(path, &Caller::owner(DOCTOR), Timeouts::default()).await.map(drop)
+}
+
+async fn send(
+    writer: &mut OwnedWriteHalf,
+    name: &str,
+    body: Json,
+    timeouts: Timeouts,
+) -> Result<(), AskFailure> {
+    let request = RequestFrame { name: name.to_owned(), request_id: REQUEST_ID.to_owned(), body };
+    match tokio::time::timeout(timeouts.silence, write_frame(writer, &request)).await {
+        Err(_) => Err(AskFailure::Silent),
+        Ok(sent) => sent.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => {
+                let message = format!("the request cannot be handed to the other kith: {error}");
+                let report = CallError::request(ErrorCode::InvalidRequest, message);
+                AskFailure::Refused(report.hint("end the other one, or say it in parts"))
+            }
+            _ => AskFailure::Disconnected,
+        }),
+    }
+}
+
+/// A host that says what cannot be read would say it again if it were asked again.
+fn failure_of(error: io::Error) -> AskFailure {
+    match error.kind() {
+        io::ErrorKind::InvalidData => unreadable(error),
+        _ => AskFailure::Disconnected,
+    }
+}
+
+fn unreadable(error: impl std::error::Error) -> AskFailure {
+    let message = format!("the answer of the other kith cannot be read: {error}");
+    let report = CallError::request(ErrorCode::ProtocolMismatch, message);
+    AskFailure::Refused(report.hint("end the other one, or use the same version in both places"))
+}
+
+type Connected = (Frames<BufReader<OwnedReadHalf>>, OwnedWriteHalf);
+
+async fn greet(path: &Path, caller: &Caller, timeouts: Timeouts) -> Result<Connected, AskFailure> {
+    let greeting = async {
+        let stream = UnixStream::connect(path).await?;
+        if !is_own_user(&stream) {
+            return Ok(None);
+        }
+        let (reader, mut writer) = stream.into_split();
+        let mut frames = Frames::new(BufReader::new(reader));
+        // A host that turns us away does so without listening.
+        let sent = write_frame(&mut writer, &Greeting::Hello(ClientHello::of(caller))).await;
+        let frame = frames.next::<HostFrame>().await;
+        sent.or_else(|error| if matches!(frame, Ok(Some(_))) { Ok(()) } else { Err(error) })?;
+        Ok(Some((frame?, frames, writer)))
+    };
+    let waited = tokio::time::timeout(timeouts.hello, greeting).await;
+    let greeted: io::Result<_> = waited.map_err(|_| AskFailure::Silent)?;
+    let greeted = greeted.map_err(AskFailure::Unreachable)?;
+    match greeted.ok_or_else(|| of_another_user(path))? {
+        (Some(HostFrame::Hello(_)), frames, writer) => Ok((frames, writer)),
+        (Some(HostFrame::Error(frame)), ..) => Err(AskFailure::Refused(frame.error)),
+        _ => Err(AskFailure::Unreachable(io::ErrorKind::UnexpectedEof.into())),
+    }
+}
+
+/// Whether the other end of a socket is a process of the same user.
+pub(crate) fn is_own_user(stream: &UnixStream) -> bool {
+    let peer = stream.peer_cred().ok().map(|peer| peer.uid());
+    is_ours(peer, rustix::process::getuid().as_raw())
+}
+
+/// A peer whose user the system does not tell is refused.
+fn is_ours(peer: Option<u32>, own: u32) -> bool {
+    peer == Some(own)
+}
+
+fn of_another_user(path: &Path) -> AskFailure {
+    let message = format!("another user listens at `{}`; nothing was sent", path.display());
+    AskFailure::Refused(CallError::request(ErrorCode::AuthFailed, message))
+}
+
+#[cfg(test)]
+mod tests;

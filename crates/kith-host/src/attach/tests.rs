@@ -1,0 +1,144 @@
+//! Hosts that do not answer as a host should.
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
+use tokio::net::UnixListener;
+
+use super::*;
+use crate::caller::CLI;
+use crate::calls::session::{ListSessions, VerifyProgress, VerifySession};
+
+const HURRIED: Timeouts =
+    Timeouts { hello: Duration::from_millis(20), silence: Duration::from_millis(20) };
+
+const HELLO: &str = "{\"type\":\"hello\",\"protocol\":2}\n";
+
+/// Asks a host that says these lines, each after a line of the client, and then nothing more.
+async fn check(lines: &[&str], hangs_up: bool, expected: &str) {
+    let call = ListSessions { agent_id: None };
+    check_call(&call, &Follower::<()>::none(), lines, hangs_up, expected).await;
+}
+
+async fn check_call<C: Call, I: Payload>(
+    call: &C,
+    follower: &Follower<I>,
+    lines: &[&str],
+    hangs_up: bool,
+    expected: &str,
+) where
+    C::Answer: std::fmt::Debug,
+{
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("host.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let lines: Vec<String> = lines.iter().map(|&line| line.to_owned()).collect();
+    let host = tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut stream = BufReader::new(stream);
+        for line in lines {
+            stream.read_line(&mut String::new()).await.unwrap();
+            stream.write_all(line.as_bytes()).await.unwrap();
+        }
+        if !hangs_up {
+            std::future::pending::<()>().await;
+        }
+    });
+    let asked = ask(&path, &Caller::owner(CLI), call, follower, HURRIED).await;
+    host.abort();
+    let told = match asked {
+        Ok(answer) => format!("{answer:?}"),
+        Err(AskFailure::Unreachable(_)) => "unreached".to_owned(),
+        Err(AskFailure::Silent) => "deaf".to_owned(),
+        Err(AskFailure::Disconnected) => "lost".to_owned(),
+        Err(AskFailure::Refused(report)) => format!("{}: {}", report.code, report.message()),
+    };
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn a_host_that_is_stopped_is_not_waited_for_for_ever() {
+    check(&[], false, "deaf").await;
+    check(&[HELLO], false, "deaf").await;
+}
+
+#[tokio::test]
+async fn a_host_that_goes_away_is_looked_for_again() {
+    check(&[""], true, "unreached").await;
+    check(&[HELLO], true, "lost").await;
+    check(&[HELLO, "{\"type\":\"res"], true, "lost").await;
+}
+
+#[tokio::test]
+async fn a_host_that_cannot_be_understood_is_not_asked_again() {
+    let strange = "protocol_mismatch: the answer of the other kith cannot be read: it is not among the words of protocol 2";
+    check(&[HELLO, "{\"type\":\"song\"}\n"], false, strange).await;
+}
+
+#[tokio::test]
+async fn a_host_that_shows_itself_is_waited_for() {
+    let alive = "{\"type\":\"alive\"}\n";
+    let response = "{\"type\":\"response\",\"requestType\":\"list_sessions\",\"requestId\":\"1\",\
+                    \"ok\":true,\"data\":{\"sessions\":[]},\"notes\":[]}\n";
+    let lines = format!("{alive}{alive}{response}");
+    check(&[HELLO, &lines], false, "Response { data: SessionList { sessions: [] }, notes: [] }")
+        .await;
+}
+
+#[tokio::test]
+async fn a_path_where_nobody_listens_is_unreached() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("host.sock");
+    let (caller, call) = (Caller::owner(CLI), ListSessions { agent_id: None });
+    for _ in 0..2 {
+        let asked = ask(&path, &caller, &call, &Follower::<()>::none(), HURRIED).await;
+        assert!(matches!(asked, Err(AskFailure::Unreachable(_))), "{asked:?}");
+        // As after a crash: the file is there, and nobody behind it.
+        std::fs::remove_file(&path).ok();
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn an_error_keeps_its_code_on_the_way() {
+    for code in ["untrusted", "bad_crc", "session_not_found"] {
+        let error = format!(
+            "{{\"type\":\"error\",\"requestId\":\"1\",\"ok\":false,\"code\":\"{code}\",\"message\":\"no\",\
+             \"blame\":\"request\",\"hints\":[],\"causes\":[\"why\"]}}\n"
+        );
+        check(&[HELLO, &error], false, &format!("{code}: no: why")).await;
+    }
+}
+
+#[test]
+fn only_processes_of_the_same_user_are_talked_to() {
+    assert!(is_ours(Some(1000), 1000));
+    assert!(is_ours(Some(0), 0));
+    assert!(!is_ours(Some(1001), 1000));
+    assert!(!is_ours(Some(0), 1000));
+    assert!(!is_ours(Some(1000), 0));
+    assert!(!is_ours(None, 0));
+}
+
+#[test]
+fn a_host_is_looked_for_where_it_says_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let kith_dir = dir.path();
+    let usual = socket_path(kith_dir);
+    assert_eq!(host_socket(kith_dir), usual);
+    let elsewhere = kith_dir.join("a house at sea.sock");
+    let lock = format!("pid 7 since 8 at {}\n", elsewhere.display());
+    std::fs::write(kith_dir.join("host.lock"), lock).unwrap();
+    assert_eq!(host_socket(kith_dir), usual, "nothing is there");
+    std::fs::write(&elsewhere, "").unwrap();
+    assert_eq!(host_socket(kith_dir), elsewhere);
+}
+
+#[tokio::test]
+async fn what_was_read_in_part_is_not_read_again_from_its_beginning() {
+    let item = "{\"type\":\"item\",\"requestType\":\"verify_session\",\"requestId\":\"1\",\
+                \"item\":{\"events\":7}}\n";
+    let verify = VerifySession { session: "latest".to_owned() };
+    let follower = Follower::<VerifyProgress>::none();
+    let broken_off = "runtime_busy: the host went away before its answer was complete";
+    check_call(&verify, &follower, &[HELLO, item], true, broken_off).await;
+    check_call(&verify, &follower, &[HELLO], true, "lost").await;
+}

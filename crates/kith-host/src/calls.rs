@@ -1,0 +1,18 @@
+//! Every call there is, each with its answer, by the noun it is about.
+
+pub mod control;
+pub mod dialog;
+pub mod feed;
+pub mod house;
+pub mod message;
+pub mod priming;
+pub mod prompt;
+pub mod session;
+pub mod skill;
+pub mod subscription;
+pub mod thread;
+pub mod tree;
+pub mod trust;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Calls about the house as a whole.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::call::{Access, Call};
+
+/// Checks the house for problems.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CheckHouse {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    pub cwd: String,
+}
+
+impl Call for CheckHouse {
+    const NAME: &'static str = "check_house";
+    const ACCESS: Access = Access::Read;
+    type Answer = DoctorReport;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DoctorReport {
+    pub checks: Vec<DoctorCheck>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DoctorCheck {
+    pub name: String,
+    pub state: Health,
+    pub detail: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Health {
+    Ok,
+    /// It works; somebody should know.
+    Warn,
+    /// Something cannot be done.
+    Fail,
+}
+
+/// Copies the house. It needs no host: the copy is made from the files as they are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BackUpHouse {
+    /// The folder to make.
+    pub dir: String,
+}
+
+impl Call for BackUpHouse {
+    const NAME: &'static str = "back_up_house";
+    const ACCESS: Access = Access::Read;
+    type Answer = BackupSummary;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BackupSummary {
+    pub path: String,
+    pub sessions: u64,
+    pub files: u64,
+    pub bytes: u64,
+}

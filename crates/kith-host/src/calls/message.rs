@@ -1,0 +1,137 @@
+//! Saying something, and what comes of it.
+
+use kith_engine::report::MessageEnd;
+use kith_vocab::event::control::Bound;
+use kith_vocab::event::messages::{StopReason, Usage};
+use kith_vocab::ids::{EventId, LeafId, SessionId, ThreadId};
+use kith_vocab::ingress::RunningBehavior;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::feed::TurnItem;
+use crate::call::{Access, Call, Follow};
+
+/// Says something and follows the turn until it has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SendMessage {
+    /// A repeated id gets the first answer again.
+    pub client_message_id: String,
+    pub text: String,
+    /// Whom it is for; with a session, only if the person said so: a session is somebody's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    #[schemars(with = "String")]
+    pub thread_id: ThreadId,
+    pub target: MessageTarget,
+    pub cwd: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The model that the client thinks will be asked. A host that was set up for another one refuses:
+    /// what is said goes only where its author thinks it goes.
+    pub expects: ModelName,
+    /// It is said only if the conversation ends there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub expected_leaf: Option<LeafId>,
+    /// What it does if a turn is running: wait for its end, or steer it.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub running_behavior: RunningBehavior,
+}
+
+impl Call for SendMessage {
+    const NAME: &'static str = "send_message";
+    const ACCESS: Access = Access::Write;
+    type Answer = MessageReply;
+}
+
+impl Follow for SendMessage {
+    type Item = TurnItem;
+}
+
+/// Which session of the thread a message goes to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum MessageTarget {
+    Current,
+    New,
+    Session(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelName {
+    pub provider: String,
+    pub model: String,
+    /// Where it is asked, if that is elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageReply {
+    pub answer: MessageAnswer,
+    pub outcome: MessageOutcome,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageAnswer {
+    #[schemars(with = "String")]
+    pub session_id: SessionId,
+    #[schemars(with = "String")]
+    pub thread_id: ThreadId,
+    #[schemars(with = "Option<String>")]
+    pub leaf: Option<EventId>,
+    pub text: String,
+    #[schemars(with = "serde_json::Value")]
+    pub usage: Usage,
+    #[schemars(with = "Option<serde_json::Value>")]
+    pub stop_reason: Option<StopReason>,
+    pub end: TurnEnd,
+    /// The limit at which the turn was stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub bound: Option<Bound>,
+    pub pending_approvals: Vec<String>,
+}
+
+/// What became of the message's turn, as programs read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum TurnEnd {
+    Done,
+    Cancelled,
+    Failed,
+    Bound,
+    /// It waits for a person.
+    Waiting,
+    /// It is queued behind a turn that did not end well.
+    Held,
+}
+
+impl From<MessageEnd> for TurnEnd {
+    fn from(end: MessageEnd) -> TurnEnd {
+        match end {
+            MessageEnd::Done => TurnEnd::Done,
+            MessageEnd::Cancelled | MessageEnd::Removed => TurnEnd::Cancelled,
+            MessageEnd::Bound(_) => TurnEnd::Bound,
+            MessageEnd::Waiting => TurnEnd::Waiting,
+            MessageEnd::Held => TurnEnd::Held,
+            MessageEnd::Failed | MessageEnd::Declined(_) | MessageEnd::Unknown => TurnEnd::Failed,
+        }
+    }
+}
+
+/// How the turn ended, for the exit code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum MessageOutcome {
+    Answered,
+    Cancelled,
+    /// Before its end: at a limit, for a person, behind a turn that did not end well.
+    Stopped(String),
+    Failed(String),
+}

@@ -1,0 +1,157 @@
+//! Calls about priming scripts.
+
+use kith_vocab::json::Json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::call::{Access, Call};
+
+/// Lists the scripts that an agent may use, the last used first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ListScripts {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// Only those with this text in reference or title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+}
+
+impl Call for ListScripts {
+    const NAME: &'static str = "list_scripts";
+    const ACCESS: Access = Access::Read;
+    type Answer = ScriptList;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ScriptList {
+    pub scripts: Vec<ScriptRow>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ScriptRow {
+    /// `null` when the file's name is no name of a script.
+    pub script_ref: Option<String>,
+    pub path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ScriptFault>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ScriptFault {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    pub message: String,
+}
+
+/// Shows a script as it is understood.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ShowScript {
+    pub script_ref: String,
+}
+
+impl Call for ShowScript {
+    const NAME: &'static str = "show_script";
+    const ACCESS: Access = Access::Read;
+    type Answer = ScriptView;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ScriptView {
+    pub script_ref: String,
+    pub path: String,
+    #[schemars(with = "serde_json::Value")]
+    pub script: Json,
+    /// The script as a file.
+    pub text: String,
+}
+
+/// Reads every script of the house and names what is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CheckScripts {}
+
+impl Call for CheckScripts {
+    const NAME: &'static str = "check_scripts";
+    const ACCESS: Access = Access::Read;
+    type Answer = ScriptCheckReport;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ScriptCheckReport {
+    pub checked: usize,
+    pub failed: usize,
+    pub issues: Vec<ScriptIssueView>,
+    /// What is odd, and can be used all the same.
+    pub warnings: Vec<ScriptIssueView>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ScriptIssueView {
+    pub path: String,
+    pub line: Option<usize>,
+    pub message: String,
+}
+
+/// Gives a session as a script.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExportScript {
+    pub session: String,
+}
+
+impl Call for ExportScript {
+    const NAME: &'static str = "export_script";
+    const ACCESS: Access = Access::Read;
+    type Answer = ScriptText;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ScriptText {
+    pub records: usize,
+    pub text: String,
+}
+
+/// Keeps a session as a script.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SaveScript {
+    pub session: String,
+    pub slug: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// For every agent of the house, not for this one alone.
+    #[serde(default)]
+    pub shared: bool,
+    /// Replaces a script of that name.
+    #[serde(default)]
+    pub overwrite: bool,
+}
+
+impl Call for SaveScript {
+    const NAME: &'static str = "save_script";
+    const ACCESS: Access = Access::Write;
+    type Answer = SavedScript;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SavedScript {
+    pub script_ref: String,
+    pub path: String,
+    pub records: usize,
+}

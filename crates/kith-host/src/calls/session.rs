@@ -1,0 +1,329 @@
+//! Calls about sessions.
+
+use kith_vocab::event::Event;
+use kith_vocab::header::SessionHeader;
+use kith_vocab::ids::{EventId, SessionId, ThreadId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::call::{Access, Call, Follow};
+use crate::error::ErrorCode;
+
+/// Lists sessions, newest first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ListSessions {
+    /// Only those of this agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+}
+
+impl Call for ListSessions {
+    const NAME: &'static str = "list_sessions";
+    const ACCESS: Access = Access::Read;
+    type Answer = SessionList;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionList {
+    pub sessions: Vec<SessionRow>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionRow {
+    #[schemars(with = "String")]
+    pub session_id: SessionId,
+    #[schemars(with = "Option<String>")]
+    pub thread_id: Option<ThreadId>,
+    pub agent_id: Option<String>,
+    pub title: Option<String>,
+    pub created_at: Option<String>,
+    pub updated_at: Option<String>,
+    pub events: u64,
+    #[schemars(with = "Option<String>")]
+    pub leaf: Option<EventId>,
+    pub state: SessionState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum SessionState {
+    Idle,
+    Running,
+    Waiting,
+    ReadOnly,
+}
+
+/// Shows a whole session. One whose events do not fit into an answer is read in pages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ShowSession {
+    /// A whole id, the beginning or the end of one, or `latest`.
+    pub session: String,
+}
+
+impl Call for ShowSession {
+    const NAME: &'static str = "show_session";
+    const ACCESS: Access = Access::Read;
+    type Answer = SessionView;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionView {
+    #[schemars(with = "serde_json::Value")]
+    pub header: SessionHeader,
+    #[schemars(with = "Vec<serde_json::Value>")]
+    pub events: Vec<Event>,
+    #[schemars(with = "Option<String>")]
+    pub leaf: Option<EventId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damaged: Option<DamageView>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DamageView {
+    pub line: usize,
+    pub code: ErrorCode,
+}
+
+/// Reads a page of a session's events.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReadEvents {
+    pub session: String,
+    /// Only events with a greater sequence number.
+    #[serde(default)]
+    pub after: u64,
+    /// Maximum number of events.
+    pub limit: u32,
+}
+
+impl Call for ReadEvents {
+    const NAME: &'static str = "read_events";
+    const ACCESS: Access = Access::Read;
+    type Answer = EventPage;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EventPage {
+    #[schemars(with = "Vec<serde_json::Value>")]
+    pub events: Vec<Event>,
+    /// Where the next page begins; absent at the end of the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_after: Option<u64>,
+}
+
+/// Says what a session is and what belongs to it, for someone who wants to remove it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DescribeSession {
+    pub session: String,
+}
+
+impl Call for DescribeSession {
+    const NAME: &'static str = "describe_session";
+    const ACCESS: Access = Access::Read;
+    type Answer = SessionDescription;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionDescription {
+    #[schemars(with = "String")]
+    pub session_id: SessionId,
+    pub title: Option<String>,
+    /// Whether the desk knows it and its file is gone.
+    pub is_gone: bool,
+    /// Its log and what only it holds.
+    pub files: u64,
+    pub bytes: u64,
+}
+
+/// Builds every request of a session again and compares it with what was sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct VerifySession {
+    pub session: String,
+}
+
+impl Call for VerifySession {
+    const NAME: &'static str = "verify_session";
+    const ACCESS: Access = Access::Read;
+    type Answer = Verification;
+}
+
+impl Follow for VerifySession {
+    type Item = VerifyProgress;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VerifyProgress {
+    /// How many events were read so far.
+    pub events: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Verification {
+    pub events: u64,
+    pub requests: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damaged: Option<DamageView>,
+    pub mismatches: Vec<MismatchView>,
+    /// Requests made by another version of the renderer: neither proven nor disproven.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub other_renderer: Vec<EventId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MismatchView {
+    #[schemars(with = "String")]
+    pub request_id: EventId,
+    pub expected: String,
+    pub rebuilt: String,
+}
+
+/// Reads a session from its header to its last event, whatever its length.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExportSession {
+    pub session: String,
+}
+
+impl Call for ExportSession {
+    const NAME: &'static str = "export_session";
+    const ACCESS: Access = Access::Read;
+    type Answer = ExportSummary;
+}
+
+impl Follow for ExportSession {
+    type Item = ExportItem;
+}
+
+/// A part of an export: first the header, then each event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ExportItem {
+    Header {
+        #[schemars(with = "serde_json::Value")]
+        header: SessionHeader,
+        title: Option<String>,
+    },
+    Event(#[schemars(with = "serde_json::Value")] Event),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExportSummary {
+    #[schemars(with = "String")]
+    pub session_id: SessionId,
+    pub events: u64,
+}
+
+/// Finds what was said by its words, newest first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SearchSessions {
+    pub query: String,
+    /// Maximum number of results.
+    pub limit: u32,
+}
+
+impl Call for SearchSessions {
+    const NAME: &'static str = "search_sessions";
+    const ACCESS: Access = Access::Read;
+    type Answer = SearchHits;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchHits {
+    pub hits: Vec<SearchHit>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchHit {
+    #[schemars(with = "String")]
+    pub session_id: SessionId,
+    #[schemars(with = "String")]
+    pub event_id: EventId,
+    /// An excerpt.
+    pub text: String,
+    pub ts: String,
+}
+
+/// Gives a session a title, which no generated one replaces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RenameSession {
+    pub session: String,
+    pub title: String,
+}
+
+impl Call for RenameSession {
+    const NAME: &'static str = "rename_session";
+    const ACCESS: Access = Access::Write;
+    type Answer = RenamedSession;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RenamedSession {
+    #[schemars(with = "String")]
+    pub session_id: SessionId,
+    pub title: String,
+}
+
+/// Copies what can be read of a damaged session into a new one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RepairSession {
+    pub session: String,
+}
+
+impl Call for RepairSession {
+    const NAME: &'static str = "repair_session";
+    const ACCESS: Access = Access::Write;
+    type Answer = RepairView;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RepairView {
+    /// The new session.
+    #[schemars(with = "String")]
+    pub session_id: SessionId,
+    /// How many events were copied.
+    pub events: u64,
+    /// Where the damaged one can no longer be read.
+    pub lost_from: DamageView,
+}
+
+/// Removes a session for good.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RemoveSession {
+    pub session: String,
+}
+
+impl Call for RemoveSession {
+    const NAME: &'static str = "remove_session";
+    const ACCESS: Access = Access::Write;
+    type Answer = RemovedFiles;
+}
+
+/// The files that are gone, as they were called beneath `.kith`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RemovedFiles {
+    pub removed: Vec<String>,
+}

@@ -1,0 +1,97 @@
+//! Calls about the branches of a session.
+
+use kith_vocab::ids::{EventId, LeafId, SessionId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::call::{Access, Call};
+
+/// Shows every branch of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ShowTree {
+    pub session: String,
+}
+
+impl Call for ShowTree {
+    const NAME: &'static str = "show_tree";
+    const ACCESS: Access = Access::Read;
+    type Answer = TreeView;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TreeView {
+    #[schemars(with = "String")]
+    pub session_id: SessionId,
+    #[schemars(with = "Option<String>")]
+    pub leaf: Option<EventId>,
+    /// In the order of the log.
+    pub nodes: Vec<TreeNode>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TreeNode {
+    #[schemars(with = "String")]
+    pub event_id: EventId,
+    #[schemars(with = "Option<String>")]
+    pub parent_id: Option<EventId>,
+    /// The type of the event.
+    pub kind: String,
+    /// How it begins.
+    pub text: String,
+    pub ts: String,
+    pub on_path: bool,
+}
+
+/// Goes on from an earlier place of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BranchSession {
+    pub session: String,
+    /// An event id, a beginning or an end of one, or `start`.
+    pub to: String,
+    /// It is done only if the conversation ends there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub expected_leaf: Option<LeafId>,
+    /// A repeated id gets the first answer again.
+    #[schemars(with = "String")]
+    pub branch_id: EventId,
+}
+
+impl Call for BranchSession {
+    const NAME: &'static str = "branch_session";
+    const ACCESS: Access = Access::Write;
+    type Answer = SessionPlace;
+}
+
+/// Begins a new session with a copy of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CloneSession {
+    pub session: String,
+    /// The last event that is copied; all if it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// The session to be made. A repeated id gets the first answer again.
+    #[schemars(with = "String")]
+    pub clone_id: SessionId,
+}
+
+impl Call for CloneSession {
+    const NAME: &'static str = "clone_session";
+    const ACCESS: Access = Access::Write;
+    type Answer = SessionPlace;
+}
+
+/// Where a session goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionPlace {
+    #[schemars(with = "String")]
+    pub session_id: SessionId,
+    #[schemars(with = "Option<String>")]
+    pub leaf: Option<EventId>,
+}

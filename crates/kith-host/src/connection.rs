@@ -1,0 +1,210 @@
+//! The connection to the host of a house, wherever that is.
+//!
+//! The first process that needs to write becomes the host and lets others in; every other one
+//! attaches to it. When a host ends in the middle of something, whoever was attached takes its
+//! place or finds the next one, and asks again under the same message id, so nothing is said
+//! twice.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kith_sessions::socket::socket_path;
+use tokio::sync::{Mutex, OnceCell, mpsc};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::attach::{self, AskFailure, Timeouts};
+use crate::call::{Call, Follower, Payload, Response};
+use crate::caller::Caller;
+use crate::error::{Blame, CallError, ErrorCode};
+use crate::host::{Host, HostStart};
+use crate::house::House;
+use crate::routes;
+use crate::serve::Server;
+use crate::settings::watch::SettingsWatch;
+
+/// How often a request is tried with one host after the other.
+const TRIES_MAX: u32 = 10_000;
+/// How long a holder of the lock may be out of reach before we give up on it.
+const UNREACHED_MS_MAX: u64 = 10_000;
+/// How long to wait before looking again for a host that is on its way up or down.
+const LOOK_AGAIN_MS: u64 = 10;
+/// A person who waits longer than this for the end is told what for.
+const QUIET_END_MS: u64 = 500;
+
+pub struct HostConnection {
+    house: House,
+    caller: Caller,
+    /// Read when they are first needed.
+    settings: OnceCell<Arc<SettingsWatch>>,
+    /// Whether and how a host in this process resumes turns that an earlier one left.
+    unfinished: Option<UnfinishedTurns>,
+    /// The host, if it is in this process.
+    here: Mutex<Option<HostHere>>,
+}
+
+/// Resumes turns that an earlier host left unfinished, and reports on each.
+pub struct UnfinishedTurns {
+    /// What became of each, in words.
+    pub notes: mpsc::UnboundedSender<String>,
+}
+
+/// A host in this process, with its socket.
+struct HostHere {
+    host: Arc<Host>,
+    server: Server,
+}
+
+enum HostPlace {
+    Here(Arc<Host>),
+    /// With what the lock says of its holder.
+    Elsewhere {
+        holder: String,
+    },
+}
+
+impl HostConnection {
+    pub fn new(house: House, caller: Caller) -> HostConnection {
+        let (settings, here) = (OnceCell::new(), Mutex::default());
+        HostConnection { house, caller, settings, unfinished: None, here }
+    }
+
+    /// If the host is ever in this process, it goes on with what an earlier one left.
+    #[must_use]
+    pub fn with_unfinished(mut self, unfinished: Option<UnfinishedTurns>) -> HostConnection {
+        self.unfinished = unfinished;
+        self
+    }
+
+    /// The host in this process, if it was started.
+    pub(crate) async fn started(&self) -> Option<Arc<Host>> {
+        self.here.lock().await.as_ref().map(|here| Arc::clone(&here.host))
+    }
+
+    /// Becomes the host unless the house has one elsewhere; whether it is in this process now.
+    pub async fn is_here(&self) -> Result<bool, CallError> {
+        Ok(matches!(self.enter().await?, HostPlace::Here(_)))
+    }
+
+    async fn settings(&self) -> Result<&Arc<SettingsWatch>, CallError> {
+        self.settings.get_or_try_init(async || SettingsWatch::open(&self.house)).await
+    }
+
+    async fn enter(&self) -> Result<HostPlace, CallError> {
+        let mut here = self.here.lock().await;
+        if let Some(here) = &*here {
+            return Ok(HostPlace::Here(Arc::clone(&here.host)));
+        }
+        let host: Arc<Host> =
+            match Host::start(self.house.clone(), Arc::clone(self.settings().await?)).await? {
+                HostStart::Here(host) => Arc::from(host),
+                HostStart::Elsewhere { holder } => return Ok(HostPlace::Elsewhere { holder }),
+            };
+        // Before anyone is let in: what they say is not something that was left.
+        let left = match &self.unfinished {
+            Some(_) => host.unfinished().await?,
+            None => Vec::new(),
+        };
+        let server = Server::start(&self.house, &host).map_err(|source| {
+            let path = socket_path(&self.house.kith_dir());
+            let message = format!("cannot listen at `{}`: {source}", path.display());
+            CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
+                .hint("remove what lies there; its folder must be one that you may write to")
+        })?;
+        if let Some(UnfinishedTurns { notes }) = &self.unfinished {
+            let (host, notes) = (Arc::clone(&host), notes.clone());
+            server.beside(async move {
+                // Nobody hears it after the end; the log has it all the same.
+                let tell = |note| drop(notes.send(note));
+                host.resume(left, tell).await;
+            });
+        }
+        *here = Some(HostHere { host: Arc::clone(&host), server });
+        Ok(HostPlace::Here(host))
+    }
+
+    /// Leaves the house. If the host is here, it stays until the turns it accepted rest.
+    /// `stop` ends the wait: what was accepted is in the log, and goes on with the next host.
+    /// `on_long_wait` runs once if the wait is long enough for a person to wonder.
+    pub async fn leave(self, stop: impl Future<Output = ()>, on_long_wait: impl FnOnce()) {
+        let Some(here) = self.here.into_inner() else { return };
+        let end = async {
+            here.server.end().await;
+            here.host.end().await;
+        };
+        tokio::pin!(end, stop);
+        tokio::select! {
+            () = &mut end => return,
+            () = &mut stop => return,
+            () = tokio::time::sleep(Duration::from_millis(QUIET_END_MS)) => (),
+        }
+        on_long_wait();
+        tokio::select! {
+            () = &mut end => (),
+            () = &mut stop => (),
+        }
+    }
+
+    /// Asks the host. `I` is the item of a follow, else `()`.
+    pub(crate) async fn ask<C: Call, I: Payload>(
+        &self,
+        call: C,
+        follower: Follower<I>,
+    ) -> Result<Response<C::Answer>, CallError> {
+        let mut unreached_ms = 0;
+        let mut holder = String::new();
+        for _ in 0..TRIES_MAX {
+            match self.enter().await? {
+                HostPlace::Here(host) => {
+                    let answer = routes::answer(&host, self.caller.clone(), call, follower);
+                    return on_a_worker(answer).await;
+                }
+                HostPlace::Elsewhere { holder: named } => holder = named,
+            }
+            let path = attach::host_socket(&self.house.kith_dir());
+            let timeouts = Timeouts::default();
+            match attach::ask(&path, &self.caller, &call, &follower, timeouts).await {
+                Ok(answer) => return Ok(answer),
+                Err(AskFailure::Refused(error)) => return Err(error),
+                Err(AskFailure::Silent) => return Err(self.silent(&holder, "does not answer")),
+                Err(AskFailure::Disconnected) => unreached_ms = 0,
+                Err(AskFailure::Unreachable(error)) if unreached_ms >= UNREACHED_MS_MAX => {
+                    let what = format!("cannot be reached at `{}`: {error}", path.display());
+                    return Err(self.silent(&holder, &what));
+                }
+                Err(AskFailure::Unreachable(_)) => {
+                    // It is on its way up or down: look again, here first.
+                    tokio::time::sleep(Duration::from_millis(LOOK_AGAIN_MS)).await;
+                    unreached_ms += LOOK_AGAIN_MS;
+                }
+            }
+            if follower.cancel.is_cancelled() {
+                return Err(stopped());
+            }
+        }
+        Err(self.silent(&holder, "went away every time it was asked"))
+    }
+
+    fn silent(&self, holder: &str, what: &str) -> CallError {
+        let house = self.house.dir.display();
+        let message = format!("another kith ({holder}) holds `{house}` and {what}");
+        CallError::request(ErrorCode::RuntimeBusy, message)
+            .hint("it may be suspended: resume it with `fg`, or end it (nothing will be lost)")
+    }
+}
+
+/// Runs the answer on the runtime's workers: on the thread that waits for it, every chunk of a
+/// streamed answer would wake that thread several times. Whoever stops waiting stops the work.
+async fn on_a_worker<T: Send + 'static>(
+    answer: impl Future<Output = Result<T, CallError>> + Send + 'static,
+) -> Result<T, CallError> {
+    match AbortOnDropHandle::new(tokio::spawn(answer)).await {
+        Ok(answer) => answer,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => Err(CallError::bug("the runtime ended before the call was answered")),
+    }
+}
+
+fn stopped() -> CallError {
+    CallError::stopped("stopped before a host answered")
+        .hint("if it was taken in already, the next message brings it to its end")
+}

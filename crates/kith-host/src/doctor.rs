@@ -1,0 +1,162 @@
+//! What may be wrong with a house: one line for each thing.
+//!
+//! It only looks. Each check stands alone, so that one bad answer does not hide the others, and
+//! says what to do about it.
+
+mod disk;
+mod life;
+mod settings;
+mod threads;
+mod trust;
+
+use std::env;
+use std::sync::Arc;
+
+use kith_home::identity::IdentityFields;
+use kith_sessions::desk::{DESK_VERSION, Desk, SqliteDesk};
+use kith_sessions::disk::DiskFiles;
+use kith_sessions::store::SessionStore;
+use kith_vocab::clock::Clock;
+use kith_vocab::header::Audience;
+
+use crate::call::Response;
+use crate::caller::Caller;
+use crate::calls::house::{CheckHouse, DoctorCheck as Check, DoctorReport, Health};
+use crate::clock::SystemClock;
+use crate::error::CallError;
+use crate::house::House;
+use crate::opening;
+use crate::read_side::ReadSide;
+use crate::settings::watch::SettingsWatch;
+use crate::team::Member;
+use crate::trust::TrustView;
+
+pub async fn check_house(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: CheckHouse,
+) -> Result<Response<DoctorReport>, CallError> {
+    let house = House { cwd: call.cwd.into(), ..side.house.clone() };
+    let checks = examine(house, call.agent_id.as_deref()).await;
+    Ok(Response::new(DoctorReport { checks }))
+}
+
+/// What can be said where no house can be found.
+pub fn without_house(error: &CallError) -> DoctorReport {
+    DoctorReport { checks: vec![platform(env::consts::OS), failed("house", error)] }
+}
+
+/// Looks at everything there is to look at.
+async fn examine(house: House, agent: Option<&str>) -> Vec<Check> {
+    let mut checks = vec![platform(env::consts::OS)];
+    checks.push(disk::house(&house));
+    checks.push(disk::modes(&house));
+    checks.push(disk::disk(&house));
+    let (host, is_hosted) = life::host(&house).await;
+    checks.push(host);
+    let desk = match SqliteDesk::open_read_only(&house.desk_path()).await {
+        Ok(desk) => desk,
+        Err(error) => {
+            checks.push(failed("desk", &CallError::from(error)));
+            None
+        }
+    };
+    if checks.iter().all(|check| check.name != "desk") {
+        checks.push(match &desk {
+            Some(_) => ok("desk", format!("it opens; this program writes version {DESK_VERSION}")),
+            None => ok("desk", "nothing was ever said here".to_owned()),
+        });
+    }
+    let desk = desk.as_ref().map(|desk| desk as &dyn Desk);
+    if let Some(desk) = desk {
+        checks.push(life::inbox(desk, is_hosted).await);
+    }
+    let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
+    checks.extend(life::sessions(&store, desk, SystemClock.now()).await);
+    checks.push(threads::files(&house, store, is_hosted));
+    checks.push(trust::trust(&house, desk).await);
+    match SettingsWatch::open(&house) {
+        Ok(watch) => {
+            let settings = watch.last_good();
+            checks.extend(settings::agents(&house, &settings));
+            checks.push(match settings.team.choose(agent) {
+                Ok(member) => prompt_files(&house, member, desk).await,
+                Err(report) => failed("prompt files", &report),
+            });
+            checks.push(settings::settings(&settings));
+            checks.extend(settings::model(watch));
+        }
+        Err(report) => {
+            // Whoever else lives here, the files of this folder can be looked at.
+            let member = Member::main(&house, IdentityFields::default());
+            checks.push(prompt_files(&house, &member, desk).await);
+            checks.push(failed("settings", &report));
+        }
+    }
+    checks
+}
+
+fn platform(os: &str) -> Check {
+    let name = "platform";
+    match os {
+        "linux" => ok(name, "Linux is supported".to_owned()),
+        "macos" => {
+            let detail = "macOS is expected to work, but is not tested".to_owned();
+            warn(name, detail, "report what does not work")
+        }
+        other => {
+            let detail = format!("{other} is not supported; Linux is");
+            warn(name, detail, "use it on Linux, or on Windows inside WSL")
+        }
+    }
+}
+
+async fn prompt_files(house: &House, member: &Member, desk: Option<&dyn Desk>) -> Check {
+    let name = "prompt files";
+    let now = SystemClock.now();
+    let trust = match TrustView::read(house, desk).await {
+        Ok(trust) => trust,
+        Err(report) => return failed(name, &report),
+    };
+    let whose = (house, member);
+    let assembled =
+        match opening::assemble(whose, &house.cwd, Audience::Owner, now, trust.folders()) {
+            Ok(assembled) => assembled,
+            Err(error) => return failed(name, &CallError::from(error)),
+        };
+    let counts: Vec<String> = assembled
+        .reports
+        .iter()
+        .map(|file| {
+            let shown = file.path.strip_prefix(&house.dir).unwrap_or(&file.path);
+            let chars = file.chars.map_or_else(|| "uncounted".to_owned(), |n| n.to_string());
+            format!("{} {chars} -> {}", shown.display(), file.injected_chars)
+        })
+        .collect();
+    let counts = format!("characters in the file -> in the prompt: {}", counts.join(", "));
+    let problems = opening::problems(&assembled);
+    if problems.is_empty() {
+        return ok(name, counts);
+    }
+    warn(name, format!("{}; {counts}", problems.join("; ")), "`kith prompt` shows what is used")
+}
+
+fn ok(name: &'static str, detail: String) -> Check {
+    Check { name: name.to_owned(), state: Health::Ok, detail, fix: None }
+}
+
+fn warn(name: &'static str, detail: String, fix: impl Into<String>) -> Check {
+    Check { name: name.to_owned(), state: Health::Warn, detail, fix: Some(fix.into()) }
+}
+
+fn fail(name: &'static str, detail: String, fix: impl Into<String>) -> Check {
+    Check { name: name.to_owned(), state: Health::Fail, detail, fix: Some(fix.into()) }
+}
+
+fn failed(name: &'static str, report: &CallError) -> Check {
+    let fix = Some(report.hints.join("; ")).filter(|hints| !hints.is_empty());
+    Check { name: name.to_owned(), state: Health::Fail, detail: report.message(), fix }
+}
+
+#[cfg(test)]
+mod tests;

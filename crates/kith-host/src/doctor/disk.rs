@@ -1,0 +1,127 @@
+//! The folder and the disk beneath it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
+use rustix::io::Errno;
+
+use super::{Check, fail, ok, warn};
+use crate::error::quoted;
+use crate::house::House;
+
+/// Below this, the next long session may find the disk full.
+const FREE_BYTES_FEW: u64 = 100 * 1024 * 1024;
+/// Below this, hardly anything can be said.
+const FREE_BYTES_MIN: u64 = 1024 * 1024;
+
+pub(super) fn house(house: &House) -> Check {
+    let name = "house";
+    let dir = house.dir.display();
+    for folder in [&house.dir, &house.kith_dir()] {
+        let shown = folder.display();
+        match access(folder, Access::WRITE_OK | Access::EXEC_OK) {
+            Err(Errno::ROFS) => {
+                let detail = format!("`{shown}` is on a disk that can only be read");
+                return fail(name, detail, "move the house to another disk");
+            }
+            Err(_) if folder.exists() => {
+                let detail = format!("`{shown}` cannot be written to");
+                return fail(name, detail, format!("`chmod u+wx {}`", quoted(folder)));
+            }
+            // There is no `.kith` before the first word.
+            Ok(()) | Err(_) => (),
+        }
+    }
+    if house.kith_dir().exists() && !house.kith_dir().is_dir() {
+        let detail = format!("`{}` is not a folder", house.kith_dir().display());
+        return fail(name, detail, "move that file away");
+    }
+    ok(name, format!("`{dir}`"))
+}
+
+/// What people said is for its owner's eyes only.
+pub(super) fn modes(house: &House) -> Check {
+    let name = "modes";
+    let kith_dir = house.kith_dir();
+    let Ok(metadata) = fs::metadata(&kith_dir) else {
+        return ok(name, "there is no `.kith` yet".to_owned());
+    };
+    if metadata.mode() & 0o077 != 0 {
+        let detail = format!("others may look into `{}`", kith_dir.display());
+        return warn(name, detail, format!("`chmod 700 {}`", quoted(&kith_dir)));
+    }
+    let inner: [PathBuf; 2] = [kith_dir.join("sessions"), kith_dir.join("blobs")];
+    let open = inner.iter().find(|it| fs::metadata(it).is_ok_and(|it| it.mode() & 0o077 != 0));
+    match open {
+        Some(path) => {
+            let detail = format!("`{}` has wider modes than it was made with", path.display());
+            warn(name, detail, format!("`chmod 700 {}`", quoted(path)))
+        }
+        None => ok(name, "only you may look into `.kith`".to_owned()),
+    }
+}
+
+pub(super) fn disk(house: &House) -> Check {
+    let name = "disk";
+    let stat = match statvfs(&house.dir) {
+        Ok(stat) => stat,
+        Err(source) => {
+            return warn(name, format!("it cannot be looked at: {source}"), "check the disk");
+        }
+    };
+    if stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
+        return fail(name, "it can only be read".to_owned(), "move the house to another disk");
+    }
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    let room = format!("{} MB free", free / 1_000_000);
+    if free < FREE_BYTES_MIN {
+        return fail(name, room, "make room");
+    }
+    if let Some(kind) = network_kind(house) {
+        let detail =
+            format!("{room}; it is a network disk ({kind}), where locks and syncs may not hold");
+        return warn(
+            name,
+            detail,
+            "keep the house on a disk of this machine, or use one machine only",
+        );
+    }
+    if free < FREE_BYTES_FEW {
+        return warn(name, room, "make room");
+    }
+    ok(name, room)
+}
+
+#[cfg(target_os = "linux")]
+fn network_kind(house: &House) -> Option<&'static str> {
+    let magic = rustix::fs::statfs(&house.dir).ok()?.f_type;
+    // On some machines it is a signed number, sign and all.
+    let magic = u64::try_from(i128::from(magic) & 0xffff_ffff).unwrap_or_default();
+    kind_of(magic)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn network_kind(_: &House) -> Option<&'static str> {
+    None
+}
+
+/// File systems that are served by others, by the number that Linux gives them.
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "other systems have no such number")
+)]
+pub(super) fn kind_of(magic: u64) -> Option<&'static str> {
+    match magic {
+        0x6969 => Some("nfs"),
+        0x517b | 0xff53_4d42 | 0xfe53_4d42 => Some("smb"),
+        0x6573_5546 => Some("fuse"),
+        0x0102_1997 => Some("9p"),
+        0x5346_414f => Some("afs"),
+        0x00c3_6400 => Some("ceph"),
+        0x7375_7245 => Some("coda"),
+        0x0bd0_0bd0 => Some("lustre"),
+        _ => None,
+    }
+}

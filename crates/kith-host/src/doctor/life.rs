@@ -1,0 +1,246 @@
+//! What lives in the house: its host, its sessions, what waits, and the time they think it is.
+
+use std::collections::BTreeSet;
+use std::fs::{File, TryLockError};
+use std::io::Read;
+
+use kith_sessions::damage::DamageCode;
+use kith_sessions::desk::Desk;
+use kith_sessions::log::LogError;
+use kith_sessions::read::{Reading, Tail};
+use kith_sessions::storage::StorageError;
+use kith_sessions::store::SessionStore;
+use kith_vocab::ids::SessionId;
+
+use super::{Check, fail, failed, ok, warn};
+use crate::attach::{self, AskFailure};
+use crate::error::CallError;
+use crate::house::House;
+use crate::words::{rfc3339, short};
+
+/// So many of what is wrong are named; the rest is counted.
+const NAMES_SHOWN_MAX: usize = 3;
+const HOLDER_BYTES_MAX: u64 = 256;
+/// A clock may be this far behind another that wrote here.
+const CLOCK_BEHIND_MS_MAX: u64 = 60_000;
+/// The first of January 2026: earlier than any session.
+const CLOCK_MS_MIN: u64 = 1_767_225_600_000;
+
+/// The host, and whether there is one.
+pub(super) async fn host(house: &House) -> (Check, bool) {
+    let name = "host";
+    let lock = house.kith_dir().join("host.lock");
+    let holder = holder(&lock);
+    match attach::is_answered(&attach::host_socket(&house.kith_dir())).await {
+        Ok(()) => return (ok(name, format!("it answers ({holder})")), true),
+        Err(AskFailure::Refused(report)) => return (failed(name, &report), true),
+        Err(AskFailure::Silent | AskFailure::Disconnected | AskFailure::Unreachable(_)) => (),
+    }
+    if is_held(&lock) {
+        let detail = format!("it holds the house and does not answer ({holder})");
+        let fix = "it may be suspended: resume it with `fg`, or end it (nothing will be lost)";
+        return (fail(name, detail, fix), true);
+    }
+    (ok(name, "none runs; the next command that writes is one".to_owned()), false)
+}
+
+fn holder(lock: &std::path::Path) -> String {
+    let mut text = String::new();
+    // A courtesy: whoever it is, the lock and the socket tell whether it is there.
+    let read = File::open(lock).and_then(|it| it.take(HOLDER_BYTES_MAX).read_to_string(&mut text));
+    match read {
+        Ok(_) if !text.trim().is_empty() => text.trim().to_owned(),
+        _ => "it does not say who it is".to_owned(),
+    }
+}
+
+/// Looks by sharing the lock for a moment; a host that starts in that moment looks again.
+fn is_held(lock: &std::path::Path) -> bool {
+    let Ok(file) = File::open(lock) else { return false };
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+pub(super) async fn inbox(desk: &dyn Desk, is_hosted: bool) -> Check {
+    let name = "inbox";
+    let counted = async {
+        let sessions = desk.sessions_with_open_rows().await?;
+        let mut n_rows = 0;
+        for session in &sessions {
+            n_rows += desk.open_rows(*session).await?.len();
+        }
+        Ok::<_, StorageError>((n_rows, sessions))
+    };
+    match counted.await {
+        Err(error) => failed(name, &CallError::from(error)),
+        Ok((0, _)) => ok(name, "nothing waits".to_owned()),
+        Ok((n, _)) if is_hosted => ok(name, format!("at work on {n} of what was said")),
+        Ok((n, sessions)) => {
+            let what =
+                if n == 1 { "1 message was".to_owned() } else { format!("{n} messages were") };
+            let detail = format!("{what} cut short, in {}", names(&sessions));
+            warn(name, detail, "`kith` takes them up, as does the next message to that session")
+        }
+    }
+}
+
+/// What was found in the session files.
+#[derive(Default)]
+struct SessionHealth {
+    whole: u64,
+    torn: Vec<SessionId>,
+    damaged: Vec<SessionId>,
+    /// Damaged, and what can be read of it is in another session.
+    repaired: Vec<SessionId>,
+    /// Known to the desk, and without a file.
+    gone: Vec<SessionId>,
+    without_blobs: Vec<SessionId>,
+    unread: Option<CallError>,
+    newest: u64,
+}
+
+/// The sessions, their blobs, and the clock, which must not be behind what they say.
+pub(super) async fn sessions(
+    store: &SessionStore,
+    desk: Option<&dyn Desk>,
+    now: u64,
+) -> Vec<Check> {
+    let ids = match store.list() {
+        Ok(ids) => ids,
+        Err(error) => return vec![failed("sessions", &CallError::from(error))],
+    };
+    let mut found = SessionHealth::default();
+    if let Some(desk) = desk {
+        // A desk that cannot be read is told where the desk is.
+        let heads = desk.heads().await.unwrap_or_default().into_iter().map(|(id, _)| id);
+        found.gone = heads.filter(|id| !ids.contains(id)).collect();
+    }
+    for id in ids {
+        let head = match desk {
+            // A head that cannot be read is told where the desk is.
+            Some(desk) => desk.head(id).await.unwrap_or_default(),
+            None => None,
+        };
+        let mut newest = 0;
+        let reading = store.read(id, head.as_ref(), &mut |event| newest = newest.max(event.ts));
+        found.newest = found.newest.max(newest);
+        found.add(id, reading);
+    }
+    let copied = copied_sessions(store);
+    let damaged = std::mem::take(&mut found.damaged);
+    (found.repaired, found.damaged) = damaged.into_iter().partition(|id| copied.contains(id));
+    vec![found.files(), found.blobs(), found.clock(now)]
+}
+
+/// The sessions of which a repaired copy exists. A clone is in a thread of its own.
+fn copied_sessions(store: &SessionStore) -> BTreeSet<SessionId> {
+    let mut copied = BTreeSet::new();
+    // Without a list of them all damaged ones are told as such.
+    for id in store.list().unwrap_or_default() {
+        let Some(header) = store.header(id).ok() else { continue };
+        let Some(origin) = header.cloned_from else { continue };
+        let source = store.header(origin.session_id);
+        if source.is_ok_and(|source| source.thread_id == header.thread_id) {
+            copied.insert(origin.session_id);
+        }
+    }
+    copied
+}
+
+impl SessionHealth {
+    fn add(&mut self, id: SessionId, reading: Result<Reading, LogError>) {
+        let damage = match reading {
+            Ok(Reading { tail: Tail::Clean, .. }) => return self.whole += 1,
+            Ok(Reading { tail: Tail::Torn { .. }, .. }) => return self.torn.push(id),
+            Ok(Reading { tail: Tail::Damaged(damage), .. })
+            | Err(LogError::Damaged { damage, .. }) => damage,
+            Err(error) => {
+                self.unread = Some(error.into());
+                return;
+            }
+        };
+        if damage.code == DamageCode::BadBlob {
+            self.without_blobs.push(id);
+        } else {
+            self.damaged.push(id);
+        }
+    }
+
+    fn files(&self) -> Check {
+        let name = "sessions";
+        if let Some(report) = &self.unread {
+            return failed(name, report);
+        }
+        let torn = match self.torn.as_slice() {
+            [] => String::new(),
+            torn => format!("; {} whose last write was cut short ({})", torn.len(), names(torn)),
+        };
+        let detail = format!("{} whole{torn}", self.whole);
+        if let Some(first) = self.gone.first() {
+            let detail =
+                format!("{detail}; {} without a file ({})", self.gone.len(), names(&self.gone));
+            let fix = format!(
+                "put `.kith/sessions` back from a copy; `kith session rm {}` forgets one for good",
+                short(*first)
+            );
+            return fail(name, detail, fix);
+        }
+        let detail = match self.repaired.as_slice() {
+            [] => detail,
+            repaired => format!("{detail}; {} damaged and repaired", repaired.len()),
+        };
+        match self.damaged.as_slice() {
+            [] if !self.repaired.is_empty() => {
+                let id = self.repaired.first().map(|id| short(*id)).unwrap_or_default();
+                let fix = format!("`kith session rm {id}` removes one of which there is a copy");
+                warn(name, detail, fix)
+            }
+            [] => ok(name, detail),
+            damaged => {
+                let detail = format!("{detail}; {} damaged ({})", damaged.len(), names(damaged));
+                fail(name, detail, repair(damaged))
+            }
+        }
+    }
+
+    fn blobs(&self) -> Check {
+        let name = "blobs";
+        match self.without_blobs.as_slice() {
+            [] => ok(name, "none that is needed is missing or wrong".to_owned()),
+            ids => {
+                let detail = format!("missing or wrong in {}", names(ids));
+                let fix = format!("put `.kith/blobs` back from a copy, or {}", repair(ids));
+                fail(name, detail, fix)
+            }
+        }
+    }
+
+    fn clock(&self, now: u64) -> Check {
+        let name = "clock";
+        let newest = rfc3339(self.newest);
+        if now < CLOCK_MS_MIN {
+            return warn(
+                name,
+                format!("it says {}", rfc3339(now)),
+                "set the clock of this machine",
+            );
+        }
+        if now + CLOCK_BEHIND_MS_MAX < self.newest {
+            let detail = format!("it says {}, and the newest event is from {newest}", rfc3339(now));
+            let fix = "set the clock; the order of events does not depend on it";
+            return warn(name, detail, fix);
+        }
+        ok(name, "it is not behind the newest event".to_owned())
+    }
+}
+
+fn repair(ids: &[SessionId]) -> String {
+    let id = ids.first().map(|id| short(*id)).unwrap_or_default();
+    format!("`kith session repair {id}` copies what can be read into a new session")
+}
+
+fn names(ids: &[SessionId]) -> String {
+    let shown: Vec<String> = ids.iter().take(NAMES_SHOWN_MAX).map(|id| short(*id)).collect();
+    let rest = ids.len() - shown.len();
+    let more = if rest == 0 { String::new() } else { format!(" and {rest} more") };
+    format!("{}{more}", shown.join(", "))
+}

@@ -1,0 +1,88 @@
+//! What the settings say, which of them are in force, and whom they lead to.
+
+use std::sync::Arc;
+
+use kith_home::house::is_home;
+
+use super::{Check, failed, ok, warn};
+use crate::client::ModelName;
+use crate::house::House;
+use crate::models::ModelRegistry;
+use crate::settings::Settings;
+use crate::settings::watch::SettingsWatch;
+
+/// So many keys in force are named; the rest is counted.
+const KEYS_NAMED_MAX: usize = 100;
+
+/// Who lives here, if there are several.
+pub(super) fn agents(house: &House, settings: &Settings) -> Option<Check> {
+    let name = "agents";
+    let members: Vec<_> = settings.team.members().collect();
+    if let [only] = members.as_slice()
+        && only.home == house.dir
+    {
+        return None;
+    }
+    let mut told = Vec::new();
+    let mut homeless = Vec::new();
+    for member in members {
+        let home = member.home.strip_prefix(&house.dir).unwrap_or(&member.home);
+        let home = if home.as_os_str().is_empty() { ".".into() } else { home.to_string_lossy() };
+        told.push(format!("{} in `{home}`", member.id));
+        if !is_home(&member.home) {
+            homeless.push(format!("`{home}` of agent `{}`", member.id));
+        }
+    }
+    if homeless.is_empty() {
+        return Some(ok(name, told.join(", ")));
+    }
+    let detail = format!("no Agent.md in {}", homeless.join(", "));
+    Some(warn(name, detail, "`Agent.md` is the one file that an agent must have"))
+}
+
+/// The files, and the keys in force.
+pub(super) fn settings(settings: &Settings) -> Check {
+    let files: Vec<_> = settings.files.iter().map(|it| format!("`{}`", it.display())).collect();
+    let keys: Vec<&str> = settings.keys.iter().map(String::as_str).collect();
+    let (named, rest) = keys.split_at(keys.len().min(KEYS_NAMED_MAX));
+    let files = files.join(" and ");
+    let detail = match (files.as_str(), named) {
+        ("", _) => "no settings files; the defaults apply".to_owned(),
+        (files, []) => format!("read {files}; nothing is set"),
+        (files, named) => {
+            format!("read {files}; in force: {}{}", named.join(", "), and_more(rest.len()))
+        }
+    };
+    ok("settings", detail)
+}
+
+fn and_more(n: usize) -> String {
+    if n == 0 { String::new() } else { format!(" and {n} more") }
+}
+
+/// The model that the settings lead to. Nothing is asked over the network.
+pub(super) fn model(watch: Arc<SettingsWatch>) -> Vec<Check> {
+    let name = "model";
+    let settings = watch.last_good();
+    let chosen = match ModelRegistry::new(watch).choose(None, &settings) {
+        Ok(chosen) => chosen,
+        Err(report) => return vec![failed(name, &report)],
+    };
+    let mut checks = Vec::new();
+    if chosen.by_default {
+        let detail = "the built-in demo model would answer".to_owned();
+        checks.push(warn(name, detail, "set OPENAI_API_KEY, or name a model in kith.toml"));
+        let fix = "unset it, or use a server that speaks `openai_chat`";
+        checks.extend(chosen.notes.iter().map(|note| warn(name, note.clone(), fix)));
+    } else {
+        let ModelName { provider, model, .. } = &chosen.name;
+        let detail =
+            format!("`{model}` of {provider} would be asked; whether it answers was not tried");
+        checks.push(ok(name, detail));
+    }
+    if settings.limits.cost_micros.is_some() && !chosen.has_price {
+        let detail = "`limits.cost` has no effect because the model has no price";
+        checks.push(warn("setting", detail.to_owned(), "add `price` to the model"));
+    }
+    checks
+}

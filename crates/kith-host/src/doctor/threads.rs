@@ -1,0 +1,42 @@
+//! Whether the thread files say what the sessions say.
+
+use kith_engine::threads::ThreadsError;
+use kith_sessions::store::SessionStore;
+
+use super::{Check, failed, ok, warn};
+use crate::error::CallError;
+use crate::host::threads::threads_of;
+use crate::house::House;
+
+/// So many threads are named; the rest is counted.
+const NAMES_SHOWN_MAX: usize = 3;
+
+pub(super) fn files(house: &House, store: SessionStore, is_hosted: bool) -> Check {
+    let name = "threads";
+    let threads = threads_of(house, store);
+    let looked = || {
+        let sessions = threads.sessions()?;
+        let mut behind = Vec::new();
+        for key in sessions.keys() {
+            if !threads.is_up_to_date(key)? {
+                behind.push(key.thread_id.to_string());
+            }
+        }
+        Ok::<_, ThreadsError>((sessions.len(), behind))
+    };
+    let (n_threads, behind) = match looked() {
+        Ok(found) => found,
+        Err(error) => return failed(name, &CallError::from(error)),
+    };
+    if behind.is_empty() {
+        return ok(name, format!("{n_threads} up to date"));
+    }
+    if is_hosted {
+        return ok(name, format!("at work on the files of {}", behind.len()));
+    }
+    let shown = behind.iter().take(NAMES_SHOWN_MAX).cloned().collect::<Vec<_>>().join(", ");
+    let rest = behind.len().saturating_sub(NAMES_SHOWN_MAX);
+    let more = if rest == 0 { String::new() } else { format!(" and {rest} more") };
+    let detail = format!("the files of {shown}{more} are missing or behind their sessions");
+    warn(name, detail, "`kith thread rebuild` makes them again, as does the next turn of each")
+}

@@ -1,0 +1,397 @@
+//! What a call answers when it cannot do what was asked.
+//!
+//! Libraries return typed errors that say what went wrong. Only the host knows whose move it is
+//! and what they could try, so code, blame and hints are added here and nowhere else. The same
+//! value travels in the process and over the wire.
+
+mod code;
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::iter;
+use std::path::Path;
+
+use kith_engine::engine::{EngineError, SetupError};
+use kith_engine::failure::SessionFailure;
+use kith_engine::survey::PlaceError;
+use kith_home::error::HomeError;
+use kith_sessions::damage::{Damage, DamageCode};
+use kith_sessions::desk::DeskError;
+use kith_sessions::lock::LockError;
+use kith_sessions::log::LogError;
+use kith_sessions::storage::{StorageError, StorageErrorKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use code::ErrorCode;
+
+/// Whose move it is. Decides the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Blame {
+    /// A request that cannot be met.
+    Request,
+    /// Wrong arguments.
+    Usage,
+    /// The disk, the network or a vendor failed.
+    Environment,
+    /// We broke a promise.
+    Program,
+    /// Nobody's: a person stopped it.
+    Stopped,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CallError {
+    pub code: ErrorCode,
+    /// What could not be done.
+    pub message: String,
+    pub blame: Blame,
+    /// What may help, each a sentence that works when it is typed.
+    pub hints: Vec<String>,
+    /// The line of the file that the message names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// Why, from the nearest cause to the first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<String>,
+}
+
+impl CallError {
+    pub fn new(
+        blame: Blame,
+        code: impl Into<ErrorCode>,
+        error: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> CallError {
+        let error = error.into();
+        let causes = iter::successors(error.source(), |&cause| cause.source());
+        let causes = causes.map(ToString::to_string).collect();
+        let (message, hints) = (error.to_string(), Vec::new());
+        CallError { code: code.into(), message, blame, hints, line: None, causes }
+    }
+
+    /// An error of the request itself, which the same request would meet again.
+    pub fn request(code: ErrorCode, error: impl Into<Box<dyn Error + Send + Sync>>) -> CallError {
+        CallError::new(Blame::Request, code, error)
+    }
+
+    pub fn usage(message: impl Into<String>) -> CallError {
+        CallError::new(Blame::Usage, ErrorCode::Usage, message.into())
+    }
+
+    /// Something that a person stopped.
+    pub fn stopped(message: impl Into<String>) -> CallError {
+        CallError::new(Blame::Stopped, ErrorCode::Cancelled, message.into())
+    }
+
+    /// A promise of ours that does not hold.
+    pub fn bug(error: impl Into<Box<dyn Error + Send + Sync>>) -> CallError {
+        CallError::new(Blame::Program, ErrorCode::InternalError, error)
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> CallError {
+        self.hints.push(hint.into());
+        self
+    }
+
+    #[must_use]
+    pub fn at_line(mut self, line: usize) -> CallError {
+        self.line = Some(line);
+        self
+    }
+
+    /// The error and its causes in one line.
+    pub fn message(&self) -> String {
+        let parts = iter::once(&self.message).chain(&self.causes);
+        parts.map(String::as_str).collect::<Vec<_>>().join(": ")
+    }
+}
+
+/// The error, its causes and its hints, each on a line, as a person reads them.
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "error: {}", self.message)?;
+        for cause in &self.causes {
+            writeln!(f, "  cause: {cause}")?;
+        }
+        for hint in &self.hints {
+            writeln!(f, "hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for CallError {}
+
+impl From<LogError> for CallError {
+    fn from(error: LogError) -> CallError {
+        match &error {
+            LogError::NotFound { .. } => {
+                CallError::new(Blame::Request, ErrorCode::SessionNotFound, error)
+                    .hint("`kith session ls` lists the sessions there are")
+            }
+            // The disk did its work; what it holds is not a session that can be used.
+            LogError::Damaged { path, damage } => {
+                let message =
+                    format!("session file `{}` {}", path.display(), damage_in_words(damage));
+                CallError::new(Blame::Request, damage.code, message)
+                    .at_line(damage.line)
+                    .hint(what_helps(path, damage))
+            }
+            LogError::NotDamaged { .. } => {
+                CallError::new(Blame::Request, ErrorCode::InvalidRequest, error)
+            }
+            _ if error.is_disk_full() => {
+                CallError::new(Blame::Environment, ErrorCode::DiskFull, error)
+                    .hint("make room on the disk; what was said is kept and answered the next time")
+            }
+            _ => on_disk(error),
+        }
+    }
+}
+
+impl From<DeskError> for CallError {
+    fn from(error: DeskError) -> CallError {
+        match &error {
+            _ if error.is_disk_full() => {
+                CallError::new(Blame::Environment, ErrorCode::DiskFull, error)
+                    .hint("make room on the disk and say it again")
+            }
+            DeskError::NewerVersion { .. } => {
+                CallError::new(Blame::Request, ErrorCode::NewerVersion, error)
+            }
+            DeskError::NotADatabase { .. }
+            | DeskError::NotADesk { .. }
+            | DeskError::Damaged { .. } => {
+                CallError::new(Blame::Request, ErrorCode::Damaged, error).hint(
+                    "move that file away: a new one is made, and the sessions stay as they are",
+                )
+            }
+            DeskError::NeedsRecovery { .. } => {
+                CallError::new(Blame::Request, ErrorCode::Conflict, error)
+                    .hint("`kith ask` is such a command")
+            }
+            DeskError::Busy { .. } => CallError::new(Blame::Request, ErrorCode::RuntimeBusy, error),
+            _ => on_disk(error),
+        }
+    }
+}
+
+impl From<LockError> for CallError {
+    fn from(error: LockError) -> CallError {
+        match error {
+            LockError::Held { .. } => CallError::new(Blame::Request, ErrorCode::RuntimeBusy, error)
+                .hint("wait until it is done, or end it"),
+            LockError::NotOurs { .. } => {
+                CallError::new(Blame::Request, ErrorCode::Untrusted, error)
+            }
+            LockError::Io { .. } => on_disk(error),
+        }
+    }
+}
+
+/// The disk refused something in `.kith`.
+fn on_disk(error: impl Error + Send + Sync + 'static) -> CallError {
+    CallError::new(Blame::Environment, ErrorCode::FilesystemError, error)
+        .hint("`.kith` must be a folder, on a disk that works, that you may write to")
+}
+
+impl From<HomeError> for CallError {
+    fn from(error: HomeError) -> CallError {
+        match error {
+            HomeError::NotAHome { ref path } => {
+                let hint = format!("`kith init {}` makes an agent there", quoted(path));
+                CallError::new(Blame::Request, ErrorCode::HomeNotFound, error).hint(hint)
+            }
+            HomeError::Untrusted { ref home, .. } => {
+                let hint = format!(
+                    "`kith trust {}` if it is yours, or you trust whoever wrote it: its files \
+                     speak to the model as you, and its settings count",
+                    quoted(home)
+                );
+                CallError::new(Blame::Request, ErrorCode::Untrusted, error).hint(hint)
+            }
+            HomeError::AgentId { .. } => {
+                CallError::new(Blame::Request, ErrorCode::InvalidRequest, error)
+            }
+            HomeError::ReadFile { .. } => {
+                CallError::new(Blame::Environment, ErrorCode::FilesystemError, error)
+                    .hint("without it the agent would be another: make it readable, or remove it")
+            }
+            HomeError::MakeFolder { ref source, .. }
+                if matches!(
+                    source.kind(),
+                    io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                CallError::new(Blame::Request, ErrorCode::InvalidRequest, error)
+                    .hint("there is a file of that name; choose another")
+            }
+            HomeError::MakeFolder { .. } | HomeError::WriteFile { .. } => {
+                CallError::new(Blame::Environment, ErrorCode::FilesystemError, error)
+                    .hint("choose a folder that you may write to")
+            }
+            HomeError::OpenFolder { .. } | HomeError::Time { .. } => {
+                CallError::new(Blame::Environment, ErrorCode::FilesystemError, error)
+            }
+        }
+    }
+}
+
+/// What can be done about a damaged session.
+fn what_helps(path: &Path, damage: &Damage) -> String {
+    let id = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("latest");
+    // Without its first line nobody knows what the rest belongs to; and what a newer program wrote
+    // is not damaged for the newer program.
+    if damage.line <= 1 || damage.code == DamageCode::NewerVersion {
+        return "nothing was changed; `kith ask --new` goes on in a new session".to_owned();
+    }
+    format!(
+        "nothing was changed; `kith session repair {id}` copies what can be read into a new one"
+    )
+}
+
+/// What is wrong with a session, in words that follow its name.
+pub fn damage_in_words(damage: &Damage) -> String {
+    let Damage { line, code, detail } = damage;
+    // A list of all the words there are helps nobody who is told that one is unknown.
+    let detail = detail.split(", expected one of").next().unwrap_or_default();
+    match code {
+        DamageCode::NewerVersion => format!("cannot be read from line {line} on: {detail}"),
+        _ => format!("is damaged at line {line} ({code}): {detail}"),
+    }
+}
+
+/// A path as a shell takes it back.
+pub fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = |ch: char| ch.is_alphanumeric() || "/._-+,:@%".contains(ch);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.into_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+impl From<StorageError> for CallError {
+    fn from(error: StorageError) -> CallError {
+        let StorageError { kind, message, causes } = error;
+        let (blame, code, hint) = match &kind {
+            StorageErrorKind::NotFound => (
+                Blame::Request,
+                ErrorCode::SessionNotFound,
+                "`kith session ls` lists the sessions there are",
+            ),
+            StorageErrorKind::Damaged(damage) => {
+                let code = ErrorCode::from(damage.code);
+                return CallError::new(Blame::Request, code, message)
+                    .at_line(damage.line)
+                    .hint("`kith session repair` copies what can be read into a new session");
+            }
+            StorageErrorKind::Exists => (Blame::Request, ErrorCode::AlreadyExists, ""),
+            StorageErrorKind::NotDamaged | StorageErrorKind::Refused => {
+                (Blame::Request, ErrorCode::InvalidRequest, "")
+            }
+            StorageErrorKind::Conflict => (
+                Blame::Request,
+                ErrorCode::Conflict,
+                "send it with another `--message-id`, or without one",
+            ),
+            StorageErrorKind::LimitReached => (
+                Blame::Request,
+                ErrorCode::RuntimeBusy,
+                "wait until some of what is queued there has been answered",
+            ),
+            StorageErrorKind::InUse | StorageErrorKind::Busy | StorageErrorKind::Fenced => {
+                (Blame::Request, ErrorCode::RuntimeBusy, "")
+            }
+            StorageErrorKind::Full => (
+                Blame::Environment,
+                ErrorCode::DiskFull,
+                "make room on the disk; what was accepted is kept and answered the next time",
+            ),
+            StorageErrorKind::NewerVersion => (Blame::Request, ErrorCode::NewerVersion, ""),
+            StorageErrorKind::NeedsRecovery => {
+                (Blame::Request, ErrorCode::Conflict, "`kith ask` is such a command")
+            }
+            StorageErrorKind::ReadOnly
+            | StorageErrorKind::MustReopen
+            | StorageErrorKind::Closed
+            | StorageErrorKind::Unavailable => (
+                Blame::Environment,
+                ErrorCode::FilesystemError,
+                "`.kith` must be a folder, on a disk that works, that you may write to",
+            ),
+        };
+        let error = CallError { causes, ..CallError::new(blame, code, message) };
+        if hint.is_empty() { error } else { error.hint(hint) }
+    }
+}
+
+impl From<SessionFailure> for CallError {
+    fn from(failure: SessionFailure) -> CallError {
+        match failure {
+            SessionFailure::Storage(error) => error.into(),
+            SessionFailure::Setup { .. } => {
+                CallError::new(Blame::Environment, ErrorCode::FilesystemError, failure)
+            }
+            SessionFailure::Render { .. } => {
+                CallError::new(Blame::Environment, ErrorCode::ModelFailed, failure)
+            }
+            SessionFailure::ModelUnavailable { .. } => {
+                CallError::new(Blame::Request, ErrorCode::ModelFailed, failure)
+                    .hint("with its model back, `kith retry` finishes it")
+            }
+            SessionFailure::NotBuilt { .. } => {
+                CallError::new(Blame::Request, ErrorCode::InvalidRequest, failure)
+            }
+            SessionFailure::TooManySteps { .. } | SessionFailure::Panicked => {
+                CallError::bug(failure)
+            }
+        }
+    }
+}
+
+impl From<SetupError> for CallError {
+    fn from(SetupError(cause): SetupError) -> CallError {
+        match cause.downcast::<HomeError>() {
+            Ok(error) => (*error).into(),
+            Err(cause) => CallError::new(Blame::Environment, ErrorCode::FilesystemError, cause),
+        }
+    }
+}
+
+impl From<EngineError> for CallError {
+    fn from(error: EngineError) -> CallError {
+        let (code, hint) = match error {
+            EngineError::Storage(error) => return error.into(),
+            EngineError::Setup(error) => return error.into(),
+            EngineError::Failed(failure) => return failure.into(),
+            EngineError::InUse { .. } => (
+                ErrorCode::RuntimeBusy,
+                "wait for its end, or let `kith` take it up if it was cut short",
+            ),
+            EngineError::Busy { .. } | EngineError::Stopping => {
+                (ErrorCode::RuntimeBusy, "try again in a moment")
+            }
+            EngineError::TurnRunning { .. } => {
+                (ErrorCode::RuntimeBusy, "wait for its end, or stop it with `kith cancel`")
+            }
+            EngineError::ModelUnavailable { .. } => {
+                (ErrorCode::ModelFailed, "with its model back, `kith retry` finishes it")
+            }
+            EngineError::Place(PlaceError::NothingToClone)
+            | EngineError::NotBuilt { .. }
+            | EngineError::NothingToRetry { .. }
+            | EngineError::InvalidCommand { .. }
+            | EngineError::NoQueueItem { .. } => (ErrorCode::InvalidRequest, ""),
+            EngineError::Place(_) => (ErrorCode::InvalidEventId, ""),
+            EngineError::Conflict { .. }
+            | EngineError::Taken { .. }
+            | EngineError::QueueItemChanged { .. } => (ErrorCode::Conflict, ""),
+        };
+        let error = CallError::new(Blame::Request, code, error);
+        if hint.is_empty() { error } else { error.hint(hint) }
+    }
+}

@@ -1,0 +1,193 @@
+//! The one that writes: it holds the house's lock and the engine.
+
+pub mod control;
+pub mod dialog;
+pub mod message;
+pub mod scripts;
+pub mod subscription;
+pub mod threads;
+pub mod tree;
+pub mod trust;
+pub mod unfinished;
+pub mod upkeep;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kith_engine::engine::{AgentSetup, Engine, EngineParts};
+use kith_engine::thread_keeper::ThreadKeeper;
+use kith_sessions::catalog::{Catalog, SqliteCatalog};
+use kith_sessions::desk::{Desk, SqliteDesk};
+use kith_sessions::disk::DiskFiles;
+use kith_sessions::journal::{FilesJournal, Journal};
+use kith_sessions::lock::{HouseLock, LockError};
+use kith_sessions::store::SessionStore;
+use kith_vocab::audience::audience_of;
+use kith_vocab::clock::Clock;
+use kith_vocab::header::Audience;
+use kith_vocab::ids::ThreadId;
+use kith_vocab::provider::Models;
+use tokio_util::sync::CancellationToken;
+
+use crate::call::Access;
+use crate::clock::SystemClock;
+use crate::error::CallError;
+use crate::house::House;
+use crate::models::ModelRegistry;
+use crate::opening::HomeSetup;
+use crate::read_side::ReadSide;
+use crate::router::Side;
+use crate::settings::watch::SettingsWatch;
+
+use threads::threads_of;
+
+pub struct Host {
+    engine: Engine,
+    reads: Arc<ReadSide>,
+    store: SessionStore,
+    desk: Arc<dyn Desk>,
+    setup: Arc<HomeSetup>,
+    models: Arc<ModelRegistry>,
+    settings: Arc<SettingsWatch>,
+    threads: ThreadKeeper,
+    house: House,
+    clock: Arc<dyn Clock>,
+    started_at: u64,
+    ending: CancellationToken,
+    /// What the person should know about how the host started, until someone tells it.
+    start_notes: Mutex<Vec<String>>,
+    /// Held for as long as the host lives: it stands last, so it is given back last.
+    lock: Mutex<HouseLock>,
+}
+
+/// Where the host of a house is.
+pub enum HostStart {
+    Here(Box<Host>),
+    /// The house has a host already: who it is, as far as it says.
+    Elsewhere {
+        holder: String,
+    },
+}
+
+impl Side for Host {
+    const ACCESS: Access = Access::Write;
+}
+
+impl Host {
+    /// Takes the house's lock and starts the engine, unless the house has a host.
+    pub async fn start(house: House, settings: Arc<SettingsWatch>) -> Result<HostStart, CallError> {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let lock = match HouseLock::take(&house.kith_dir(), clock.now()) {
+            Ok(lock) => lock,
+            Err(LockError::Held { holder, .. }) => return Ok(HostStart::Elsewhere { holder }),
+            Err(error) => return Err(error.into()),
+        };
+        let desk = SqliteDesk::open(&house.desk_path(), clock.new_id().to_string()).await?;
+        let desk: Arc<dyn Desk> = Arc::new(desk);
+        let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
+        let catalog: Arc<dyn Catalog> =
+            Arc::new(SqliteCatalog::new(&house.kith_dir().join("index.db"), store.clone()));
+        let journal: Arc<dyn Journal> = Arc::new(FilesJournal::new(store.clone()));
+        let repositories = desk.repositories().await?;
+        let setup = HomeSetup::new(house.clone(), Arc::clone(&settings), repositories);
+        let setup = Arc::new(setup);
+        let models = Arc::new(ModelRegistry::new(Arc::clone(&settings)));
+        let engine = Engine::new(EngineParts {
+            journal,
+            desk: Arc::clone(&desk),
+            catalog: Arc::clone(&catalog),
+            clock: Arc::clone(&clock),
+            models: Arc::clone(&models) as Arc<dyn Models>,
+            setup: Arc::clone(&setup) as Arc<dyn AgentSetup>,
+        });
+        let mut start_notes = Vec::new();
+        if is_desk_behind(&lock, &*desk, &store).await? {
+            start_notes.push(recover(&engine).await?);
+        }
+        let reads = ReadSide::of_host(
+            house.clone(),
+            store.clone(),
+            Arc::clone(&desk),
+            catalog,
+            Arc::clone(&settings),
+        );
+        let threads = ThreadKeeper::start(&engine, threads_of(&house, store.clone()));
+        Ok(HostStart::Here(Box::new(Host {
+            engine,
+            reads: Arc::new(reads),
+            store,
+            desk,
+            setup,
+            models,
+            settings,
+            threads,
+            house,
+            started_at: clock.now(),
+            ending: CancellationToken::new(),
+            clock,
+            start_notes: Mutex::new(start_notes),
+            lock: Mutex::new(lock),
+        })))
+    }
+
+    pub(crate) fn reads(&self) -> &Arc<ReadSide> {
+        &self.reads
+    }
+
+    /// Tells those who only follow that the host is about to end; it does not stay for them.
+    pub(crate) fn announce_end(&self) {
+        self.ending.cancel();
+    }
+
+    /// Waits until the host is about to end and nothing more happens in it.
+    async fn until_end(&self) {
+        self.ending.cancelled().await;
+        self.engine.until_rest().await;
+    }
+
+    /// Waits until no turn runs, and writes down what makes the next start faster.
+    pub async fn end(&self) {
+        self.engine.until_rest().await;
+        self.engine.flush().await;
+        self.threads.until_written().await;
+        self.engine.stop().await;
+    }
+
+    /// Who can read the thread. What others could read once is never the owner's alone again.
+    async fn audience(&self, agent_id: &str, thread_id: &ThreadId) -> Result<Audience, CallError> {
+        let by_name = audience_of(thread_id, &[]);
+        let before = self.desk.thread_audience(agent_id, thread_id).await?;
+        Ok(before.map_or(by_name, |before| before.narrowed_by(by_name)))
+    }
+
+    /// Keeps the desk's generation outside the desk, so that an old copy of it shows.
+    fn note_generation(&self, generation: u64) -> Result<(), CallError> {
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(lock.set_generation(generation)?)
+    }
+
+    fn take_start_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.start_notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Whether the logs may know of messages that the desk does not.
+async fn is_desk_behind(
+    lock: &HouseLock,
+    desk: &dyn Desk,
+    store: &SessionStore,
+) -> Result<bool, CallError> {
+    if lock.was_missing() {
+        return Ok(!store.list()?.is_empty());
+    }
+    let generation = desk.generation().await?;
+    Ok(lock.previous_generation().is_some_and(|previous| previous > generation))
+}
+
+async fn recover(engine: &Engine) -> Result<String, CallError> {
+    let recovered = engine.recover_desk().await?;
+    Ok(format!(
+        "`.kith/state.db` was missing or older than the sessions, so the inbox was rebuilt from \
+         their logs ({} threads); your trusted repositories could not be, see `kith trust ls`",
+        recovered.n_threads
+    ))
+}

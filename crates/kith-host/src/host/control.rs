@@ -1,0 +1,47 @@
+//! Stopping a turn, and taking it up again.
+
+use std::sync::Arc;
+
+use kith_engine::command::CommandAction;
+use kith_engine::engine::EngineError;
+
+use super::Host;
+use crate::call::{Follower, Response};
+use crate::caller::Caller;
+use crate::calls::control::{CancelTurn, CancelledTurn, RetryTurn};
+use crate::calls::feed::TurnItem;
+use crate::calls::message::MessageReply;
+use crate::error::CallError;
+
+pub async fn cancel_turn(
+    host: Arc<Host>,
+    caller: Caller,
+    call: CancelTurn,
+) -> Result<Response<CancelledTurn>, CallError> {
+    let session_id = host.reads.resolve(&call.session).await?;
+    let action = CommandAction::Cancel { key: None };
+    let answer = host.command(&caller, session_id, call.cancel_id, action).await?;
+    Ok(Response::new(CancelledTurn { session_id, was_running: answer.event_id.is_some() }))
+}
+
+pub async fn retry_turn(
+    host: Arc<Host>,
+    caller: Caller,
+    call: RetryTurn,
+    follower: Follower<TurnItem>,
+) -> Result<Response<MessageReply>, CallError> {
+    let session_id = host.reads.resolve(&call.session).await?;
+    let has_open_rows = !host.desk.open_rows(session_id).await?.is_empty();
+    match host.command(&caller, session_id, call.retry_id, CommandAction::Retry).await {
+        // What was cut short goes on by itself once the session is open.
+        Ok(_) | Err(EngineError::TurnRunning { .. }) => (),
+        Err(EngineError::NothingToRetry { .. }) if has_open_rows => (),
+        Err(error) => return Err(error.into()),
+    }
+    let Some(row) = host.engine.follow_last_row(session_id).await? else {
+        return Err(EngineError::NothingToRetry { session_id }.into());
+    };
+    host.engine.wake(session_id);
+    let notes = host.take_start_notes();
+    host.answer_for(&caller, row, notes, follower).await
+}

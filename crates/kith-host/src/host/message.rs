@@ -1,0 +1,337 @@
+//! Saying something: accepted, brought to its end, and told.
+
+use std::sync::Arc;
+
+use kith_engine::command::{Command, CommandAction};
+use kith_engine::engine::{EngineError, RowFollower, RowProgress};
+use kith_engine::feed::FeedItem;
+use kith_engine::report::{MessageEnd, TurnReport};
+use kith_sessions::desk::{Accepted, RowOutcome, RowStatus, Target};
+use kith_vocab::event::models::ModelRef;
+use kith_vocab::header::Audience;
+use kith_vocab::ids::{EventId, SessionId};
+use kith_vocab::ingress::{IngressContent, IngressEvent};
+
+use super::Host;
+use crate::call::{Delivery, Follower, Response};
+use crate::caller::Caller;
+use crate::calls::feed::TurnItem;
+use crate::calls::message::{
+    MessageAnswer, MessageOutcome, MessageReply, MessageTarget, ModelName, SendMessage, TurnEnd,
+};
+use crate::error::{CallError, ErrorCode, damage_in_words};
+use crate::settings::Settings;
+use crate::words::short;
+
+pub async fn send_message(
+    host: Arc<Host>,
+    caller: Caller,
+    mut message: SendMessage,
+    follower: Follower<TurnItem>,
+) -> Result<Response<MessageReply>, CallError> {
+    // Before the message is accepted: without settings or a model it could only be kept waiting.
+    let settings = host.settings.current()?;
+    let chosen = host.models.choose(message.model.as_deref(), &settings)?;
+    if chosen.name != message.expects {
+        return Err(other_model(&chosen.name, &message.expects));
+    }
+    let mut notes = host.take_start_notes();
+    let (agent_id, target, audience) = host.target(&settings, &mut message, &mut notes).await?;
+    let event = host.ingress(&caller, message, agent_id, audience, chosen.refs);
+    host.store.keep_folders();
+    let mut accepted = host.engine.accept(&event, target).await?;
+    host.note_generation(accepted.generation)?;
+    if is_failed(&accepted) && host.retry(&caller, accepted.session_id).await? {
+        // A message whose turn failed is taken up again when it is sent again.
+        accepted.status = RowStatus::Open { session_id: accepted.session_id };
+    }
+    notes.extend(host.note_on_unfinished(&accepted).await?);
+    let row = host.engine.follow_row(&accepted).await?;
+    if accepted.status.is_open() {
+        host.engine.wake(accepted.session_id);
+    }
+    host.answer_for(&caller, row, notes, follower).await
+}
+
+fn is_failed(accepted: &Accepted) -> bool {
+    matches!(accepted.status, RowStatus::Closed { outcome: RowOutcome::Failed, .. })
+}
+
+/// What came of the message; refused if it was meant for another place of the conversation.
+fn reply_of(report: TurnReport) -> Result<MessageReply, CallError> {
+    if let MessageEnd::Declined(leaf) = report.end {
+        let message = format!("the message was not said: the conversation had gone on to `{leaf}`");
+        return Err(CallError::request(ErrorCode::Conflict, message).hint(format!(
+            "`kith session show {}` shows what was said; say it again with `--expected-leaf \
+             {leaf}`, or without",
+            short(report.session_id)
+        )));
+    }
+    let outcome = outcome_of(&report);
+    Ok(MessageReply { answer: answer_of(report), outcome })
+}
+
+impl Host {
+    /// Follows a message to its end and tells what came of it.
+    pub(super) async fn answer_for(
+        &self,
+        caller: &Caller,
+        row: RowFollower,
+        mut notes: Vec<String>,
+        follower: Follower<TurnItem>,
+    ) -> Result<Response<MessageReply>, CallError> {
+        let session_id = row.session_id();
+        let report = self.follow_to_end(caller, row, follower).await?;
+        notes.extend(self.setup.take_problems());
+        notes.extend(self.threads.take_failure().map(|error| {
+            let why = CallError::from(error).message();
+            format!("{why}; the next turn makes up for it, as does `kith thread rebuild`")
+        }));
+        if report.session_id != session_id {
+            notes.push(self.moved(session_id, report.session_id).await?);
+        }
+        Ok(Response { data: reply_of(report)?, notes })
+    }
+
+    /// Passes on what happens in the message's turn until its author need wait no longer. A
+    /// client that stops concerns its own message: one that waits is taken back, its running turn
+    /// is cancelled.
+    async fn follow_to_end(
+        &self,
+        caller: &Caller,
+        mut row: RowFollower,
+        follower: Follower<TurnItem>,
+    ) -> Result<TurnReport, CallError> {
+        let mut is_stopped = false;
+        loop {
+            let was_in_turn = row.is_in_turn();
+            let progress = tokio::select! {
+                biased;
+                progress = row.next() => progress?,
+                () = follower.cancel.cancelled(), if !is_stopped => {
+                    is_stopped = true;
+                    let action = CommandAction::Cancel { key: Some(row.key().to_owned()) };
+                    self.command(caller, row.session_id(), self.new_event_id(), action).await?;
+                    continue;
+                }
+            };
+            let item = match progress {
+                RowProgress::Settled(report) => return Ok(report),
+                RowProgress::Item(item) => item,
+            };
+            // What belongs to other messages is for those who follow the session.
+            if !was_in_turn && !row.is_in_turn() {
+                continue;
+            }
+            match item {
+                FeedItem::Event(event) => {
+                    // One that cannot be sent can be read in the session.
+                    let item = TurnItem::Event(Box::new((*event).clone()));
+                    follower.push(item, Delivery::Certain).ok();
+                }
+                FeedItem::Delta(delta) => {
+                    follower.push(TurnItem::Delta((&*delta).into()), Delivery::IfRoom).ok();
+                }
+                FeedItem::Running(answer) => {
+                    follower.push(TurnItem::running(answer), Delivery::IfRoom).ok();
+                }
+                FeedItem::Failed(_) | FeedItem::Moved { .. } | FeedItem::Removed => (),
+            }
+        }
+    }
+
+    /// What an earlier host left in the session is dealt with before the message.
+    async fn note_on_unfinished(&self, accepted: &Accepted) -> Result<Option<String>, CallError> {
+        let rows = self.desk.open_rows(accepted.session_id).await?;
+        let is_left = rows
+            .iter()
+            .any(|row| row.key != accepted.event.key && row.accepted_at < self.started_at);
+        let id = short(accepted.session_id);
+        Ok(is_left.then(|| {
+            format!(
+                "an earlier message had been cut short and was dealt with first: `kith session \
+                 show {id}`"
+            )
+        }))
+    }
+
+    /// Gives a session a command of this caller.
+    pub(super) async fn command(
+        &self,
+        caller: &Caller,
+        session_id: SessionId,
+        id: EventId,
+        action: CommandAction,
+    ) -> Result<kith_engine::command::CommandAnswer, EngineError> {
+        let (client_id, user_id) = (caller.client_id.clone(), caller.user.user_id.clone());
+        self.engine.command(session_id, Command { id, client_id, user_id, action }).await
+    }
+
+    pub(super) fn new_event_id(&self) -> EventId {
+        EventId::from_uuid(self.clock.new_id())
+    }
+
+    /// Takes the last turn of the session up again. False if there is nothing to take up.
+    async fn retry(&self, caller: &Caller, session_id: SessionId) -> Result<bool, CallError> {
+        let id = self.new_event_id();
+        match self.command(caller, session_id, id, CommandAction::Retry).await {
+            Ok(_) => Ok(true),
+            Err(EngineError::NothingToRetry { .. } | EngineError::TurnRunning { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whom the message is for, and where it goes. Refuses what could not begin, before it is
+    /// accepted: a message that was refused must not be answered some other day.
+    async fn target(
+        &self,
+        settings: &Settings,
+        message: &mut SendMessage,
+        notes: &mut Vec<String>,
+    ) -> Result<(String, Target, Audience), CallError> {
+        let named = message.agent_id.as_deref();
+        if let MessageTarget::Session(session) = &message.target {
+            let id = self.reads.resolve(session).await?;
+            // A session never changes its thread, whatever folder it is spoken to from, nor whose
+            // it is or who can read it.
+            let header = self.store.header(id)?;
+            if named.is_some_and(|named| named != header.agent_id) {
+                return Err(of_another_agent(id, &header.agent_id));
+            }
+            settings.team.member(&header.agent_id)?;
+            message.thread_id = header.thread_id;
+            return Ok((header.agent_id, Target::Session(id), header.audience));
+        }
+        let member = settings.team.choose(named)?;
+        let agent_id = member.id.clone();
+        let audience = self.audience(&agent_id, &message.thread_id).await?;
+        let mut target = Target::New;
+        if message.target == MessageTarget::Current {
+            let current = self.desk.current_session(&agent_id, &message.thread_id).await?;
+            match current {
+                Some(id) if self.store.exists(id)? => {
+                    return Ok((agent_id, Target::Current, audience));
+                }
+                Some(id) if self.desk.head(id).await?.is_some() => notes.push(format!(
+                    "the file of session {} is gone; the conversation begins anew",
+                    short(id)
+                )),
+                // There is none yet, or it was chosen and never begun.
+                _ => target = Target::Current,
+            }
+        }
+        let (cwd, now) = (message.cwd.as_ref(), self.clock.now());
+        self.setup.assemble(member, cwd, audience, now)?;
+        Ok((agent_id, target, audience))
+    }
+
+    async fn moved(&self, from: SessionId, to: SessionId) -> Result<String, CallError> {
+        let why = match self.reads.damage_of(from).await? {
+            Some(damage) => damage_in_words(&damage),
+            None => "can only be read".to_owned(),
+        };
+        let (from, to) = (short(from), short(to));
+        Ok(format!("session {from} {why}; the conversation goes on in session {to}"))
+    }
+
+    fn ingress(
+        &self,
+        caller: &Caller,
+        message: SendMessage,
+        agent_id: String,
+        audience: Audience,
+        models: Vec<ModelRef>,
+    ) -> IngressEvent {
+        IngressEvent {
+            key: caller.message_key(&message.client_message_id),
+            agent_id,
+            thread_id: message.thread_id,
+            audience,
+            client_id: caller.client_id.clone(),
+            author: caller.user.clone(),
+            trust: caller.trust,
+            ingress: caller.ingress(message.client_message_id),
+            ts: self.clock.now(),
+            cwd: message.cwd,
+            expected_leaf: message.expected_leaf,
+            running_behavior: message.running_behavior,
+            models,
+            attended: caller.attended,
+            language: caller.language.clone(),
+            content: IngressContent::Text { text: message.text },
+        }
+    }
+}
+
+fn of_another_agent(session: SessionId, agent_id: &str) -> CallError {
+    let session = short(session);
+    let message = format!("session {session} belongs to the agent `{agent_id}`");
+    CallError::request(ErrorCode::Conflict, message)
+        .hint(format!("leave `--agent` out, or name `{agent_id}`"))
+}
+
+/// `there` is what would be asked by the host, `here` what its client has in mind.
+fn other_model(there: &ModelName, here: &ModelName) -> CallError {
+    let is_same = (&there.provider, &there.model) == (&here.provider, &here.model);
+    let difference = if is_same {
+        "and here that model is at another address".to_owned()
+    } else {
+        format!("and here it would be `{}` of {}", here.model, here.provider)
+    };
+    let message = format!(
+        "the kith that is at work in this house asks the model `{}` of {}, {difference}",
+        there.model, there.provider
+    );
+    CallError::request(ErrorCode::Conflict, message)
+        .hint("end the other one, or start both with the same settings and keys")
+}
+
+fn outcome_of(report: &TurnReport) -> MessageOutcome {
+    let or_unknown =
+        |why: &Option<String>, unknown: &str| why.clone().unwrap_or_else(|| unknown.to_owned());
+    match report.end {
+        MessageEnd::Done => MessageOutcome::Answered,
+        MessageEnd::Cancelled | MessageEnd::Removed => MessageOutcome::Cancelled,
+        MessageEnd::Failed => {
+            let unknown = "the turn was cut short too often to go on";
+            MessageOutcome::Failed(or_unknown(&report.failure, unknown))
+        }
+        MessageEnd::Bound(_) => {
+            let unknown = "The turn was stopped at one of its limits.";
+            MessageOutcome::Stopped(or_unknown(&report.notice, unknown))
+        }
+        MessageEnd::Waiting => {
+            MessageOutcome::Stopped("The turn waits for your approval.".to_owned())
+        }
+        MessageEnd::Held => MessageOutcome::Stopped(
+            "The message is queued, and the queue is held: the turn before it did not end well."
+                .to_owned(),
+        ),
+        MessageEnd::Declined(_) | MessageEnd::Unknown => MessageOutcome::Failed(
+            "the message stands in a part of the thread that can only be read, or that was left \
+             behind; send it again with a new `--message-id` if it still matters"
+                .to_owned(),
+        ),
+    }
+}
+
+fn answer_of(report: TurnReport) -> MessageAnswer {
+    let bound = match report.end {
+        MessageEnd::Bound(bound) => bound,
+        _ => None,
+    };
+    MessageAnswer {
+        session_id: report.session_id,
+        thread_id: report.thread_id,
+        leaf: report.leaf,
+        text: report.text,
+        usage: report.usage,
+        stop_reason: report.stop_reason,
+        end: TurnEnd::from(report.end),
+        bound,
+        pending_approvals: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

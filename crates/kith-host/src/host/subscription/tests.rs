@@ -1,0 +1,96 @@
+//! Followers through the router see what the log holds.
+
+use std::sync::Mutex;
+
+use kith_engine::feed::{ResumeMode, ResumePoint};
+use kith_vocab::json::Json;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::call::Call;
+use crate::calls::control::{CancelTurn, RetryTurn};
+use crate::calls::session::ShowSession;
+use crate::error::ErrorCode;
+use crate::host::message::tests::{ask, guest, host, message};
+use crate::routes;
+
+/// Follows until it has seen as many events, and returns them and the first item.
+async fn follow(host: &Arc<Host>, to: SubscribedTo, n_events: usize) -> Vec<SubscriptionItem> {
+    let cancel = CancellationToken::new();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let take = {
+        let (seen, cancel) = (Arc::clone(&seen), cancel.clone());
+        move |item: Json, _| {
+            let mut seen = seen.lock().unwrap();
+            seen.push(item.read::<SubscriptionItem>().unwrap());
+            if events(&seen).len() == n_events {
+                cancel.cancel();
+            }
+            Ok(())
+        }
+    };
+    let body = Json::of(&Subscribe { to, from: ResumePoint::default() });
+    let follower = Follower::new(take, cancel);
+    let answer = routes::dispatch(host, guest(), Subscribe::NAME, &body, follower).await.unwrap();
+    let end: SubscriptionEnd = answer.data.read().unwrap();
+    assert_eq!(end.reason, SubscriptionEndReason::Cancelled);
+    std::mem::take(&mut *seen.lock().unwrap())
+}
+
+fn events(items: &[SubscriptionItem]) -> Vec<u64> {
+    let seq = |item: &SubscriptionItem| match item {
+        SubscriptionItem::Turn(TurnItem::Event(event)) => Some(event.seq),
+        _ => None,
+    };
+    items.iter().filter_map(seq).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_and_its_thread_are_followed_through_the_router() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = host(dir.path()).await;
+    let reply = ask(&host, guest(), message(&host, "say one")).await.unwrap();
+    let session_id = reply.answer.session_id;
+    let session = session_id.to_string();
+    let view = ask(&host, guest(), ShowSession { session: session.clone() }).await.unwrap();
+    let expected: Vec<u64> = view.events.iter().map(|event| event.seq).collect();
+
+    let items = follow(&host, SubscribedTo::Session(session), expected.len()).await;
+    assert_eq!(events(&items), expected);
+    let thread = SubscribedTo::Thread {
+        agent_id: view.header.agent_id.clone(),
+        thread_id: reply.answer.thread_id,
+    };
+    let items = follow(&host, thread, expected.len()).await;
+    assert_eq!(events(&items), expected);
+    let epoch = host.engine.feed().epoch().to_owned();
+    let mode = ResumeMode::PersistentFallback;
+    let session_id = Some(session_id);
+    assert_eq!(items[0], SubscriptionItem::Started { mode, epoch, session_id });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn followers_do_not_keep_a_host_that_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = host(dir.path()).await;
+    let reply = ask(&host, guest(), message(&host, "say one")).await.unwrap();
+    let to = SubscribedTo::Session(reply.answer.session_id.to_string());
+    host.announce_end();
+    let end = ask(&host, guest(), Subscribe { to, from: ResumePoint::default() }).await.unwrap();
+    assert_eq!(end.reason, SubscriptionEndReason::HostEnded);
+    let end = ask(&host, guest(), FollowHouse {}).await.unwrap();
+    assert_eq!(end.reason, SubscriptionEndReason::HostEnded);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_ended_well_is_neither_cancelled_nor_retried() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = host(dir.path()).await;
+    let reply = ask(&host, guest(), message(&host, "say one")).await.unwrap();
+    let session = reply.answer.session_id.to_string();
+    let cancel = CancelTurn { session: session.clone(), cancel_id: host.new_event_id() };
+    assert!(!ask(&host, guest(), cancel).await.unwrap().was_running);
+    let retry = RetryTurn { session, retry_id: host.new_event_id() };
+    let error = ask(&host, guest(), retry).await.unwrap_err();
+    assert_eq!(error.code, ErrorCode::InvalidRequest);
+}

@@ -1,0 +1,126 @@
+//! What is done to thread files on request.
+
+use std::sync::Arc;
+
+use kith_engine::feed::ThreadKey;
+use kith_engine::threads::{Made, Threads, ThreadsError};
+use kith_sessions::disk::DiskFiles;
+use kith_sessions::store::SessionStore;
+use kith_sessions::thread_file::ThreadFiles;
+use kith_vocab::header::SessionHeader;
+
+use super::Host;
+use crate::call::Response;
+use crate::caller::Caller;
+use crate::calls::thread::{CompactThreads, RebuildThreads, ThreadFilesSummary};
+use crate::error::{Blame, CallError, ErrorCode};
+use crate::house::House;
+use crate::read_side::threads::resolve_thread;
+
+/// The thread files of a house.
+pub fn threads_of(house: &House, store: SessionStore) -> Threads {
+    Threads::new(store, ThreadFiles::new(Arc::new(DiskFiles), &house.kith_dir()))
+}
+
+impl Host {
+    /// Takes what a removed session said out of the thread files, and tells if it could not.
+    pub(super) async fn forget_in_threads(&self, removed: Option<&SessionHeader>) -> Vec<String> {
+        let key = removed.map(ThreadKey::of);
+        let work = move |threads: &Threads| {
+            threads.forget();
+            match &key {
+                Some(key) => threads.rebuild(key),
+                // Nobody knows whose it was.
+                None => threads.rebuild_all(),
+            }
+        };
+        let Some(Err(error)) = self.threads.run(work).await else { return Vec::new() };
+        let why = CallError::from(error).message();
+        vec![format!("its words may still be in a thread file: {why}; try `kith thread rebuild`")]
+    }
+
+    /// Makes thread files again, of one thread or of all.
+    async fn rewrite_threads(
+        &self,
+        agent_id: Option<&str>,
+        thread: Option<String>,
+        how: ThreadRewrite,
+    ) -> Result<Response<ThreadFilesSummary>, CallError> {
+        let agent_id = match &thread {
+            Some(_) => self.settings.current()?.team.choose(agent_id)?.id.clone(),
+            None => String::new(),
+        };
+        let made = self.threads.run(move |threads| {
+            perform(threads, thread.as_deref().map(|it| (agent_id.as_str(), it)), how)
+        });
+        let made = made.await;
+        let Made { threads, messages } =
+            made.ok_or_else(|| CallError::bug("the thread files are closed"))??;
+        Ok(Response::new(ThreadFilesSummary { threads, messages }))
+    }
+}
+
+/// What is done to thread files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ThreadRewrite {
+    Rebuild,
+    Compact,
+}
+
+pub async fn rebuild_threads(
+    host: Arc<Host>,
+    _: Caller,
+    call: RebuildThreads,
+) -> Result<Response<ThreadFilesSummary>, CallError> {
+    let agent_id = call.agent_id.as_deref();
+    host.rewrite_threads(agent_id, call.thread, ThreadRewrite::Rebuild).await
+}
+
+pub async fn compact_threads(
+    host: Arc<Host>,
+    _: Caller,
+    call: CompactThreads,
+) -> Result<Response<ThreadFilesSummary>, CallError> {
+    let agent_id = call.agent_id.as_deref();
+    host.rewrite_threads(agent_id, call.thread, ThreadRewrite::Compact).await
+}
+
+fn perform(
+    threads: &Threads,
+    thread: Option<(&str, &str)>,
+    how: ThreadRewrite,
+) -> Result<Made, CallError> {
+    threads.forget();
+    let sessions = threads.sessions()?;
+    let keys: Vec<ThreadKey> = match (thread, how) {
+        (None, ThreadRewrite::Rebuild) => return Ok(threads.rebuild_all()?),
+        (None, ThreadRewrite::Compact) => sessions.into_keys().collect(),
+        (Some((agent_id, thread)), _) => {
+            vec![resolve_thread(sessions.keys(), agent_id, thread)?]
+        }
+    };
+    let mut sum = Made::default();
+    for key in &keys {
+        let made = match how {
+            ThreadRewrite::Rebuild => threads.rebuild(key),
+            ThreadRewrite::Compact => threads.compact(key),
+        }?;
+        sum.threads += made.threads;
+        sum.messages += made.messages;
+    }
+    Ok(sum)
+}
+
+impl From<ThreadsError> for CallError {
+    fn from(error: ThreadsError) -> CallError {
+        match error {
+            ThreadsError::Log(error) => error.into(),
+            ThreadsError::Storage(error) => error.into(),
+            ThreadsError::File(error) => {
+                CallError::new(Blame::Environment, ErrorCode::FilesystemError, error).hint(
+                    "`.kith/threads` must be a folder, on a disk that works, that you may write to",
+                )
+            }
+        }
+    }
+}

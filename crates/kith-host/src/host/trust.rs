@@ -1,0 +1,44 @@
+//! What the owner says of repositories other than the house's own.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use kith_home::trust::mark;
+use kith_sessions::desk::Repository;
+
+use super::Host;
+use crate::call::Response;
+use crate::caller::Caller;
+use crate::calls::trust::{DistrustRepository, TrustRepository, TrustedFolder};
+use crate::error::{Blame, CallError, ErrorCode};
+
+pub async fn trust_repository(
+    host: Arc<Host>,
+    caller: Caller,
+    call: TrustRepository,
+) -> Result<Response<TrustedFolder>, CallError> {
+    caller.require_owner()?;
+    let path = call.path;
+    let mark = mark(Path::new(&path)).map_err(|source| {
+        let message = format!("cannot look at `{path}`: {source}");
+        CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
+    })?;
+    let trusted_at = host.clock.now();
+    host.desk.trust(Repository { path: path.clone(), mark, trusted_at }).await?;
+    host.setup.set_repositories(host.desk.repositories().await?);
+    Ok(Response::new(TrustedFolder { path }))
+}
+
+pub async fn distrust_repository(
+    host: Arc<Host>,
+    caller: Caller,
+    call: DistrustRepository,
+) -> Result<Response<TrustedFolder>, CallError> {
+    caller.require_owner()?;
+    // Taken back twice is taken back: a request may be repeated because its host was lost.
+    let was_trusted = host.desk.distrust(&call.path).await?;
+    host.setup.set_repositories(host.desk.repositories().await?);
+    let note = "it was not trusted; `kith trust ls` lists what is".to_owned();
+    let folder = TrustedFolder { path: call.path };
+    Ok(Response::new(folder).with_notes((!was_trusted).then_some(note)))
+}

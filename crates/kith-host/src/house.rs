@@ -1,0 +1,141 @@
+//! The folder one host works in, and what is around it.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+use kith_home::error::HomeError;
+use kith_home::house::{find_house, is_home};
+use kith_vocab::ids::ThreadId;
+use sha2::{Digest, Sha256};
+
+use crate::error::{Blame, CallError, ErrorCode, quoted};
+use crate::settings::Settings;
+use crate::trust::HouseClaim;
+
+/// The agent of a house that names none.
+pub const AGENT_ID: &str = "main";
+/// The person at this machine.
+pub const OWNER_ID: &str = "owner";
+
+#[derive(Clone, Debug)]
+pub struct House {
+    /// With one agent, the house is usually also its home.
+    pub dir: PathBuf,
+    pub cwd: PathBuf,
+    pub user_home: Option<PathBuf>,
+    /// Whether somebody said which one it is, instead of standing in it.
+    pub is_named: bool,
+}
+
+impl House {
+    /// The house named on the command line, else the nearest one.
+    pub fn find(named: Option<&Path>) -> Result<House, CallError> {
+        let cwd = current_dir()?;
+        let user_home = user_home();
+        // An empty name is a variable that somebody tried to take away.
+        let named = named.filter(|dir| !dir.as_os_str().is_empty());
+        let is_named = named.is_some();
+        let dir = match named {
+            Some(dir) => resolve(dir)?,
+            None => find_house(&cwd, user_home.as_deref()).ok_or_else(|| {
+                let message = format!("there is no agent in `{}` or above it", cwd.display());
+                CallError::new(Blame::Request, ErrorCode::HomeNotFound, message)
+                    .hint("`kith init my-agent` makes one, then `cd my-agent`")
+            })?,
+        };
+        refuse_users_home(&dir, user_home.as_deref())?;
+        let house = House { dir, cwd, user_home, is_named };
+        house.require_an_agent()?;
+        Ok(house)
+    }
+
+    /// `~` as paths that were resolved spell it.
+    pub fn real_user_home(&self) -> Option<PathBuf> {
+        // One that does not exist holds nothing.
+        self.user_home.as_ref().and_then(|it| it.canonicalize().ok())
+    }
+
+    pub fn kith_dir(&self) -> PathBuf {
+        self.dir.join(".kith")
+    }
+
+    pub fn desk_path(&self) -> PathBuf {
+        self.kith_dir().join("state.db")
+    }
+
+    /// The thread of the folder the person is in.
+    pub fn thread_of_cwd(&self) -> Result<ThreadId, CallError> {
+        let digest = Sha256::digest(self.cwd.as_os_str().as_encoded_bytes());
+        let bytes = digest.iter().take(8);
+        let number = bytes.fold(0_u64, |number, &byte| number << 8 | u64::from(byte));
+        format!("cli:room:{number:016x}")
+            .parse()
+            .map_err(|error| CallError::new(Blame::Program, ErrorCode::InternalError, error))
+    }
+
+    /// Before anything is made: a folder named by mistake must not get a `.kith`. Where an agent
+    /// once lived its sessions go on, also without the files they began with.
+    fn require_an_agent(&self) -> Result<(), CallError> {
+        // A folder that may not be looked into is not one without an agent.
+        match fs::metadata(self.dir.join("Agent.md")) {
+            Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
+                let path = self.dir.clone();
+                return Err(HomeError::OpenFolder { path, source }.into());
+            }
+            _ => (),
+        }
+        if is_home(&self.dir) || self.desk_path().exists() {
+            return Ok(());
+        }
+        if self.dir.join("kith.toml").is_file() {
+            // Settings of a foreign repository are not read: whoever needs them refuses, and `kith trust`
+            // must get as far as asking.
+            if matches!(HouseClaim::of(self), HouseClaim::ForeignRepository(_)) {
+                return Ok(());
+            }
+            // The agents of a team need not live in the house's own folder.
+            if Settings::peek(self)?.team.members().any(|member| is_home(&member.home)) {
+                return Ok(());
+            }
+        }
+        Err(HomeError::NotAHome { path: self.dir.clone() }.into())
+    }
+}
+
+/// `.kith` in the user's home belongs to all houses, and tools could read everything beneath it.
+pub fn refuse_users_home(dir: &Path, user_home: Option<&Path>) -> Result<(), CallError> {
+    let real = |path: &Path| path.canonicalize().ok();
+    if user_home.and_then(real).is_none_or(|home| Some(home) != real(dir)) {
+        return Ok(());
+    }
+    let message = "your home folder cannot be the house of an agent";
+    Err(CallError::new(Blame::Request, "invalid_request", message)
+        .hint("give the agent a folder of its own: `kith init ~/my-agent`"))
+}
+
+pub fn user_home() -> Option<PathBuf> {
+    env::home_dir().filter(|dir| dir.is_absolute())
+}
+
+fn resolve(named: &Path) -> Result<PathBuf, CallError> {
+    let not_found =
+        |message: String| CallError::new(Blame::Request, ErrorCode::HomeNotFound, message);
+    let dir = named.canonicalize().map_err(|source| {
+        not_found(format!("cannot find the house `{}`: {source}", named.display()))
+            .hint(format!("`kith init {}` makes an agent there", quoted(named)))
+    })?;
+    if !dir.is_dir() {
+        return Err(not_found(format!("the house `{}` is not a folder", named.display()))
+            .hint("name the folder the agent lives in"));
+    }
+    Ok(dir)
+}
+
+fn current_dir() -> Result<PathBuf, CallError> {
+    let cwd = env::current_dir().and_then(|dir| dir.canonicalize());
+    cwd.map_err(|source| {
+        let message = format!("cannot tell which folder this is: {source}");
+        CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
+            .hint("`cd` into a folder that exists")
+    })
+}

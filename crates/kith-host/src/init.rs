@@ -1,0 +1,53 @@
+//! Making an agent: a folder with its files. What is there already stays as it is.
+
+use std::path::{Path, PathBuf};
+
+use kith_home::house::is_house;
+use kith_home::trust::remember;
+use kith_vocab::clock::Clock;
+
+use crate::call::Response;
+use crate::clock::SystemClock;
+use crate::error::{CallError, quoted};
+use crate::house::{AGENT_ID, refuse_users_home, user_home};
+use crate::trust::HouseClaim;
+
+/// A house that was made or completed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InitReport {
+    pub house: PathBuf,
+    pub agent_id: String,
+    /// The files that were made.
+    pub files: Vec<PathBuf>,
+}
+
+/// Makes the files that are missing.
+pub fn init(dir: &Path) -> Result<Response<InitReport>, CallError> {
+    refuse_users_home(dir, user_home().as_deref())?;
+    let was_house = is_house(dir);
+    let made = kith_home::init::init(dir, AGENT_ID)?;
+    let house = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    let notes = note_whose(&house, was_house);
+    let files = made.iter().filter_map(|path| path.file_name()).map(|name| house.join(name));
+    let report = InitReport { files: files.collect(), agent_id: AGENT_ID.to_owned(), house };
+    Ok(Response::new(report).with_notes(notes))
+}
+
+/// Notes that this house is the owner's own. But one that came with a repository is not made by
+/// completing it: its settings may say where keys go.
+fn note_whose(house: &Path, was_house: bool) -> Option<String> {
+    let user_home = user_home().and_then(|it| it.canonicalize().ok())?;
+    let claim = HouseClaim::recorded(house, Some(&user_home));
+    if matches!(claim, HouseClaim::Recorded(_)) {
+        return None;
+    }
+    let here = quoted(house);
+    if was_house && matches!(claim, HouseClaim::ForeignRepository(_)) {
+        return Some(format!(
+            "`kith.toml` here came with the repository; run `kith trust {here}` if you trust it"
+        ));
+    }
+    let error = remember(&user_home, house, SystemClock.now()).err()?;
+    let why = CallError::from(error).message();
+    Some(format!("could not record this agent as yours ({why}); run `kith trust {here}`"))
+}

@@ -1,0 +1,50 @@
+//! The running house: settings, trust, models, sessions and whoever may speak to them.
+//!
+//! Nothing here prints, reads arguments or knows a terminal; a program that does is a client.
+//!
+//! - [`house`], [`settings`], [`team`], [`models`], [`price`], [`opening`], [`skills`], [`policy`],
+//!   [`clock`]: what the engine is wired up with.
+//! - [`trust`], [`vouching`]: whose files may speak, whose settings count, how far text from a path
+//!   is trusted.
+//! - [`init`]: making an agent.
+//! - [`call`], [`caller`], [`calls`], [`router`], [`routes`]: requests as types, who makes them, and
+//!   who answers which.
+//! - [`client`]: how a program asks.
+//! - [`read_side`], [`host`]: who answers, from the files or as the writer of the house.
+//! - [`connection`], [`attach`], [`serve`], [`protocol`]: the host in another process.
+//! - [`priming`]: the scripts that were chosen for a conversation.
+//! - [`doctor`]: what may be wrong with a house.
+//! - [`error`]: what a call answers when it fails: a code, whose move it is, and what may help.
+//! - [`words`]: short words for ids, times and outcomes.
+
+#![cfg(unix)]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests prepare folders"))]
+
+pub mod attach;
+pub mod call;
+pub mod caller;
+pub mod calls;
+pub mod client;
+pub mod clock;
+pub mod connection;
+pub mod doctor;
+pub mod error;
+pub mod host;
+pub mod house;
+pub mod init;
+pub mod models;
+pub mod opening;
+pub mod policy;
+pub mod price;
+pub mod priming;
+pub mod protocol;
+pub mod read_side;
+pub mod router;
+pub mod routes;
+pub mod serve;
+pub mod settings;
+pub mod skills;
+pub mod team;
+pub mod trust;
+pub mod vouching;
+pub mod words;

@@ -1,0 +1,173 @@
+//! The models there are, which one a message is for, and the connections to them.
+//!
+//! A model is chosen in this order: `--model`, `[models] use`, a key in the environment, else the
+//! built-in demo. Nothing is probed and nothing is guessed: what is said goes only where its author
+//! chose. So a message records its models ([`ModelRef`]), and a model that is configured otherwise
+//! by now is not asked in their place.
+
+mod source;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kith_vocab::event::models::ModelRef;
+use kith_vocab::provider::{ModelUnavailable, Models, Provider};
+
+use self::source::{ModelSource, find_source, variable};
+use crate::client::ModelName;
+use crate::error::{Blame, CallError};
+use crate::settings::Settings;
+use crate::settings::watch::SettingsWatch;
+
+pub use self::source::is_vendors_own;
+
+pub const DEMO_LABEL: &str = "the built-in demo model answers; set OPENAI_API_KEY for a real one";
+const ANTHROPIC_NOTE: &str = "ANTHROPIC_API_KEY is ignored: Kith cannot use Anthropic's API yet";
+/// Beyond that all are made again when they are needed.
+const PROVIDERS_KEPT_MAX: usize = 64;
+
+/// The model that a message is for, and those to ask when it fails.
+pub struct ChosenModel {
+    /// The chosen model, then its fallbacks.
+    pub refs: Vec<ModelRef>,
+    /// Of the chosen model.
+    pub provider: Arc<dyn Provider>,
+    pub name: ModelName,
+    /// Nobody chose: the demo answers because there is nothing else.
+    pub by_default: bool,
+    /// Whether its answers say what they cost.
+    pub has_price: bool,
+    /// What the person should know about the choice.
+    pub notes: Vec<String>,
+}
+
+/// Keeps providers, and so their connections, for as long as their settings stay the same.
+pub struct ModelRegistry {
+    settings: Arc<SettingsWatch>,
+    /// By a digest of all that decides how a model is asked.
+    kept: Mutex<BTreeMap<String, Arc<dyn Provider>>>,
+}
+
+impl ModelRegistry {
+    pub fn new(settings: Arc<SettingsWatch>) -> ModelRegistry {
+        ModelRegistry { settings, kept: Mutex::default() }
+    }
+
+    /// Chooses the model that is named, else that of the settings, with its fallbacks. A model that
+    /// is named although the settings choose another has none: its author meant that one.
+    pub fn choose(
+        &self,
+        named: Option<&str>,
+        settings: &Settings,
+    ) -> Result<ChosenModel, CallError> {
+        let configured = settings.models.chosen.as_deref();
+        let (source, by_default) = match (named, configured) {
+            (Some(name), _) => (named_source(name, settings)?, false),
+            (None, Some(name)) => (configured_source(name, settings)?, false),
+            (None, None) => match ModelSource::from_environment(None)? {
+                Some(source) => (source, false),
+                None => (ModelSource::demo("demo"), true),
+            },
+        };
+        let mut refs = vec![source.model_ref.clone()];
+        if !by_default && (named.is_none() || named == configured) {
+            for name in &settings.models.fallbacks {
+                let fallback = configured_source(name, settings)?.model_ref;
+                if !refs.contains(&fallback) {
+                    refs.push(fallback);
+                }
+            }
+        }
+        let mut notes = Vec::new();
+        if by_default && variable("ANTHROPIC_API_KEY")?.is_some() {
+            notes.push(ANTHROPIC_NOTE.to_owned());
+        }
+        let provider = self.provider(&source)?;
+        let name = ModelName {
+            provider: source.model_ref.provider,
+            model: source.model_ref.model,
+            server: source.server.map(|it| it.as_str().to_owned()),
+        };
+        let has_price = source.price.is_some();
+        Ok(ChosenModel { refs, provider, name, by_default, has_price, notes })
+    }
+
+    fn find_recorded(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, ModelUnavailable> {
+        let settings = self.settings.newest();
+        let ModelRef { name, provider, model: vendor_name, .. } = model;
+        let unavailable = |why: String| ModelUnavailable {
+            reason: format!(
+                "the message was for model `{name}` (`{vendor_name}` of {provider}), {why}"
+            ),
+        };
+        let source = match find_source(name, &settings) {
+            Ok(Some(source)) => source,
+            Ok(None) => {
+                return Err(unavailable(
+                    "which is not configured here: configure it again, or send the message anew"
+                        .to_owned(),
+                ));
+            }
+            Err(report) => return Err(unavailable(format!("but {}", report.message()))),
+        };
+        if source.model_ref != *model {
+            let here = &source.model_ref;
+            let place = match &source.server {
+                Some(server) => format!(" at `{server}`"),
+                None => String::new(),
+            };
+            return Err(unavailable(format!(
+                "but here `{name}` is `{}` of {}{place}: restore its settings, or send the message \
+                 anew",
+                here.model, here.provider
+            )));
+        }
+        self.provider(&source).map_err(|report| unavailable(format!("but {}", report.message())))
+    }
+
+    fn provider(&self, source: &ModelSource) -> Result<Arc<dyn Provider>, CallError> {
+        let key = source.key()?;
+        let digest = source.digest(key.as_deref());
+        // The map is never left half-changed, so a panic elsewhere does not spoil it.
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(provider) = kept.get(&digest) {
+            return Ok(Arc::clone(provider));
+        }
+        let provider = source.provider(key)?;
+        if kept.len() == PROVIDERS_KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(digest, Arc::clone(&provider));
+        Ok(provider)
+    }
+}
+
+/// The model of this name, which the caller gives.
+impl Models for ModelRegistry {
+    fn find(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, ModelUnavailable> {
+        self.find_recorded(model)
+    }
+}
+
+fn named_source(name: &str, settings: &Settings) -> Result<ModelSource, CallError> {
+    find_source(name, settings)?.ok_or_else(|| {
+        let message =
+            format!("there is no model `{name}`: the settings do not name it and no key is set");
+        CallError::new(Blame::Request, "invalid_request", message).hint(
+            "`--model demo` needs no key; set OPENAI_API_KEY to use OpenAI's models by their names",
+        )
+    })
+}
+
+/// The model of this name, which stands in the settings and so must be described there.
+fn configured_source(name: &str, settings: &Settings) -> Result<ModelSource, CallError> {
+    if name == "demo" || settings.models.named.contains_key(name) {
+        return named_source(name, settings);
+    }
+    let message = format!("the settings name the model `{name}`, but have no `[models.{name}]`");
+    Err(CallError::new(Blame::Request, "invalid_request", message)
+        .hint(format!("add `[models.{name}]`, or use `demo`")))
+}
+
+#[cfg(test)]
+mod tests;

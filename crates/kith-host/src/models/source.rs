@@ -1,0 +1,209 @@
+//! All that decides how one model is asked, from the settings or the environment.
+
+use std::env::{self, VarError};
+use std::sync::Arc;
+
+use kith_providers::demo::demo;
+use kith_providers::openai_chat::OpenAiChat;
+use kith_providers::secret::Secret;
+use kith_vocab::digest::sha256_hex;
+use kith_vocab::event::models::{ModelRef, Wire};
+use kith_vocab::json::Json;
+use kith_vocab::provider::{ModelChoice, Provider};
+
+use crate::error::{Blame, CallError};
+use crate::price::{Price, Priced};
+use crate::settings::address::ServerAddress;
+use crate::settings::forms::{ModelWire, SecretName};
+use crate::settings::{self, ModelSettings, Settings};
+
+const OPENAI_URL: &str = "https://api.openai.com/v1";
+const OPENAI_MODEL: &str = "gpt-5-mini";
+const CONTEXT_WINDOW: u64 = 128_000;
+const ENDPOINT_DIGITS: usize = 16;
+
+/// Whether this is the address of the vendor whose key is taken from the environment.
+pub fn is_vendors_own(address: &ServerAddress) -> bool {
+    ServerAddress::parse(OPENAI_URL).is_some_and(|own| parts_of(&own) == parts_of(address))
+}
+
+fn parts_of(address: &ServerAddress) -> String {
+    let ServerAddress { scheme, host, port, path, .. } = address;
+    format!("{scheme}\n{host}\n{port}\n{path}")
+}
+
+pub(super) struct ModelSource {
+    pub(super) model_ref: ModelRef,
+    /// `None`: the built-in demo.
+    pub(super) server: Option<ServerAddress>,
+    key: KeySource,
+    parameters: Json,
+    context_window: u64,
+    pub(super) price: Option<Price>,
+}
+
+enum KeySource {
+    None,
+    Setting(SecretName),
+    /// The variable that is used where the settings name no model.
+    Environment,
+}
+
+impl KeySource {
+    /// The variable that holds the key, for those who are told to check it.
+    fn variable(&self) -> Option<&str> {
+        match self {
+            KeySource::None => None,
+            KeySource::Setting(name) => Some(name.0.as_str()),
+            KeySource::Environment => Some("OPENAI_API_KEY"),
+        }
+    }
+}
+
+/// The model of this name, if there is one here.
+pub(super) fn find_source(
+    name: &str,
+    settings: &Settings,
+) -> Result<Option<ModelSource>, CallError> {
+    match settings.models.named.get(name) {
+        _ if name == "demo" => Ok(Some(ModelSource::demo(name))),
+        Some(model) => ModelSource::from_settings(name, model).map(Some),
+        None => ModelSource::from_environment(Some(name)),
+    }
+}
+
+impl ModelSource {
+    pub(super) fn demo(name: &str) -> ModelSource {
+        let model_ref = model_ref(name, "demo", "demo", None);
+        ModelSource {
+            model_ref,
+            server: None,
+            key: KeySource::None,
+            parameters: Json::empty_object(),
+            context_window: 0,
+            price: None,
+        }
+    }
+
+    fn from_settings(name: &str, model: &ModelSettings) -> Result<ModelSource, CallError> {
+        let price = model.price.map(Price::from);
+        if model.wire == ModelWire::Demo {
+            return Ok(ModelSource { price, ..ModelSource::demo(name) });
+        }
+        let server = match &model.base_url {
+            Some(url) => url.0.clone(),
+            None => address(OPENAI_URL, "the usual address")?,
+        };
+        let vendor_name = model.model.as_ref().map_or(name, |it| it.0.as_str());
+        let mut parameters = model.parameters.0.clone();
+        if let Some(max) = model.max_tokens {
+            parameters.insert("max_tokens".to_owned(), max.0.into());
+        }
+        Ok(ModelSource {
+            model_ref: model_ref(name, name, vendor_name, Some(&server)),
+            server: Some(server),
+            key: model.api_key.clone().map_or(KeySource::None, KeySource::Setting),
+            parameters: Json::of(&parameters),
+            context_window: model.context_window.map_or(CONTEXT_WINDOW, |it| u64::from(it.0)),
+            price,
+        })
+    }
+
+    /// A model of the vendor whose key is set, by the vendor's name for it.
+    pub(super) fn from_environment(named: Option<&str>) -> Result<Option<ModelSource>, CallError> {
+        if variable("OPENAI_API_KEY")?.is_none() {
+            return Ok(None);
+        }
+        let url = variable("OPENAI_BASE_URL")?;
+        let server = address(url.as_deref().unwrap_or(OPENAI_URL), "OPENAI_BASE_URL")?;
+        let name = match named {
+            Some(name) => name.to_owned(),
+            None => variable("OPENAI_MODEL")?.unwrap_or_else(|| OPENAI_MODEL.to_owned()),
+        };
+        Ok(Some(ModelSource {
+            model_ref: model_ref(&name, "openai", &name, Some(&server)),
+            server: Some(server),
+            key: KeySource::Environment,
+            parameters: Json::empty_object(),
+            context_window: CONTEXT_WINDOW,
+            price: None,
+        }))
+    }
+
+    /// Looks the key up.
+    pub(super) fn key(&self) -> Result<Option<String>, CallError> {
+        match &self.key {
+            KeySource::None => Ok(None),
+            KeySource::Setting(name) => settings::secret(name).map(Some),
+            KeySource::Environment => variable("OPENAI_API_KEY"),
+        }
+    }
+
+    /// Two sources with one digest are asked in the same way.
+    pub(super) fn digest(&self, key: Option<&str>) -> String {
+        let ModelRef { name, provider, wire, model, .. } = &self.model_ref;
+        let server = self.server.as_ref().map(ServerAddress::as_str);
+        let rest = (self.parameters.as_str(), self.context_window, self.price);
+        // What `Debug` writes keeps its parts apart, and only its hash is kept.
+        sha256_hex(format!("{:?}", (name, provider, wire, model, server, key, rest)).as_bytes())
+    }
+
+    pub(super) fn provider(&self, key: Option<String>) -> Result<Arc<dyn Provider>, CallError> {
+        let provider: Arc<dyn Provider> = match &self.server {
+            None => Arc::new(demo()),
+            Some(server) => {
+                let choice = ModelChoice {
+                    provider: self.model_ref.provider.clone(),
+                    wire: self.model_ref.wire,
+                    model: self.model_ref.model.clone(),
+                    parameters: self.parameters.clone(),
+                    context_window: self.context_window,
+                };
+                let provider = OpenAiChat::new(choice, server.as_str(), key.map(Secret::new));
+                let provider = provider
+                    .map_err(|error| CallError::new(Blame::Request, "invalid_request", error))?;
+                match self.key.variable() {
+                    Some(variable) => Arc::new(provider.with_key_source(variable)),
+                    None => Arc::new(provider),
+                }
+            }
+        };
+        Ok(match self.price {
+            Some(price) => Arc::new(Priced { provider, price }),
+            None => provider,
+        })
+    }
+}
+
+fn model_ref(name: &str, provider: &str, model: &str, server: Option<&ServerAddress>) -> ModelRef {
+    let place = server.map_or_else(|| "demo\n\n\n".to_owned(), parts_of);
+    let digest = sha256_hex(format!("openai_chat\n{place}").as_bytes());
+    ModelRef {
+        name: name.to_owned(),
+        provider: provider.to_owned(),
+        wire: Wire::OpenaiChat,
+        model: model.to_owned(),
+        endpoint: digest[..ENDPOINT_DIGITS].to_owned(),
+    }
+}
+
+/// The address is not repeated: it may hold a password.
+fn address(text: &str, what: &str) -> Result<ServerAddress, CallError> {
+    ServerAddress::parse(text.trim()).ok_or_else(|| {
+        let message = format!("{what} is not an address such as `{OPENAI_URL}`");
+        CallError::new(Blame::Request, "invalid_request", message)
+    })
+}
+
+/// The value of an environment variable; an empty one counts as not set.
+pub(super) fn variable(name: &str) -> Result<Option<String>, CallError> {
+    match env::var(name) {
+        Ok(value) => Ok(Some(value).filter(|value| !value.trim().is_empty())),
+        Err(VarError::NotPresent) => Ok(None),
+        // Answering with the demo instead would look as if there were no key.
+        Err(VarError::NotUnicode(_)) => {
+            let message = format!("the environment variable `{name}` is not text; set it again");
+            Err(CallError::new(Blame::Request, "invalid_request", message))
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Which models a message records, and which of them are found again.
+
+use std::fs;
+
+use kith_vocab::event::models::Wire;
+use tempfile::TempDir;
+
+use super::*;
+use crate::house::House;
+
+const TWO: &str = "[models]\nuse = \"a\"\nfallbacks = [\"b\", \"demo\", \"a\"]\n\
+                   [models.a]\nwire = \"openai_chat\"\nbaseUrl = \"http://localhost:1/v1\"\nmodel = \"tiny\"\n\
+                   [models.b]\nwire = \"openai_chat\"\n";
+
+struct TestModels {
+    dir: TempDir,
+    watch: Arc<SettingsWatch>,
+    registry: ModelRegistry,
+}
+
+impl TestModels {
+    fn new(settings: &str) -> TestModels {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("kith.toml"), settings).unwrap();
+        let cwd = dir.path().canonicalize().unwrap();
+        let house = House { dir: cwd.clone(), cwd, user_home: None, is_named: true };
+        let watch = SettingsWatch::open(&house).unwrap();
+        let registry = ModelRegistry::new(Arc::clone(&watch));
+        TestModels { dir, watch, registry }
+    }
+
+    fn rewrite(&self, settings: &str) {
+        fs::write(self.dir.path().join("kith.toml"), settings).unwrap();
+        self.watch.current().unwrap();
+    }
+
+    fn choose(&self, named: Option<&str>) -> ChosenModel {
+        self.registry.choose(named, &self.watch.last_good()).unwrap()
+    }
+
+    #[track_caller]
+    fn check_unavailable(&self, model: &ModelRef, expected: &str) {
+        match self.registry.find(model) {
+            Ok(_) => panic!("{model:?} was found"),
+            Err(unavailable) => assert_eq!(unavailable.reason, expected),
+        }
+    }
+}
+
+fn names(chosen: &ChosenModel) -> String {
+    let names: Vec<&str> = chosen.refs.iter().map(|it| it.name.as_str()).collect();
+    names.join(" ")
+}
+
+#[test]
+fn a_message_records_the_chosen_model_and_its_fallbacks() {
+    let models = TestModels::new(TWO);
+    assert_eq!(names(&models.choose(None)), "a b demo");
+    assert_eq!(names(&models.choose(Some("a"))), "a b demo");
+    // What is said to a model that was named goes to no other.
+    assert_eq!(names(&models.choose(Some("b"))), "b");
+    assert_eq!(names(&models.choose(Some("demo"))), "demo");
+}
+
+#[test]
+fn a_reference_names_the_endpoint_by_its_digest() {
+    let chosen = TestModels::new(TWO).choose(None);
+    let expected = sha256("openai_chat\nhttp\nlocalhost\n1\n/v1");
+    let first = ModelRef {
+        name: "a".to_owned(),
+        provider: "a".to_owned(),
+        wire: Wire::OpenaiChat,
+        model: "tiny".to_owned(),
+        endpoint: expected,
+    };
+    assert_eq!(chosen.refs[0], first);
+    // Without an address it is OpenAI's.
+    assert_eq!(chosen.refs[1].endpoint, sha256("openai_chat\nhttps\napi.openai.com\n443\n/v1"));
+}
+
+fn sha256(text: &str) -> String {
+    kith_vocab::digest::sha256_hex(text.as_bytes())[..16].to_owned()
+}
+
+#[test]
+fn a_provider_stays_as_long_as_its_settings() {
+    let models = TestModels::new(TWO);
+    let first = models.choose(None).provider;
+    assert!(Arc::ptr_eq(&first, &models.choose(None).provider));
+    models.rewrite(&format!("{TWO}[limits]\nsteps = 3\n"));
+    assert!(Arc::ptr_eq(&first, &models.choose(None).provider), "nothing of the model changed");
+    models.rewrite(&TWO.replace("model = \"tiny\"", "model = \"tiny\"\nmaxTokens = 9"));
+    assert!(!Arc::ptr_eq(&first, &models.choose(None).provider));
+    models.rewrite(TWO);
+    assert!(Arc::ptr_eq(&first, &models.choose(None).provider));
+}
+
+#[test]
+fn a_model_is_found_exactly_as_it_was_recorded() {
+    let models = TestModels::new(TWO);
+    let chosen = models.choose(None);
+    for model in &chosen.refs {
+        assert!(models.registry.find(model).is_ok(), "{model:?}");
+    }
+    // A price or a limit is no other model.
+    models.rewrite(&TWO.replace("model = \"tiny\"", "model = \"tiny\"\nmaxTokens = 9"));
+    assert!(models.registry.find(&chosen.refs[0]).is_ok());
+    let moved = "the message was for model `a` (`tiny` of a), but here `a` is `tiny` of a at \
+                 `http://localhost:2/v1`: restore its settings, or send the message anew";
+    models.rewrite(&TWO.replace("localhost:1", "localhost:2"));
+    models.check_unavailable(&chosen.refs[0], moved);
+    let other = "the message was for model `a` (`tiny` of a), but here `a` is `big` of a at \
+                 `http://localhost:1/v1`: restore its settings, or send the message anew";
+    models.rewrite(&TWO.replace("\"tiny\"", "\"big\""));
+    models.check_unavailable(&chosen.refs[0], other);
+    let without_key = "the message was for model `a` (`tiny` of a), but the environment variable \
+                       `KITH_TEST_UNSET`, which the settings name, is not set";
+    models.rewrite(&TWO.replace("\"tiny\"", "\"tiny\"\napiKey = \"${KITH_TEST_UNSET}\""));
+    models.check_unavailable(&chosen.refs[0], without_key);
+}
+
+#[test]
+fn a_fallback_that_is_not_configured_is_refused() {
+    let models = TestModels::new("[models]\nuse = \"demo\"\nfallbacks = [\"c\"]\n");
+    let chosen = models.registry.choose(None, &models.watch.last_good());
+    let report = chosen.err().unwrap();
+    assert_eq!(report.message(), "the settings name the model `c`, but have no `[models.c]`");
+}

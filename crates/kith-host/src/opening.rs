@@ -1,0 +1,264 @@
+//! What a session of this program starts from: the agent's files, and the tools at hand.
+
+mod news;
+
+use std::env;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::tz::TimeZone;
+use kith_engine::engine::{AgentSetup, SetupError};
+use kith_engine::state::told::Told;
+use kith_engine::turn::TurnSetup;
+use kith_home::error::HomeError;
+use kith_home::platform::Platform;
+use kith_home::snapshot::{Assembled, SnapshotRequest, snapshot};
+use kith_home::user::UserFacts;
+use kith_sessions::desk::Repository;
+use kith_tools::roots::Roots;
+use kith_vocab::event::Body;
+use kith_vocab::event::calls::Sandbox;
+use kith_vocab::event::messages::InstructionSnapshotEvent;
+use kith_vocab::header::{Audience, SessionHeader};
+use kith_vocab::json::Json;
+use kith_vocab::snapshot::{ToolSpec, ToolsetSnapshot};
+use kith_vocab::tool::Tool;
+use sha2::{Digest, Sha256};
+
+use crate::house::{House, OWNER_ID};
+use crate::policy::ReadsOnly;
+use crate::settings::Settings;
+use crate::settings::watch::SettingsWatch;
+use crate::skills;
+use crate::team::Member;
+use crate::trust::CurrentTrust;
+
+pub struct HomeSetup {
+    house: House,
+    settings: Arc<SettingsWatch>,
+    trust: Arc<CurrentTrust>,
+    /// What was odd about the files of sessions that began, until someone tells it.
+    problems: Mutex<Vec<String>>,
+    looks: news::Looks,
+}
+
+impl HomeSetup {
+    pub fn new(
+        house: House,
+        settings: Arc<SettingsWatch>,
+        repositories: Vec<Repository>,
+    ) -> HomeSetup {
+        HomeSetup {
+            trust: Arc::new(CurrentTrust::new(house.clone(), repositories)),
+            house,
+            settings,
+            problems: Mutex::default(),
+            looks: news::Looks::default(),
+        }
+    }
+
+    pub fn set_repositories(&self, repositories: Vec<Repository>) {
+        self.trust.set_repositories(repositories);
+    }
+
+    /// The snapshot that a session of this agent would get now.
+    pub fn assemble(
+        &self,
+        member: &Member,
+        cwd: &Path,
+        audience: Audience,
+        now: u64,
+    ) -> Result<Assembled, HomeError> {
+        assemble((&self.house, member), cwd, audience, now, self.trust.view().folders())
+    }
+
+    /// The agent whose session it is. A session outlives its agent's place in the settings, but
+    /// cannot go on without it.
+    fn member(settings: &Settings, header: &SessionHeader) -> Result<Member, SetupError> {
+        let member = settings.team.member(&header.agent_id).cloned();
+        member.map_err(|report| SetupError(report.message().into()))
+    }
+
+    fn tools(&self, header: &SessionHeader) -> Result<Vec<Arc<dyn Tool>>, SetupError> {
+        let settings = self.settings.newest();
+        let member = HomeSetup::member(&settings, header)?;
+        let home = &member.home;
+        let mut cwd = PathBuf::from(&header.cwd);
+        if !cwd.is_dir() {
+            // The folder is gone, the conversation is not: what is left to read is the home.
+            cwd.clone_from(home);
+        }
+        let (trust, extra) = (self.trust.view(), settings.extra_skills.clone());
+        // The user's own home is no project, also where it is kept in a repository: what lies in it
+        // is not opened to a session that works in one folder of it.
+        let root = trust.repository_of(&cwd).unwrap_or_else(|| cwd.clone());
+        let roots = Roots::new(&cwd, vec![root, home.clone()])
+            .map_err(|error| SetupError(Box::new(error)))?;
+        let roots = roots.with_skills(&skills::folders(&self.house, &member, &extra, &trust, &cwd));
+        let house = self.house.clone();
+        let list = move || skills::index(&house, &member, &extra, &trust, &cwd).entries;
+        let trust = Arc::clone(&self.trust);
+        // Asked per path and call, so that a repository that appears meanwhile counts.
+        let trust_of = move |path: &Path| trust.view().trust_of_path(path);
+        Ok(kith_tools::built_in(Arc::new(roots), Arc::new(list), Arc::new(trust_of)))
+    }
+
+    fn language(settings: &Settings, header: &SessionHeader) -> String {
+        let set = settings.language.map(str::to_owned);
+        // A turn is not worth losing over the language of its notices.
+        let of_user = || {
+            let facts = UserFacts::read(&HomeSetup::member(settings, header).ok()?.home).ok()?;
+            facts.language_code().map(str::to_owned)
+        };
+        set.or_else(of_user).unwrap_or_else(|| "en".to_owned())
+    }
+
+    pub fn take_problems(&self) -> Vec<String> {
+        // A list of sentences is never left half-changed.
+        std::mem::take(&mut *self.problems.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl AgentSetup for HomeSetup {
+    fn first_events(&self, header: &SessionHeader) -> Result<Vec<Body>, SetupError> {
+        let member = HomeSetup::member(&self.settings.newest(), header)?;
+        let assembled = self
+            .assemble(&member, Path::new(&header.cwd), header.audience, header.created_at)
+            .map_err(|error| SetupError(Box::new(error)))?;
+        let found = problems(&assembled);
+        self.problems.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
+        let tools = self.tools(header)?.iter().map(|tool| tool.spec().clone()).collect();
+        Ok(vec![
+            Body::InstructionSnapshot(InstructionSnapshotEvent { snapshot: assembled.snapshot }),
+            Body::ToolsetSnapshot(toolset(tools)),
+        ])
+    }
+
+    fn turn(&self, header: &SessionHeader) -> Result<TurnSetup, SetupError> {
+        let settings = self.settings.newest();
+        Ok(TurnSetup {
+            tools: self.tools(header)?,
+            policy: Arc::new(ReadsOnly { settings: Arc::clone(&self.settings) }),
+            limits: settings.limits,
+            language: HomeSetup::language(&settings, header),
+            sandbox: Sandbox::None,
+        })
+    }
+
+    fn news(&self, header: &SessionHeader, told: &Told<'_>, now: u64) -> Vec<Body> {
+        // Without its agent the turn fails with a sentence that says so.
+        let settings = self.settings.newest();
+        let Ok(member) = HomeSetup::member(&settings, header) else { return Vec::new() };
+        let trust = self.trust.view();
+        let mut news = self.looks.news((&self.house, &member, trust.folders()), header, told, now);
+        let (extra, cwd) = (&settings.extra_skills, Path::new(&header.cwd));
+        let disk = skills::index(&self.house, &member, extra, &trust, cwd);
+        news.extend(news::of_skills(&disk, told));
+        news
+    }
+}
+
+/// The snapshot a session would get.
+pub fn assemble(
+    (house, member): (&House, &Member),
+    cwd: &Path,
+    audience: Audience,
+    now: u64,
+    trusted: &[PathBuf],
+) -> Result<Assembled, HomeError> {
+    let zone = UserFacts::read(&member.home)?.time_zone.unwrap_or_else(system_zone);
+    reading((house, member), cwd, audience, (now, &zone), trusted, snapshot)
+}
+
+/// Reads the files with `read`, for a session of this kind.
+fn reading<T>(
+    (house, member): (&House, &Member),
+    cwd: &Path,
+    audience: Audience,
+    (now_ms, time_zone): (u64, &str),
+    trusted: &[PathBuf],
+    read: impl FnOnce(&SnapshotRequest<'_>) -> T,
+) -> T {
+    read(&SnapshotRequest {
+        home: &member.home,
+        house: &house.dir,
+        cwd,
+        user_home: house.user_home.as_deref(),
+        trusted,
+        audience,
+        // Where others read along, nobody is the one spoken to.
+        user_id: (audience == Audience::Owner).then_some(OWNER_ID),
+        now_ms,
+        time_zone,
+        agent_id: &member.id,
+        identity: &member.identity,
+        platform: &Platform::of_this_machine(env::var("SHELL").ok()),
+    })
+}
+
+/// What a person should know about the files that were read.
+pub fn problems(assembled: &Assembled) -> Vec<String> {
+    let mut problems = Vec::new();
+    for report in &assembled.reports {
+        for problem in &report.problems {
+            problems.push(format!("`{}` {problem}", report.path.display()));
+        }
+    }
+    if let Some(zone) = &assembled.unknown_time_zone {
+        problems.push(format!("the time zone `{zone}` is not known; UTC is used"));
+    }
+    problems
+}
+
+fn system_zone() -> String {
+    TimeZone::system().iana_name().unwrap_or("UTC").to_owned()
+}
+
+fn toolset(tools: Vec<ToolSpec>) -> ToolsetSnapshot {
+    let digest = Sha256::digest(Json::of(&tools).as_str().as_bytes());
+    let sha256 = digest.iter().fold(String::new(), |mut hex, byte| {
+        // Writing to a string cannot fail.
+        write!(hex, "{byte:02x}").unwrap_or_default();
+        hex
+    });
+    ToolsetSnapshot { tools, sha256 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use kith_home::identity::IdentityFields;
+
+    /// 2026-11-15, 21:59:59 UTC: elsewhere it is the next day already.
+    const NOW: u64 = 1_794_779_999_000;
+
+    #[test]
+    fn dates_and_notes_are_those_of_the_users_zone() {
+        check("- Timezone: Europe/Berlin (CET/CEST)\n", "Sunday, 15 November 2026", &["14", "15"]);
+        check("- 时区：Asia/Shanghai\n", "Monday, 16 November 2026", &["15", "16"]);
+    }
+
+    #[track_caller]
+    fn check(user: &str, date: &str, days: &[&str]) {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().canonicalize().unwrap();
+        fs::write(dir.join("Agent.md"), "x").unwrap();
+        fs::write(dir.join("USER.md"), user).unwrap();
+        fs::create_dir(dir.join("memory")).unwrap();
+        for day in 13..=17 {
+            let note = dir.join(format!("memory/2026-11-{day}.md"));
+            fs::write(note, format!("note of {day}")).unwrap();
+        }
+        let house = House { dir: dir.clone(), cwd: dir.clone(), user_home: None, is_named: true };
+        let member = Member::main(&house, IdentityFields::default());
+        let assembled = assemble((&house, &member), &dir, Audience::Owner, NOW, &[]).unwrap();
+        let prompt = assembled.snapshot.system_prompt();
+        assert!(prompt.contains(date), "{prompt}");
+        let noted: Vec<String> = (13..=17).map(|it| it.to_string()).collect();
+        let noted = noted.iter().filter(|it| prompt.contains(&format!("note of {it}")));
+        assert_eq!(noted.collect::<Vec<_>>(), days);
+    }
+}

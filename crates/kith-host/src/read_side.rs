@@ -1,0 +1,185 @@
+//! Answers calls from the files alone: no lock is taken and nothing is created.
+//!
+//! - [`sessions`]: listed, shown, read in pages, verified, exported.
+//! - [`search`], [`tree`], [`threads`]: what was said, on which branch, in which thread.
+//! - [`home`]: prompt, identity and skills of an agent.
+//! - [`scripts`]: priming scripts.
+//! - [`repositories`]: what is trusted.
+//! - [`backup`]: a copy of the house.
+
+pub mod backup;
+pub mod home;
+pub mod repositories;
+pub mod scripts;
+pub mod search;
+pub mod sessions;
+pub mod threads;
+pub mod tree;
+
+use std::sync::Arc;
+
+use kith_engine::state::State;
+use kith_sessions::catalog::{Catalog, SqliteCatalog};
+use kith_sessions::damage::Damage;
+use kith_sessions::desk::{Desk, SqliteDesk};
+use kith_sessions::disk::DiskFiles;
+use kith_sessions::line::Head;
+use kith_sessions::log::LogError;
+use kith_sessions::read::{Reading, Tail};
+use kith_sessions::store::SessionStore;
+use kith_vocab::event::Event;
+use kith_vocab::ids::SessionId;
+
+use crate::call::Access;
+use crate::error::{CallError, ErrorCode};
+use crate::house::House;
+use crate::router::Side;
+use crate::settings::Settings;
+use crate::settings::watch::SettingsWatch;
+
+pub struct ReadSide {
+    pub(crate) house: House,
+    pub(crate) store: SessionStore,
+    /// Absent in a house where nothing was ever said, and where it cannot be read.
+    pub(crate) desk: Option<Arc<dyn Desk>>,
+    pub(crate) catalog: Arc<dyn Catalog>,
+    /// Why the desk cannot be read.
+    desk_error: Option<CallError>,
+    /// Those of the host; without a host they are read when they are needed.
+    settings: Option<Arc<SettingsWatch>>,
+}
+
+impl Side for ReadSide {
+    const ACCESS: Access = Access::Read;
+}
+
+/// A session that was read, and what its events amount to.
+pub(crate) struct FoldedSession {
+    pub(crate) reading: Reading,
+    pub(crate) state: State,
+}
+
+impl ReadSide {
+    /// Reads the files of a house, whoever else writes them.
+    pub async fn open(house: House) -> ReadSide {
+        let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
+        let (desk, desk_error) = match SqliteDesk::open_read_only(&house.desk_path()).await {
+            Ok(desk) => (desk.map(|desk| Arc::new(desk) as Arc<dyn Desk>), None),
+            Err(error) => (None, Some(CallError::from(error))),
+        };
+        let index = house.kith_dir().join("index.db");
+        let catalog = Arc::new(SqliteCatalog::read_only(&index, store.clone()));
+        ReadSide { house, store, desk, catalog, desk_error, settings: None }
+    }
+
+    /// The read side of a host.
+    pub(crate) fn of_host(
+        house: House,
+        store: SessionStore,
+        desk: Arc<dyn Desk>,
+        catalog: Arc<dyn Catalog>,
+        settings: Arc<SettingsWatch>,
+    ) -> ReadSide {
+        let (desk, settings) = (Some(desk), Some(settings));
+        ReadSide { house, store, desk, catalog, desk_error: None, settings }
+    }
+
+    pub(crate) fn settings(&self) -> Result<Arc<Settings>, CallError> {
+        match &self.settings {
+            Some(settings) => settings.current(),
+            None => Settings::load(&self.house).map(Arc::new),
+        }
+    }
+
+    /// The id of the agent that is named, or of the default one.
+    pub(crate) fn agent_id(&self, named: Option<&str>) -> Result<String, CallError> {
+        Ok(self.settings()?.team.choose(named)?.id.clone())
+    }
+
+    /// The desk, for calls that would be wrong without it; `None` where nothing was ever said.
+    pub(crate) fn require_desk(&self) -> Result<Option<&dyn Desk>, CallError> {
+        match &self.desk_error {
+            Some(error) => Err(error.clone()),
+            None => Ok(self.desk.as_deref()),
+        }
+    }
+
+    /// A note for calls that were answered without the desk, because it cannot be read.
+    pub(crate) fn desk_note(&self, meaning: &str) -> Option<String> {
+        let error = self.desk_error.as_ref()?;
+        Some(format!("{meaning}: {}", error.message()))
+    }
+
+    pub(crate) async fn head(&self, id: SessionId) -> Result<Option<Head>, CallError> {
+        match &self.desk {
+            Some(desk) => Ok(desk.head(id).await?),
+            None => Ok(None),
+        }
+    }
+
+    /// A session as far as it can be read, and what its events amount to.
+    pub(crate) async fn read(&self, id: SessionId) -> Result<FoldedSession, CallError> {
+        let mut state = State::default();
+        let reading = self.each(id, &mut |event| state.fold(&event)).await?;
+        Ok(FoldedSession { reading, state })
+    }
+
+    /// Gives every event that can be read to `each`, one at a time: a session of any length fits.
+    pub(crate) async fn each(
+        &self,
+        id: SessionId,
+        each: &mut (dyn FnMut(Event) + Send),
+    ) -> Result<Reading, CallError> {
+        let head = self.head(id).await?;
+        Ok(self.store.read(id, head.as_ref(), each)?)
+    }
+
+    /// Why a session can only be read.
+    pub(crate) async fn damage_of(&self, id: SessionId) -> Result<Option<Damage>, CallError> {
+        let head = self.head(id).await?;
+        match self.store.read(id, head.as_ref(), &mut |_| ()) {
+            Ok(Reading { tail: Tail::Damaged(damage), .. })
+            | Err(LogError::Damaged { damage, .. }) => Ok(Some(damage)),
+            Ok(_) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// A session that the desk knows and that has no file, by its id or a part of it.
+    pub(crate) async fn resolve_gone(&self, session: &str) -> Result<Option<SessionId>, CallError> {
+        let Some(desk) = self.desk.as_ref().filter(|_| !session.is_empty()) else {
+            return Ok(None);
+        };
+        let there = self.store.list()?;
+        let heads = desk.heads().await?.into_iter().map(|(id, _)| id);
+        let mut fitting = heads.filter(|id| {
+            let name = id.to_string();
+            (name.starts_with(session) || name.ends_with(session)) && !there.contains(id)
+        });
+        Ok(fitting.next().filter(|_| fitting.next().is_none()))
+    }
+
+    /// A whole id, the beginning or the end of one, or `latest`.
+    pub(crate) async fn resolve(&self, session: &str) -> Result<SessionId, CallError> {
+        let not_found = |message: String| {
+            CallError::request(ErrorCode::SessionNotFound, message)
+                .hint("`kith session ls` lists the sessions there are")
+        };
+        if session == "latest" {
+            let newest = self.list().await?.data.sessions.into_iter().next();
+            return newest
+                .map(|row| row.session_id)
+                .ok_or_else(|| not_found("there are no sessions yet".to_owned()));
+        }
+        let fits = |id: &SessionId| {
+            let id = id.to_string();
+            !session.is_empty() && (id.starts_with(session) || id.ends_with(session))
+        };
+        let mut fitting = self.store.list()?.into_iter().filter(fits);
+        match (fitting.next(), fitting.next()) {
+            (Some(id), None) => Ok(id),
+            (Some(_), Some(_)) => Err(not_found(format!("several sessions fit `{session}`"))),
+            (None, _) => Err(not_found(format!("there is no session `{session}`"))),
+        }
+    }
+}

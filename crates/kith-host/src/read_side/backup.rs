@@ -1,0 +1,105 @@
+//! A copy of the house that is a house of its own.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, io};
+
+use kith_home::house::{HOME_FILES, HOUSE_FILES};
+use kith_sessions::backup::{Backup, BackupError, Copied};
+
+use super::ReadSide;
+use super::scripts::as_text;
+use crate::call::Response;
+use crate::caller::Caller;
+use crate::calls::house::{BackUpHouse, BackupSummary};
+use crate::error::{Blame, CallError, ErrorCode};
+use crate::house::House;
+
+pub async fn back_up_house(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: BackUpHouse,
+) -> Result<Response<BackupSummary>, CallError> {
+    let house = &side.house;
+    let target = target(house, Path::new(&call.dir))?;
+    let mut backup = Backup::begin(&target).map_err(in_words)?;
+    for name in HOUSE_FILES.iter().chain(&HOME_FILES) {
+        backup.add(&house.dir, Path::new(name)).map_err(in_words)?;
+    }
+    let mut notes = Vec::new();
+    for home in homes_beneath(&side, &mut notes) {
+        for name in HOME_FILES {
+            backup.add(&house.dir, &home.join(name)).map_err(in_words)?;
+        }
+    }
+    backup.add_life(&house.dir).await.map_err(in_words)?;
+    let Copied { sessions, files, bytes, left_out } = backup.finish().map_err(in_words)?;
+    notes.extend(left_out.iter().map(|it| format!("{it} and was left out")));
+    let summary = BackupSummary { path: as_text(&target), sessions, files, bytes };
+    Ok(Response { data: summary, notes })
+}
+
+/// The homes of the other agents. A copy must not be impossible because of a bad line in the
+/// settings, but it must not look whole either.
+fn homes_beneath(side: &ReadSide, notes: &mut Vec<String>) -> Vec<PathBuf> {
+    let house = &side.house;
+    let config = match side.settings() {
+        Ok(config) => config,
+        Err(report) => {
+            let why = report.message();
+            notes.push(format!("only the agent of this folder was copied, because {why}"));
+            return Vec::new();
+        }
+    };
+    let homes = config.team.members().filter_map(|it| it.home.strip_prefix(&house.dir).ok());
+    homes.filter(|home| !home.as_os_str().is_empty()).map(Path::to_owned).collect()
+}
+
+/// A folder that is not there yet, or is empty, and lies outside of the house.
+fn target(house: &House, dir: &Path) -> Result<PathBuf, CallError> {
+    let failed = |source: io::Error| cannot_make(dir, &source);
+    let target = if let Ok(target) = dir.canonicalize() {
+        target
+    } else {
+        let name = dir.file_name().ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+        let parent = dir.parent().filter(|it| !it.as_os_str().is_empty());
+        parent.unwrap_or(Path::new(".")).canonicalize().map_err(failed)?.join(name)
+    };
+    let is_empty = match fs::read_dir(&target) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) => return Err(failed(error)),
+    };
+    let refuse = |message: String, hint: &str| {
+        Err(CallError::new(Blame::Request, ErrorCode::InvalidRequest, message).hint(hint))
+    };
+    if !is_empty {
+        let message = format!("`{}` holds something already", target.display());
+        return refuse(message, "name a folder that is not there yet");
+    }
+    if target.starts_with(&house.dir) {
+        let message = format!("`{}` lies in the house that is copied", target.display());
+        return refuse(message, "name a folder outside of it");
+    }
+    Ok(target)
+}
+
+fn in_words(error: BackupError) -> CallError {
+    match error {
+        BackupError::Desk(error) => error.into(),
+        BackupError::Storage(error) => error.into(),
+        BackupError::Sessions(error) => error.into(),
+        BackupError::Make { ref path, ref source } => cannot_make(path, source),
+        BackupError::Copy { ref source, .. } => {
+            let message = format!("{error}: {source}");
+            CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
+                .hint("nothing was left behind; make room or mend it and try again")
+        }
+    }
+}
+
+fn cannot_make(dir: &Path, source: &io::Error) -> CallError {
+    let message = format!("cannot make the folder `{}`: {source}", dir.display());
+    CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
+        .hint("its parent must be a folder that you may write to")
+}

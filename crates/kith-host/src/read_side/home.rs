@@ -1,0 +1,144 @@
+//! What an agent is told, who it is, and which skills it has.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use kith_home::identity::Identity;
+use kith_home::skills::{SKILL_FILE_BYTES_MAX, SkillIndex, SkillIssue};
+use kith_vocab::clock::Clock;
+use kith_vocab::event::control::SkillEntry;
+
+use super::ReadSide;
+use crate::call::Response;
+use crate::caller::Caller;
+use crate::calls::prompt::{ExplainAgent, GetPrompt, IdentityView, PromptView};
+use crate::calls::skill::{
+    CheckSkills, ListSkillsInForce, ShowSkill, SkillCheckReport, SkillIssueView, SkillList,
+    SkillView,
+};
+use crate::clock::SystemClock;
+use crate::error::{Blame, CallError, ErrorCode};
+use crate::trust::TrustView;
+use crate::{opening, skills};
+
+/// Of a name that is repeated in an error.
+const NAME_CHARS_MAX: usize = 80;
+
+pub async fn get_prompt(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: GetPrompt,
+) -> Result<Response<PromptView>, CallError> {
+    let now = SystemClock.now();
+    let settings = side.settings()?;
+    let whose = (&side.house, settings.team.choose(call.agent_id.as_deref())?);
+    let trust = TrustView::read(&side.house, side.desk.as_deref()).await?;
+    let cwd = call.cwd.as_ref();
+    let assembled = opening::assemble(whose, cwd, call.audience, now, trust.folders())?;
+    let notes = opening::problems(&assembled);
+    let system_prompt = assembled.snapshot.system_prompt();
+    let view = PromptView { system_prompt, snapshot: assembled.snapshot };
+    // It needs the desk only for what is trusted elsewhere.
+    let note = side.desk_note("no other repository is trusted");
+    Ok(Response::new(view).with_notes(notes).with_notes(note))
+}
+
+pub async fn explain_identity(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: ExplainAgent,
+) -> Result<Response<IdentityView>, CallError> {
+    let settings = side.settings()?;
+    let member = settings.team.choose(call.agent_id.as_deref())?;
+    let identity = Identity::read(&member.identity, &member.home)?;
+    let (name, source) = (identity.display_name().to_owned(), identity.source.as_str().to_owned());
+    let fields = identity.fields;
+    Ok(Response::new(IdentityView {
+        name,
+        role: fields.role,
+        goal: fields.goal,
+        voice: fields.voice,
+        emoji: fields.emoji,
+        kind: fields.kind,
+        style: fields.style,
+        avatar: fields.avatar,
+        source,
+    }))
+}
+
+pub async fn list_skills(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: ListSkillsInForce,
+) -> Result<Response<SkillList>, CallError> {
+    let index = side.skills(call.agent_id.as_deref(), &call.cwd).await?;
+    let note = match n_failed(&index.issues) {
+        0 => None,
+        1 => Some("something is"),
+        _ => Some("some things are"),
+    };
+    let note = note.map(|what| format!("{what} wrong with skills; `kith skill check` says what"));
+    Ok(Response::new(SkillList { skills: index.entries }).with_notes(note))
+}
+
+pub async fn show_skill(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: ShowSkill,
+) -> Result<Response<SkillView>, CallError> {
+    let index = side.skills(call.agent_id.as_deref(), &call.cwd).await?;
+    let Some(entry) = index.entries.into_iter().find(|it| it.name == call.name) else {
+        let name = call.name.chars().take(NAME_CHARS_MAX).flat_map(char::escape_debug);
+        let message = format!("there is no skill `{}` in force here", name.collect::<String>());
+        return Err(CallError::request(ErrorCode::InvalidRequest, message)
+            .hint("`kith skill ls` lists those there are, `kith skill check` what is left out"));
+    };
+    let text = text_of(&entry).map_err(|source| {
+        let message = format!("cannot read `{}`: {source}", entry.path);
+        CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
+    })?;
+    Ok(Response::new(SkillView { entry, text }))
+}
+
+pub async fn check_skills(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: CheckSkills,
+) -> Result<Response<SkillCheckReport>, CallError> {
+    let index = side.skills(call.agent_id.as_deref(), &call.cwd).await?;
+    let issues = index.issues.iter().map(|issue| SkillIssueView {
+        path: issue.path.to_string_lossy().into_owned(),
+        line: issue.line,
+        message: issue.problem.to_string(),
+    });
+    Ok(Response::new(SkillCheckReport {
+        checked: index.n_checked,
+        failed: n_failed(&index.issues),
+        issues: issues.collect(),
+        in_force: index.entries.len(),
+    }))
+}
+
+impl ReadSide {
+    async fn skills(&self, agent_id: Option<&str>, cwd: &str) -> Result<SkillIndex, CallError> {
+        let settings = self.settings()?;
+        let member = settings.team.choose(agent_id)?;
+        let trust = TrustView::read(&self.house, self.require_desk()?).await?;
+        let (extra, cwd) = (&settings.extra_skills, Path::new(cwd));
+        Ok(skills::index(&self.house, member, extra, &trust, cwd))
+    }
+}
+
+/// How many folders or files something is wrong with.
+fn n_failed(issues: &[SkillIssue]) -> usize {
+    issues.iter().map(|issue| &issue.path).collect::<BTreeSet<_>>().len()
+}
+
+fn text_of(entry: &SkillEntry) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(&entry.path)?.take(SKILL_FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

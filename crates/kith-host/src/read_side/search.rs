@@ -1,0 +1,103 @@
+//! What was said, found by its words.
+//!
+//! The index knows most of it; what it does not know yet is looked at in the log itself, so an
+//! answer is never older than the files. Texts are always taken from the log.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kith_engine::passage::passage;
+use kith_sessions::catalog::Searched;
+use kith_sessions::read::Tail;
+use kith_sessions::words::Query;
+use kith_vocab::event::Event;
+use kith_vocab::ids::{EventId, SessionId};
+
+use super::ReadSide;
+use super::sessions::WITHOUT_DESK;
+use crate::call::Response;
+use crate::caller::Caller;
+use crate::calls::session::{SearchHit, SearchHits, SearchSessions};
+use crate::error::{Blame, CallError, ErrorCode, damage_in_words};
+use crate::words::{rfc3339, short};
+
+/// What the index can say about a query.
+#[derive(Default)]
+struct IndexedHits {
+    searched: BTreeMap<SessionId, Searched>,
+    found: BTreeMap<SessionId, BTreeSet<EventId>>,
+}
+
+pub async fn search_sessions(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: SearchSessions,
+) -> Result<Response<SearchHits>, CallError> {
+    let Some(query) = Query::parse(&call.query) else {
+        return Err(CallError::new(
+            Blame::Request,
+            ErrorCode::InvalidRequest,
+            "there is no word in the query to look for",
+        )
+        .hint("`kith session search garden plan` finds what holds both words"));
+    };
+    let known = side.known(&query).await;
+    let limit = usize::try_from(call.limit).unwrap_or(usize::MAX);
+    let mut hits = Vec::new();
+    let mut notes = Vec::new();
+    for id in side.store.list()? {
+        let searched = known.searched.get(&id).copied().unwrap_or_default();
+        let is_known = side.store.stat(id).is_ok_and(|it| it.bytes == searched.log_bytes);
+        let found = known.found.get(&id);
+        if is_known && found.is_none() {
+            continue;
+        }
+        let each = &mut |event: Event| {
+            let is_candidate =
+                event.seq > searched.seq || found.is_some_and(|found| found.contains(&event.id));
+            let said = if is_candidate { passage(&event) } else { None };
+            if let Some(text) = said.and_then(|it| query.excerpt(&it.text)) {
+                hits.push((event.ts, id, event.id, text));
+            }
+        };
+        match side.each(id, each).await {
+            Ok(reading) => {
+                if let Tail::Damaged(damage) = &reading.tail {
+                    notes.push(format!("session {} {}", short(id), damage_in_words(damage)));
+                }
+            }
+            Err(report) => notes.push(format!("session {}: {}", short(id), report.message())),
+        }
+        newest(&mut hits, limit);
+    }
+    newest(&mut hits, limit);
+    let hits = hits.into_iter().map(|(ts, session_id, event_id, text)| SearchHit {
+        session_id,
+        event_id,
+        text,
+        ts: rfc3339(ts),
+    });
+    let found = SearchHits { hits: hits.collect() };
+    Ok(Response { data: found, notes }.with_notes(side.desk_note(WITHOUT_DESK)))
+}
+
+impl ReadSide {
+    /// Without an index, or with one that fails, nothing is known and everything is read.
+    async fn known(&self, query: &Query) -> IndexedHits {
+        let catalog = &self.catalog;
+        let (Ok(searched), Ok(hits)) = (catalog.searched().await, catalog.find(query).await) else {
+            return IndexedHits::default();
+        };
+        let mut found: BTreeMap<SessionId, BTreeSet<EventId>> = BTreeMap::new();
+        for (session, event) in hits {
+            found.entry(session).or_default().insert(event);
+        }
+        IndexedHits { searched, found }
+    }
+}
+
+/// Keeps the newest; ids rise with time and settle ties.
+fn newest(hits: &mut Vec<(u64, SessionId, EventId, String)>, limit: usize) {
+    hits.sort_by_key(|(ts, session, event, _)| std::cmp::Reverse((*ts, *session, *event)));
+    hits.truncate(limit);
+}

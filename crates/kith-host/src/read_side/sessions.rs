@@ -1,0 +1,300 @@
+//! Sessions as lists, pages and whole logs.
+
+use std::sync::Arc;
+
+use kith_engine::checkpoints::row_of;
+use kith_engine::reading::state_of;
+use kith_engine::verify::Verifier;
+use kith_sessions::catalog::{CatalogRow, LogStamp};
+use kith_sessions::log::LogError;
+use kith_sessions::read::{Reading, Tail};
+use kith_vocab::event::Event;
+use kith_vocab::ids::SessionId;
+use kith_vocab::json::Json;
+
+use super::{FoldedSession, ReadSide};
+use crate::call::{Delivery, Follower, Response};
+use crate::caller::Caller;
+use crate::calls::session::{
+    DamageView, DescribeSession, EventPage, ExportItem, ExportSession, ExportSummary, ListSessions,
+    MismatchView, ReadEvents, SessionDescription, SessionList, SessionRow, SessionState,
+    SessionView, ShowSession, Verification, VerifyProgress, VerifySession,
+};
+use crate::error::{CallError, ErrorCode, damage_in_words};
+use crate::words::{rfc3339, short, tail_in_words};
+
+/// Events of one page.
+const PAGE_EVENTS_MAX: u32 = 10_000;
+/// What the events of a page may come to: with its envelope it must fit into an answer.
+const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// How often a verification shows how far it has come.
+const PROGRESS_EVERY_EVENTS: u64 = 10_000;
+/// What is told when the desk cannot be read: it knows where each log should end.
+pub(super) const WITHOUT_DESK: &str = "the sessions are read as they are";
+
+pub async fn list_sessions(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: ListSessions,
+) -> Result<Response<SessionList>, CallError> {
+    let mut list = side.list().await?;
+    if let Some(named) = &call.agent_id {
+        let settings = side.settings()?;
+        let id = &settings.team.member(named)?.id;
+        list.data.sessions.retain(|row| row.agent_id.as_ref() == Some(id));
+    }
+    Ok(list.with_notes(side.desk_note(WITHOUT_DESK)))
+}
+
+pub async fn show_session(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: ShowSession,
+) -> Result<Response<SessionView>, CallError> {
+    let id = side.resolve(&call.session).await?;
+    let head = side.head(id).await?;
+    let mut events = Vec::new();
+    let read = state_of(|each| {
+        events.clear();
+        side.store.read(id, head.as_ref(), &mut |event| {
+            each(&event);
+            events.push(event);
+        })
+    });
+    let (reading, state) = read?;
+    let damaged = damage_view(&reading.tail);
+    let notes = tail_in_words(&reading.tail);
+    let view = SessionView { header: reading.header, events, leaf: state.leaf(), damaged };
+    Ok(Response::new(view).with_notes(notes).with_notes(side.desk_note(WITHOUT_DESK)))
+}
+
+pub async fn read_events(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: ReadEvents,
+) -> Result<Response<EventPage>, CallError> {
+    if call.limit == 0 || call.limit > PAGE_EVENTS_MAX {
+        let message = format!("`limit` must be between 1 and {PAGE_EVENTS_MAX}");
+        return Err(CallError::request(ErrorCode::InvalidRequest, message));
+    }
+    let id = side.resolve(&call.session).await?;
+    let limit = usize::try_from(call.limit).unwrap_or(usize::MAX);
+    let (mut events, mut n_bytes, mut next_after) = (Vec::<Event>::new(), 0, None);
+    let each = &mut |event: Event| {
+        if event.seq <= call.after || next_after.is_some() {
+            return;
+        }
+        n_bytes += Json::of(&event).as_str().len();
+        match events.last() {
+            Some(last) if events.len() == limit || n_bytes > PAGE_BYTES_MAX => {
+                next_after = Some(last.seq);
+            }
+            _ => events.push(event),
+        }
+    };
+    let tail = side.each(id, each).await?.tail;
+    let notes = if next_after.is_none() { tail_in_words(&tail) } else { Vec::new() };
+    Ok(Response::new(EventPage { events, next_after }).with_notes(notes))
+}
+
+pub async fn describe_session(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: DescribeSession,
+) -> Result<Response<SessionDescription>, CallError> {
+    let session_id = match side.resolve(&call.session).await {
+        Ok(id) => id,
+        Err(error) => {
+            let Some(session_id) = side.resolve_gone(&call.session).await? else {
+                return Err(error);
+            };
+            let gone =
+                SessionDescription { session_id, title: None, is_gone: true, files: 0, bytes: 0 };
+            return Ok(Response::new(gone));
+        }
+    };
+    let belongings = side.store.belongings(session_id)?;
+    let files = u64::try_from(belongings.files.len()).unwrap_or(u64::MAX);
+    let title = side.title_of(session_id).await?;
+    let bytes = belongings.bytes;
+    let described = SessionDescription { session_id, title, is_gone: false, files, bytes };
+    Ok(Response::new(described).with_notes(side.desk_note(WITHOUT_DESK)))
+}
+
+pub async fn verify_session(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: VerifySession,
+    follower: Follower<VerifyProgress>,
+) -> Result<Response<Verification>, CallError> {
+    // Without the desk nobody can tell whether the end of a log was lost.
+    side.require_desk()?;
+    let id = side.resolve(&call.session).await?;
+    let head = side.head(id).await?;
+    let verify = |mut verifier: Verifier| {
+        let mut n_events = 0;
+        let read = side.store.read(id, head.as_ref(), &mut |event| {
+            verifier.read(&event);
+            n_events += 1;
+            if n_events % PROGRESS_EVERY_EVENTS == 0 {
+                // Nobody relies on it.
+                follower.push(VerifyProgress { events: n_events }, Delivery::IfRoom).ok();
+            }
+        });
+        (verifier, read)
+    };
+    let (mut verifier, mut read) = verify(Verifier::thrifty());
+    if verifier.needs_all() {
+        (verifier, read) = verify(Verifier::default());
+    }
+    let tail = match read {
+        Ok(reading) => reading.tail,
+        // A file without a good first line is damaged like any other.
+        Err(LogError::Damaged { damage, .. }) => Tail::Damaged(damage),
+        Err(error) => return Err(error.into()),
+    };
+    let mismatches = verifier.mismatches.iter().map(|it| MismatchView {
+        request_id: it.request_id,
+        expected: it.expected.clone(),
+        rebuilt: it.rebuilt.clone(),
+    });
+    let verification = Verification {
+        events: verifier.state().n_events,
+        requests: verifier.n_requests,
+        damaged: damage_view(&tail),
+        mismatches: mismatches.collect(),
+        other_renderer: verifier.other_renderer.clone(),
+    };
+    Ok(Response::new(verification).with_notes(tail_in_words(&tail)))
+}
+
+pub async fn export_session(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: ExportSession,
+    follower: Follower<ExportItem>,
+) -> Result<Response<ExportSummary>, CallError> {
+    let session_id = side.resolve(&call.session).await?;
+    // Twice, so that nothing is kept: the title stands at the end of the log.
+    let FoldedSession { reading, state } = side.read(session_id).await?;
+    let header = reading.header;
+    let title = state.title.map(|(title, _)| title).or_else(|| header.meta.title.clone());
+    follower.push(ExportItem::Header { header, title }, Delivery::Paced)?;
+    let (mut events, mut refused) = (0, None);
+    let each = &mut |event| {
+        events += 1;
+        if refused.is_none() {
+            refused = follower.push(ExportItem::Event(event), Delivery::Paced).err();
+        }
+    };
+    let tail = side.each(session_id, each).await?.tail;
+    if let Some(error) = refused {
+        return Err(error);
+    }
+    let summary = ExportSummary { session_id, events };
+    let notes = tail_in_words(&tail);
+    Ok(Response::new(summary).with_notes(notes).with_notes(side.desk_note(WITHOUT_DESK)))
+}
+
+impl ReadSide {
+    pub(crate) async fn list(&self) -> Result<Response<SessionList>, CallError> {
+        let mut rows = Vec::new();
+        let mut notes = Vec::new();
+        let unread = match self.catalog.listing().await {
+            Ok(listing) => {
+                rows.extend(listing.rows.into_iter().map(session_row));
+                listing.unread
+            }
+            // The catalog is derived; without it every session is read.
+            Err(_) => self.store.list()?,
+        };
+        for id in unread {
+            let (updated, row, note) = self.row(id).await?;
+            rows.push((updated, row));
+            notes.extend(note);
+        }
+        // Newest first; ids rise with time and settle ties.
+        rows.sort_by_key(|(updated, row)| std::cmp::Reverse((*updated, row.session_id)));
+        let sessions = rows.into_iter().map(|(_, row)| row).collect();
+        Ok(Response { data: SessionList { sessions }, notes })
+    }
+
+    /// What a session is about, for someone who goes on with it.
+    pub(crate) async fn title_of(&self, id: SessionId) -> Result<Option<String>, CallError> {
+        let (_, row, _) = self.row(id).await?;
+        Ok(row.title)
+    }
+
+    /// The row of a session, when it last changed, and what is wrong with it.
+    async fn row(&self, id: SessionId) -> Result<(u64, SessionRow, Option<String>), CallError> {
+        let head = self.head(id).await?;
+        let store = &self.store;
+        let read = state_of(|each| store.read(id, head.as_ref(), &mut |event| each(&event)));
+        let (Reading { header, tail, .. }, state) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                let note = match &error {
+                    LogError::Damaged { damage, .. } => {
+                        format!("session {} {}", short(id), damage_in_words(damage))
+                    }
+                    _ => format!("session {}: {}", short(id), CallError::from(error).message()),
+                };
+                return Ok((0, unreadable(id), Some(note)));
+            }
+        };
+        let (updated, mut row) = session_row(row_of(&header, &state, LogStamp::default()));
+        let note = match &tail {
+            Tail::Damaged(damage) => {
+                Some(format!("session {} {}", short(id), damage_in_words(damage)))
+            }
+            Tail::Clean | Tail::Torn { .. } => None,
+        };
+        if note.is_some() {
+            row.state = SessionState::ReadOnly;
+        }
+        Ok((updated, row, note))
+    }
+}
+
+fn session_row(row: CatalogRow) -> (u64, SessionRow) {
+    let updated = row.updated_at.unwrap_or_default();
+    let state = match row.state.as_str() {
+        "waiting" => SessionState::Waiting,
+        "running" => SessionState::Running,
+        _ => SessionState::Idle,
+    };
+    let row = SessionRow {
+        session_id: row.session_id,
+        thread_id: row.thread_id,
+        agent_id: row.agent_id,
+        title: row.title,
+        created_at: row.created_at.map(rfc3339),
+        updated_at: row.updated_at.map(rfc3339),
+        events: row.events,
+        leaf: row.leaf,
+        state,
+    };
+    (updated, row)
+}
+
+fn unreadable(id: SessionId) -> SessionRow {
+    SessionRow {
+        session_id: id,
+        thread_id: None,
+        agent_id: None,
+        title: None,
+        created_at: None,
+        updated_at: None,
+        events: 0,
+        leaf: None,
+        state: SessionState::ReadOnly,
+    }
+}
+
+fn damage_view(tail: &Tail) -> Option<DamageView> {
+    let Tail::Damaged(damage) = tail else { return None };
+    Some(DamageView { line: damage.line, code: damage.code.into() })
+}
+
+#[cfg(test)]
+mod tests;

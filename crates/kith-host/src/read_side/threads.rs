@@ -1,0 +1,214 @@
+//! The threads of a house, read off its sessions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kith_engine::feed::ThreadKey;
+use kith_engine::state::State;
+use kith_engine::state::calls::Stage;
+use kith_engine::threads::{Sessions, Threads};
+use kith_vocab::event::Event;
+use kith_vocab::header::{Audience, Priming};
+use kith_vocab::ids::{SessionId, ThreadId};
+use kith_vocab::json::Json;
+
+use super::ReadSide;
+use super::sessions::WITHOUT_DESK;
+use crate::call::Response;
+use crate::caller::Caller;
+use crate::calls::session::{SessionRow, SessionState};
+use crate::calls::thread::{
+    CurrentSession, GetThread, ListMessages, ListThreadSessions, ListThreads, MessageList,
+    MessageSource, ThreadList, ThreadRowView, ThreadSessions, ThreadView,
+};
+use crate::error::{Blame, CallError, ErrorCode};
+use crate::host::threads::threads_of;
+
+/// Which session a thread is in.
+struct ThreadPosition {
+    session_id: SessionId,
+    audience: Audience,
+}
+
+pub async fn list_threads(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: ListThreads,
+) -> Result<Response<ThreadList>, CallError> {
+    let agent_id = side.agent_id(call.agent_id.as_deref())?;
+    let listed = side.list().await?;
+    let mut rows: HashMap<SessionId, SessionRow> =
+        listed.data.sessions.into_iter().map(|row| (row.session_id, row)).collect();
+    let mut threads = Vec::new();
+    for (thread_id, current) in side.current_sessions(&agent_id).await? {
+        // A session that was chosen and never begun is none yet.
+        let Some(row) = rows.remove(&current.session_id) else { continue };
+        let pending_approvals = match row.state {
+            SessionState::Waiting => pending(&side.read(current.session_id).await?.state),
+            SessionState::Idle | SessionState::Running | SessionState::ReadOnly => Vec::new(),
+        };
+        threads.push(ThreadRowView {
+            thread_id,
+            audience: current.audience,
+            session_id: current.session_id,
+            title: row.title,
+            updated_at: row.updated_at,
+            pending_approvals,
+        });
+    }
+    threads.sort_by(|a, b| b.updated_at.cmp(&a.updated_at));
+    let listed = Response { data: ThreadList { threads }, notes: listed.notes };
+    Ok(listed.with_notes(side.desk_note(WITHOUT_DESK)))
+}
+
+pub async fn list_thread_sessions(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: ListThreadSessions,
+) -> Result<Response<ThreadSessions>, CallError> {
+    let agent_id = side.agent_id(call.agent_id.as_deref())?;
+    let (_, sessions) = side.thread_sessions(&agent_id, &call.thread)?;
+    Ok(Response::new(ThreadSessions { sessions }).with_notes(side.desk_note(WITHOUT_DESK)))
+}
+
+pub async fn list_messages(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: ListMessages,
+) -> Result<Response<MessageList>, CallError> {
+    let messages = match &call.of {
+        MessageSource::Session(session) => {
+            let id = side.resolve(session).await?;
+            threads_of(&side.house, side.store.clone()).messages(&[id])?
+        }
+        MessageSource::Thread(thread) => {
+            let agent_id = side.agent_id(call.agent_id.as_deref())?;
+            let (threads, ids) = side.thread_sessions(&agent_id, thread)?;
+            threads.messages(&ids)?
+        }
+    };
+    let list = MessageList { messages: Json::of(&messages) };
+    Ok(Response::new(list).with_notes(side.desk_note(WITHOUT_DESK)))
+}
+
+pub async fn get_thread(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: GetThread,
+) -> Result<Response<ThreadView>, CallError> {
+    let agent_id = side.agent_id(call.agent_id.as_deref())?;
+    let current = match side.require_desk()? {
+        Some(desk) => desk.current_session(&agent_id, &call.thread_id).await?,
+        None => None,
+    };
+    let Some(session_id) = current else { return Ok(Response::new(ThreadView { session: None })) };
+    if !side.store.exists(session_id)? {
+        return Ok(Response::new(ThreadView { session: None }));
+    }
+    let title = side.title_of(session_id).await?;
+    let history = side.history_before(session_id).await?;
+    let session = Some(CurrentSession { session_id, title, history });
+    Ok(Response::new(ThreadView { session }))
+}
+
+impl ReadSide {
+    /// The history that a session begins with, for someone who is about to say the first thing in
+    /// it. Empty where something was said already, and where the history is not to be seen.
+    pub(crate) async fn history_before(&self, id: SessionId) -> Result<Vec<Event>, CallError> {
+        let mut events = Vec::new();
+        let mut is_spoken_in = false;
+        let each = &mut |event: Event| {
+            is_spoken_in |= event.is_tree() && event.is_lived();
+            if !is_spoken_in {
+                events.push(event);
+            }
+        };
+        let header = self.each(id, each).await?.header;
+        let is_shown = matches!(&header.meta.priming, Some(Priming { show_in_ui: true, .. }));
+        Ok(if is_spoken_in || !is_shown { Vec::new() } else { events })
+    }
+
+    /// A thread as it was lived: the sessions of it, from the oldest to the newest.
+    fn thread_sessions(
+        &self,
+        agent_id: &str,
+        thread: &str,
+    ) -> Result<(Threads, Vec<SessionId>), CallError> {
+        let threads = threads_of(&self.house, self.store.clone());
+        let mut sessions = threads.sessions()?;
+        let key = resolve_thread(sessions.keys(), agent_id, thread)?;
+        let ids = threads.told_once(&sessions.remove(&key).unwrap_or_default());
+        Ok((threads, ids))
+    }
+
+    /// As the desk has it; without a desk a thread is in its newest session.
+    async fn current_sessions(
+        &self,
+        agent_id: &str,
+    ) -> Result<Vec<(ThreadId, ThreadPosition)>, CallError> {
+        let Some(desk) = &self.desk else { return self.newest_sessions(agent_id) };
+        let rows = desk.threads().await?.into_iter().filter(|row| row.agent_id == agent_id);
+        let current = rows.map(|row| {
+            let (session_id, audience) = (row.session_id, row.audience);
+            (row.thread_id, ThreadPosition { session_id, audience })
+        });
+        let mut threads: Vec<(ThreadId, ThreadPosition)> = current.collect();
+        // What was made elsewhere and put here is not on the desk.
+        let known: Vec<ThreadId> = threads.iter().map(|(id, _)| id.clone()).collect();
+        let newest =
+            self.newest_sessions(agent_id)?.into_iter().filter(|(id, _)| !known.contains(id));
+        threads.extend(newest);
+        Ok(threads)
+    }
+
+    fn newest_sessions(
+        &self,
+        agent_id: &str,
+    ) -> Result<Vec<(ThreadId, ThreadPosition)>, CallError> {
+        let sessions: Sessions = threads_of(&self.house, self.store.clone()).sessions()?;
+        let own = sessions.into_iter().filter(|(key, _)| key.agent_id == agent_id);
+        let newest = own.filter_map(|(key, ids)| Some((key.thread_id, *ids.last()?)));
+        let current = newest.filter_map(|(thread_id, session_id)| {
+            // Its first line was good a moment ago.
+            let audience = self.store.header(session_id).ok()?.audience;
+            Some((thread_id, ThreadPosition { session_id, audience }))
+        });
+        Ok(current.collect())
+    }
+}
+
+fn pending(state: &State) -> Vec<String> {
+    let calls = state.turn.iter().flat_map(|turn| turn.calls.iter());
+    let asked = calls.filter_map(|it| match &it.stage {
+        Stage::Asked { approval_id, .. } => Some(approval_id.clone()),
+        _ => None,
+    });
+    asked.collect()
+}
+
+/// A whole thread id, or the beginning or the end of one, of the threads there are.
+pub fn resolve_thread<'a>(
+    keys: impl Iterator<Item = &'a ThreadKey>,
+    agent_id: &str,
+    thread: &str,
+) -> Result<ThreadKey, CallError> {
+    let not_found = |message: String| {
+        CallError::new(Blame::Request, ErrorCode::SessionNotFound, message)
+            .hint("`kith thread ls` lists the threads there are")
+    };
+    let mut fitting: Vec<&ThreadKey> = Vec::new();
+    for key in keys.filter(|key| key.agent_id == agent_id) {
+        let id = key.thread_id.as_str();
+        if id == thread {
+            return Ok(key.clone());
+        }
+        if !thread.is_empty() && (id.starts_with(thread) || id.ends_with(thread)) {
+            fitting.push(key);
+        }
+    }
+    match fitting.as_slice() {
+        [key] => Ok((*key).clone()),
+        [] => Err(not_found(format!("there is no thread `{thread}`"))),
+        _ => Err(not_found(format!("several threads fit `{thread}`"))),
+    }
+}

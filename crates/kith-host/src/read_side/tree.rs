@@ -1,0 +1,62 @@
+//! The whole tree of a session: what was said on every way the conversation took.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use kith_vocab::block::{Block, plain_text};
+use kith_vocab::event::{Body, Event};
+use kith_vocab::ids::EventId;
+
+use super::sessions::WITHOUT_DESK;
+use super::{FoldedSession, ReadSide};
+use crate::call::Response;
+use crate::caller::Caller;
+use crate::calls::tree::{ShowTree, TreeNode, TreeView};
+use crate::error::CallError;
+use crate::words::{outcome_in_words, rfc3339, tail_in_words};
+
+/// Of what was said: as much as tells it from the rest.
+const WORDS_CHARS_MAX: usize = 120;
+
+pub async fn show_tree(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: ShowTree,
+) -> Result<Response<TreeView>, CallError> {
+    let id = side.resolve(&call.session).await?;
+    let FoldedSession { reading, state } = side.read(id).await?;
+    let path: HashSet<EventId> = state.tree.from_leaf().map(|event| event.id).collect();
+    let node = |event: &Event| TreeNode {
+        event_id: event.id,
+        parent_id: event.parent_id,
+        kind: event.body.type_name().to_owned(),
+        text: words_of(&event.body),
+        ts: rfc3339(event.ts),
+        on_path: path.contains(&event.id),
+    };
+    let nodes = state.tree.events().map(node).collect();
+    let view = TreeView { session_id: id, leaf: state.leaf(), nodes };
+    let tail = tail_in_words(&reading.tail);
+    Ok(Response::new(view).with_notes(tail).with_notes(side.desk_note(WITHOUT_DESK)))
+}
+
+fn words_of(body: &Body) -> String {
+    let text = match body {
+        Body::UserMessage(it) => plain_text(&it.message.content),
+        Body::AssistantMessage(it) => {
+            let text = plain_text(&it.message.content);
+            let calls = it.message.content.iter().filter_map(|block| match block {
+                Block::ToolCall(call) => Some(format!("({})", call.tool)),
+                _ => None,
+            });
+            if text.trim().is_empty() { calls.collect::<Vec<_>>().join(" ") } else { text }
+        }
+        Body::ToolResult(it) => format!("{} {}", it.tool, outcome_in_words(it.outcome)),
+        Body::HarnessItem(it) => it.item.content.clone(),
+        Body::Compact(it) => it.summary.clone(),
+        _ => String::new(),
+    };
+    // One line, whatever was said.
+    let words: String = text.chars().take(WORDS_CHARS_MAX).collect();
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}

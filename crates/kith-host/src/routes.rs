@@ -1,0 +1,134 @@
+//! Which function answers which call: one line each.
+
+use std::sync::{Arc, LazyLock};
+
+use kith_vocab::clock::BoxFuture;
+use kith_vocab::json::Json;
+
+use crate::call::{Access, Call, Follower, Payload, Response};
+use crate::caller::Caller;
+use crate::error::{CallError, ErrorCode};
+use crate::host::{
+    Host, control, dialog, message, scripts, subscription, threads as thread_files, tree, trust,
+    upkeep,
+};
+use crate::read_side::{
+    ReadSide, backup, home, repositories, scripts as script_files, search, sessions, threads,
+    tree as branches,
+};
+use crate::router::Router;
+
+/// Calls that are answered from the files.
+pub fn reads() -> &'static Router<ReadSide> {
+    static READS: LazyLock<Router<ReadSide>> = LazyLock::new(|| {
+        Router::default()
+            .on(sessions::list_sessions)
+            .on(sessions::show_session)
+            .on(sessions::read_events)
+            .on(sessions::describe_session)
+            .on_follow(sessions::verify_session)
+            .on_follow(sessions::export_session)
+            .on(search::search_sessions)
+            .on(branches::show_tree)
+            .on(threads::list_threads)
+            .on(threads::list_thread_sessions)
+            .on(threads::list_messages)
+            .on(threads::get_thread)
+            .on(home::get_prompt)
+            .on(home::explain_identity)
+            .on(home::list_skills)
+            .on(home::show_skill)
+            .on(home::check_skills)
+            .on(script_files::list_scripts)
+            .on(script_files::show_script)
+            .on(script_files::check_scripts)
+            .on(script_files::export_script)
+            .on(repositories::list_repositories)
+            .on(repositories::find_untrusted)
+            .on(crate::doctor::check_house)
+            .on(backup::back_up_house)
+    });
+    &READS
+}
+
+/// Calls that are answered by the writer of the house.
+pub fn writes() -> &'static Router<Host> {
+    static WRITES: LazyLock<Router<Host>> = LazyLock::new(|| {
+        Router::default()
+            .on_follow(message::send_message)
+            .on(control::cancel_turn)
+            .on_follow(control::retry_turn)
+            .on_follow(subscription::subscribe)
+            .on_follow(subscription::follow_house)
+            .on(dialog::create_dialog)
+            .on(upkeep::rename_session)
+            .on(upkeep::remove_session)
+            .on(upkeep::repair_session)
+            .on(tree::branch_session)
+            .on(tree::clone_session)
+            .on(thread_files::rebuild_threads)
+            .on(thread_files::compact_threads)
+            .on(scripts::save_script)
+            .on(trust::trust_repository)
+            .on(trust::distrust_repository)
+    });
+    &WRITES
+}
+
+/// Answers a call that came to the host as text.
+pub fn dispatch(
+    host: &Arc<Host>,
+    caller: Caller,
+    name: &str,
+    body: &Json,
+    follower: Follower<Json>,
+) -> BoxFuture<'static, Result<Response<Json>, CallError>> {
+    let written = writes().dispatch(host, caller.clone(), name, body, follower.clone());
+    let answer = written.or_else(|| reads().dispatch(host.reads(), caller, name, body, follower));
+    answer.unwrap_or_else(|| {
+        let message = format!("there is no call `{name}`");
+        let error = CallError::request(ErrorCode::InvalidRequest, message)
+            .hint("use the same version of kith in both places");
+        Box::pin(std::future::ready(Err(error)))
+    })
+}
+
+/// Answers a call of the host's own process.
+pub(crate) fn answer<C: Call, I: Payload>(
+    host: &Arc<Host>,
+    caller: Caller,
+    call: C,
+    follower: Follower<I>,
+) -> BoxFuture<'static, Result<Response<C::Answer>, CallError>> {
+    match C::ACCESS {
+        Access::Read => reads().answer(host.reads(), caller, call, follower),
+        Access::Write => writes().answer(host, caller, call, follower),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use schemars::SchemaGenerator;
+
+    use super::*;
+
+    #[test]
+    fn every_call_has_a_description_and_a_name_of_its_own() {
+        let mut generator = SchemaGenerator::default();
+        let mut schemas = reads().schemas(&mut generator);
+        schemas.extend(writes().schemas(&mut generator));
+        let names: BTreeSet<&str> = schemas.iter().map(|schema| schema.name).collect();
+        assert_eq!(names.len(), schemas.len());
+        for schema in &schemas {
+            let body = schema.body.as_value();
+            assert_eq!(body["type"], "object", "{}", schema.name);
+            assert_eq!(body["additionalProperties"], false, "{}", schema.name);
+            assert_eq!(schema.answer.as_value()["type"], "object", "{}", schema.name);
+        }
+        let has_items = |name| schemas.iter().any(|it| it.name == name && it.item.is_some());
+        assert!(has_items("send_message") && !has_items("list_sessions"));
+        assert!(generator.definitions().contains_key("SessionRow"));
+    }
+}

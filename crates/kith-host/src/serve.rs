@@ -1,0 +1,307 @@
+//! The host's side of the socket: many clients, one engine.
+//!
+//! A connection carries any number of requests side by side. What a slow client does not take in
+//! time is not kept for it: deltas are dropped, and one that falls behind on events is let go; it
+//! comes back and asks again under the same message id.
+//!
+//! A host that ends answers what it took, and takes nothing new. It does not hide meanwhile:
+//! whoever comes is let in and waits, and the end of the connection tells it to look for the next
+//! host, however long the last turn takes.
+
+mod link;
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use kith_sessions::socket::HostSocket;
+use rustix::process::{Resource, getrlimit};
+use tokio::io::BufReader;
+use tokio::net::unix::OwnedReadHalf;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use crate::attach::is_own_user;
+use crate::call::{Delivery, Follower, Response};
+use crate::caller::Caller;
+use crate::error::{CallError, ErrorCode};
+use crate::host::Host;
+use crate::house::House;
+use crate::protocol::{
+    CANCEL, ClientHello, Frames, Greeting, HostFrame, HostHello, ItemFrame, PROTOCOL, RequestFrame,
+    ResponseFrame, frame,
+};
+use crate::routes;
+
+use link::{Link, write_all};
+
+/// Clients that are attached at once, where the system lets us have enough descriptors.
+const CLIENTS_MAX: usize = 512;
+/// Where it does not: fewer than this would be of no use.
+const CLIENTS_MIN: usize = 4;
+/// Descriptors that are never given to clients: those of the house itself, and of a turn at work.
+const DESCRIPTORS_KEPT: u64 = 32;
+/// How long a client may take to say hello.
+const HELLO_MS_MAX: u64 = 5_000;
+/// How long to wait for a descriptor when there is none left.
+const ACCEPT_AGAIN_MS: u64 = 50;
+
+/// The host as other processes see it, until it ends.
+pub struct Server {
+    state: Arc<ServerState>,
+    socket: Option<HostSocket>,
+}
+
+/// What all connections share.
+struct ServerState {
+    host: Arc<Host>,
+    /// Whether requests are taken. Asked and answered under the lock, so that none slips in
+    /// between the last look at what runs and the end.
+    is_open: Mutex<bool>,
+    requests: TaskTracker,
+    connections: TaskTracker,
+    /// Every request has been answered, and no connection is served any longer.
+    over: CancellationToken,
+}
+
+impl Server {
+    /// Listens at the house's socket. The caller's host holds the lock, so the socket is its own.
+    pub fn start(house: &House, host: &Arc<Host>) -> io::Result<Server> {
+        let (socket, listener) = HostSocket::bind(&house.kith_dir())?;
+        let listener = UnixListener::from_std(listener)?;
+        let state = Arc::new(ServerState {
+            host: Arc::clone(host),
+            is_open: Mutex::new(true),
+            requests: TaskTracker::new(),
+            connections: TaskTracker::new(),
+            over: CancellationToken::new(),
+        });
+        state.connections.spawn(accept_all(listener, Arc::clone(&state)));
+        Ok(Server { state, socket: Some(socket) })
+    }
+
+    /// Does something beside what is asked for; the host does not end before it is done.
+    pub fn beside(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.state.requests.spawn(work);
+    }
+
+    /// Takes no more requests and waits until those it took have been answered.
+    pub async fn end(mut self) {
+        let ServerState { host, is_open, requests, connections, over } = &*self.state;
+        *is_open.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        host.announce_end();
+        requests.close();
+        requests.wait().await;
+        // The name goes before the lock: it must not be the next host's that is removed.
+        self.socket = None;
+        over.cancel();
+        connections.close();
+        connections.wait().await;
+    }
+}
+
+impl ServerState {
+    /// A place among the requests that the host stays for; `None` if it is ending.
+    fn admit(&self) -> Option<TaskTrackerToken> {
+        let is_open = self.is_open.lock().unwrap_or_else(PoisonError::into_inner);
+        is_open.then(|| self.requests.token())
+    }
+}
+
+async fn accept_all(listener: UnixListener, state: Arc<ServerState>) {
+    let n_places = clients_max(getrlimit(Resource::Nofile).current);
+    let places = Arc::new(Semaphore::new(n_places));
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = state.over.cancelled() => return,
+        };
+        let Ok((stream, _)) = accepted else {
+            // Out of descriptors: the client waits in the queue, and so do we.
+            tokio::time::sleep(Duration::from_millis(ACCEPT_AGAIN_MS)).await;
+            continue;
+        };
+        match Arc::clone(&places).try_acquire_owned() {
+            Ok(place) => {
+                state.connections.spawn(attend(stream, Arc::clone(&state), place));
+            }
+            Err(_) => turn_away(&stream, n_places),
+        }
+    }
+}
+
+/// Half of what the house does not need: the turns of those clients open files too, and clients
+/// must not keep the host from its work by merely being there.
+fn clients_max(descriptors_max: Option<u64>) -> usize {
+    let Some(max) = descriptors_max else { return CLIENTS_MAX };
+    let half = max.saturating_sub(DESCRIPTORS_KEPT) / 2;
+    usize::try_from(half).unwrap_or(CLIENTS_MAX).clamp(CLIENTS_MIN, CLIENTS_MAX)
+}
+
+fn turn_away(stream: &UnixStream, n_places: usize) {
+    let message = format!("{n_places} clients are attached already");
+    let report = CallError::request(ErrorCode::RuntimeBusy, message)
+        .hint("try again when some of them are done");
+    if let Some(frame) = frame(&HostFrame::error(None, report)) {
+        // A fresh socket has room for a line; if not, the end of the connection says enough.
+        stream.try_write(&frame).ok();
+    }
+}
+
+/// One client, from its hello to its end.
+async fn attend(stream: UnixStream, state: Arc<ServerState>, _place: OwnedSemaphorePermit) {
+    let is_own_user = is_own_user(&stream);
+    let (reader, writer) = stream.into_split();
+    let (link, receiver) = Link::new();
+    let over = state.over.clone();
+    let writing = state.connections.spawn(write_all(writer, receiver, link.clone(), over));
+    if is_own_user {
+        tokio::select! {
+            () = converse(Frames::new(BufReader::new(reader)), &state, &link) => (),
+            () = state.over.cancelled() => (),
+            () = link.gone.cancelled() => (),
+        }
+    } else {
+        let message = "this house belongs to another user";
+        link.send(&HostFrame::error(None, CallError::request(ErrorCode::AuthFailed, message)));
+    }
+    // Requests that run hold the link too; when the last is answered, the writer ends.
+    drop(link);
+    // A panic in it would be ours, and is reported where it happens.
+    writing.await.ok();
+}
+
+async fn converse(
+    mut frames: Frames<BufReader<OwnedReadHalf>>,
+    state: &Arc<ServerState>,
+    link: &Link,
+) {
+    let hello = frames.next::<Greeting>();
+    let hello = tokio::time::timeout(Duration::from_millis(HELLO_MS_MAX), hello).await;
+    let caller = if let Ok(Ok(Some(Greeting::Hello(hello)))) = hello {
+        caller_of(hello)
+    } else {
+        let message = "the first line must be a hello";
+        Err(CallError::request(ErrorCode::InvalidRequest, message))
+    };
+    let caller = match caller {
+        Ok(caller) => caller,
+        Err(error) => return link.send(&HostFrame::error(None, error)),
+    };
+    link.send(&HostFrame::Hello(HostHello { protocol: PROTOCOL }));
+    loop {
+        match frames.next::<RequestFrame>().await {
+            Ok(Some(request)) => answer(request, &caller, state, link),
+            Ok(None) => return,
+            Err(error) => {
+                let message = format!("a request could not be read: {error}");
+                let error = CallError::request(ErrorCode::InvalidRequest, message);
+                return link.send(&HostFrame::error(None, error));
+            }
+        }
+    }
+}
+
+fn caller_of(hello: ClientHello) -> Result<Caller, CallError> {
+    if hello.protocol == PROTOCOL {
+        return hello.into_caller();
+    }
+    let message = format!("the host speaks protocol {PROTOCOL}, the client {}", hello.protocol);
+    Err(CallError::request(ErrorCode::ProtocolMismatch, message)
+        .hint("end the other kith, or use the same version in both places"))
+}
+
+fn answer(request: RequestFrame, caller: &Caller, state: &Arc<ServerState>, link: &Link) {
+    if request.name == CANCEL {
+        return link.stop(&request.request_id);
+    }
+    let Some(cancel) = link.begin(&request.request_id) else {
+        let message = "the request id is in use, or too many requests run";
+        let error = CallError::request(ErrorCode::RuntimeBusy, message);
+        return link.send(&HostFrame::error(Some(request.request_id), error));
+    };
+    let (state, link, caller) = (Arc::clone(state), link.clone(), caller.clone());
+    let Some(token) = state.admit() else {
+        let connections = state.connections.clone();
+        connections.spawn(wait_for_the_end(state, link, request.request_id, cancel));
+        return;
+    };
+    // On its own: the turn goes on when its client is gone, as it would have been the host.
+    tokio::spawn(async move {
+        let request_id = request.request_id.clone();
+        let host = Arc::clone(&state.host);
+        // In a task of its own, so that a bug in one request is an answer and not a silence.
+        let performed = tokio::spawn(perform(host, caller, request, link.clone(), cancel)).await;
+        let frame = performed.unwrap_or_else(|_| {
+            let bug = "this is a bug in kith: the host could not deal with the request";
+            HostFrame::error(Some(request_id.clone()), CallError::bug(bug))
+        });
+        link.end(&request_id);
+        link.send(&frame);
+        drop(token);
+    });
+}
+
+async fn perform(
+    host: Arc<Host>,
+    caller: Caller,
+    request: RequestFrame,
+    link: Link,
+    cancel: CancellationToken,
+) -> HostFrame {
+    let RequestFrame { name, request_id, body } = request;
+    let (request_type, id) = (name.clone(), request_id.clone());
+    let push = move |item, delivery: Delivery| {
+        let (request_type, request_id) = (request_type.clone(), id.clone());
+        link.push_item(&HostFrame::Item(ItemFrame { request_type, request_id, item }), delivery)
+    };
+    let follower = Follower::new(push, cancel);
+    match routes::dispatch(&host, caller, &name, &body, follower).await {
+        Ok(Response { data, notes }) => HostFrame::Response(ResponseFrame {
+            request_type: name,
+            request_id,
+            ok: true,
+            data,
+            notes,
+        }),
+        Err(error) => HostFrame::error(Some(request_id), error),
+    }
+}
+
+/// A request that came while the host was ending. It is for the next one; until then it can only
+/// be taken back.
+async fn wait_for_the_end(
+    state: Arc<ServerState>,
+    link: Link,
+    request_id: String,
+    cancel: CancellationToken,
+) {
+    tokio::select! {
+        () = state.over.cancelled() => (),
+        () = link.gone.cancelled() => (),
+        () = cancel.cancelled() => {
+            let message = "stopped while the host of this house was ending";
+            let error = CallError::stopped(message)
+                .hint("say it again if it still matters");
+            link.end(&request_id);
+            link.send(&HostFrame::error(Some(request_id), error));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_leave_descriptors_for_the_host() {
+        assert_eq!(clients_max(None), 512);
+        assert_eq!(clients_max(Some(1_048_576)), 512);
+        assert_eq!(clients_max(Some(1024)), 496);
+        assert_eq!(clients_max(Some(256)), 112);
+        assert_eq!(clients_max(Some(20)), 4);
+    }
+}

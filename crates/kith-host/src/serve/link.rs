@@ -1,0 +1,183 @@
+//! The way back to one client, which may be slow, stopped or gone.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::OwnedWriteHalf;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use crate::call::Delivery;
+use crate::error::{CallError, ErrorCode};
+use crate::protocol::{Alive, FRAME_BYTES_MAX, HostFrame, frame};
+
+/// Lines that wait to be sent to one client.
+const FRAMES_WAITING_MAX: usize = 4096;
+/// What they may come to: a client that is behind by more has stopped reading.
+const FRAME_BYTES_WAITING_MAX: usize = 4 * FRAME_BYTES_MAX;
+/// Requests of one client that run side by side.
+const REQUESTS_RUNNING_MAX: usize = 256;
+/// How long a paced follow waits for a client that takes nothing.
+const ROOM_WAIT_MS_MAX: u64 = 30_000;
+/// How long a host that ends waits for a client to take its last lines.
+const DRAIN_MS_MAX: u64 = 1_000;
+/// How often a host that has nothing to say shows that it is there.
+const ALIVE_EVERY_MS: u64 = 5_000;
+
+#[derive(Clone)]
+pub(super) struct Link {
+    sender: mpsc::Sender<Vec<u8>>,
+    bytes_waiting: Arc<AtomicUsize>,
+    /// Told whenever the client took a line.
+    taken: Arc<Notify>,
+    /// The client fell behind or hung up.
+    pub(super) gone: CancellationToken,
+    running: Arc<Mutex<HashMap<String, CancellationToken>>>,
+}
+
+impl Link {
+    pub(super) fn new() -> (Link, mpsc::Receiver<Vec<u8>>) {
+        let (sender, receiver) = mpsc::channel(FRAMES_WAITING_MAX);
+        let (bytes_waiting, taken, gone) =
+            (Arc::default(), Arc::default(), CancellationToken::new());
+        (Link { sender, bytes_waiting, taken, gone, running: Arc::default() }, receiver)
+    }
+
+    /// Sends what must arrive. A client without room for it is let go.
+    pub(super) fn send(&self, message: &HostFrame) {
+        let Some(line) = frame(message).or_else(|| frame(&too_long(message)?)) else { return };
+        if self.push(line).is_err() {
+            self.gone.cancel();
+        }
+    }
+
+    /// Sends an item of a follow; refused if it is too long for a line.
+    pub(super) fn push_item(&self, item: &HostFrame, delivery: Delivery) -> Result<(), CallError> {
+        let Some(line) = frame(item) else {
+            let message = format!("a part of the answer is longer than {FRAME_BYTES_MAX} bytes");
+            return Err(CallError::request(ErrorCode::InvalidRequest, message)
+                .hint("ask without `--remote`"));
+        };
+        match (self.push(line), delivery) {
+            (Ok(()), _) | (Err(_), Delivery::IfRoom) => (),
+            (Err(_), Delivery::Certain) => self.gone.cancel(),
+            (Err(line), Delivery::Paced) => {
+                // Such a follow reads files and has a worker of its own while it waits.
+                tokio::task::block_in_place(|| {
+                    Handle::current().block_on(self.wait_and_push(line));
+                });
+            }
+        }
+        Ok(())
+    }
+
+    async fn wait_and_push(&self, mut line: Vec<u8>) {
+        loop {
+            let taken = self.taken.notified();
+            match self.push(line) {
+                Ok(()) => return,
+                Err(refused) => line = refused,
+            }
+            let waited = tokio::time::timeout(Duration::from_millis(ROOM_WAIT_MS_MAX), taken);
+            tokio::select! {
+                waited = waited => if waited.is_err() { self.gone.cancel() },
+                () = self.gone.cancelled() => return,
+            }
+        }
+    }
+
+    /// Gives the line back if there is no room for it.
+    fn push(&self, line: Vec<u8>) -> Result<(), Vec<u8>> {
+        let n_bytes = line.len();
+        let waiting = self.bytes_waiting.fetch_add(n_bytes, Ordering::Relaxed);
+        let pushed = if waiting + n_bytes <= FRAME_BYTES_WAITING_MAX {
+            self.sender.try_send(line).map_err(mpsc::error::TrySendError::into_inner)
+        } else {
+            Err(line)
+        };
+        if pushed.is_err() {
+            self.bytes_waiting.fetch_sub(n_bytes, Ordering::Relaxed);
+        }
+        pushed
+    }
+
+    pub(super) fn begin(&self, request_id: &str) -> Option<CancellationToken> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if running.len() >= REQUESTS_RUNNING_MAX || running.contains_key(request_id) {
+            return None;
+        }
+        let cancel = CancellationToken::new();
+        running.insert(request_id.to_owned(), cancel.clone());
+        Some(cancel)
+    }
+
+    pub(super) fn stop(&self, request_id: &str) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cancel) = running.get(request_id) {
+            cancel.cancel();
+        }
+    }
+
+    pub(super) fn end(&self, request_id: &str) {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(request_id);
+    }
+}
+
+/// What is sent in place of an answer that no line can hold.
+fn too_long(message: &HostFrame) -> Option<HostFrame> {
+    let HostFrame::Response(response) = message else { return None };
+    let text = format!("the answer is longer than {FRAME_BYTES_MAX} bytes");
+    let error = CallError::request(ErrorCode::InvalidRequest, text)
+        .hint("ask without `--remote`, or read the session in pages");
+    Some(HostFrame::error(Some(response.request_id.clone()), error))
+}
+
+/// Sends lines until nobody is left who could add one, the client is gone, or the host has waited
+/// long enough after its end.
+pub(super) async fn write_all(
+    mut writer: OwnedWriteHalf,
+    mut receiver: mpsc::Receiver<Vec<u8>>,
+    link: Link,
+    over: CancellationToken,
+) {
+    let Link { sender, bytes_waiting, taken, gone, running: _ } = link;
+    // Only those who have something to send keep the channel open.
+    drop(sender);
+    let too_late = async {
+        over.cancelled().await;
+        tokio::time::sleep(Duration::from_millis(DRAIN_MS_MAX)).await;
+    };
+    let alive = frame(&HostFrame::Alive(Alive {})).unwrap_or_default();
+    let writing = async {
+        loop {
+            let next = tokio::time::timeout(Duration::from_millis(ALIVE_EVERY_MS), receiver.recv());
+            let sent = match next.await {
+                Ok(None) => return,
+                Ok(Some(frame)) => {
+                    bytes_waiting.fetch_sub(frame.len(), Ordering::Relaxed);
+                    let sent = writer.write_all(&frame).await;
+                    taken.notify_waiters();
+                    sent
+                }
+                Err(_) => writer.write_all(&alive).await,
+            };
+            if sent.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::select! {
+        () = writing => (),
+        () = gone.cancelled() => (),
+        () = too_late => (),
+    }
+    // Also when all is sent: nobody reads what would come now.
+    gone.cancel();
+}
+
+#[cfg(test)]
+mod tests;

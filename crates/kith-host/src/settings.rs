@@ -1,0 +1,254 @@
+//! Settings: `kith.toml` of the house over `~/.kith/config.toml` of the user.
+//!
+//! Both are plain serde types that refuse what they do not know, with file, line and the nearest
+//! valid name. A key exists only when something obeys it. All of it is checked before any of it is
+//! used: someone who writes `deny = […]` in the wrong place and sees no complaint will rely on it.
+
+pub mod address;
+mod file;
+pub mod forms;
+mod nearest;
+#[cfg(test)]
+mod page;
+mod tables;
+pub mod watch;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kith_vocab::event::control::Limits;
+use toml::Spanned;
+
+use self::file::{FileScope, SettingsFile};
+use self::forms::{AgentId, LineText, PolicyMode, SecretName, UiLanguage};
+use self::tables::{AgentTable, LimitsTable, PolicyTable, SettingsTables};
+use crate::error::{Blame, CallError};
+use crate::house::{AGENT_ID, House};
+use crate::team::{NamedAgent, Team};
+use crate::trust::{SettingsReach, TrustView};
+
+pub use self::nearest::nearest;
+pub use self::tables::{ModelSettings, PriceTable};
+
+/// What both files say together, and what holds where they say nothing.
+#[derive(Debug)]
+pub struct Settings {
+    pub models: ConfiguredModels,
+    pub limits: Limits,
+    /// `None`: the one that USER.md names.
+    pub language: Option<&'static str>,
+    pub policy: PolicyRules,
+    /// Folders with skills besides the usual ones.
+    pub extra_skills: Vec<PathBuf>,
+    pub team: Arc<Team>,
+    /// The files there are, the nearer first.
+    pub files: Vec<PathBuf>,
+    /// The full names of the keys in force, in their order.
+    pub keys: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConfiguredModels {
+    /// The model to use, if the settings choose one.
+    pub chosen: Option<String>,
+    pub fallbacks: Vec<String>,
+    pub named: BTreeMap<String, ModelSettings>,
+}
+
+/// What calls may not do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PolicyRules {
+    pub denies_all: bool,
+    /// Rules of `ask` and `deny`: nobody can be asked yet.
+    pub forbidden: Vec<String>,
+}
+
+/// Where a setting stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingPlace {
+    pub file: Arc<Path>,
+    pub line: usize,
+}
+
+/// Of a name that is repeated in an error.
+const NAME_CHARS_MAX: usize = 80;
+
+impl Settings {
+    /// Reads the settings that count for this house; without files, the defaults.
+    pub fn load(house: &House) -> Result<Settings, CallError> {
+        // First of all: the settings of a clone would win over the user's.
+        let trust = TrustView::new(house, &[]);
+        trust.require_house()?;
+        let near = near_file(house)?;
+        if let Some(near) = &near {
+            trust.require_settings(&reach(near, house))?;
+        }
+        Settings::merged(near, house)
+    }
+
+    /// Reads the same, whoever wrote it: to see whether an agent lives here, not to be obeyed.
+    pub fn peek(house: &House) -> Result<Settings, CallError> {
+        Settings::merged(near_file(house)?, house)
+    }
+
+    fn merged(near: Option<SettingsFile>, house: &House) -> Result<Settings, CallError> {
+        let user_home = house.user_home.as_deref();
+        let far = match user_home {
+            Some(user_home) => {
+                SettingsFile::read(user_home.join(".kith/config.toml"), FileScope::User)?
+            }
+            None => None,
+        };
+        let files = [&near, &far].into_iter().flatten().map(|it| it.path.to_path_buf()).collect();
+        let extra_skills =
+            [&near, &far].into_iter().flatten().find_map(|file| extra_skills(file, house));
+        let keys = keys_in_force(near.as_ref(), far.as_ref());
+        let (agent, agents) = match &near {
+            Some(file) => named_agents(file)?,
+            None => (None, Vec::new()),
+        };
+        let near = near.map(|file| file.tables).unwrap_or_default();
+        let far = far.map(|file| file.tables).unwrap_or_default();
+        let tables: SettingsTables = near.over(far);
+        let global = tables.identity.as_ref().map(|it| it.get_ref().fields()).unwrap_or_default();
+        let models = tables.models;
+        Ok(Settings {
+            models: ConfiguredModels {
+                chosen: models.chosen.map(|it| it.0),
+                fallbacks: texts(models.fallbacks.unwrap_or_default()),
+                named: models.named.into_iter().map(|(name, model)| (name.0, model)).collect(),
+            },
+            limits: limits(&tables.limits),
+            language: tables.ui.language.and_then(|language| match language {
+                UiLanguage::Auto => None,
+                UiLanguage::En => Some("en"),
+                UiLanguage::Zh => Some("zh"),
+            }),
+            policy: rules(tables.policy),
+            extra_skills: extra_skills.unwrap_or_default(),
+            team: Arc::new(Team::of(house, agent, agents, &global)?),
+            files,
+            keys,
+        })
+    }
+}
+
+/// Refuses a setting, with its place if it has one.
+pub fn refused(place: Option<&SettingPlace>, message: &str) -> CallError {
+    match place {
+        None => CallError::new(Blame::Request, "invalid_request", message),
+        Some(SettingPlace { file, line }) => {
+            let message = format!("`{}` line {line}: {message}", file.display());
+            CallError::new(Blame::Request, "invalid_request", message).at_line(*line)
+        }
+    }
+}
+
+/// Looks a secret up in the environment. This happens only when it is used.
+pub fn secret(SecretName(name): &SecretName) -> Result<String, CallError> {
+    let is_set = env::var(name).ok().filter(|value| !value.is_empty());
+    is_set.ok_or_else(|| {
+        let message =
+            format!("the environment variable `{name}`, which the settings name, is not set");
+        CallError::new(Blame::Request, "invalid_request", message)
+            .hint(format!("`export {name}=…`, or use `--model demo`, which needs no key"))
+    })
+}
+
+/// A name that may be anything, in one line.
+fn shown_name(name: &str) -> String {
+    let name = name.chars().take(NAME_CHARS_MAX);
+    name.map(|ch| if ch.is_control() { '\u{fffd}' } else { ch }).collect()
+}
+
+fn near_file(house: &House) -> Result<Option<SettingsFile>, CallError> {
+    SettingsFile::read(house.dir.join("kith.toml"), FileScope::House)
+}
+
+/// What a file's settings reach outside the house.
+fn reach(file: &SettingsFile, house: &House) -> SettingsReach {
+    let models = file.tables.models.named.iter();
+    let servers = models.filter_map(|(name, model)| {
+        let url = model.base_url.as_ref()?;
+        Some((name.0.clone(), url.0.clone()))
+    });
+    SettingsReach {
+        servers: servers.collect(),
+        folders: extra_skills(file, house).unwrap_or_default(),
+    }
+}
+
+fn extra_skills(file: &SettingsFile, house: &House) -> Option<Vec<PathBuf>> {
+    let extra = file.tables.skills.extra.as_ref()?.iter();
+    Some(extra.map(|it| file.resolve(&it.0, house.user_home.as_deref())).collect())
+}
+
+fn keys_in_force(near: Option<&SettingsFile>, far: Option<&SettingsFile>) -> BTreeSet<String> {
+    let whole: Vec<String> = near
+        .into_iter()
+        .flat_map(|file| file.tables.models.named.keys())
+        .map(|name| format!("models.{}.", name.0))
+        .collect();
+    let is_hidden = |key: &String| whole.iter().any(|it| key.starts_with(it));
+    let far = far.into_iter().flat_map(|file| &file.keys).filter(|key| !is_hidden(key));
+    near.into_iter().flat_map(|file| &file.keys).chain(far).cloned().collect()
+}
+
+fn limits(table: &LimitsTable) -> Limits {
+    let usual = Limits::default();
+    Limits {
+        steps: table.steps.map_or(usual.steps, |it| it.0),
+        repeats: table.repeats.map_or(usual.repeats, |it| it.0),
+        wall_ms: table.wall.map_or(usual.wall_ms, |it| it.0),
+        tokens: table.tokens.map(|it| u64::from(it.0)).or(usual.tokens),
+        cost_micros: table.cost.map(|it| it.0).or(usual.cost_micros),
+    }
+}
+
+fn rules(table: PolicyTable) -> PolicyRules {
+    let forbidden = table.ask.into_iter().chain(table.deny).flatten();
+    PolicyRules {
+        denies_all: table.mode == Some(PolicyMode::Deny),
+        forbidden: texts(forbidden.collect()),
+    }
+}
+
+fn texts(texts: Vec<LineText>) -> Vec<String> {
+    texts.into_iter().map(|it| it.0).collect()
+}
+
+/// The agent of `[agent]`, and those of `[agents.<id>]`.
+fn named_agents(file: &SettingsFile) -> Result<(Option<NamedAgent>, Vec<NamedAgent>), CallError> {
+    let tables = &file.tables;
+    let agent = tables.agent.as_ref().map(|agent| {
+        let id = agent.get_ref().id.as_ref().map(|it| it.get_ref().0.clone());
+        named_agent(file, id.unwrap_or_else(|| AGENT_ID.to_owned()), agent)
+    });
+    let mut agents = Vec::new();
+    for (AgentId(id), table) in &tables.agents {
+        if let Some(other) = table.get_ref().id.as_ref().filter(|it| it.get_ref().0 != *id) {
+            let message = format!("`agents.{id}.id` is not `{id}`");
+            return Err(refused(Some(&file.place_of(other)), &message)
+                .hint("the name of the table is the agent's id; leave `id` out"));
+        }
+        agents.push(named_agent(file, id.clone(), table));
+    }
+    Ok((agent, agents))
+}
+
+fn named_agent(file: &SettingsFile, id: String, table: &Spanned<AgentTable>) -> NamedAgent {
+    let agent = table.get_ref();
+    let home = agent.home.as_ref();
+    NamedAgent {
+        id,
+        home: home.map(|it| it.get_ref().0.clone()),
+        skills: agent.skills.clone().map(texts),
+        identity: agent.identity.fields(),
+        place: Some(home.map_or_else(|| file.place_of(table), |it| file.place_of(it))),
+    }
+}
+
+#[cfg(test)]
+mod tests;

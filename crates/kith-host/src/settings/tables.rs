@@ -1,0 +1,310 @@
+//! Every table and key that settings may have. Each is obeyed by something.
+//!
+//! The comments on fields are the page in docs/configuration.md, which a test compares.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use kith_home::identity::IdentityFields;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use toml::Spanned;
+
+use super::forms::{
+    AgentId, Count, LineText, ModelAlias, ModelWire, PolicyMode, RequestParameters, SecretName,
+    ServerUrl, TurnTime, UiLanguage, UsdMicros,
+};
+
+/// One file of settings.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct SettingsTables {
+    /// The agent of the house, if its id is not `main` or it lives in another folder
+    #[schemars(with = "AgentTable")]
+    pub(super) agent: Option<Spanned<AgentTable>>,
+    /// A team: several agents in one house
+    #[schemars(with = "BTreeMap<String, AgentTable>")]
+    pub(super) agents: BTreeMap<AgentId, Spanned<AgentTable>>,
+    /// How all agents of this user present themselves
+    #[schemars(with = "IdentityTable")]
+    pub(super) identity: Option<Spanned<IdentityTable>>,
+    /// The models there are, and which one to use
+    pub(super) models: ModelsTable,
+    /// What one turn may use
+    pub(super) limits: LimitsTable,
+    /// What calls may do
+    pub(super) policy: PolicyTable,
+    /// Where to look for skills
+    pub(super) skills: SkillsTable,
+    /// How Kith speaks to people
+    pub(super) ui: UiTable,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default, remote = "Self")]
+pub(super) struct AgentTable {
+    /// The agent's id in the log and for `--agent` (default: `main`; in a team, the table's name)
+    #[schemars(with = "AgentId")]
+    pub(super) id: Option<Spanned<AgentId>>,
+    /// The folder of its files, a path within the house
+    #[schemars(with = "LineText")]
+    pub(super) home: Option<Spanned<LineText>>,
+    /// The skills it may use (default: all)
+    pub(super) skills: Option<Vec<LineText>>,
+    /// How it presents itself
+    pub(super) identity: IdentityTable,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default, remote = "Self")]
+pub(super) struct IdentityTable {
+    /// Name
+    name: Option<LineText>,
+    /// Role, such as "research assistant"
+    role: Option<LineText>,
+    /// What it works towards
+    goal: Option<LineText>,
+    /// Tone of voice
+    voice: Option<LineText>,
+    /// Emoji shown beside the name
+    emoji: Option<LineText>,
+    /// What it is, such as "AI assistant" or "cat"
+    #[serde(rename = "type")]
+    kind: Option<LineText>,
+    /// Manner of speaking
+    style: Option<LineText>,
+    /// Path or address of a picture
+    avatar: Option<LineText>,
+}
+
+/// `use` and `fallbacks`, and a table for each model beside them.
+#[derive(Debug, Default, JsonSchema)]
+pub(super) struct ModelsTable {
+    /// The model to use: the name of a table below, or `demo`
+    #[schemars(rename = "use")]
+    pub(super) chosen: Option<LineText>,
+    /// The models to try, in this order, when that one fails
+    pub(super) fallbacks: Option<Vec<LineText>>,
+    #[schemars(skip)]
+    pub(super) named: BTreeMap<ModelAlias, ModelSettings>,
+}
+
+/// What a text or number beside `use` is refused with.
+pub(super) const NOT_A_MODEL: &str = "a table with the settings of a model";
+pub(super) const MODELS_KEYS: [&str; 2] = ["use", "fallbacks"];
+
+/// A model and how to reach it.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, remote = "Self")]
+pub struct ModelSettings {
+    /// The protocol its server speaks
+    pub wire: ModelWire,
+    /// The server's address (default: OpenAI's)
+    pub base_url: Option<ServerUrl>,
+    /// The key for the server
+    pub api_key: Option<SecretName>,
+    /// The vendor's name for the model (default: the name of the table)
+    pub model: Option<LineText>,
+    /// How many tokens the model can read
+    pub context_window: Option<Count<1, 100_000_000>>,
+    /// How many tokens an answer may have
+    pub max_tokens: Option<Count<1, 100_000_000>>,
+    /// Further members of the request, sent as they are
+    #[serde(default)]
+    pub parameters: RequestParameters,
+    /// Its price, in USD per million tokens
+    pub price: Option<PriceTable>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, remote = "Self")]
+pub struct PriceTable {
+    /// Price of what the model reads
+    pub input: UsdMicros,
+    /// Price of what it answers
+    pub output: UsdMicros,
+    /// Price of what it reads from its cache (default: as `input`)
+    pub cache_read: Option<UsdMicros>,
+    /// Price of what it writes to its cache (default: as `input`)
+    pub cache_write: Option<UsdMicros>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default, remote = "Self")]
+pub(super) struct LimitsTable {
+    /// Requests to the model
+    pub(super) steps: Option<Count<1, 1000>>,
+    /// Identical calls in a row
+    pub(super) repeats: Option<Count<1, 100>>,
+    /// Time, not counting waits for a person
+    pub(super) wall: Option<TurnTime>,
+    /// Tokens, read and answered
+    pub(super) tokens: Option<Count<1, 1_000_000_000>>,
+    /// Cost in USD, for models that have a price
+    pub(super) cost: Option<UsdMicros>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default, remote = "Self")]
+pub(super) struct PolicyTable {
+    /// `readonly` (the default) allows calls that only read, `deny` allows none
+    pub(super) mode: Option<PolicyMode>,
+    /// Tools that need an approval; they are refused, because nobody can be asked yet
+    pub(super) ask: Option<Vec<LineText>>,
+    /// Tools that are refused. A rule with arguments, such as `read_file(**/.env)`, counts for the
+    /// whole tool
+    pub(super) deny: Option<Vec<LineText>>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default, remote = "Self")]
+pub(super) struct SkillsTable {
+    /// Further folders with skills, which tools may also read. Outside the house they count only
+    /// if the house is yours
+    pub(super) extra: Option<Vec<LineText>>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default, remote = "Self")]
+pub(super) struct UiTable {
+    /// The language of turns and their notices (default: `auto`, the one that USER.md names, else
+    /// English)
+    pub(super) language: Option<UiLanguage>,
+}
+
+/// A table of settings, read from a TOML table only. What serde derives would also take a list for
+/// it, by the order of fields; so each is derived for `Self` and read through [`TableVisitor`].
+trait SettingsTable: Sized {
+    /// What is told when it is something else.
+    const EXPECTED: &str = "a table";
+
+    fn read<'de, D: Deserializer<'de>>(table: D) -> Result<Self, D::Error>;
+}
+
+struct TableVisitor<T>(PhantomData<T>);
+
+impl<'de, T: SettingsTable> Visitor<'de> for TableVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::EXPECTED)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::read(MapAccessDeserializer::new(map))
+    }
+}
+
+macro_rules! tables {
+    ($($table:ident $(or $expected:expr)?),+ $(,)?) => {$(
+        impl SettingsTable for $table {
+            $(const EXPECTED: &str = $expected;)?
+
+            fn read<'de, D: Deserializer<'de>>(table: D) -> Result<Self, D::Error> {
+                // The derived function, not that of the trait.
+                $table::deserialize(table)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $table {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_map(TableVisitor(PhantomData))
+            }
+        }
+    )+};
+}
+
+tables!(
+    AgentTable,
+    IdentityTable,
+    LimitsTable,
+    ModelSettings or NOT_A_MODEL,
+    PolicyTable,
+    PriceTable,
+    SkillsTable,
+    UiTable,
+);
+
+/// By hand, because `serde(flatten)` would lose the lines and accept unknown keys.
+impl<'de> Deserialize<'de> for ModelsTable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ModelsTable, D::Error> {
+        struct ModelsVisitor;
+
+        impl<'de> Visitor<'de> for ModelsVisitor {
+            type Value = ModelsTable;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ModelsTable, A::Error> {
+                let mut models = ModelsTable::default();
+                while let Some(name) = map.next_key::<ModelAlias>()? {
+                    match name.0.as_str() {
+                        "use" => models.chosen = Some(map.next_value()?),
+                        "fallbacks" => models.fallbacks = Some(map.next_value()?),
+                        _ => {
+                            let model = map.next_value()?;
+                            models.named.insert(name, model);
+                        }
+                    }
+                }
+                Ok(models)
+            }
+        }
+
+        deserializer.deserialize_map(ModelsVisitor)
+    }
+}
+
+/// The nearer file wins: a model is taken whole, everything else key by key. `[agent]`, `[agents]`
+/// and `[identity]` stand in one of the two files only.
+impl SettingsTables {
+    pub(super) fn over(self, far: SettingsTables) -> SettingsTables {
+        let mut named = far.models.named;
+        named.extend(self.models.named);
+        SettingsTables {
+            agent: self.agent,
+            agents: self.agents,
+            identity: far.identity,
+            models: ModelsTable {
+                chosen: self.models.chosen.or(far.models.chosen),
+                fallbacks: self.models.fallbacks.or(far.models.fallbacks),
+                named,
+            },
+            limits: LimitsTable {
+                steps: self.limits.steps.or(far.limits.steps),
+                repeats: self.limits.repeats.or(far.limits.repeats),
+                wall: self.limits.wall.or(far.limits.wall),
+                tokens: self.limits.tokens.or(far.limits.tokens),
+                cost: self.limits.cost.or(far.limits.cost),
+            },
+            policy: PolicyTable {
+                mode: self.policy.mode.or(far.policy.mode),
+                ask: self.policy.ask.or(far.policy.ask),
+                deny: self.policy.deny.or(far.policy.deny),
+            },
+            skills: SkillsTable { extra: self.skills.extra.or(far.skills.extra) },
+            ui: UiTable { language: self.ui.language.or(far.ui.language) },
+        }
+    }
+}
+
+impl IdentityTable {
+    pub(super) fn fields(&self) -> IdentityFields {
+        let text = |it: &Option<LineText>| it.as_ref().map(|it| it.0.clone());
+        IdentityFields {
+            name: text(&self.name),
+            role: text(&self.role),
+            goal: text(&self.goal),
+            voice: text(&self.voice),
+            emoji: text(&self.emoji),
+            kind: text(&self.kind),
+            style: text(&self.style),
+            avatar: text(&self.avatar),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The settings as they are now, read again only when a file has changed.
+//!
+//! A host lives for days. A tightened policy, a new limit or a withdrawn trust must count from the
+//! next turn on, so both files and the trust in the house are looked at before a message is accepted
+//! and before a turn begins. That costs a few system calls while nothing has changed.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kith_vocab::clock::Clock;
+
+use super::Settings;
+use crate::clock::SystemClock;
+use crate::error::CallError;
+use crate::house::House;
+use crate::trust::HouseClaim;
+
+/// Coarser than the clock of any disk in use: within it a file may change twice and look the same.
+const TICK_MS: u128 = 2_000;
+
+pub struct SettingsWatch {
+    house: House,
+    kept: Mutex<KeptSettings>,
+}
+
+struct KeptSettings {
+    settings: Arc<Settings>,
+    seen: Sources,
+}
+
+/// What the settings depend on, as it was before they were read.
+#[derive(PartialEq, Eq)]
+struct Sources {
+    claim: HouseClaim,
+    files: Vec<Option<SettingsStamp>>,
+    /// Whether another change of a file would show.
+    is_settled: bool,
+}
+
+/// By which one sees without reading it that a file is as it was.
+#[derive(PartialEq, Eq)]
+struct SettingsStamp {
+    bytes: u64,
+    modified_ns: (i64, i64),
+    changed_ns: (i64, i64),
+    node: (u64, u64),
+    /// Whoever may write to the file could have written it.
+    owner: (u32, u32),
+}
+
+impl SettingsWatch {
+    /// Reads the settings for the first time.
+    pub fn open(house: &House) -> Result<Arc<SettingsWatch>, CallError> {
+        let seen = Sources::of(house);
+        let settings = Arc::new(Settings::load(house)?);
+        let kept = Mutex::new(KeptSettings { settings, seen });
+        Ok(Arc::new(SettingsWatch { house: house.clone(), kept }))
+    }
+
+    /// Returns the settings as they are now. A changed file that cannot be read is an error until
+    /// it is mended; [`SettingsWatch::last_good`] stays as it was.
+    pub fn current(&self) -> Result<Arc<Settings>, CallError> {
+        let seen = Sources::of(&self.house);
+        let mut kept = self.kept();
+        if seen.is_settled && seen == kept.seen {
+            return Ok(Arc::clone(&kept.settings));
+        }
+        let settings = Arc::new(Settings::load(&self.house)?);
+        *kept = KeptSettings { settings: Arc::clone(&settings), seen };
+        Ok(settings)
+    }
+
+    /// Returns the newest settings that could be read. Turns that run go on with them.
+    pub fn last_good(&self) -> Arc<Settings> {
+        Arc::clone(&self.kept().settings)
+    }
+
+    /// Looks again, and returns the newest settings that can be read.
+    pub fn newest(&self) -> Arc<Settings> {
+        // Who sends a message is told why they cannot be read; a turn that was accepted runs.
+        self.current().unwrap_or_else(|_| self.last_good())
+    }
+
+    fn kept(&self) -> MutexGuard<'_, KeptSettings> {
+        // It is replaced as a whole, so a panic elsewhere does not spoil it.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sources {
+    fn of(house: &House) -> Sources {
+        let near = Some(house.dir.join("kith.toml"));
+        let far = house.user_home.as_ref().map(|it| it.join(".kith/config.toml"));
+        let paths = [near, far];
+        let files: Vec<_> = paths.iter().flatten().map(|path| SettingsStamp::of(path)).collect();
+        let now_ms = u128::from(SystemClock.now());
+        let is_settled = files.iter().flatten().all(|it| it.changed_ms() + TICK_MS < now_ms);
+        Sources { claim: HouseClaim::of(house), files, is_settled }
+    }
+}
+
+impl SettingsStamp {
+    /// `None` if there is no such file, or none that may be looked at.
+    fn of(path: &Path) -> Option<SettingsStamp> {
+        let metadata = fs::metadata(path).ok()?;
+        Some(SettingsStamp {
+            bytes: metadata.len(),
+            modified_ns: (metadata.mtime(), metadata.mtime_nsec()),
+            changed_ns: (metadata.ctime(), metadata.ctime_nsec()),
+            node: (metadata.dev(), metadata.ino()),
+            owner: (metadata.uid(), metadata.mode()),
+        })
+    }
+
+    fn changed_ms(&self) -> u128 {
+        let seconds = self.changed_ns.0.max(self.modified_ns.0);
+        u128::try_from(seconds).unwrap_or_default() * 1000
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! What the owner trusts: one view, asked three questions.
+//!
+//! - May this file speak as the owner? ([`TrustView::speaks_as_owner`])
+//! - May these settings count? ([`TrustView::require_settings`])
+//! - What trust has text read from this path? ([`TrustView::trust_of_path`])
+//!
+//! A clone can bring an agent, its settings and even a desk. So whether a house is the owner's is
+//! asked of the user's own folder ([`HouseClaim`]), before the house is touched; what the house's
+//! desk says of other repositories counts only then. And a path belongs to the innermost repository
+//! that holds it, whatever lies around that.
+
+mod claim;
+mod repositories;
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kith_home::error::HomeError;
+use kith_home::trust::{doubt_about, mark, reaches};
+use kith_sessions::desk::{Desk, Repository};
+use kith_vocab::event::messages::Trust;
+
+use self::repositories::RepositoryRoots;
+use crate::error::{Blame, CallError, quoted};
+use crate::house::House;
+use crate::models::is_vendors_own;
+use crate::settings::address::ServerAddress;
+
+pub use self::claim::HouseClaim;
+
+/// Folders looked into for repositories beneath a folder, before it counts as untrusted.
+const NESTED_FOLDERS_MAX: usize = 50_000;
+
+/// What is trusted now. It is made anew when a record of trust changes.
+pub struct TrustView {
+    house: PathBuf,
+    /// Canonical.
+    user_home: Option<PathBuf>,
+    claim: HouseClaim,
+    /// The folders whose files may speak, each canonical.
+    trusted: Vec<PathBuf>,
+    roots: RepositoryRoots,
+}
+
+/// What the settings of a house reach outside it.
+#[derive(Debug, Default)]
+pub struct SettingsReach {
+    /// The servers of its models, by the models' names.
+    pub servers: Vec<(String, ServerAddress)>,
+    /// The folders of `[skills] extra`.
+    pub folders: Vec<PathBuf>,
+}
+
+impl TrustView {
+    /// Trusts the house, if it is the owner's, and the repositories that are still the ones they
+    /// were when the owner trusted them.
+    pub fn new(house: &House, repositories: &[Repository]) -> TrustView {
+        let claim = HouseClaim::of(house);
+        let trusted = trusted_folders(&claim, house, repositories);
+        let (user_home, house) = (house.real_user_home(), house.dir.clone());
+        TrustView { house, user_home, claim, trusted, roots: RepositoryRoots::default() }
+    }
+
+    /// The same, from a desk that is only read.
+    pub async fn read(house: &House, desk: Option<&dyn Desk>) -> Result<TrustView, CallError> {
+        let repositories = match desk {
+            Some(desk) => desk.repositories().await?,
+            None => Vec::new(),
+        };
+        Ok(TrustView::new(house, &repositories))
+    }
+
+    pub fn claim(&self) -> &HouseClaim {
+        &self.claim
+    }
+
+    /// The folders whose files may speak, for those who look for such files.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.trusted
+    }
+
+    /// Whether this file or folder may speak as the owner.
+    pub fn speaks_as_owner(&self, path: &Path) -> bool {
+        self.trust_of_path(path) == Trust::Owner
+    }
+
+    /// Whether the owner trusts all of the repository with this root.
+    pub fn trusts_repository(&self, root: &Path) -> bool {
+        reaches(&self.trusted, root, root)
+    }
+
+    /// Returns the trust of text read from this path: that of the innermost repository that holds
+    /// it. Text that no repository holds is the owner's, as is everything in the house itself where
+    /// the owner vouched for it.
+    pub fn trust_of_path(&self, path: &Path) -> Trust {
+        let Some(real) = nearest_real(path) else { return Trust::Untrusted };
+        match self.repository_of(&real) {
+            Some(root) if !reaches(&self.trusted, &real, &root) => Trust::Untrusted,
+            _ => Trust::Owner,
+        }
+    }
+
+    /// Returns the lowest trust of anything beneath this folder. A folder with too much in it to
+    /// look through is untrusted.
+    pub fn trust_beneath(&self, folder: &Path) -> Trust {
+        let own = self.trust_of_path(folder);
+        match self.roots.beneath(folder, NESTED_FOLDERS_MAX) {
+            Some(nested) => nested.iter().map(|it| self.trust_of_path(it)).fold(own, Trust::max),
+            None => Trust::Untrusted,
+        }
+    }
+
+    /// The innermost repository that holds a canonical path. The user's own home is nobody else's,
+    /// also where it is kept in a repository.
+    pub fn repository_of(&self, path: &Path) -> Option<PathBuf> {
+        self.roots.innermost(path).filter(|root| Some(root) != self.user_home.as_ref())
+    }
+
+    /// Refuses a house that came with a repository, before anything of it is read.
+    pub fn require_house(&self) -> Result<(), CallError> {
+        match &self.claim {
+            HouseClaim::ForeignRepository(root) => {
+                let (home, root) = (self.house.clone(), root.clone());
+                Err(HomeError::Untrusted { home, root }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses settings of the house that reach further than whoever wrote them may.
+    pub fn require_settings(&self, reach: &SettingsReach) -> Result<(), CallError> {
+        self.require_house()?;
+        let mut servers = reach.servers.iter();
+        let server = servers.find(|(_, it)| !it.is_local() && !is_vendors_own(it));
+        let folder = reach.folders.iter().find(|it| !self.is_in_the_house(it));
+        let what = match (server, folder) {
+            (Some((name, server)), _) => {
+                format!("sends what you say to `{server}` (`[models.{name}]`)")
+            }
+            (None, Some(folder)) => {
+                format!("lets tools read `{}` (`[skills] extra`)", folder.display())
+            }
+            (None, None) => return Ok(()),
+        };
+        let path = self.house.join("kith.toml");
+        let refused = |why: &str| {
+            let message = format!("`{}` {what}, {why}", path.display());
+            CallError::new(Blame::Request, "untrusted", message)
+        };
+        if doubt_about(&path).is_some() {
+            let fix = format!("check it, then `chown $USER {0}; chmod go-w {0}`", quoted(&path));
+            return Err(refused("and another user wrote it or could have").hint(fix));
+        }
+        if self.claim == HouseClaim::Unclaimed {
+            let fix = format!("`kith trust {}` if this house is yours", quoted(&self.house));
+            return Err(refused("but you have not said that this house is yours").hint(fix));
+        }
+        Ok(())
+    }
+
+    fn is_in_the_house(&self, folder: &Path) -> bool {
+        // One that does not exist yet is taken by its name, which must not lead upward.
+        let is_upward = |it| matches!(it, Component::ParentDir);
+        match folder.canonicalize() {
+            Ok(real) => real.starts_with(&self.house),
+            Err(_) => folder.starts_with(&self.house) && !folder.components().any(is_upward),
+        }
+    }
+}
+
+/// The path without links, or that of the nearest folder above it that exists.
+fn nearest_real(path: &Path) -> Option<PathBuf> {
+    if !path.is_absolute() {
+        return None;
+    }
+    path.ancestors().find_map(|it| it.canonicalize().ok())
+}
+
+fn trusted_folders(claim: &HouseClaim, house: &House, repositories: &[Repository]) -> Vec<PathBuf> {
+    let own = match claim {
+        HouseClaim::Named => Some(house.dir.clone()),
+        HouseClaim::Recorded(record) => Some(record.folder.clone()),
+        HouseClaim::Unclaimed | HouseClaim::ForeignRepository(_) => None,
+    };
+    let is_same = |it: &&Repository| mark(Path::new(&it.path)).is_ok_and(|mark| mark == it.mark);
+    let others = repositories.iter().filter(is_same).map(|it| PathBuf::from(&it.path));
+    own.into_iter().chain(others).collect()
+}
+
+/// The view of a host, which stays while records of trust come and go.
+pub struct CurrentTrust {
+    house: House,
+    kept: Mutex<KeptTrust>,
+}
+
+struct KeptTrust {
+    /// As on the desk; the host, which alone changes them there, keeps them up to date.
+    repositories: Vec<Repository>,
+    view: Arc<TrustView>,
+}
+
+impl CurrentTrust {
+    pub fn new(house: House, repositories: Vec<Repository>) -> CurrentTrust {
+        let view = Arc::new(TrustView::new(&house, &repositories));
+        CurrentTrust { house, kept: Mutex::new(KeptTrust { repositories, view }) }
+    }
+
+    pub fn set_repositories(&self, repositories: Vec<Repository>) {
+        self.kept().repositories = repositories;
+    }
+
+    /// Returns the view that holds now: the same one as long as no record has changed.
+    pub fn view(&self) -> Arc<TrustView> {
+        let mut kept = self.kept();
+        let claim = HouseClaim::of(&self.house);
+        let trusted = trusted_folders(&claim, &self.house, &kept.repositories);
+        if claim != kept.view.claim || trusted != kept.view.trusted {
+            kept.view = Arc::new(TrustView::new(&self.house, &kept.repositories));
+        }
+        Arc::clone(&kept.view)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, KeptTrust> {
+        // Neither part is ever left half-changed, so a panic elsewhere does not spoil it.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+//! Our own short words for ids, times, outcomes and damage.
+
+use jiff::Timestamp;
+use kith_sessions::read::Tail;
+use kith_vocab::event::messages::Outcome;
+use kith_vocab::ids::{EventId, LeafId, SessionId};
+
+use crate::error::damage_in_words;
+
+/// The end of an id, as lists show it: the beginning is a time, and alike for what began together.
+const SHORT_ID_CHARS: usize = 8;
+
+pub fn short(id: SessionId) -> String {
+    end_of(&id.to_string())
+}
+
+pub fn short_event(id: EventId) -> String {
+    end_of(&id.to_string())
+}
+
+fn end_of(id: &str) -> String {
+    id.get(id.len().saturating_sub(SHORT_ID_CHARS)..).unwrap_or_default().to_owned()
+}
+
+pub fn rfc3339(ms: u64) -> String {
+    let timestamp = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    format!("{:.3}", timestamp.unwrap_or(Timestamp::MAX))
+}
+
+/// What came of a call, in a word or two.
+pub fn outcome_in_words(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done => "done",
+        Outcome::Failed => "failed",
+        Outcome::Refused => "refused",
+        Outcome::Cancelled => "cancelled",
+        Outcome::Interrupted => "interrupted, outcome unknown",
+    }
+}
+
+/// Where a conversation goes on, in words that follow "goes on".
+pub fn place_in_words(leaf: LeafId) -> String {
+    match leaf.event() {
+        None => "at the start".to_owned(),
+        Some(id) => format!("after {}", short_event(id)),
+    }
+}
+
+/// What is wrong with the end of a session, if anything is.
+pub fn tail_in_words(tail: &Tail) -> Vec<String> {
+    match tail {
+        Tail::Clean => Vec::new(),
+        Tail::Torn { bytes } => vec![format!(
+            "the last write was cut short; its {bytes} bytes are set aside when someone speaks next"
+        )],
+        Tail::Damaged(damage) => vec![format!(
+            "the session {}; what stands before can still be read",
+            damage_in_words(damage)
+        )],
+    }
+}

@@ -1,0 +1,69 @@
+//! The address of a model, checked, and its digest.
+//!
+//! A log says which models a message may reach. It names an address by a digest and not by itself,
+//! because addresses say more than a log should tell: names of internal servers, and in a careless
+//! one a key.
+
+use kith_vocab::digest::sha256_hex;
+use kith_vocab::event::models::Wire;
+use reqwest::Url;
+
+use crate::render::wire_name;
+
+/// As many as tell the addresses of one house apart.
+const DIGEST_CHARS: usize = 16;
+
+/// How much of a wrong address is repeated.
+const ADDRESS_CHARS_MAX: usize = 200;
+
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    #[error("model `{model}` does not speak the form `openai_chat`")]
+    OtherWire { model: String },
+    #[error("base URL `{text}` is not an address such as `https://api.openai.com/v1`")]
+    NotAnAddress { text: String },
+    /// The address itself is not quoted: it holds a password.
+    #[error("the base URL holds a user name or password; give the key by itself")]
+    Credentials,
+    /// The key is not quoted.
+    #[error("the key of `{provider}` has characters that no key has; copy it again")]
+    Key { provider: String },
+}
+
+impl EndpointError {
+    pub(crate) fn not_an_address(base_url: &str) -> EndpointError {
+        EndpointError::NotAnAddress { text: base_url.chars().take(ADDRESS_CHARS_MAX).collect() }
+    }
+}
+
+/// What a log calls the address of a model: the first 16 hex digits of the SHA-256 of wire, scheme,
+/// host, port and path, each on its line. A default port and a slash at the end change nothing, and
+/// neither does the query: it may hold a key.
+pub fn endpoint_digest(wire: Wire, base_url: &str) -> Result<String, EndpointError> {
+    let url = address(base_url)?;
+    let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
+        return Err(EndpointError::not_an_address(base_url));
+    };
+    let path = url.path().trim_end_matches('/');
+    let lines = [wire_name(wire), url.scheme(), host, &port.to_string(), path].join("\n");
+    let mut digest = sha256_hex(lines.as_bytes());
+    digest.truncate(DIGEST_CHARS);
+    Ok(digest)
+}
+
+/// The base URL of a server that can be asked.
+pub(crate) fn address(base_url: &str) -> Result<Url, EndpointError> {
+    let not_an_address = || EndpointError::not_an_address(base_url);
+    let mut url = Url::parse(base_url.trim()).map_err(|_| not_an_address())?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(EndpointError::Credentials);
+    }
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(not_an_address());
+    }
+    url.set_fragment(None);
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! One answer read from its stream: how long it is waited for, and what it amounts to.
+//!
+//! A server can keep a connection open for ever without saying anything. So three waits are bounded:
+//! the whole request by what is left of the turn, the silence between two events by the idle limit,
+//! and what follows the end of an answer by a moment. Comments do not count as events: proxies send
+//! them while the model behind them is dead.
+
+use std::time::Duration;
+
+use kith_vocab::event::models::FailureKind;
+use kith_vocab::provider::{Answer, AskContext, Cause, Tap, Unfinished};
+use reqwest::Response;
+use tokio::time::{Instant, timeout_at};
+
+use super::stream::Accumulator;
+use crate::fault::Fault;
+use crate::sse::{SseDecoder, SseEvent};
+
+/// Of a whole answer as it comes over the wire.
+pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// How long usage and `[DONE]` are waited for once the server has said why the answer ended.
+const AFTER_END_MS_MAX: u64 = 2000;
+
+/// Bytes as they come: a response, or what a test sends.
+pub(super) trait Pieces {
+    /// The next bytes; none at the end, also where the connection broke.
+    fn next_piece(&mut self) -> impl Future<Output = Option<impl AsRef<[u8]> + Send>> + Send;
+}
+
+impl Pieces for Response {
+    async fn next_piece(&mut self) -> Option<impl AsRef<[u8]> + Send> {
+        // Whether the answer was whole by then is what counts, not how the connection ended.
+        self.chunk().await.unwrap_or_default()
+    }
+}
+
+/// How the work on an answer came to its end.
+#[derive(Debug)]
+pub(super) enum ExchangeEnd {
+    Over(Result<(), Fault>),
+    Cancelled,
+    OutOfTime,
+}
+
+/// Lets the exchange go on until it is over, cancelled or out of time.
+pub(super) async fn bounded(
+    ctx: &AskContext,
+    exchange: impl Future<Output = Result<(), Fault>>,
+) -> ExchangeEnd {
+    tokio::select! {
+        biased;
+        () = ctx.cancel.cancelled() => ExchangeEnd::Cancelled,
+        outcome = exchange => ExchangeEnd::Over(outcome),
+        () = tokio::time::sleep(ctx.time_left) => ExchangeEnd::OutOfTime,
+    }
+}
+
+/// What the port returns. `named` puts a fault into words.
+pub(super) fn conclude(
+    ending: ExchangeEnd,
+    answer: Accumulator,
+    named: impl FnOnce(Fault, String) -> Unfinished,
+) -> Result<Answer, Unfinished> {
+    let fault = match ending {
+        ExchangeEnd::Over(Err(fault)) => fault,
+        ExchangeEnd::Over(Ok(())) => {
+            return answer.finish().map_err(|(fault, text)| named(fault, text));
+        }
+        // It was only waiting for what follows an answer.
+        ExchangeEnd::Cancelled | ExchangeEnd::OutOfTime if answer.is_whole() => {
+            return answer.finish().map_err(|(fault, text)| named(fault, text));
+        }
+        ExchangeEnd::Cancelled => {
+            let partial_text = answer.into_partial_text();
+            return Err(Unfinished { cause: Cause::Cancelled, partial_text });
+        }
+        // Another turn has its own time.
+        ExchangeEnd::OutOfTime => {
+            Fault::new(FailureKind::Timeout, "did not finish in the time of this turn").retryable()
+        }
+    };
+    Err(named(fault, answer.into_partial_text()))
+}
+
+/// Fills `answer` from a stream of events until nothing more is to be waited for.
+pub(super) async fn read_stream(
+    mut pieces: impl Pieces,
+    idle_max: Duration,
+    tap: &dyn Tap,
+    answer: &mut Accumulator,
+) -> Result<(), Fault> {
+    let mut decoder = SseDecoder::default();
+    let mut events: Vec<SseEvent> = Vec::new();
+    let mut n_bytes: usize = 0;
+    let mut deadline = Instant::now() + idle_max;
+    while !answer.is_done() {
+        let piece = match timeout_at(deadline, pieces.next_piece()).await {
+            Ok(Some(piece)) => piece,
+            Ok(None) => return Ok(()),
+            Err(_) if answer.is_whole() => return Ok(()),
+            Err(_) => return Err(silence(idle_max)),
+        };
+        let piece = piece.as_ref();
+        if n_bytes == 0 && piece.trim_ascii_start().starts_with(b"<") {
+            return Err(web_page());
+        }
+        n_bytes += piece.len();
+        if n_bytes > ANSWER_BYTES_MAX {
+            return Err(too_long());
+        }
+        let feeding = decoder.feed(piece, &mut events);
+        for event in events.drain(..).filter(|event| !event.data.trim().is_empty()) {
+            let was_whole = answer.is_whole();
+            answer.feed(&event.data, tap)?;
+            match answer.is_whole() {
+                false => deadline = Instant::now() + idle_max,
+                true if !was_whole => {
+                    deadline = Instant::now() + Duration::from_millis(AFTER_END_MS_MAX);
+                }
+                true => (),
+            }
+            if answer.is_done() {
+                return Ok(());
+            }
+        }
+        feeding
+            .map_err(|error| Fault::new(FailureKind::Malformed, error.to_string()).retryable())?;
+    }
+    Ok(())
+}
+
+pub(super) fn silence(idle_max: Duration) -> Fault {
+    let seconds = idle_max.as_secs_f64();
+    let what = format!("sent nothing for {seconds} seconds; try again or another model");
+    Fault::new(FailureKind::Timeout, what).retryable()
+}
+
+pub(super) fn web_page() -> Fault {
+    let what = "answered with a web page, not a model's stream: check the base URL";
+    Fault::new(FailureKind::Malformed, what)
+}
+
+pub(super) fn too_long() -> Fault {
+    let what = format!("sent more than {ANSWER_BYTES_MAX} bytes in one answer");
+    Fault::new(FailureKind::Malformed, what)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! The catalog in a SQLite file, `index.db`.
+//!
+//! A file that is damaged or not ours is thrown away and made anew, and one that cannot be opened at
+//! all knows nothing: whoever asks reads the logs and only takes longer.
+
+mod index;
+mod passages;
+mod tables;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use kith_vocab::blocking::blocking;
+use kith_vocab::ids::{EventId, SessionId};
+use tokio::sync::OnceCell;
+
+use super::{Catalog, CatalogRow, Checkpoint, Listing, LogStamp, Passage, Searched, compare};
+use crate::log::LogError;
+use crate::storage::StorageFuture;
+use crate::store::SessionStore;
+use crate::words::Query;
+use index::Index;
+
+pub use tables::INDEX_VERSION;
+
+/// The catalog of the sessions in a house's files. It is opened when it is first needed: a short
+/// command on a short session never does.
+pub struct SqliteCatalog {
+    path: PathBuf,
+    store: SessionStore,
+    access: Access,
+    /// `None` if it could not be opened: then nothing is known, and nothing is noted.
+    index: OnceCell<Option<Index>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    Write,
+    Read,
+}
+
+impl SqliteCatalog {
+    /// `path` is that of the file, which is made when there is something to keep.
+    pub fn new(path: &Path, store: SessionStore) -> SqliteCatalog {
+        SqliteCatalog::of(path, store, Access::Write)
+    }
+
+    /// For who only reads: no file is made, and nothing can be noted.
+    pub fn read_only(path: &Path, store: SessionStore) -> SqliteCatalog {
+        SqliteCatalog::of(path, store, Access::Read)
+    }
+
+    fn of(path: &Path, store: SessionStore, access: Access) -> SqliteCatalog {
+        SqliteCatalog { path: path.to_owned(), store, access, index: OnceCell::new() }
+    }
+
+    async fn index(&self) -> Option<&Index> {
+        let open = || async {
+            match self.access {
+                // Without an index everything is read from the logs.
+                Access::Write => Index::open(&self.path).await.ok(),
+                Access::Read => Index::open_read_only(&self.path).await,
+            }
+        };
+        self.index.get_or_init(open).await.as_ref()
+    }
+}
+
+impl Catalog for SqliteCatalog {
+    fn stamp(&self, session: SessionId) -> StorageFuture<'_, LogStamp> {
+        Box::pin(async move { Ok(blocking(|| self.store.stat(session))?) })
+    }
+
+    fn put_rows(&self, rows: Vec<CatalogRow>) -> StorageFuture<'_, ()> {
+        Box::pin(async move {
+            let Some(index) = self.index().await else { return Ok(()) };
+            Ok(index.run(move |index| tables::put_rows(index, &rows)).await?)
+        })
+    }
+
+    fn listing(&self) -> StorageFuture<'_, Listing> {
+        Box::pin(async move {
+            let known = async {
+                match self.index().await {
+                    Some(index) => index.run(tables::rows).await,
+                    None => Ok(Vec::new()),
+                }
+            };
+            // While the index is read on its own thread, this one looks at the files.
+            let files = async { blocking(|| stamps(&self.store)) };
+            let (known, files) = tokio::join!(biased; known, files);
+            Ok(compare(known?, files?))
+        })
+    }
+
+    fn put_checkpoint(&self, session: SessionId, checkpoint: Checkpoint) -> StorageFuture<'_, ()> {
+        Box::pin(async move {
+            let Some(index) = self.index().await else { return Ok(()) };
+            let work = move |index: &mut _| tables::put_checkpoint(index, session, &checkpoint);
+            Ok(index.run(work).await?)
+        })
+    }
+
+    fn checkpoint(
+        &self,
+        session: SessionId,
+        fold_version: u32,
+    ) -> StorageFuture<'_, Option<Checkpoint>> {
+        Box::pin(async move {
+            let Some(index) = self.index().await else { return Ok(None) };
+            Ok(index.run(move |index| tables::checkpoint(index, session, fold_version)).await?)
+        })
+    }
+
+    fn put_passages(
+        &self,
+        session: SessionId,
+        after: Searched,
+        now: Searched,
+        passages: Vec<Passage>,
+    ) -> StorageFuture<'_, ()> {
+        Box::pin(async move {
+            let Some(index) = self.index().await else { return Ok(()) };
+            let work = move |index: &mut _| passages::put(index, session, (after, now), &passages);
+            Ok(index.run(work).await?)
+        })
+    }
+
+    fn searched(&self) -> StorageFuture<'_, BTreeMap<SessionId, Searched>> {
+        Box::pin(async move {
+            let Some(index) = self.index().await else { return Ok(BTreeMap::new()) };
+            Ok(index.run(passages::searched).await?)
+        })
+    }
+
+    fn find<'a>(&'a self, query: &'a Query) -> StorageFuture<'a, Vec<(SessionId, EventId)>> {
+        Box::pin(async move {
+            let Some(index) = self.index().await else { return Ok(Vec::new()) };
+            let words = query.for_fts5();
+            Ok(index.run(move |index| passages::find(index, &words)).await?)
+        })
+    }
+
+    fn forget(&self, session: SessionId) -> StorageFuture<'_, ()> {
+        Box::pin(async move {
+            let Some(index) = self.index().await else { return Ok(()) };
+            Ok(index.run(move |index| tables::forget(index, session)).await?)
+        })
+    }
+}
+
+/// Looking at many files is most of what a long list waits for, so two threads do it.
+fn stamps(store: &SessionStore) -> Result<Vec<(SessionId, LogStamp)>, LogError> {
+    let ids = store.list()?;
+    let (first, second) = ids.split_at(ids.len() / 2);
+    let (first, second) = std::thread::scope(|scope| {
+        let beside = (!first.is_empty()).then(|| scope.spawn(|| stamps_of(store, first)));
+        let second = stamps_of(store, second);
+        let first = beside.map_or_else(
+            || Ok(Vec::new()),
+            |thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        );
+        (first, second)
+    });
+    let mut stamps = first?;
+    stamps.extend(second?);
+    Ok(stamps)
+}
+
+fn stamps_of(
+    store: &SessionStore,
+    ids: &[SessionId],
+) -> Result<Vec<(SessionId, LogStamp)>, LogError> {
+    let mut stamps = Vec::new();
+    for &id in ids {
+        match store.stat(id) {
+            Ok(stamp) => stamps.push((id, stamp)),
+            // Removed since it was listed.
+            Err(LogError::NotFound { .. }) => (),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(stamps)
+}
+
+impl std::fmt::Debug for SqliteCatalog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqliteCatalog").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

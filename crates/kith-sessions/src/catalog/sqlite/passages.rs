@@ -1,0 +1,85 @@
+//! What was said, by its words.
+//!
+//! The text itself is not kept a second time: a hit names an event, and the log has its text.
+
+use std::collections::BTreeMap;
+
+use kith_vocab::ids::{EventId, SessionId};
+use rusqlite::{Connection, OptionalExtension, Result, TransactionBehavior, params};
+
+use super::tables::{counted, stored};
+use crate::catalog::{FOUND_MAX, PASSAGE_BYTES_MAX, Passage, Searched};
+use crate::words;
+
+pub(super) fn put(
+    index: &mut Connection,
+    session: SessionId,
+    (after, now): (Searched, Searched),
+    passages: &[Passage],
+) -> Result<()> {
+    let transaction = index.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let session = session.to_string();
+    let known = transaction
+        .prepare_cached("SELECT seq FROM searched WHERE session_id = ?1")?
+        .query_row([&session], |row| row.get(0).map(counted))
+        .optional()?;
+    if known.unwrap_or_default() != after.seq {
+        return Ok(());
+    }
+    for Passage { event_id, text } in passages {
+        let end = text.floor_char_boundary(PASSAGE_BYTES_MAX);
+        let words = words::for_index(text.get(..end).unwrap_or_default());
+        transaction
+            .prepare_cached("INSERT INTO passages (session_id, event_id) VALUES (?1, ?2)")?
+            .execute(params![session, event_id.to_string()])?;
+        let place = transaction.last_insert_rowid();
+        transaction
+            .prepare_cached("INSERT INTO words (rowid, said) VALUES (?1, ?2)")?
+            .execute(params![place, words])?;
+    }
+    transaction
+        .prepare_cached("INSERT OR REPLACE INTO searched VALUES (?1, ?2, ?3)")?
+        .execute(params![session, stored(now.seq), stored(now.log_bytes)])?;
+    transaction.commit()
+}
+
+pub(super) fn searched(index: &mut Connection) -> Result<BTreeMap<SessionId, Searched>> {
+    let mut statement = index.prepare_cached("SELECT session_id, seq, log_bytes FROM searched")?;
+    let mut rows = statement.query([])?;
+    let mut searched = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let (seq, log_bytes) = (row.get(1).map(counted)?, row.get(2).map(counted)?);
+        // Only somebody else could have written an id that is none.
+        if let Ok(id) = row.get::<_, String>(0)?.parse() {
+            searched.insert(id, Searched { seq, log_bytes });
+        }
+    }
+    Ok(searched)
+}
+
+pub(super) fn find(index: &mut Connection, words: &str) -> Result<Vec<(SessionId, EventId)>> {
+    let mut statement = index.prepare_cached(
+        "SELECT session_id, event_id FROM words JOIN passages ON place = words.rowid
+         WHERE words MATCH ?1 ORDER BY event_id DESC LIMIT ?2",
+    )?;
+    let mut rows = statement.query(params![words, FOUND_MAX])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let ids = (row.get::<_, String>(0)?.parse(), row.get::<_, String>(1)?.parse());
+        if let (Ok(session), Ok(event)) = ids {
+            found.push((session, event));
+        }
+    }
+    Ok(found)
+}
+
+pub(super) fn forget(index: &Connection, session: SessionId) -> Result<()> {
+    let session = session.to_string();
+    index.execute(
+        "DELETE FROM words WHERE rowid IN (SELECT place FROM passages WHERE session_id = ?1)",
+        [&session],
+    )?;
+    index.execute("DELETE FROM passages WHERE session_id = ?1", [&session])?;
+    index.execute("DELETE FROM searched WHERE session_id = ?1", [&session])?;
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! What a desk refuses, whoever keeps it.
+
+use kith_vocab::digest::sha256_hex;
+use kith_vocab::event::models::ModelRef;
+use kith_vocab::ids::SessionId;
+use kith_vocab::ingress::{INGRESS_KEY_BYTES_MAX, IngressContent, IngressEvent, MESSAGE_BYTES_MAX};
+
+use super::{OPEN_ROW_BYTES_MAX, OPEN_ROWS_MAX, Repository};
+use crate::storage::{StorageError, StorageErrorKind};
+
+/// Names, ids and paths around a message: no platform has any of this length.
+pub const ENVELOPE_BYTES_MAX: usize = 64 * 1024;
+/// A chosen model and its fallbacks: nobody waits for more to fail.
+pub const MESSAGE_MODELS_MAX: usize = 32;
+/// More repositories than anybody works in.
+pub const REPOSITORIES_MAX: u64 = 10_000;
+/// No system knows a longer path.
+const PATH_BYTES_MAX: usize = 4096;
+
+/// What waits for a session, before a further message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct WaitingRows {
+    pub(super) n_rows: usize,
+    pub(super) bytes: u64,
+}
+
+/// Refuses a message that is too long to be kept.
+pub(super) fn check_message(event: &IngressEvent) -> Result<(), StorageError> {
+    let key_bytes = event.key.len();
+    if key_bytes == 0 || key_bytes > INGRESS_KEY_BYTES_MAX {
+        let message = format!(
+            "a message's key has {key_bytes} bytes and must have 1 to {INGRESS_KEY_BYTES_MAX}"
+        );
+        return Err(StorageError::new(StorageErrorKind::Refused, message));
+    }
+    let bytes = content_bytes(event);
+    if bytes > MESSAGE_BYTES_MAX as u64 {
+        return Err(limit(format!(
+            "a message has {bytes} bytes and may have {MESSAGE_BYTES_MAX}; send it as a file"
+        )));
+    }
+    let envelope = [
+        &event.agent_id,
+        &event.client_id,
+        &event.author.user_id,
+        &event.author.display_name,
+        &event.ingress.platform,
+        &event.ingress.account,
+        &event.ingress.message_id,
+        &event.ingress.correlation_id,
+        &event.cwd,
+    ];
+    if event.models.len() > MESSAGE_MODELS_MAX {
+        return Err(limit(format!(
+            "a message names {} models and may name {MESSAGE_MODELS_MAX}",
+            event.models.len()
+        )));
+    }
+    let names =
+        |it: &ModelRef| [it.name.len(), it.provider.len(), it.model.len(), it.endpoint.len()];
+    let models = event.models.iter().flat_map(names);
+    let texts = envelope.into_iter().chain(&event.language).map(String::len);
+    let bytes: usize = texts.chain(models).sum();
+    if bytes > ENVELOPE_BYTES_MAX {
+        return Err(limit(format!(
+            "the names around a message have {bytes} bytes and may have {ENVELOPE_BYTES_MAX}"
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses a message for a session for which too much waits already.
+pub(super) fn check_waiting(
+    session: SessionId,
+    waiting: WaitingRows,
+    event: &IngressEvent,
+) -> Result<(), StorageError> {
+    if waiting.n_rows >= OPEN_ROWS_MAX {
+        let message = format!("{OPEN_ROWS_MAX} messages wait for session `{session}` already");
+        return Err(limit(message));
+    }
+    if waiting.bytes + content_bytes(event) > OPEN_ROW_BYTES_MAX {
+        let message = format!(
+            "messages of {} bytes wait for session `{session}` already, and {OPEN_ROW_BYTES_MAX} may",
+            waiting.bytes
+        );
+        return Err(limit(message));
+    }
+    Ok(())
+}
+
+/// Refuses a key that stands for another message. A row that was entered from a log has no digest
+/// and stands for whatever has its key.
+pub(super) fn check_digest(event: &IngressEvent, stored: &str) -> Result<(), StorageError> {
+    if stored.is_empty() || stored == digest(event) {
+        return Ok(());
+    }
+    let message = format!("`{}` was already used for a different message", event.key);
+    Err(StorageError::new(StorageErrorKind::Conflict, message))
+}
+
+/// Tells messages under one key apart: the SHA-256 of agent, thread and content.
+pub(super) fn digest(event: &IngressEvent) -> String {
+    let IngressEvent { agent_id, thread_id, content, .. } = event;
+    // Texts are always JSON.
+    let bytes = serde_json::to_vec(&(agent_id, thread_id, content)).unwrap_or_default();
+    sha256_hex(&bytes)
+}
+
+pub(super) fn content_bytes(event: &IngressEvent) -> u64 {
+    let IngressContent::Text { text } = &event.content;
+    text.len() as u64
+}
+
+pub(super) fn check_repository(repository: &Repository) -> Result<(), StorageError> {
+    let bytes = repository.path.len() + repository.mark.len();
+    if bytes > PATH_BYTES_MAX {
+        let message =
+            format!("the path of a repository has {bytes} bytes and may have {PATH_BYTES_MAX}");
+        return Err(limit(message));
+    }
+    Ok(())
+}
+
+pub(super) fn too_many_repositories() -> StorageError {
+    limit(format!("{REPOSITORIES_MAX} repositories are trusted already; take one back first"))
+}
+
+fn limit(message: String) -> StorageError {
+    StorageError::new(StorageErrorKind::LimitReached, message)
+}

@@ -1,0 +1,222 @@
+//! The inbox: messages that were accepted, each once.
+//!
+//! A row holds its event only while it is open. Afterwards the log has the text, and the row keeps
+//! what tells a later delivery of the same key: digest, session and outcome.
+
+use kith_vocab::ids::SessionId;
+use kith_vocab::ingress::IngressEvent;
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+
+use super::columns::{from_json, json, number, parsed, read_word, stored, word};
+use super::threads::{current_session, head, set_current, set_head};
+use super::{SqliteDesk, schema};
+use crate::desk::checks::{
+    WaitingRows, check_digest, check_message, check_waiting, content_bytes, digest,
+};
+use crate::desk::{Accepted, Inbox, InboxRow, RowOutcome, RowStatus, Target};
+use crate::line::Head;
+use crate::storage::{StorageError, StorageFuture};
+
+impl Inbox for SqliteDesk {
+    fn accept<'a>(
+        &'a self,
+        event: &'a IngressEvent,
+        target: Target,
+        fresh: SessionId,
+        now: u64,
+    ) -> StorageFuture<'a, Accepted> {
+        Box::pin(async move {
+            check_message(event)?;
+            let (event, found_generation) = (event.clone(), self.0.found_generation);
+            let delivery = Delivery { event, target, fresh, now, found_generation };
+            self.change(move |desk| accept(desk, delivery)).await?
+        })
+    }
+
+    fn open_rows(&self, session: SessionId) -> StorageFuture<'_, Vec<InboxRow>> {
+        Box::pin(self.run(move |desk| open_rows(desk, session)))
+    }
+
+    fn row<'a>(&'a self, key: &'a str) -> StorageFuture<'a, Option<RowStatus>> {
+        let key = key.to_owned();
+        Box::pin(self.run(move |desk| Ok(known_row(desk, &key)?.map(|it| it.status))))
+    }
+
+    fn sessions_with_open_rows(&self) -> StorageFuture<'_, Vec<SessionId>> {
+        Box::pin(self.run(|desk| sessions_with_open_rows(desk)))
+    }
+
+    fn close(
+        &self,
+        rows: Vec<(String, RowOutcome)>,
+        session: SessionId,
+        head: Head,
+        now: u64,
+    ) -> StorageFuture<'_, ()> {
+        Box::pin(self.change_later(move |desk| close(desk, &rows, session, head, now)))
+    }
+
+    fn prune(&self, closed_before: u64) -> StorageFuture<'_, ()> {
+        Box::pin(self.change_later(move |desk| {
+            desk.prepare_cached("DELETE FROM inbox WHERE closed_at < ?1")?
+                .execute([stored(closed_before)?])
+        }))
+    }
+}
+
+struct Delivery {
+    event: IngressEvent,
+    target: Target,
+    fresh: SessionId,
+    now: u64,
+    found_generation: u64,
+}
+
+/// What a row says of its key.
+struct KnownRow {
+    status: RowStatus,
+    digest: String,
+    /// Only of an open row.
+    event: Option<IngressEvent>,
+}
+
+fn accept(
+    desk: &Connection,
+    delivery: Delivery,
+) -> Result<std::result::Result<Accepted, StorageError>> {
+    let Delivery { event, target, fresh, now, found_generation } = delivery;
+    if let Some(row) = known_row(desk, &event.key)? {
+        if let Err(conflict) = check_digest(&event, &row.digest) {
+            return Ok(Err(conflict));
+        }
+        return Ok(Ok(Accepted {
+            first: false,
+            session_id: row.status.session_id(),
+            status: row.status,
+            event: row.event.unwrap_or(event),
+            generation: schema::generation(desk)?,
+            head: None,
+        }));
+    }
+    let session_id = match target {
+        Target::Current => {
+            current_session(desk, &event.agent_id, &event.thread_id)?.unwrap_or(fresh)
+        }
+        Target::New => fresh,
+        Target::Session(session_id) => session_id,
+    };
+    if let Err(refused) = check_waiting(session_id, waiting(desk, session_id)?, &event) {
+        return Ok(Err(refused));
+    }
+    let IngressEvent { agent_id, thread_id, audience, .. } = &event;
+    set_current(desk, (agent_id, thread_id), session_id, *audience, now)?;
+    desk.prepare_cached(
+        "INSERT INTO inbox
+            (key, agent_id, thread_id, session_id, digest, event, event_bytes, accepted_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?
+    .execute(params![
+        event.key,
+        event.agent_id,
+        event.thread_id.as_str(),
+        session_id.to_string(),
+        digest(&event),
+        json(&event)?,
+        stored(content_bytes(&event))?,
+        stored(now)?,
+    ])?;
+    let generation = schema::raise_generation(desk, found_generation)?;
+    let status = RowStatus::Open { session_id };
+    let head = head(desk, session_id)?;
+    Ok(Ok(Accepted { first: true, session_id, status, event, generation, head }))
+}
+
+fn waiting(desk: &Connection, session: SessionId) -> Result<WaitingRows> {
+    desk.prepare_cached(
+        "SELECT count(*), coalesce(sum(event_bytes), 0) FROM inbox
+         WHERE session_id = ?1 AND closed_at IS NULL",
+    )?
+    .query_row([session.to_string()], |row| {
+        let n_rows = usize::try_from(number(row, 0)?).unwrap_or(usize::MAX);
+        Ok(WaitingRows { n_rows, bytes: number(row, 1)? })
+    })
+}
+
+fn open_rows(desk: &Connection, session: SessionId) -> Result<Vec<InboxRow>> {
+    let inbox_row = |row: &Row<'_>| {
+        Ok(InboxRow {
+            key: row.get(0)?,
+            session_id: parsed(row, 1)?,
+            event: from_json(row, 2)?,
+            accepted_at: number(row, 3)?,
+        })
+    };
+    desk.prepare_cached(
+        "SELECT key, session_id, event, accepted_at FROM inbox
+         WHERE session_id = ?1 AND closed_at IS NULL ORDER BY place",
+    )?
+    .query_map([session.to_string()], inbox_row)?
+    .collect()
+}
+
+fn sessions_with_open_rows(desk: &Connection) -> Result<Vec<SessionId>> {
+    desk.prepare_cached(
+        "SELECT session_id FROM inbox WHERE closed_at IS NULL
+         GROUP BY session_id ORDER BY min(place)",
+    )?
+    .query_map([], |row| parsed(row, 0))?
+    .collect()
+}
+
+fn known_row(desk: &Connection, key: &str) -> Result<Option<KnownRow>> {
+    desk.prepare_cached("SELECT session_id, outcome, digest, event FROM inbox WHERE key = ?1")?
+        .query_row([key], |row| {
+            let session_id = parsed(row, 0)?;
+            let digest = row.get(2)?;
+            if row.get_ref(1)?.as_str_or_null()?.is_some() {
+                let status = RowStatus::Closed { session_id, outcome: read_word(row, 1)? };
+                return Ok(KnownRow { status, digest, event: None });
+            }
+            let status = RowStatus::Open { session_id };
+            Ok(KnownRow { status, digest, event: Some(from_json(row, 3)?) })
+        })
+        .optional()
+}
+
+fn close(
+    desk: &Connection,
+    rows: &[(String, RowOutcome)],
+    session: SessionId,
+    head: Head,
+    now: u64,
+) -> Result<()> {
+    close_rows(desk, rows, session, now)?;
+    set_head(desk, session, head)?;
+    desk.prepare_cached(
+        "UPDATE threads SET updated_at = max(updated_at, ?2) WHERE session_id = ?1",
+    )?
+    .execute(params![session.to_string(), stored(now)?])?;
+    Ok(())
+}
+
+pub(super) fn close_rows(
+    desk: &Connection,
+    rows: &[(String, RowOutcome)],
+    session: SessionId,
+    now: u64,
+) -> Result<()> {
+    for (key, outcome) in rows {
+        desk.prepare_cached(
+            "INSERT INTO inbox
+                (key, agent_id, thread_id, session_id, digest, event_bytes, accepted_at,
+                 closed_at, outcome)
+             VALUES (?1, '', '', ?2, '', 0, ?3, ?3, ?4)
+             ON CONFLICT (key) DO UPDATE SET
+                closed_at = excluded.closed_at, outcome = excluded.outcome,
+                event = NULL, event_bytes = 0
+             WHERE closed_at IS NULL",
+        )?
+        .execute(params![key, session.to_string(), stored(now)?, word(outcome)?])?;
+    }
+    Ok(())
+}

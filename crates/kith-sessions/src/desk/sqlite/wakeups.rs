@@ -1,0 +1,69 @@
+//! When sessions and threads are to be looked at again.
+
+use kith_vocab::ids::SessionId;
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+
+use super::SqliteDesk;
+use super::columns::{number, read_word, stored, word};
+use crate::desk::{Wakeup, Wakeups};
+use crate::storage::StorageFuture;
+
+impl Wakeups for SqliteDesk {
+    fn set_wakeup(&self, wakeup: Wakeup) -> StorageFuture<'_, ()> {
+        Box::pin(self.change_later(move |desk| set(desk, &wakeup)))
+    }
+
+    fn remove_wakeup<'a>(&'a self, key: &'a str) -> StorageFuture<'a, ()> {
+        let key = key.to_owned();
+        Box::pin(self.change_later(move |desk| {
+            desk.prepare_cached("DELETE FROM wakeups WHERE key = ?1")?.execute([key])
+        }))
+    }
+
+    fn next_wakeup(&self) -> StorageFuture<'_, Option<Wakeup>> {
+        Box::pin(self.run(|desk| {
+            desk.prepare_cached("SELECT * FROM wakeups ORDER BY at, key LIMIT 1")?
+                .query_row([], wakeup)
+                .optional()
+        }))
+    }
+
+    fn wakeups_of(&self, session: SessionId) -> StorageFuture<'_, Vec<Wakeup>> {
+        Box::pin(self.run(move |desk| {
+            desk.prepare_cached("SELECT * FROM wakeups WHERE session_id = ?1 ORDER BY at, key")?
+                .query_map([session.to_string()], wakeup)?
+                .collect()
+        }))
+    }
+}
+
+fn set(desk: &Connection, wakeup: &Wakeup) -> Result<()> {
+    let Wakeup { key, session_id, agent_thread, at, reason } = wakeup;
+    let (agent_id, thread_id) = agent_thread.as_ref().map(|(a, t)| (a, t.as_str())).unzip();
+    desk.prepare_cached("INSERT OR REPLACE INTO wakeups VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+        .execute(params![
+            key,
+            session_id.map(|it| it.to_string()),
+            agent_id,
+            thread_id,
+            stored(*at)?,
+            word(reason)?,
+        ])?;
+    Ok(())
+}
+
+fn wakeup(row: &Row<'_>) -> Result<Wakeup> {
+    let maybe = |column| row.get::<_, Option<String>>(column);
+    let bad = |column, error: kith_vocab::ids::IdError| {
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, error.into())
+    };
+    let session_id = maybe(1)?.map(|it| it.parse()).transpose().map_err(|error| bad(1, error))?;
+    let thread_id = maybe(3)?.map(|it| it.parse()).transpose().map_err(|error| bad(3, error))?;
+    Ok(Wakeup {
+        key: row.get(0)?,
+        session_id,
+        agent_thread: maybe(2)?.zip(thread_id),
+        at: number(row, 4)?,
+        reason: read_word(row, 5)?,
+    })
+}

@@ -1,0 +1,31 @@
+//! `kith cancel`: stop a turn that runs.
+
+use std::process::ExitCode;
+
+use kith_host::calls::control::CancelTurn;
+use kith_host::clock::SystemClock;
+use kith_host::error::CallError;
+use kith_host::words::short;
+use kith_vocab::clock::Clock as _;
+use kith_vocab::ids::EventId;
+
+use super::session::meant;
+use super::{call, print_form, print_notes};
+use crate::args::{Cancel, Shared};
+use crate::ui;
+
+pub(crate) async fn run(shared: &Shared, args: Cancel) -> Result<ExitCode, CallError> {
+    let session = meant(shared, args.session).await?;
+    let cancel_id = EventId::from_uuid(SystemClock.new_id());
+    let told = call(shared, CancelTurn { session, cancel_id }).await?;
+    let id = short(told.data.session_id);
+    if shared.json {
+        print_form(true, &told.data);
+    } else if told.data.was_running {
+        ui::line(&format!("the turn in session {id} is being stopped"));
+    } else {
+        ui::note(&format!("no turn runs in session {id}"));
+    }
+    print_notes(&told.notes);
+    Ok(ExitCode::SUCCESS)
+}

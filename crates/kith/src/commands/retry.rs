@@ -1,0 +1,28 @@
+//! `kith retry`: take up a turn again that did not end well.
+
+use std::process::ExitCode;
+
+use kith_host::calls::control::RetryTurn;
+use kith_host::clock::SystemClock;
+use kith_host::error::CallError;
+use kith_vocab::clock::Clock as _;
+use kith_vocab::ids::EventId;
+
+use super::ask::{Shown, print, send};
+use super::session::meant;
+use super::{client_of, house_of, leave};
+use crate::args::{Retry, Shared};
+use crate::signals::StopSignal;
+
+pub(crate) async fn run(shared: &Shared, args: Retry) -> Result<ExitCode, CallError> {
+    let session = meant(shared, args.session).await?;
+    let client = client_of(shared, house_of(shared)?);
+    let retry_id = EventId::from_uuid(SystemClock.new_id());
+    let shown = Shown::new(shared.json, args.stream_json);
+    let mut stop = StopSignal::listen()?;
+    let sent = send(&client, RetryTurn { session, retry_id }, shown.screen(), &mut stop).await;
+    shown.end_line();
+    let printed = sent.and_then(|told| print(&told, &shown, &stop));
+    leave(client, &mut stop).await;
+    printed
+}

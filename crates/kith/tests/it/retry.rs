@@ -1,0 +1,75 @@
+//! A turn that did not end well is taken up again, with the model it began with.
+
+use kith_testkit::server::ServerReply;
+
+use crate::check;
+use crate::house::{House, Vendor, of_type};
+
+#[test]
+fn a_turn_goes_on_only_with_the_model_it_began_with() {
+    let first = Vendor::new([ServerReply::Hang, ServerReply::text("the answer")]);
+    let second = Vendor::new([ServerReply::text("to another message")]);
+    let house = House::asking(&first);
+    let mut running = house.start(&["ask", "a secret", "--stream-json"]);
+    running.until("model_requested");
+    first.until_asked(1);
+    running.signal("KILL");
+    running.finish();
+
+    // Another server is configured: it gets nothing of the turn, and the person is told.
+    let house = house.with("OPENAI_BASE_URL", &second.server.base_url());
+    check!(house.kith(&["retry"]), @r"
+    exit 1
+    --- stderr
+    error: the message was for model `gpt-5-mini` (`gpt-5-mini` of openai), but here `gpt-5-mini` is `gpt-5-mini` of openai at `http://[server]/v1`: restore its settings, or send the message anew
+    hint: with its model back, `kith retry` finishes it
+    ");
+    check!(house.kith(&["ask", "--new", "something else"]), @r"
+    exit 0
+    --- stdout
+    to another message
+    ");
+    let seen = second.requests();
+    assert!(seen.iter().all(|it| !String::from_utf8_lossy(&it.body).contains("a secret")));
+    assert_eq!(seen.len(), 1);
+
+    let house = house.with("OPENAI_BASE_URL", &first.server.base_url());
+    let sessions = house.json(&["session", "ls", "--json"]);
+    let cut_short = sessions["sessions"][1]["sessionId"].as_str().unwrap();
+    check!(house.kith(&["retry", "--session", cut_short]), @r"
+    exit 0
+    --- stdout
+    the answer
+    ");
+    assert_eq!((first.requests().len(), second.requests().len()), (2, 1));
+}
+
+#[test]
+fn a_failed_turn_is_retried_once_and_one_that_ended_well_is_not() {
+    let refused = ServerReply::Raw {
+        status: 401,
+        content_type: "application/json".to_owned(),
+        body: br#"{"error":{"message":"no such key"}}"#.to_vec(),
+    };
+    let vendor = Vendor::new([refused, ServerReply::text("at last")]);
+    let house = House::asking(&vendor);
+    assert_eq!(house.kith(&["ask", "hello"]).code, 3);
+    check!(house.kith(&["retry"]), @r"
+    exit 0
+    --- stdout
+    at last
+    ");
+    check!(house.kith(&["retry"]), @r"
+    exit 1
+    --- stderr
+    error: the last turn of session `[id]` has ended well, so there is nothing to retry
+    ");
+    check!(house.kith(&["cancel"]), @r"
+    exit 0
+    --- stderr
+    note: no turn runs in session [short]
+    ");
+    let log = house.log();
+    assert_eq!(of_type(&log, "user_message").len(), 1);
+    assert_eq!(of_type(&log, "turn_ended").len(), 2);
+}
