@@ -25,11 +25,11 @@ impl SessionDriver {
     /// Takes everything that is in the mailbox.
     pub(super) async fn take_mail(&mut self) -> Result<(), SessionFailure> {
         self.read_rows().await?;
-        while let Some(mail) = self.mailbox.take_command() {
+        // A branch that waits comes before whatever was sent after it.
+        while self.branch.is_none()
+            && let Some(mail) = self.mailbox.take_command()
+        {
             self.perform(mail, IsRunning::No).await?;
-            if self.branch.is_some() {
-                break;
-            }
         }
         Ok(())
     }

@@ -413,3 +413,22 @@ async fn a_turn_that_is_cancelled_leaves_no_question_open() {
     assert_eq!(decided, Some((Decision::Deny, Via::Cancel)));
     assert_eq!(tool.runs(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn of_two_branches_that_open_a_session_both_are_answered() {
+    let (house, _) = talkative(2);
+    let engine = house.engine();
+    let id = talk(&house, &engine, 2).await[0].session_id;
+    let leaf = house.events(id).iter().rfind(|event| event.is_tree()).unwrap().id;
+    engine.kill();
+    let engine = house.engine();
+    let expected_leaf = Some(LeafId::Event(leaf));
+    let branch = || CommandAction::Branch { to: LeafId::Start, expected_leaf };
+    let both = async {
+        tokio::join!(house.command(&engine, id, branch()), house.command(&engine, id, branch()))
+    };
+    let (first, second) = within(both).await;
+    assert_eq!(first.unwrap().leaf, LeafId::Start);
+    assert!(matches!(second, Err(EngineError::Conflict { .. })));
+    assert_eq!(moves(&house.events(id)), [None]);
+}
