@@ -175,11 +175,12 @@ impl SessionDriver {
     async fn commit(&mut self) -> Result<(), StorageError> {
         let had_staged = self.session.has_staged();
         self.session.commit().await?;
-        let settled = self.session.take_settled_rows();
+        let has_settled = self.session.has_settled_rows();
         if let Some(head) = self.session.head()
-            && (!settled.is_empty() || (had_staged && self.session.state().turn.is_none()))
+            && (has_settled || (had_staged && self.session.state().turn.is_none()))
         {
             let (id, now) = (self.session.id(), self.engine.clock.now());
+            let settled = self.session.tell_settled_rows();
             self.engine.desk.close(settled, id, head, now).await?;
         }
         for (reply, answer) in self.answers.drain(..) {

@@ -12,7 +12,7 @@ mod session_clock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kith_sessions::desk::RowOutcome;
+use kith_sessions::desk::{InboxRow, RowOutcome};
 use kith_sessions::journal::{Batch, Cursor, Journal, NewBlob};
 use kith_sessions::line::Head;
 use kith_sessions::storage::{StorageError, StorageErrorKind};
@@ -183,9 +183,19 @@ impl Session {
         self.keys.contains(key) || self.state.holds_row(key)
     }
 
-    /// The rows that were dealt with and that the desk has not been told of.
-    pub fn take_settled_rows(&mut self) -> Vec<(String, RowOutcome)> {
-        self.keys.take_settled()
+    /// Whether rows were dealt with that the desk has not been told of.
+    pub fn has_settled_rows(&self) -> bool {
+        self.keys.has_settled()
+    }
+
+    /// The rows that were dealt with and that the desk is not known to have closed.
+    pub fn tell_settled_rows(&mut self) -> Vec<(String, RowOutcome)> {
+        self.keys.tell()
+    }
+
+    /// Takes note of which rows the desk has open.
+    pub fn see_open_rows(&mut self, rows: &[InboxRow]) {
+        self.keys.confirm(|key| rows.iter().any(|row| row.key == key));
     }
 
     /// Says in the log that a session which was left with a turn open is worked on again: what was

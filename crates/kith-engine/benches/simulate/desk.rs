@@ -82,6 +82,18 @@ impl SimDesk {
         Ok(())
     }
 
+    /// Nobody is told that a change was lost which nobody waits for.
+    fn loses_change(&self) -> bool {
+        let mut world = self.world.lock();
+        let rate = world.plan.desk_faults;
+        let is_lost = world.chance.per_mille(rate);
+        if is_lost {
+            world.tally.disk_faults += 1;
+            world.note("the desk loses what it was told".to_owned());
+        }
+        is_lost
+    }
+
     fn loses_rows(&self) -> bool {
         let mut world = self.world.lock();
         world.bug == Some(Bug::LostWakeup) && world.chance.percent(25)
@@ -121,6 +133,9 @@ impl Inbox for SimDesk {
         head: Head,
         now: u64,
     ) -> StorageFuture<'_, ()> {
+        if self.loses_change() {
+            return Box::pin(std::future::ready(Ok(())));
+        }
         self.later(move |desk| desk.close(rows, session, head, now))
     }
 

@@ -237,6 +237,7 @@ impl<'a> Life<'a> {
             scene: &self.scene,
             engine: &self.engine,
             reachable: &self.reachable,
+            is_ordinary: self.kind == LifeKind::Ordinary,
         };
         rest.reach().await
     }

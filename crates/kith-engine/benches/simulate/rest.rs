@@ -1,6 +1,7 @@
 //! Whether the host has done all that it can do.
 
 use kith_engine::engine::Engine;
+use kith_engine::report::{MessageEnd, RowReader};
 use kith_engine::state::State;
 use kith_sessions::desk::{Inbox, InboxRow, RowStatus};
 use kith_vocab::clock::Clock;
@@ -20,6 +21,8 @@ pub(crate) struct Rest<'a> {
     pub(crate) scene: &'a Scene,
     pub(crate) engine: &'a Engine,
     pub(crate) reachable: &'a [&'static str],
+    /// Things may still go wrong.
+    pub(crate) is_ordinary: bool,
 }
 
 impl Rest<'_> {
@@ -87,10 +90,12 @@ impl Rest<'_> {
     }
 
     fn rows_left(&self, id: SessionId, state: &State, rows: &[InboxRow]) -> Vec<String> {
+        let rows: Vec<&InboxRow> = rows.iter().filter(|row| !self.is_settled(id, row)).collect();
         let is_left_alone = state.turn.as_ref().is_some_and(|turn| !self.reaches(&turn.models));
         let is_held = !matches!(state.last_end, None | Some(EndReason::Done));
         let is_new = |row: &&InboxRow| !state.holds_row(&row.key);
-        let can_be_said = rows.iter().filter(is_new).any(|row| self.reaches(&row.event.models));
+        let can_be_said =
+            rows.iter().copied().filter(is_new).any(|row| self.reaches(&row.event.models));
         let mut left = Vec::new();
         for row in rows {
             let waits_for_another_host =
@@ -101,6 +106,16 @@ impl Rest<'_> {
             }
         }
         left
+    }
+
+    /// The desk may have lost that the row is dealt with; it learns it with the next one.
+    fn is_settled(&self, id: SessionId, row: &InboxRow) -> bool {
+        let mut reader = RowReader::new(id, &row.event.thread_id, &row.key);
+        for event in self.house.log(id).unwrap_or_default() {
+            reader.read(&event);
+        }
+        let end = reader.settled().map(|report| report.end);
+        self.is_ordinary && end.is_some_and(|end| end != MessageEnd::Held)
     }
 
     fn reaches(&self, models: &[ModelRef]) -> bool {

@@ -22,6 +22,7 @@ impl SessionDriver {
     pub(super) async fn read_rows(&mut self) -> Result<(), StorageError> {
         if self.mailbox.take_rows_flag() {
             let rows = self.engine.desk.open_rows(self.session.id()).await?;
+            self.session.see_open_rows(&rows);
             self.keep_new_rows(rows);
             self.note_turn_without_row().await?;
         }

@@ -8,7 +8,7 @@ mod open_messages;
 
 use std::collections::BTreeMap;
 
-use kith_sessions::desk::{RowOutcome, Target, ThreadRow, Wakeup, WakeupReason};
+use kith_sessions::desk::{RowOutcome, RowStatus, Target, ThreadRow, Wakeup, WakeupReason};
 use kith_sessions::line::Head;
 use kith_sessions::storage::{StorageError, StorageErrorKind};
 use kith_vocab::event::Event;
@@ -57,7 +57,7 @@ impl Engine {
                 shared.desk.set_wakeup(unfinished(id, shared.clock.now())).await?;
             }
             if let Some(head) = head {
-                shared.desk.close(keys, id, head, shared.clock.now()).await?;
+                self.enter(keys, id, head).await?;
             }
             let row = ThreadRow {
                 agent_id: header.agent_id.clone(),
@@ -85,6 +85,26 @@ impl Engine {
             shared.desk.place_session(row, None).await?;
         }
         Ok(recovered)
+    }
+
+    /// Enters the keys of a log. Usually nobody waits for that; here all that comes after relies on it.
+    async fn enter(
+        &self,
+        keys: Vec<(String, RowOutcome)>,
+        id: SessionId,
+        head: Head,
+    ) -> Result<(), EngineError> {
+        let desk = &self.shared.desk;
+        let entered = keys.first().map(|(key, _)| key.clone());
+        desk.close(keys, id, head, self.shared.clock.now()).await?;
+        // They were entered together or not at all.
+        if let Some(key) = entered
+            && desk.row(&key).await?.is_none_or(RowStatus::is_open)
+        {
+            let message = format!("the keys of session `{id}` could not be entered");
+            return Err(StorageError::new(StorageErrorKind::Unavailable, message).into());
+        }
+        Ok(())
     }
 
     /// Forgets the sessions that the desk knows of and that were removed since. What waits for one

@@ -16,6 +16,9 @@ pub(crate) struct RowKeys {
     /// Rows that events written since the desk last noted the head of the log are about.
     in_log: BTreeSet<String>,
     settled: Vec<(String, RowOutcome)>,
+    /// Rows that the desk was told of and that it has not been seen without. It may not have got
+    /// them: nobody waits for it.
+    told: Vec<(String, RowOutcome)>,
 }
 
 impl RowKeys {
@@ -25,6 +28,23 @@ impl RowKeys {
 
     pub(crate) fn take_settled(&mut self) -> Vec<(String, RowOutcome)> {
         std::mem::take(&mut self.settled)
+    }
+
+    /// Whether rows were settled that the desk has not been told of.
+    pub(crate) fn has_settled(&self) -> bool {
+        !self.settled.is_empty()
+    }
+
+    /// What to tell the desk: also what it was told before, because with it goes a head, and a row
+    /// that is open behind its head would be said again.
+    pub(crate) fn tell(&mut self) -> Vec<(String, RowOutcome)> {
+        self.told.append(&mut self.settled);
+        self.told.clone()
+    }
+
+    /// The desk was asked for its open rows, so it has got the others.
+    pub(crate) fn confirm(&mut self, is_open: impl Fn(&str) -> bool) {
+        self.told.retain(|(key, _)| is_open(key));
     }
 
     /// Takes an event into account. `state` is folded up to the event before it.

@@ -189,6 +189,26 @@ async fn a_command_behind_a_branch_does_not_keep_an_effect_from_being_given_up()
     assert_eq!((moved.unwrap().leaf, next.unwrap().event_id), (LeafId::Start, None));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_message_whose_end_the_desk_has_lost_is_not_said_again() {
+    let model = Arc::new(script().says("One.").says("Two."));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    // The first commit accepts the message, the second closes its row, and nobody waits for that.
+    house.desk.fail_commit_at(1);
+    let id = ask(&engine, &message("m1", ROOM, "one")).await.unwrap().session_id;
+    within(engine.until_rest()).await;
+    assert!(!house.desk_is_clear(id).await);
+    ask(&engine, &message("m2", ROOM, "two")).await.unwrap();
+    within(engine.until_rest()).await;
+    assert!(house.desk_is_clear(id).await);
+    engine.kill();
+    let engine = house.engine();
+    engine.resume_all().await.unwrap();
+    within(engine.until_rest()).await;
+    assert_eq!(model.bodies().len(), 2);
+}
+
 /// The only session there is.
 fn only_session(house: &TestHouse) -> SessionId {
     let sessions = house.store().list().unwrap();
