@@ -80,8 +80,8 @@ impl Logs {
     fn add(&mut self, id: SessionId, events: Vec<Event>) {
         for event in events.iter().filter(|event| event.is_lived()) {
             match (&event.body, &event.ingress_key) {
-                (Body::QueueUpdate(_), Some(key)) => {
-                    self.queued.insert(key.clone());
+                (Body::QueueUpdate(it), _) => {
+                    self.queued.extend(it.items.iter().filter_map(|it| it.ingress_key.clone()));
                 }
                 (_, Some(key)) => self.said.entry(key.clone()).or_default().push(id),
                 (Body::ToolStarted(it), None) => {

@@ -11,7 +11,7 @@ use kith_sessions::storage::StorageFuture;
 use kith_sessions::store::SessionStore;
 use kith_testkit::clock::START;
 use kith_testkit::files::{CrashModel, MemoryFiles};
-use kith_vocab::event::Event;
+use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::SessionId;
 
 use super::world::World;
@@ -119,7 +119,9 @@ impl House {
             // What the log holds beyond that may not be on the disk.
             let n_told = world.lock().oracle.sessions.get(&id).map_or(0, |it| it.events.len());
             for event in self.log(id).unwrap_or_default().into_iter().take(n_told) {
-                in_logs.extend(event.ingress_key.filter(|_| event.source_tag.is_none()));
+                if event.source_tag.is_none() {
+                    in_logs.extend(row_keys(&event));
+                }
             }
         }
         let mut state = world.lock();
@@ -127,7 +129,8 @@ impl House {
         // Of a session that was removed nobody can know any more what was said in it.
         let mut removed = BTreeSet::new();
         for (_, events) in &mut state.oracle.removed {
-            removed.extend(events.iter_mut().filter_map(|event| event.ingress_key.take()));
+            removed.extend(events.iter().flat_map(row_keys));
+            events.iter_mut().for_each(|event| event.ingress_key = None);
         }
         let is_known = |key: &String| {
             let is_open = now(desk.row(key)).is_some_and(RowStatus::is_open);
@@ -158,4 +161,13 @@ pub(crate) fn now<T>(mut answer: StorageFuture<'_, T>) -> T {
         Poll::Ready(Err(error)) => panic!("the desk in memory fails: {error}"),
         Poll::Pending => panic!("the desk in memory waits"),
     }
+}
+
+/// The rows that an event is about: those of the messages in a queue stand in its items.
+fn row_keys(event: &Event) -> Vec<String> {
+    let queued = match &event.body {
+        Body::QueueUpdate(it) => it.items.iter().filter_map(|it| it.ingress_key.clone()).collect(),
+        _ => Vec::new(),
+    };
+    event.ingress_key.iter().cloned().chain(queued).collect()
 }

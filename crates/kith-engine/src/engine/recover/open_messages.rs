@@ -29,11 +29,19 @@ struct FirstSaid {
 
 impl OpenMessages {
     pub(super) fn read(&mut self, event: &Event) {
-        let Some(key) = event.ingress_key.as_ref().filter(|_| event.is_lived()) else { return };
-        if self.0.contains_key(key) {
+        if !event.is_lived() {
             return;
         }
-        if let Some(said) = first_said(event, key) {
+        if let Body::QueueUpdate(it) = &event.body {
+            // One update may hold messages of several rows; each item names its own.
+            for item in &it.items {
+                let Some(key) = &item.ingress_key else { continue };
+                self.0.entry(key.clone()).or_insert_with(|| queued(event, it.queue, item));
+            }
+        } else if let Some(key) = &event.ingress_key
+            && !self.0.contains_key(key)
+            && let Some(said) = first_said(event)
+        {
             self.0.insert(key.clone(), said);
         }
     }
@@ -68,7 +76,7 @@ impl OpenMessages {
     }
 }
 
-fn first_said(event: &Event, key: &str) -> Option<FirstSaid> {
+fn first_said(event: &Event) -> Option<FirstSaid> {
     let (client_id, ts) = (event.client_id.clone(), event.ts);
     match &event.body {
         Body::UserMessage(it) => Some(FirstSaid {
@@ -91,24 +99,23 @@ fn first_said(event: &Event, key: &str) -> Option<FirstSaid> {
             running_behavior: RunningBehavior::Steer,
             ts,
         }),
-        Body::QueueUpdate(it) => {
-            let is_it = |item: &&QueueItem| item.ingress_key.as_deref() == Some(key);
-            let item = it.items.iter().find(is_it)?;
-            Some(FirstSaid {
-                text: plain_text(&item.content),
-                client_id,
-                author: item.author.clone(),
-                trust: item.trust,
-                ingress: item.ingress.clone(),
-                models: item.models.clone(),
-                running_behavior: match it.queue {
-                    Queue::FollowUp => RunningBehavior::FollowUp,
-                    Queue::Steer => RunningBehavior::Steer,
-                },
-                ts,
-            })
-        }
         _ => None,
+    }
+}
+
+fn queued(event: &Event, queue: Queue, item: &QueueItem) -> FirstSaid {
+    FirstSaid {
+        text: plain_text(&item.content),
+        client_id: item.client_id.clone(),
+        author: item.author.clone(),
+        trust: item.trust,
+        ingress: item.ingress.clone(),
+        models: item.models.clone(),
+        running_behavior: match queue {
+            Queue::FollowUp => RunningBehavior::FollowUp,
+            Queue::Steer => RunningBehavior::Steer,
+        },
+        ts: event.ts,
     }
 }
 

@@ -116,3 +116,33 @@ async fn a_turn_that_was_taken_up_again_outlives_its_host() {
     let report = ask(&house.engine(), &event).await.unwrap();
     assert_eq!((report.text.as_str(), report.end), ("At last.", MessageEnd::Done));
 }
+
+#[tokio::test(start_paused = true)]
+async fn messages_that_joined_a_queue_together_are_known_again_each_by_its_key() {
+    let model = Arc::new(script().waits());
+    let mut house = TestHouse::new(&model);
+    let engine = house.engine();
+    let waiting = ["m1", "m2", "m3"].map(|key| message(key, ROOM, key));
+    let mut id = None;
+    for event in &waiting {
+        id = Some(engine.accept(event, Target::Current).await.unwrap().session_id);
+    }
+    engine.wake(id.unwrap());
+    until(|| !model.bodies().is_empty()).await;
+    pass_a_while().await;
+    engine.kill();
+    let outline = house.outline(id.unwrap());
+    assert_eq!(outline.matches("queue_update").count(), 1, "{outline}");
+
+    house.desk = MemoryDesk::new("device");
+    let answers = Arc::new(script().says("One.").says("Two.").says("Three."));
+    house.models = Arc::new(ScriptedModels::one(answers.clone()));
+    let engine = house.engine();
+    assert_eq!(engine.recover_desk().await.unwrap().n_messages, 3);
+    let mut texts = Vec::new();
+    for event in &waiting {
+        texts.push(ask_in(&engine, event, Target::New).await.unwrap().text);
+    }
+    assert_eq!(texts, ["One.", "Two.", "Three."]);
+    assert_eq!(answers.bodies().len(), 3);
+}
