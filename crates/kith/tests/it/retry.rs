@@ -3,7 +3,7 @@
 use kith_testkit::server::ServerReply;
 
 use crate::check;
-use crate::house::{House, Vendor, of_type};
+use crate::house::{House, Running, Vendor, of_type};
 
 #[test]
 fn a_turn_goes_on_only_with_the_model_it_began_with() {
@@ -72,4 +72,18 @@ fn a_failed_turn_is_retried_once_and_one_that_ended_well_is_not() {
     let log = house.log();
     assert_eq!(of_type(&log, "user_message").len(), 1);
     assert_eq!(of_type(&log, "turn_ended").len(), 2);
+}
+
+#[test]
+fn a_turn_is_cancelled_from_another_terminal() {
+    let vendor = Vendor::new([ServerReply::Trickle { pause_ms: 1 }, ServerReply::text("again")]);
+    let house = House::asking(&vendor);
+    let mut running = house.start(&["ask", "talk for ever", "--stream-json"]);
+    running.until("drip");
+    let answer = house.json(&["cancel", "--json"]);
+    assert_eq!((&answer["ok"], &answer["wasRunning"]), (&true.into(), &true.into()));
+    let ran = running.finish();
+    assert_eq!((ran.code, &Running::last_line(&ran)["error"]["code"]), (1, &"cancelled".into()));
+    assert_eq!(of_type(&house.log(), "turn_ended")[0]["reason"], "cancelled");
+    assert_eq!(house.json(&["retry", "--json"])["text"], "again");
 }
