@@ -130,7 +130,9 @@ impl House {
         let mut removed = BTreeSet::new();
         for (_, events) in &mut state.oracle.removed {
             removed.extend(events.iter().flat_map(row_keys));
-            events.iter_mut().for_each(|event| event.ingress_key = None);
+            for event in events {
+                event.ingress_key = None;
+            }
         }
         let is_known = |key: &String| {
             let is_open = now(desk.row(key)).is_some_and(RowStatus::is_open);
