@@ -1,7 +1,7 @@
 //! What each step amounts to: events to stage, or one effect to wait for.
 //!
 //! All branching is in [`crate::step`]. An effect borrows nothing from the session: the driver
-//! waits for it while the session takes commands, and hands what came of it to [`record`].
+//! waits for it while the session takes commands, and hands what came of it to `record`.
 
 mod ask;
 mod calls;
