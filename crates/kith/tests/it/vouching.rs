@@ -196,9 +196,9 @@ fn a_users_home_that_is_kept_in_a_repository_is_not_opened_to_tools() {
     let house = beside_a_clone(&vendor);
     house.write("../user/.git/HEAD", "ref: refs/heads/main\n");
     house.write("../user/secret", "a key\n");
-    house.write("../user/work/note", "tea\n");
+    house.write("../user/drafts/note", "tea\n");
     for _ in 0..2 {
-        house.kith_in("../user/work", &["ask", "read"]).succeeded();
+        house.kith_in("../user/drafts", &["ask", "read"]).succeeded();
     }
     let log = house.log();
     let outcomes: Vec<&Value> =
