@@ -224,6 +224,21 @@ impl SessionStore {
         self.scan(id, head, Some(len), each).map(|scanned| scanned.reading)
     }
 
+    /// Syncs the file and its name, and says how long it was before.
+    pub(crate) fn make_durable(&self, id: SessionId) -> Result<u64, LogError> {
+        let path = self.path(id);
+        let len = self.files.len(&path).map_err(|error| read_error(&path, error.into()))?;
+        let synced = self.files.open_append(&path).and_then(|mut file| file.sync_data());
+        synced.map_err(|source| LogError::Sync { path, source })?;
+        self.sync_folder()?;
+        Ok(len)
+    }
+
+    fn sync_folder(&self) -> Result<(), LogError> {
+        let sync_error = |source| LogError::Sync { path: self.sessions.clone(), source };
+        self.files.sync_dir(&self.sessions).map_err(sync_error)
+    }
+
     pub fn exists(&self, id: SessionId) -> Result<bool, LogError> {
         let path = self.path(id);
         match self.files.len(&path) {
@@ -349,9 +364,7 @@ impl SessionStore {
         // knows was.
         if log.head().as_ref() != head {
             // Nor may its name: whoever made the file may have died before the folder was synced.
-            self.files
-                .sync_dir(&self.sessions)
-                .map_err(|source| LogError::Sync { path: self.sessions.clone(), source })?;
+            self.sync_folder()?;
             log.sync()?;
         }
         if let (Some(torn_bytes), Some(torn_file)) = (torn_bytes, torn_file) {

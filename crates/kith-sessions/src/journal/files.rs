@@ -22,7 +22,7 @@ use super::{
 };
 use crate::checkpoint::CheckpointPlace;
 use crate::line::Head;
-use crate::log::SessionLog;
+use crate::log::{LogError, SessionLog};
 use crate::read::Reading;
 use crate::storage::{StorageError, StorageFuture};
 use crate::store::{Belongings, SessionStore};
@@ -146,7 +146,7 @@ impl FilesJournal {
             Some((len, slot.places.before(after_seq)))
         });
         let reading = match open {
-            None => self.store.read(id, head, each)?,
+            None => self.store.read_up_to(id, head, self.make_durable(id)?, each)?,
             Some((len, place)) => {
                 let near = match place {
                     Some(place) => self.store.read_from(id, head, &place, len, each)?,
@@ -159,6 +159,15 @@ impl FilesJournal {
             }
         };
         Ok(Reading { events: n_given, ..reading })
+    }
+
+    /// Syncs a session that nobody has open, and says how long it is: whoever wrote to it last may
+    /// have died before the sync, and what is shown must not be lost by a power cut.
+    fn make_durable(&self, id: SessionId) -> Result<u64, LogError> {
+        self.in_slot(id, |slot| match slot {
+            Some(log) => Ok(log.byte_len()),
+            None => self.store.make_durable(id),
+        })
     }
 
     fn removed(&self, belongings: &Belongings) -> RemovedSession {

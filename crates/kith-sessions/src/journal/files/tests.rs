@@ -103,6 +103,24 @@ async fn a_reader_of_an_open_session_sees_only_what_is_durable() {
 }
 
 #[tokio::test]
+async fn what_a_dead_writer_left_is_synced_before_it_is_shown() {
+    let files = FaultyFiles::default();
+    let journal = FilesJournal::new(store(files.clone()));
+    journal.create(&header(1), vec![vec![notice(1, "durable")].into()]).await.unwrap();
+    let head = journal.cursor(session_id(1)).map(|it| it.head);
+    // The batch is written; the process dies as it is synced.
+    files.fail_at(2, Fault::Dead);
+    journal.append(session_id(1), head, vec![notice(2, "left")].into()).await.unwrap_err();
+    files.heal();
+    let journal = FilesJournal::new(store(files.clone()));
+    let reading = journal.read(session_id(1), None, 0, &mut |_| ()).await.unwrap();
+    assert_eq!(reading.events, 2, "the test is to leave an unsynced event");
+    let after = store(files.after_power_cut(Leaves::Nothing));
+    let reading = after.read(session_id(1), None, &mut |_| ()).unwrap();
+    assert_eq!((reading.events, reading.tail), (2, Tail::Clean));
+}
+
+#[tokio::test]
 async fn whoever_falls_behind_reads_only_the_newer_part_of_a_long_log() {
     let hooked = HookedFiles::default();
     let journal = journal(&hooked);
