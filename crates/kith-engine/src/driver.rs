@@ -53,6 +53,9 @@ pub(crate) struct SessionDriver {
     beginning: Option<Mail>,
     /// The open turn names models that cannot be asked from here.
     is_left_alone: bool,
+    /// The open turn was cut short, and is resumed when the thread's permit is held: waiting for
+    /// that does not count against its time.
+    is_cut_short: bool,
     /// Commands whose events are staged; they are answered when these are durable.
     answers: Vec<(crate::mailbox::Reply, CommandAnswer)>,
     n_steps: usize,
@@ -105,7 +108,7 @@ impl SessionDriver {
             return self.move_leaf(mail).await.map(|()| false);
         }
         // Messages that wait when a turn is resumed join it before its next request.
-        if !self.session.has_staged() || self.n_steps == 0 {
+        if !self.is_cut_short && (!self.session.has_staged() || self.n_steps == 0) {
             self.take_rows()?;
         }
         if self.is_left_alone {
@@ -114,6 +117,10 @@ impl SessionDriver {
         }
         if self.needs_permit() {
             self.take_permit().await?;
+            return Ok(false);
+        }
+        if self.is_cut_short {
+            self.resume_turn();
             return Ok(false);
         }
         if let Some(mail) = self.beginning.take() {

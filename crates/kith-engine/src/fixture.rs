@@ -85,7 +85,7 @@ impl AgentSetup for TestSetup {
             tools: self.tools.lock().unwrap().clone(),
             policy: Arc::clone(&self.policy.lock().unwrap()),
             limits: *self.limits.lock().unwrap(),
-            language: "en".to_owned(),
+            language: None,
             sandbox: Sandbox::None,
         })
     }

@@ -216,6 +216,11 @@ impl Session {
         }
     }
 
+    /// Whether a turn is open of which something ran when it was left.
+    pub fn is_cut_short(&self) -> bool {
+        self.state.turn.is_some() && self.left_open().is_some()
+    }
+
     /// Whether the log may hold an event of this id that was written before the session was
     /// opened. Ids carry their time, so one that is younger was not.
     pub fn may_hold(&self, id: EventId) -> bool {

@@ -89,7 +89,7 @@ pub fn decide(state: &State, now: u64) -> Step {
             Some(_) => (),
         }
     }
-    if !state.steers.is_empty() {
+    if state.steers.iter().any(|item| turn.may_read(item)) {
         return Step::DrainSteers;
     }
     if !turn.owes_reply {

@@ -35,8 +35,8 @@ pub struct TurnSetup {
     pub tools: Vec<Arc<dyn Tool>>,
     pub policy: Arc<dyn Policy>,
     pub limits: Limits,
-    /// The language in which people are told of the turn.
-    pub language: String,
+    /// The language in which people are told of the turn, unless it is that of the client.
+    pub language: Option<String>,
     /// The strongest sandbox that this machine offers.
     pub sandbox: Sandbox,
 }

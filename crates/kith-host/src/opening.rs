@@ -104,14 +104,14 @@ impl HomeSetup {
         Ok(kith_tools::built_in(Arc::new(roots), Arc::new(list), Arc::new(trust_of)))
     }
 
-    fn language(settings: &Settings, header: &SessionHeader) -> String {
+    fn language(settings: &Settings, header: &SessionHeader) -> Option<String> {
         let set = settings.language.map(str::to_owned);
         // A turn is not worth losing over the language of its notices.
         let of_user = || {
             let facts = UserFacts::read(&HomeSetup::member(settings, header).ok()?.home).ok()?;
             facts.language_code().map(str::to_owned)
         };
-        set.or_else(of_user).unwrap_or_else(|| "en".to_owned())
+        set.or_else(of_user)
     }
 
     pub fn take_problems(&self) -> Vec<String> {

@@ -371,6 +371,8 @@ fn queue_item(fill: Fill) -> QueueItem {
         ingress: fill.of(ingress()),
         ingress_key: fill.of("cli:local:1".to_owned()),
         models: models(fill),
+        attended: fill.of(false).unwrap_or(true),
+        language: fill.of("zh".to_owned()),
     }
 }
 

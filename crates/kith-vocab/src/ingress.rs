@@ -62,12 +62,12 @@ impl RunningBehavior {
     }
 }
 
-fn yes() -> bool {
+pub(crate) fn yes() -> bool {
     true
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_yes(value: &bool) -> bool {
+pub(crate) fn is_yes(value: &bool) -> bool {
     *value
 }
 

@@ -77,7 +77,6 @@ impl House {
         let rate = state.plan.power_cuts;
         let model = if state.chance.percent(rate) {
             state.tally.power_cuts += 1;
-            state.oracle.forget_read_ahead();
             CrashModel::PowerCut
         } else {
             state.tally.kills += 1;

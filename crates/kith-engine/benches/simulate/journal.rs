@@ -210,7 +210,9 @@ impl Journal for SimJournal {
         Box::pin(async move {
             self.world.step().await;
             self.read_fault()?;
-            self.inner.read(id, head, after_seq, each).await
+            let reading = self.inner.read(id, head, after_seq, each).await;
+            self.after().await;
+            reading
         })
     }
 
@@ -218,7 +220,9 @@ impl Journal for SimJournal {
         Box::pin(async move {
             self.world.step().await;
             self.read_fault()?;
-            self.inner.find(id, event_id).await
+            let found = self.inner.find(id, event_id).await;
+            self.after().await;
+            found
         })
     }
 

@@ -202,10 +202,12 @@ impl Oracle {
         state.point.persistent_last_seq = event.seq;
         let view = self.sessions.entry(id).or_default();
         let place = usize::try_from(last).unwrap_or(usize::MAX);
-        if place >= view.events.len() {
-            // An earlier life wrote it and died before it told anybody. The follower reads it before
-            // the session is opened, and so before it is known to be on the disk.
-            return Ok(());
+        if place == view.events.len() {
+            // An earlier life wrote it and died before it told anybody. It was synced before it was
+            // shown, and so it counts from here on.
+            view.events.push(digest_of(event));
+            view.read(event);
+            view.runs_turn = false;
         }
         if view.events.get(place) != Some(&digest_of(event)) {
             let seq = event.seq;
@@ -214,17 +216,6 @@ impl Oracle {
             ));
         }
         Ok(())
-    }
-
-    /// The power failed. Whoever read what was not yet known to be on the disk begins anew.
-    pub(crate) fn forget_read_ahead(&mut self) {
-        for follower in &mut self.followers {
-            let view = self.sessions.get(&follower.session_id);
-            let n_told = view.map_or(0, |view| view.events.len() as u64);
-            if follower.point.persistent_last_seq > n_told {
-                follower.point = ResumePoint::default();
-            }
-        }
     }
 
     /// Those who follow a session and have not seen all of it, in words.

@@ -75,7 +75,7 @@ impl AgentSetup for SimSetup {
             tools: self.tools.clone(),
             policy: Arc::new(SimPolicy),
             limits,
-            language: "en".to_owned(),
+            language: None,
             sandbox: Sandbox::None,
         })
     }

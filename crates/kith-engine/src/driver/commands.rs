@@ -139,10 +139,7 @@ impl SessionDriver {
         if key.is_some_and(|key| turn.keys.first().is_none_or(|first| first != key)) {
             return false;
         }
-        if self.is_left_alone {
-            self.is_left_alone = false;
-            self.session.resume();
-        }
+        self.resume_turn();
         let by = command.user_id.clone();
         self.session.stage_from(source(command), Body::CancelRequested(CancelRequested { by }));
         true
@@ -167,8 +164,7 @@ impl SessionDriver {
             return match find_model(&*self.engine.models, &turn.models) {
                 // Its model is back; the turn goes on by itself.
                 Ok(_) => {
-                    self.is_left_alone = false;
-                    self.session.resume();
+                    (self.is_left_alone, self.is_cut_short) = (false, true);
                     Ok(false)
                 }
                 Err(unavailable) => {
@@ -215,7 +211,7 @@ impl SessionDriver {
             self.ctx = None;
             let ctx = self.context()?;
             self.session.start_clock();
-            let body = turn_started(&ctx.setup, &*ctx.models, ended.models, true);
+            let body = turn_started(&ctx.setup, &*ctx.models, ended.models, true, None);
             self.session.stage_from(source(&command), body);
         } else if !is_retry {
             has_begun = self.take_follow_up_as(Some(command.id))?;
@@ -304,10 +300,7 @@ impl SessionDriver {
     pub(super) async fn move_leaf(&mut self, mail: Mail) -> Result<(), SessionFailure> {
         let Mail { command, reply } = mail;
         let CommandAction::Branch { to, .. } = command.action else { return Ok(()) };
-        if self.is_left_alone {
-            self.is_left_alone = false;
-            self.session.resume();
-        }
+        self.resume_turn();
         turn::stop(&mut self.session, &command.user_id);
         let has_moved = LeafId::from(self.session.state().leaf()) != to;
         if has_moved {

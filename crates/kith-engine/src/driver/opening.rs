@@ -48,7 +48,7 @@ pub(super) async fn start(
     }
     let mut driver = again(engine, mailbox, IdleSession { session, permit: None }, VecDeque::new());
     driver.keep_new_rows(rows);
-    driver.resume_turn();
+    driver.find_turn();
     // A command that waits already may end the turn; then it is not gone on with first.
     driver.take_mail().await?;
     Ok(Some(driver))
@@ -74,6 +74,7 @@ pub(super) fn again(
         branch: None,
         beginning: None,
         is_left_alone: false,
+        is_cut_short: false,
         answers: Vec::new(),
         n_steps: 0,
     }
@@ -121,8 +122,8 @@ fn move_rows(
 }
 
 impl SessionDriver {
-    /// Goes on with a turn that an earlier host left, if its model can be asked from here.
-    fn resume_turn(&mut self) {
+    /// Looks at the turn that an earlier host left: it goes on if its model can be asked from here.
+    fn find_turn(&mut self) {
         let state = self.session.state();
         let Some(turn) = &state.turn else {
             // Only a compaction can be open between turns.
@@ -130,15 +131,25 @@ impl SessionDriver {
             return;
         };
         match find_model(&*self.engine.models, &turn.models) {
-            Ok(_) => self.session.resume(),
+            Ok(_) if self.session.is_cut_short() => self.is_cut_short = true,
+            // It waits for a person.
+            Ok(_) => self.session.start_clock(),
             Err(unavailable) if self.can_say_rows() => self.give_up_turn(unavailable.reason),
             Err(_) => self.is_left_alone = true,
         }
     }
 
+    /// Says in the log that the turn is worked on again, if it is one that was left.
+    pub(super) fn resume_turn(&mut self) {
+        if self.is_left_alone || self.is_cut_short {
+            (self.is_left_alone, self.is_cut_short) = (false, false);
+            self.session.resume();
+        }
+    }
+
     /// Ends a turn whose model cannot be asked from here: its session is spoken to again.
     pub(super) fn give_up_turn(&mut self, reason: String) {
-        self.is_left_alone = false;
+        (self.is_left_alone, self.is_cut_short) = (false, false);
         self.session.resume();
         self.session.stage(Body::ModelFailed(ModelFailed {
             request_id: None,

@@ -87,10 +87,7 @@ impl SessionDriver {
             let models = self.session.state().turn.as_ref().map(|turn| turn.models.clone());
             let found = find_model(&*self.engine.models, &models.unwrap_or_default());
             match found {
-                Ok(_) => {
-                    self.is_left_alone = false;
-                    self.session.resume();
-                }
+                Ok(_) => (self.is_left_alone, self.is_cut_short) = (false, true),
                 Err(unavailable) => self.give_up_turn(unavailable.reason),
             }
             return Ok(());

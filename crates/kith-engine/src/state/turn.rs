@@ -1,7 +1,7 @@
 //! The open turn: what is running, what is owed, and what it has used.
 
 use kith_vocab::block::{Block, ToolCall};
-use kith_vocab::event::control::Limits;
+use kith_vocab::event::control::{Limits, QueueItem};
 use kith_vocab::event::messages::{
     AssistantMessage, Author, HarnessKind, StopReason, Trust, UserMessage,
 };
@@ -94,6 +94,12 @@ impl Turn {
             waiting_since: None,
             repeats: Repeats::default(),
         }
+    }
+
+    /// Whether the models of the turn may be shown a steer: its author named them all. Earlier
+    /// versions did not write down the models of an item.
+    pub fn may_read(&self, steer: &QueueItem) -> bool {
+        steer.models.is_empty() || self.models.iter().all(|it| steer.models.contains(it))
     }
 
     /// How often the last call stood in a row.

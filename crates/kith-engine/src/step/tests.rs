@@ -185,6 +185,20 @@ fn a_steer_makes_the_model_speak_again() {
 }
 
 #[test]
+fn a_steer_is_read_only_by_models_that_its_author_named() {
+    let turn = "user: go | started models=a";
+    check(&format!("{turn} | model: done | queue steer models=a left"), "drain steers");
+    check(&format!("{turn} | model: done | queue steer models=b,a left"), "drain steers");
+    check(&format!("{turn} | model: done | queue steer models=b left"), "end done");
+    let turn = "user: go | started models=a,b";
+    check(&format!("{turn} | model: done | queue steer models=a left"), "end done");
+    check(
+        &format!("{turn} | model: done | queue steer models=c left | ended done"),
+        "take follow-up",
+    );
+}
+
+#[test]
 fn follow_ups_flow_after_a_turn_that_ended_well() {
     check("user: go | queue next | model: done | ended done", "take follow-up");
     check("user: go | queue next | cancel | ended cancelled", "rest");

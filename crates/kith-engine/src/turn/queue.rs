@@ -31,6 +31,7 @@ pub(crate) struct NewTurn {
     ingress: Option<IngressRef>,
     models: Vec<ModelRef>,
     attended: bool,
+    language: Option<String>,
 }
 
 impl From<IngressEvent> for NewTurn {
@@ -46,6 +47,7 @@ impl From<IngressEvent> for NewTurn {
             ingress: Some(event.ingress),
             models: event.models,
             attended: event.attended,
+            language: event.language,
         }
     }
 }
@@ -62,7 +64,8 @@ impl From<QueueItem> for NewTurn {
             trust: item.trust,
             ingress: item.ingress,
             models: item.models,
-            attended: true,
+            attended: item.attended,
+            language: item.language,
         }
     }
 }
@@ -81,7 +84,9 @@ pub(crate) fn begin(
     models: &dyn Models,
     news: impl FnOnce(&Session) -> Vec<Body>,
 ) {
-    let NewTurn { client_id, ingress_key, queue_item_id, models: recorded, attended, .. } = new;
+    let NewTurn {
+        client_id, ingress_key, queue_item_id, models: recorded, attended, language, ..
+    } = new;
     let message = UserMessage {
         message: MessageContent { content: new.content, meta: None },
         author: new.author,
@@ -96,18 +101,19 @@ pub(crate) fn begin(
     for body in news(session) {
         session.stage_news(body);
     }
-    session.stage(turn_started(setup, models, recorded, attended));
+    session.stage(turn_started(setup, models, recorded, attended, language));
     if let Some(item_id) = queue_item_id {
         remove_item(session, &item_id);
     }
 }
 
-/// The start of a turn with these models.
+/// The start of a turn with these models. `language` is that of the client whose message it is.
 pub(crate) fn turn_started(
     setup: &TurnSetup,
     models: &dyn Models,
     recorded: Vec<ModelRef>,
     attended: bool,
+    language: Option<String>,
 ) -> Body {
     let chosen: Option<ModelChoice> =
         ask::find_model(models, &recorded).ok().map(|provider| provider.choice().clone());
@@ -116,7 +122,7 @@ pub(crate) fn turn_started(
         limits: setup.limits,
         context_window: chosen.as_ref().map_or(0, |it| it.context_window),
         model: chosen.map_or_else(named, |it| it.model),
-        language: setup.language.clone(),
+        language: setup.language.clone().or(language).unwrap_or_else(|| "en".to_owned()),
         attended,
         models: recorded,
     })
@@ -153,12 +159,18 @@ fn queue_item(session: &Session, event: &IngressEvent) -> QueueItem {
         ingress: Some(event.ingress.clone()),
         ingress_key: Some(event.key.clone()),
         models: event.models.clone(),
+        attended: event.attended,
+        language: event.language.clone(),
     }
 }
 
-/// The steers become reminders: the model reads them with its next request.
+/// The steers become reminders: the model reads them with its next request. One that names other
+/// models waits for a turn of its own.
 pub(super) fn drain_steers(session: &mut Session) {
-    for item in session.state().steers.clone() {
+    let state = session.state();
+    let may_read = |item: &QueueItem| state.turn.as_ref().is_some_and(|it| it.may_read(item));
+    let (read, kept): (Vec<_>, Vec<_>) = state.steers.iter().cloned().partition(may_read);
+    for item in read {
         let body = Body::HarnessItem(HarnessItemEvent {
             item: HarnessItem {
                 kind: HarnessKind::Steer,
@@ -180,8 +192,7 @@ pub(super) fn drain_steers(session: &mut Session) {
         };
         session.stage_from(source, body);
     }
-    let update = QueueUpdate { queue: Queue::Steer, items: Vec::new() };
-    session.stage(Body::QueueUpdate(update));
+    session.stage(Body::QueueUpdate(QueueUpdate { queue: Queue::Steer, items: kept }));
 }
 
 fn remove_item(session: &mut Session, item_id: &str) {

@@ -188,6 +188,8 @@ pub(super) fn queue_item(seed: &mut Seed) -> QueueItem {
         ingress: seed.maybe(ingress),
         ingress_key: seed.maybe(ingress_key),
         models: models(seed),
+        attended: seed.below(4) > 0,
+        language: seed.maybe(|_| "zh".to_owned()),
     }
 }
 

@@ -38,6 +38,8 @@ impl Scribe {
             ingress: None,
             ingress_key,
             models,
+            attended: true,
+            language: None,
         };
         self.queue_of(queue).push(item);
         self.rewrite(queue);

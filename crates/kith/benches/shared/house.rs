@@ -119,7 +119,7 @@ impl AgentSetup for FixedSetup {
             tools: self.tools.clone(),
             policy: Arc::new(AllowAll),
             limits: Limits::default(),
-            language: "en".to_owned(),
+            language: None,
             sandbox: Sandbox::None,
         })
     }

@@ -6,7 +6,7 @@ use kith_testkit::samples::sample_model_ref;
 use kith_testkit::scripted::ScriptedModels;
 use kith_testkit::transcript::transcript;
 use kith_vocab::event::models::ModelRef;
-use kith_vocab::ingress::IngressEvent;
+use kith_vocab::ingress::{IngressEvent, RunningBehavior};
 
 use super::*;
 use crate::command::CommandAction;
@@ -255,4 +255,25 @@ async fn a_message_that_ends_an_old_turn_is_answered_also_if_it_has_to_wait_for_
     assert_eq!(within(other.end()).await.unwrap().text, "Elsewhere.");
     let report = within(spoken.end()).await.unwrap();
     assert_eq!((report.text.as_str(), report.end), ("From B.", MessageEnd::Done));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_steer_for_one_model_is_not_read_by_a_turn_of_another() {
+    let (gate, b) = (Gate::new(), Arc::new(script().says("From B.")));
+    let a = Arc::new(script().says("One.").behind(&gate));
+    let mut house = TestHouse::new(&a);
+    let engine = host_with(&mut house, &[("a", &a), ("b", &b)]);
+    let first = engine.send(&to(&["a"], "m1", "one"), Target::Current).await.unwrap();
+    within(gate.reached()).await;
+    let steer =
+        IngressEvent { running_behavior: RunningBehavior::Steer, ..to(&["b"], "m2", "for B only") };
+    let second = engine.send(&steer, Target::Current).await.unwrap();
+    pass_a_while().await;
+    gate.open();
+    assert_eq!(within(first.end()).await.unwrap().text, "One.");
+    // It has a turn of its own, and is said once.
+    assert_eq!(within(second.end()).await.unwrap().text, "From B.");
+    within(engine.until_rest()).await;
+    assert_eq!((a.bodies().len(), b.bodies().len()), (1, 1));
+    assert!(!contains(&a.bodies()[0].bytes, "for B only"));
 }

@@ -10,7 +10,7 @@ use kith_vocab::provider::Cause;
 use serde_json::json;
 
 use super::*;
-use crate::fixture::DAY_MS;
+use crate::fixture::{DAY_MS, steer};
 
 const HOUR_MS: u64 = 60 * 60 * 1000;
 const MINUTE_MS: u64 = 60 * 1000;
@@ -100,6 +100,33 @@ async fn a_day_without_a_host_does_not_count_against_a_turn() {
     let report = ask(&engine, &event).await.unwrap();
     assert_eq!((report.text.as_str(), report.end), ("Done.", MessageEnd::Done));
     assert_eq!(tool.runs(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_the_thread_does_not_count_against_a_turn_that_was_cut_short() {
+    let gate = Gate::new();
+    let model = script().waits().says("Elsewhere.").behind(&gate).says("Done.");
+    let model = Arc::new(model);
+    let house = TestHouse::new(&model);
+    *house.setup.limits.lock().unwrap() = Limits { wall_ms: HOUR_MS, ..Limits::default() };
+    let engine = house.engine();
+    let cut_short = message("m1", ROOM, "go");
+    let id = engine.send(&cut_short, Target::Current).await.unwrap().session_id();
+    until(|| model.bodies().len() == 1).await;
+    engine.kill();
+    let engine = house.engine();
+    let other = engine.send(&message("m2", ROOM, "a new one"), Target::New).await.unwrap();
+    within(gate.reached()).await;
+    engine.wake(id);
+    pass_a_while().await;
+    house.clock.advance(DAY_MS);
+    let steer = engine.send(&steer("m3", ROOM, "soon"), Target::Session(id)).await.unwrap();
+    pass_a_while().await;
+    gate.open();
+    within(other.end()).await.unwrap();
+    assert_eq!(within(steer.end()).await.unwrap().end, MessageEnd::Done);
+    let report = ask(&engine, &cut_short).await.unwrap();
+    assert_eq!((report.text.as_str(), report.end), ("Done.", MessageEnd::Done));
 }
 
 /// A turn that must wait for ten minutes and a bit, because the clock was put back while no host
