@@ -152,13 +152,13 @@ pub(crate) struct Ask {
     pub(crate) model: ModelArg,
 }
 
-/// Take up a turn again that failed, was stopped or was cut short, and print the answer
+/// Continue the last turn if it failed, was stopped or was cut short, and print the answer
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith retry\n  kith retry --session 4c1ec498")]
 pub(crate) struct Retry {
-    /// The session whose last turn is meant
-    #[arg(long, value_name = "SESSION", default_value = "latest")]
-    pub(crate) session: String,
+    /// The session; without it, this folder's conversation
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
     /// Print every event and delta as a line of JSON while the turn runs, and the answer last
     #[arg(long, conflicts_with = "json")]
     pub(crate) stream_json: bool,
@@ -168,9 +168,9 @@ pub(crate) struct Retry {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith cancel\n  kith cancel --session 4c1ec498")]
 pub(crate) struct Cancel {
-    /// The session whose turn is meant
-    #[arg(long, value_name = "SESSION", default_value = "latest")]
-    pub(crate) session: String,
+    /// The session; without it, this folder's conversation
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

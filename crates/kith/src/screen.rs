@@ -1,13 +1,13 @@
 //! Who watches a turn: nobody but the log, a person, or a program.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kith_host::calls::feed::{AnswerDelta, AnswerDeltaKind, TurnItem};
 use kith_host::words::outcome_in_words;
 use kith_vocab::block::plain_text;
-use kith_vocab::event::messages::AssistantMessage;
 use kith_vocab::event::{Body, Event};
+use kith_vocab::ids::EventId;
 use serde_json::json;
 
 use crate::transcript::harness;
@@ -32,73 +32,156 @@ impl Screen for Quiet {
 }
 
 /// Shows an answer as it grows, and a line for each call.
+///
+/// A client that loses its host is sent what it has seen already by the next one, so what was shown
+/// is remembered.
 #[derive(Default)]
-pub(crate) struct Live {
-    in_a_line: AtomicBool,
-    has_shown_text: AtomicBool,
-    /// What was shown of the answer that grows now.
-    shown: Mutex<String>,
+pub(crate) struct Live(Mutex<Shown>);
+
+#[derive(Default)]
+struct Shown {
+    in_a_line: bool,
+    has_shown_text: bool,
+    /// The events of this turn that were shown.
+    events: HashSet<EventId>,
+    /// The answer that grows now, and what was shown of it.
+    growing: Option<(EventId, String)>,
+    /// What is to be printed.
+    printed: Vec<Printed>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Printed {
+    /// A piece of an answer, on stdout.
+    Part(String),
+    /// A line about the turn, on stderr.
+    Note(String),
 }
 
 impl Live {
     pub(crate) fn end_line(&self) {
-        if self.in_a_line.swap(false, Ordering::Relaxed) {
-            ui::part("\n");
+        self.change(Shown::end_line);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Shown)) {
+        let mut shown = self.shown();
+        change(&mut shown);
+        for printed in shown.printed.drain(..) {
+            match printed {
+                Printed::Part(text) => ui::part(&text),
+                Printed::Note(line) => ui::error_line(&line),
+            }
         }
     }
 
     /// Whether the person has seen an answer grow. One that was given before did not.
     pub(crate) fn has_shown_text(&self) -> bool {
-        self.has_shown_text.load(Ordering::Relaxed)
+        self.shown().has_shown_text
     }
 
-    /// Shows what deltas did not: they may be lost, and the event has all of it.
-    fn complete(&self, answer: &AssistantMessage) {
-        let shown = std::mem::take(&mut *self.shown.lock().unwrap_or_else(PoisonError::into_inner));
-        let text = plain_text(&answer.message.content);
+    fn shown(&self) -> MutexGuard<'_, Shown> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shown {
+    fn end_line(&mut self) {
+        if std::mem::take(&mut self.in_a_line) {
+            self.printed.push(Printed::Part("\n".to_owned()));
+        }
+    }
+
+    fn note(&mut self, line: &str) {
+        self.end_line();
+        self.printed.push(Printed::Note(format!("  {line}")));
+    }
+
+    fn print(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.printed.push(Printed::Part(text.to_owned()));
+            self.has_shown_text = true;
+            self.in_a_line = !text.ends_with('\n');
+        }
+    }
+
+    /// What was shown of this answer. One that was cut off is not continued by the next.
+    fn growing(&mut self, request_id: EventId) -> String {
+        match self.growing.take() {
+            Some((id, text)) if id == request_id => text,
+            Some(_) => {
+                self.cut_off();
+                String::new()
+            }
+            None => String::new(),
+        }
+    }
+
+    fn cut_off(&mut self) {
+        self.growing = None;
+        if self.in_a_line {
+            self.note("[the answer was cut off]");
+        }
+    }
+
+    fn add(&mut self, delta: &AnswerDelta) {
+        if delta.kind == AnswerDeltaKind::Text {
+            let mut shown = self.growing(delta.request_id);
+            self.print(&delta.text);
+            shown.push_str(&delta.text);
+            self.growing = Some((delta.request_id, shown));
+        }
+    }
+
+    /// What the running request had said when this client came, or came again.
+    fn catch_up(&mut self, parts: &[AnswerDelta]) {
+        let texts = parts.iter().filter(|part| part.kind == AnswerDeltaKind::Text);
+        let text: String = texts.map(|part| part.text.as_str()).collect();
+        if let Some(part) = parts.first() {
+            self.complete(part.request_id, &text);
+        }
+    }
+
+    /// Shows what is missing of an answer that is known as far as `text`: deltas may be lost.
+    fn complete(&mut self, request_id: EventId, text: &str) {
+        let shown = self.growing(request_id);
         if let Some(rest) = text.strip_prefix(shown.as_str()) {
             self.print(rest);
+        } else if shown.starts_with(text) {
+            self.growing = Some((request_id, shown));
+            return;
         } else {
             self.end_line();
-            self.print(&text);
+            self.print(text);
         }
-        self.end_line();
+        self.growing = Some((request_id, text.to_owned()));
     }
 
-    fn print(&self, text: &str) {
-        if !text.is_empty() {
-            ui::part(text);
-            self.has_shown_text.store(true, Ordering::Relaxed);
-            self.in_a_line.store(!text.ends_with('\n'), Ordering::Relaxed);
+    fn write(&mut self, event: &Event) {
+        if !self.events.insert(event.id) {
+            return;
         }
-    }
-
-    fn grow(&self, delta: &AnswerDelta) {
-        if delta.kind == AnswerDeltaKind::Text {
-            self.print(&delta.text);
-            let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-            shown.push_str(&delta.text);
-        }
-    }
-
-    fn written(&self, event: &Event) {
         match &event.body {
             Body::ToolResult(result) => {
-                self.end_line();
                 let how = outcome_in_words(result.outcome);
-                ui::error_line(&format!("  [{} {how}]", result.tool));
+                self.note(&format!("[{} {how}]", result.tool));
             }
-            Body::AssistantMessage(answer) => self.complete(answer),
+            Body::AssistantMessage(answer) => {
+                self.complete(
+                    answer.request_id.unwrap_or(event.id),
+                    &plain_text(&answer.message.content),
+                );
+                self.growing = None;
+                self.end_line();
+            }
             Body::HarnessItem(it) => {
                 if let Some(line) = harness(it) {
-                    self.end_line();
-                    ui::error_line(&format!("  {line}"));
+                    self.note(&line);
                 }
             }
             _ => {
                 if let Some(retry) = retry_in_words(event) {
-                    self.end_line();
-                    ui::error_line(&format!("  [{retry}]"));
+                    self.cut_off();
+                    self.note(&format!("[{retry}]"));
                 }
             }
         }
@@ -108,9 +191,9 @@ impl Live {
 impl Screen for Live {
     fn show(&self, item: &TurnItem) {
         match item {
-            TurnItem::Delta(delta) => self.grow(delta),
-            TurnItem::Running(parts) => parts.iter().for_each(|part| self.grow(part)),
-            TurnItem::Event(event) => self.written(event),
+            TurnItem::Delta(delta) => self.change(|shown| shown.add(delta)),
+            TurnItem::Running(parts) => self.change(|shown| shown.catch_up(parts)),
+            TurnItem::Event(event) => self.change(|shown| shown.write(event)),
         }
     }
 }
@@ -153,3 +236,6 @@ fn retry_in_words(event: &Event) -> Option<String> {
     failed.retry_at?;
     Some(format!("{}; trying again", failed.message))
 }
+
+#[cfg(test)]
+mod tests;

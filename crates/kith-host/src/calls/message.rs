@@ -131,6 +131,8 @@ impl From<MessageEnd> for TurnEnd {
 pub enum MessageOutcome {
     Answered,
     Cancelled,
+    /// It was taken back before its turn began.
+    Withdrawn,
     /// Before its end: at a limit, for a person, behind a turn that did not end well.
     Stopped(String),
     Failed(String),

@@ -291,7 +291,8 @@ fn outcome_of(report: &TurnReport) -> MessageOutcome {
         |why: &Option<String>, unknown: &str| why.clone().unwrap_or_else(|| unknown.to_owned());
     match report.end {
         MessageEnd::Done => MessageOutcome::Answered,
-        MessageEnd::Cancelled | MessageEnd::Removed => MessageOutcome::Cancelled,
+        MessageEnd::Cancelled => MessageOutcome::Cancelled,
+        MessageEnd::Removed => MessageOutcome::Withdrawn,
         MessageEnd::Failed => {
             let unknown = "the turn was cut short too often to go on";
             MessageOutcome::Failed(or_unknown(&report.failure, unknown))
@@ -304,7 +305,8 @@ fn outcome_of(report: &TurnReport) -> MessageOutcome {
             MessageOutcome::Stopped("The turn waits for your approval.".to_owned())
         }
         MessageEnd::Held => MessageOutcome::Stopped(
-            "The message is queued, and the queue is held: the turn before it did not end well."
+            "Your message is waiting: the turn before it failed or was stopped. `kith retry` \
+             continues that turn, and your message is answered after it."
                 .to_owned(),
         ),
         MessageEnd::Declined(_) | MessageEnd::Unknown => MessageOutcome::Failed(

@@ -100,6 +100,9 @@ pub(super) fn print(
     let MessageReply { answer, outcome } = &told.data;
     if let Some(error) = failure_of(outcome, stop) {
         print_notes(&told.notes);
+        if *outcome == MessageOutcome::Withdrawn {
+            return Err(error);
+        }
         let id = short(answer.session_id);
         return Err(error.hint(format!("what you said is kept: `kith session show {id}`")));
     }
@@ -118,7 +121,8 @@ pub(super) fn print(
 
 /// Why there is no answer. What the person stopped is no refusal; what another client stopped is.
 pub(super) fn failure_of(outcome: &MessageOutcome, stop: &StopSignal) -> Option<CallError> {
-    let stopped = "the turn was stopped";
+    let (stopped, withdrawn) =
+        ("the turn was stopped", "your message was withdrawn before it was answered");
     match outcome {
         MessageOutcome::Failed(reason) => {
             let (blame, code) = (Blame::Environment, ErrorCode::ModelFailed);
@@ -126,6 +130,8 @@ pub(super) fn failure_of(outcome: &MessageOutcome, stop: &StopSignal) -> Option<
         }
         MessageOutcome::Cancelled if stop.was_received() => Some(CallError::stopped(stopped)),
         MessageOutcome::Cancelled => Some(CallError::request(ErrorCode::Cancelled, stopped)),
+        MessageOutcome::Withdrawn if stop.was_received() => Some(CallError::stopped(withdrawn)),
+        MessageOutcome::Withdrawn => Some(CallError::request(ErrorCode::Cancelled, withdrawn)),
         MessageOutcome::Stopped(_) | MessageOutcome::Answered => None,
     }
 }

@@ -9,13 +9,13 @@ use kith_host::words::short;
 use kith_vocab::clock::Clock as _;
 use kith_vocab::ids::EventId;
 
-use super::session::meant;
+use super::session::named_or_current;
 use super::{call, print_form, print_notes};
 use crate::args::{Cancel, Shared};
 use crate::ui;
 
 pub(crate) async fn run(shared: &Shared, args: Cancel) -> Result<ExitCode, CallError> {
-    let session = meant(shared, args.session).await?;
+    let session = named_or_current(shared, args.session).await?;
     let cancel_id = EventId::from_uuid(SystemClock.new_id());
     let told = call(shared, CancelTurn { session, cancel_id }).await?;
     let id = short(told.data.session_id);

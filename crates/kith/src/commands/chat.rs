@@ -264,6 +264,10 @@ impl ChatLoop {
                 ui::error_line("(stopped)");
                 Ok(())
             }
+            MessageOutcome::Withdrawn if self.is_attended => {
+                ui::error_line("(your message was withdrawn before it was answered)");
+                Ok(())
+            }
             outcome => failure_of(&outcome, &self.stop).map_or(Ok(()), Err),
         }
     }

@@ -9,13 +9,13 @@ use kith_vocab::clock::Clock as _;
 use kith_vocab::ids::EventId;
 
 use super::ask::{Shown, print, send};
-use super::session::meant;
+use super::session::named_or_current;
 use super::{client_of, house_of, leave};
 use crate::args::{Retry, Shared};
 use crate::signals::StopSignal;
 
 pub(crate) async fn run(shared: &Shared, args: Retry) -> Result<ExitCode, CallError> {
-    let session = meant(shared, args.session).await?;
+    let session = named_or_current(shared, args.session).await?;
     let client = client_of(shared, house_of(shared)?);
     let retry_id = EventId::from_uuid(SystemClock.new_id());
     let shown = Shown::new(shared.json, args.stream_json);

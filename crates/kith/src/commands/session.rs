@@ -16,10 +16,11 @@ use kith_host::call::Response;
 use kith_host::calls::session::{
     ListSessions, SessionList, SessionRow, SessionState, SessionView, ShowSession, VerifySession,
 };
+use kith_host::calls::thread::GetThread;
 use kith_host::error::{CallError, ErrorCode};
 use kith_host::words::short;
 
-use super::{call, follow, print_form, print_notes};
+use super::{call, follow, house_of, print_form, print_notes};
 use crate::args::{SessionCommand, SessionShow, SessionVerify, Shared};
 use crate::transcript;
 use crate::ui::{self, EXIT_REQUEST};
@@ -78,6 +79,23 @@ pub(super) async fn meant(shared: &Shared, session: String) -> Result<String, Ca
     newest.map(|row| row.session_id.to_string()).ok_or_else(|| {
         CallError::request(ErrorCode::SessionNotFound, "this agent has no sessions yet")
             .hint("`kith session ls` lists the sessions there are")
+    })
+}
+
+/// The session that is named; without a name, the one in which this folder's conversation goes on.
+pub(super) async fn named_or_current(
+    shared: &Shared,
+    session: Option<String>,
+) -> Result<String, CallError> {
+    if let Some(session) = session {
+        return meant(shared, session).await;
+    }
+    let thread_id = house_of(shared)?.thread_of_cwd()?;
+    let thread = call(shared, GetThread { agent_id: shared.agent_id(), thread_id }).await?.data;
+    thread.session.map(|session| session.session_id.to_string()).ok_or_else(|| {
+        let message = "there is no conversation in this folder yet";
+        CallError::request(ErrorCode::SessionNotFound, message)
+            .hint("`kith session ls` lists the sessions; `--session` names one of them")
     })
 }
 

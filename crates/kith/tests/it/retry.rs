@@ -87,3 +87,35 @@ fn a_turn_is_cancelled_from_another_terminal() {
     assert_eq!(of_type(&house.log(), "turn_ended")[0]["reason"], "cancelled");
     assert_eq!(house.json(&["retry", "--json"])["text"], "again");
 }
+
+#[test]
+fn cancel_and_retry_mean_the_conversation_of_the_folder() {
+    let refused = ServerReply::Raw {
+        status: 401,
+        content_type: "application/json".to_owned(),
+        body: br#"{"error":{"message":"no such key"}}"#.to_vec(),
+    };
+    let script = [refused, ServerReply::text("elsewhere"), ServerReply::text("at last")];
+    let vendor = Vendor::new(script);
+    let house = House::asking(&vendor);
+    house.write("sub/notes.md", "");
+    assert_eq!(house.kith(&["ask", "hello"]).code, 3);
+    house.kith_in("sub", &["ask", "and here?"]).succeeded();
+    check!(house.kith_in("sub", &["retry"]), @r"
+    exit 1
+    --- stderr
+    error: the last turn of session `[id]` has ended well, so there is nothing to retry
+    ");
+    check!(house.kith(&["retry"]), @r"
+    exit 0
+    --- stdout
+    at last
+    ");
+    house.write("other/notes.md", "");
+    check!(house.kith_in("other", &["cancel"]), @r"
+    exit 1
+    --- stderr
+    error: there is no conversation in this folder yet
+    hint: `kith session ls` lists the sessions; `--session` names one of them
+    ");
+}

@@ -1,0 +1,69 @@
+use kith_testkit::transcript::transcript;
+
+use super::*;
+
+/// The pieces of an answer, as a host sends them.
+fn delta(request_id: EventId, text: &str) -> AnswerDelta {
+    let (kind, text) = (AnswerDeltaKind::Text, text.to_owned());
+    AnswerDelta { stream_seq: 1, request_id, block: 0, call_id: None, kind, text }
+}
+
+/// Everything that was printed, with notes in their own lines.
+fn screen(shown: &Shown) -> String {
+    let text = |it: &Printed| match it {
+        Printed::Part(text) => text.clone(),
+        Printed::Note(line) => format!("{line}\n"),
+    };
+    shown.printed.iter().map(text).collect()
+}
+
+/// A request, the answer to it, and one more request.
+fn answered(text: &str) -> (EventId, Event, EventId) {
+    let line =
+        format!("user: hi | asked model | model: {text} | ended done | user: on | asked model");
+    let events = transcript(&line).events;
+    let asked: Vec<EventId> = events
+        .iter()
+        .filter(|event| matches!(event.body, Body::ModelRequested(_)))
+        .map(|event| event.id)
+        .collect();
+    let answer = events.into_iter().find(|event| matches!(event.body, Body::AssistantMessage(_)));
+    let mut answer = answer.unwrap();
+    if let Body::AssistantMessage(it) = &mut answer.body {
+        it.request_id = Some(asked[0]);
+    }
+    (asked[0], answer, asked[1])
+}
+
+#[test]
+fn an_answer_that_grew_is_not_printed_again() {
+    let (request, answer, _) = answered("one two three");
+    let mut shown = Shown::default();
+    shown.add(&delta(request, "one "));
+    shown.add(&delta(request, "two"));
+    // The last delta was lost.
+    shown.write(&answer);
+    assert_eq!(screen(&shown), "one two three\n");
+}
+
+#[test]
+fn what_the_next_host_sends_again_is_shown_once() {
+    let (request, answer, _) = answered("one two three");
+    let mut shown = Shown::default();
+    shown.catch_up(&[delta(request, "one ")]);
+    shown.catch_up(&[delta(request, "one two")]);
+    shown.catch_up(&[delta(request, "one")]);
+    shown.write(&answer);
+    shown.write(&answer);
+    assert_eq!(screen(&shown), "one two three\n");
+}
+
+#[test]
+fn an_answer_that_was_cut_off_is_not_continued_by_the_next() {
+    let (request, answer, before) = answered("one two three");
+    let mut shown = Shown::default();
+    shown.add(&delta(before, "one tw"));
+    shown.add(&delta(request, "one "));
+    shown.write(&answer);
+    assert_eq!(screen(&shown), "one tw\n  [the answer was cut off]\none two three\n");
+}
