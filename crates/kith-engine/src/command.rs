@@ -28,8 +28,12 @@ pub enum CommandAction {
         to: LeafId,
         expected_leaf: Option<LeafId>,
     },
-    /// Takes up the last turn again, if it did not end well.
-    Retry,
+    /// Takes up the last turn again, if it did not end well. With the key of a message: only if that
+    /// message began it.
+    Retry {
+        key: Option<String>,
+        attended: bool,
+    },
     EditQueue {
         queue: Queue,
         edit: QueueEdit,
@@ -75,6 +79,8 @@ pub struct CommandAnswer {
     pub event_id: Option<EventId>,
     /// Where the conversation ends now.
     pub leaf: LeafId,
+    /// The inbox row of the message whose turn is open, or was the last.
+    pub message_key: Option<String>,
     pub follow_ups: Vec<QueueItem>,
     pub steers: Vec<QueueItem>,
 }

@@ -71,11 +71,9 @@ pub(crate) async fn run(engine: Arc<EngineShared>, id: SessionId, new: NewDriver
         Err(_) => SessionFailure::Panicked,
     };
     engine.journal.close(id);
-    engine.feed.session(id).fail(failure.clone());
-    let wait = engine.registry.fail(id);
-    // Its rows stay open, so it is opened again while the host lives. What is not built does not
-    // come by waiting.
-    if !matches!(failure, SessionFailure::NotBuilt { .. }) {
+    let feed = engine.feed.session(id);
+    // Its rows stay open, so it is opened again while the host lives.
+    if let Some(wait) = engine.registry.fail(id, || feed.fail(failure.clone())) {
         engine.reopen_later(id, wait, &failure);
     }
 }
@@ -273,8 +271,8 @@ impl SessionDriver {
             self.session.feed().fail(SessionFailure::ModelUnavailable { reason });
         }
         if self.is_left_alone {
-            self.engine.journal.close(id);
-            return Ok((!self.engine.registry.close(id, &self.mailbox)).then_some(self));
+            let has_ended = self.engine.registry.close(id, &self.mailbox, &*self.engine.journal);
+            return Ok((!has_ended).then_some(self));
         }
         if self.session.state().turn.is_none() {
             self.permit = None;

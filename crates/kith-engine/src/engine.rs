@@ -13,7 +13,7 @@ use kith_sessions::catalog::Catalog;
 use kith_sessions::desk::Desk;
 use kith_sessions::journal::Journal;
 use kith_sessions::line::Head;
-use kith_sessions::storage::StorageError;
+use kith_sessions::storage::{StorageError, StorageErrorKind};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::Body;
 use kith_vocab::header::SessionHeader;
@@ -305,12 +305,22 @@ impl EngineShared {
         wait_ms: u64,
         failure: &SessionFailure,
     ) {
-        let exists = !matches!(failure, SessionFailure::Storage(error) if error.is_not_found());
+        let needs_rows = match failure {
+            // Only a message makes such a session, or a copy of it.
+            SessionFailure::Storage(error) => {
+                error.is_not_found() || matches!(error.kind, StorageErrorKind::Damaged(_))
+            }
+            // What is not built does not come by waiting.
+            SessionFailure::NotBuilt { .. } => return,
+            _ => false,
+        };
         let engine = Arc::clone(self);
         self.spawn(async move {
             engine.clock.sleep(wait_ms).await;
+            engine.registry.waited(id);
             // A desk that cannot be asked may have a row.
-            if exists || engine.desk.open_rows(id).await.map_or(true, |rows| !rows.is_empty()) {
+            if !needs_rows || engine.desk.open_rows(id).await.map_or(true, |rows| !rows.is_empty())
+            {
                 engine.wake(id);
             }
         });

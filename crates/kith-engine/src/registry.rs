@@ -10,7 +10,7 @@ use kith_sessions::journal::Journal;
 use kith_vocab::ids::SessionId;
 use tokio::sync::watch;
 
-use crate::mailbox::{Mail, Mailbox, MailboxSender, mailbox};
+use crate::mailbox::{Mail, Mailbox};
 use crate::permits::TurnPermit;
 use crate::session::Session;
 
@@ -33,7 +33,7 @@ pub(crate) struct IdleSession {
 }
 
 enum Entry {
-    Running(MailboxSender),
+    Running(Mailbox),
     Idle {
         idle: Box<IdleSession>,
         used: u64,
@@ -50,8 +50,15 @@ struct Sessions {
     /// Of the entries that are idle: how many there are, and what their logs come to.
     n_idle: usize,
     n_idle_bytes: u64,
-    /// How often in a row the driver of a session has failed.
-    failures: BTreeMap<SessionId, u32>,
+    failures: BTreeMap<SessionId, Failures>,
+}
+
+/// How often in a row the driver of a session has failed.
+#[derive(Clone, Copy, Default)]
+struct Failures {
+    n: u32,
+    /// Somebody waits to open it again.
+    is_waited_for: bool,
 }
 
 pub(crate) struct Registry {
@@ -86,9 +93,9 @@ impl Registry {
     ) -> Result<Option<NewDriver>, NotSubmitted> {
         let mut sessions = self.lock();
         let idle = match sessions.remove(id) {
-            Some(Entry::Running(sender)) => {
-                let sent = deliver(&sender, mail);
-                sessions.entries.insert(id, Entry::Running(sender));
+            Some(Entry::Running(mailbox)) => {
+                let sent = deliver(&mailbox, mail);
+                sessions.entries.insert(id, Entry::Running(mailbox));
                 return sent.map(|()| None);
             }
             Some(Entry::Reserved) => {
@@ -98,9 +105,9 @@ impl Registry {
             Some(Entry::Idle { idle, .. }) => Some(idle),
             None => None,
         };
-        let (sender, mailbox) = mailbox();
-        let sent = deliver(&sender, mail);
-        sessions.entries.insert(id, Entry::Running(sender));
+        let mailbox = Mailbox::default();
+        let sent = deliver(&mailbox, mail);
+        sessions.entries.insert(id, Entry::Running(mailbox.clone()));
         self.n_running.send_modify(|n| *n += 1);
         sent.map(|()| Some(NewDriver { mailbox, idle }))
     }
@@ -131,37 +138,54 @@ impl Registry {
         Ok(())
     }
 
-    /// Ends a driver whose session is not kept open. False if something has come meanwhile.
-    pub(crate) fn close(&self, id: SessionId, mailbox: &Mailbox) -> bool {
+    /// Ends a driver whose session is not kept open, and closes the session. False if something has
+    /// come meanwhile.
+    pub(crate) fn close(&self, id: SessionId, mailbox: &Mailbox, journal: &dyn Journal) -> bool {
         let mut sessions = self.lock();
         if !mailbox.is_empty() {
             return false;
         }
+        // Under the lock: the next driver opens it again.
+        journal.close(id);
         sessions.entries.remove(&id);
         self.n_running.send_modify(|n| *n -= 1);
         true
     }
 
-    /// Ends a driver whose session goes on elsewhere.
+    /// Ends a driver whose session goes on elsewhere. Its commands are answered by dropping them.
     pub(crate) fn abandon(&self, id: SessionId) {
-        self.lock().entries.remove(&id);
-        self.n_running.send_modify(|n| *n -= 1);
+        self.end_driver(&mut self.lock(), id);
     }
 
-    /// Ends a driver that failed; its mailbox is dropped, which answers those who wait. Returns how
-    /// long to wait before the session is opened again.
-    pub(crate) fn fail(&self, id: SessionId) -> u64 {
+    /// Ends a driver that failed. `tell` lets its followers know; those whose commands are dropped
+    /// find out by that. Returns how long to wait before the session is opened again; `None` if
+    /// somebody waits for that already.
+    pub(crate) fn fail(&self, id: SessionId, tell: impl FnOnce()) -> Option<u64> {
         let mut sessions = self.lock();
-        sessions.entries.remove(&id);
-        let n_failures = sessions.failures.get(&id).copied().unwrap_or_default();
-        let wait = (REOPEN_MS_FIRST << n_failures.min(10)).min(REOPEN_MS_MAX);
+        tell();
+        self.end_driver(&mut sessions, id);
         if sessions.failures.len() >= FAILURES_MAX {
             // Whoever names sessions that do not exist must not fill the memory.
             sessions.failures.pop_first();
         }
-        sessions.failures.insert(id, n_failures + 1);
+        let failures = sessions.failures.entry(id).or_default();
+        let wait = (REOPEN_MS_FIRST << failures.n.min(10)).min(REOPEN_MS_MAX);
+        failures.n += 1;
+        (!std::mem::replace(&mut failures.is_waited_for, true)).then_some(wait)
+    }
+
+    /// The wait for a session that failed is over.
+    pub(crate) fn waited(&self, id: SessionId) {
+        if let Some(failures) = self.lock().failures.get_mut(&id) {
+            failures.is_waited_for = false;
+        }
+    }
+
+    fn end_driver(&self, sessions: &mut Sessions, id: SessionId) {
+        if let Some(Entry::Running(mailbox)) = sessions.entries.remove(&id) {
+            mailbox.clear();
+        }
         self.n_running.send_modify(|n| *n -= 1);
-        wait
     }
 
     /// Keeps drivers away from a session. `None` if it has one.
@@ -195,13 +219,13 @@ impl Registry {
     }
 }
 
-fn deliver(sender: &MailboxSender, mail: Option<Mail>) -> Result<(), NotSubmitted> {
+fn deliver(mailbox: &Mailbox, mail: Option<Mail>) -> Result<(), NotSubmitted> {
     match mail {
         None => {
-            sender.announce_rows();
+            mailbox.announce_rows();
             Ok(())
         }
-        Some(mail) => sender.send(mail).then_some(()).ok_or(NotSubmitted::Full),
+        Some(mail) => mailbox.send(mail).then_some(()).ok_or(NotSubmitted::Full),
     }
 }
 
@@ -243,3 +267,6 @@ impl Drop for Reservation<'_> {
         self.registry.lock().remove(self.id);
     }
 }
+
+#[cfg(test)]
+mod tests;

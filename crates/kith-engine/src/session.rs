@@ -221,11 +221,11 @@ impl Session {
         self.state.turn.is_some() && self.left_open().is_some()
     }
 
-    /// Whether the log may hold an event of this id that was written before the session was
-    /// opened. Ids carry their time, so one that is younger was not.
+    /// Whether the log may hold an event of this id. Ids carry their time, so one that is younger
+    /// than the opening was written since, if at all; one from the future tells nothing.
     pub fn may_hold(&self, id: EventId) -> bool {
         let ms = id.as_uuid().as_u128() >> 80;
-        let may_be_older = ms <= u128::from(self.opened_at);
+        let may_be_older = ms <= u128::from(self.opened_at) || ms > u128::from(self.clock.now());
         self.is_created && (self.ids.contains(&id) || may_be_older)
     }
 
@@ -269,9 +269,7 @@ impl Session {
 
     pub fn stage_from(&mut self, source: Source<'_>, body: Body) -> EventId {
         let id = source.id.unwrap_or_else(|| self.new_event_id());
-        if source.id.is_some() && !matches!(body, Body::AssistantMessage(_)) {
-            self.ids.insert(id);
-        }
+        self.ids.insert(id);
         let event = Event {
             seq: self.next_seq,
             id,

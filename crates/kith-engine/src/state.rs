@@ -34,7 +34,7 @@ use turn::Turn;
 
 /// Changes with every change of what `fold` makes of a log: stored states of another version are
 /// not used.
-pub const FOLD_VERSION: u32 = 4;
+pub const FOLD_VERSION: u32 = 5;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
@@ -97,6 +97,21 @@ impl State {
     pub fn can_retry(&self) -> bool {
         let ended_badly = !matches!(self.last_end, None | Some(EndReason::Done));
         self.turn.is_none() && self.last_turn.is_some() && ended_badly
+    }
+
+    /// The last turn, if it can be taken up again and, with a key, began with that message.
+    pub fn retried_by(&self, key: Option<&str>) -> Option<&EndedTurn> {
+        let ended = self.last_turn.as_ref().filter(|_| self.can_retry())?;
+        (key.is_none() || key == ended.message_key.as_deref()).then_some(ended)
+    }
+
+    /// The inbox row of the message whose turn is open, or was the last.
+    pub fn message_key(&self) -> Option<&str> {
+        match (&self.turn, &self.last_turn) {
+            (Some(turn), _) => turn.message_key.as_deref(),
+            (None, Some(ended)) => ended.message_key.as_deref(),
+            (None, None) => None,
+        }
     }
 
     /// Whether the open turn answers the inbox row, or a queue holds it.

@@ -172,6 +172,7 @@ pub(crate) fn record_lost(session: &mut Session, kind: EffectKind, stopped: Stop
         EffectKind::Ask(request_id) if stopped == Stopped::ByDeadline => {
             ask::record_timeout(session, request_id);
         }
+        EffectKind::Prepare if stopped == Stopped::ByDeadline => calls::refuse_lost(session),
         // The end of the turn closes what is open.
         EffectKind::Ask(_) | EffectKind::Prepare => (),
         EffectKind::Run => calls::give_up(session),

@@ -42,8 +42,13 @@ pub(crate) fn run(engine: &Arc<EngineShared>) {
 
 /// Wakes every session whose time has come, and says how long to wait for the next.
 async fn wake_due(engine: &Arc<EngineShared>) -> Result<u64, StorageError> {
+    let mut removed = None;
     loop {
         let Some(wakeup) = engine.desk.next_wakeup().await? else { return Ok(LOOK_MS_MAX) };
+        if removed.as_ref() == Some(&wakeup) {
+            // The desk cannot be written to just now.
+            return Ok(LOOK_MS_MAX);
+        }
         let ahead = wakeup.at.saturating_sub(engine.clock.now());
         // Retries are never so far ahead: the clock was put back. Who is woken too early sets it
         // anew.
@@ -55,5 +60,6 @@ async fn wake_due(engine: &Arc<EngineShared>) -> Result<u64, StorageError> {
         if let Some(id) = wakeup.session_id {
             engine.wake(id);
         }
+        removed = Some(wakeup);
     }
 }

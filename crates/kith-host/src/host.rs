@@ -101,7 +101,10 @@ impl Host {
         });
         let mut start_notes = Vec::new();
         if is_desk_behind(&lock, &*desk, &store).await? {
-            start_notes.push(recover(&engine).await?);
+            let note = recover(&engine).await?;
+            if is_desk_lost(&lock, &*desk).await? {
+                start_notes.push(note);
+            }
         }
         let reads = ReadSide::of_host(
             house.clone(),
@@ -181,6 +184,14 @@ async fn is_desk_behind(
     }
     let generation = desk.generation().await?;
     Ok(lock.previous_generation().is_some_and(|previous| previous > generation))
+}
+
+/// Whether the desk is new, or older than the one that the lock tells of. A house that was copied has
+/// no lock, and a desk that knows everything.
+async fn is_desk_lost(lock: &HouseLock, desk: &dyn Desk) -> Result<bool, CallError> {
+    let generation = desk.generation().await?;
+    let is_older = lock.previous_generation().is_some_and(|previous| previous > generation);
+    Ok(generation == 0 || is_older)
 }
 
 async fn recover(engine: &Engine) -> Result<String, CallError> {

@@ -51,6 +51,7 @@ enum Ending {
     WaitsForCancel,
     Hangs,
     CannotPrepare(String),
+    HangsInPrepare,
 }
 
 impl CountingTool {
@@ -109,6 +110,12 @@ impl CountingTool {
     #[must_use]
     pub fn refusing_to_prepare(self, text: &str) -> CountingTool {
         CountingTool { ending: Ending::CannotPrepare(text.to_owned()), ..self }
+    }
+
+    /// Never knows what the call would do, even when it is cancelled.
+    #[must_use]
+    pub fn hanging_in_prepare(self) -> CountingTool {
+        CountingTool { ending: Ending::HangsInPrepare, ..self }
     }
 
     /// Called with the input when the tool has taken effect and before it returns: the worst
@@ -173,6 +180,9 @@ impl Tool for CountingTool {
             if let Ending::CannotPrepare(text) = &self.ending {
                 return Err(Refusal { text: text.clone(), trust: self.trust });
             }
+            if matches!(self.ending, Ending::HangsInPrepare) {
+                std::future::pending::<()>().await;
+            }
             Ok(prepared(&self.spec.name, self.effects.clone(), input, self.digest(input)))
         })
     }
@@ -206,7 +216,7 @@ impl Tool for CountingTool {
                     ctx.call.cancel.cancelled().await;
                     output(ToolOutcome::Failed, "stopped")
                 }
-                Ending::Hangs => std::future::pending().await,
+                Ending::Hangs | Ending::HangsInPrepare => std::future::pending().await,
             }
         })
     }

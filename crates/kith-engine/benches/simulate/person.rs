@@ -58,7 +58,10 @@ async fn act(scene: &Scene) {
         0..42 => say(scene).await,
         42..50 => say_again(scene).await,
         50..58 => cancel(scene).await,
-        58..64 => with_session(scene, |_, _| Some(CommandAction::Retry)).await,
+        58..64 => {
+            with_session(scene, |_, _| Some(CommandAction::Retry { key: None, attended: true }))
+                .await
+        }
         64..69 => with_session(scene, |_, _| Some(CommandAction::TakeNext)).await,
         69..76 => with_session(scene, edit_queue).await,
         76..82 => branch(scene).await,

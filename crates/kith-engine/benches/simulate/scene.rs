@@ -180,7 +180,7 @@ fn name_of(action: &CommandAction) -> &'static str {
         CommandAction::Cancel { key: None } => "cancel",
         CommandAction::Cancel { key: Some(_) } => "cancel of a message",
         CommandAction::Branch { .. } => "branch",
-        CommandAction::Retry => "retry",
+        CommandAction::Retry { .. } => "retry",
         CommandAction::EditQueue { .. } => "queue edit",
         CommandAction::TakeNext => "queue go",
         CommandAction::Decide { .. } => "decide",

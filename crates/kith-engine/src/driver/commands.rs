@@ -37,15 +37,21 @@ impl SessionDriver {
     /// Takes what may be written while an effect runs. True if the effect should stop.
     pub(super) async fn take_mail_during_effect(&mut self) -> Result<bool, SessionFailure> {
         self.read_rows().await?;
-        self.queue_rows();
+        // What comes after a cancel begins a turn of its own.
+        if !self.is_cancelled() {
+            self.queue_rows();
+        }
         while self.branch.is_none()
             && let Some(mail) = self.mailbox.take_command()
         {
             self.perform(mail, IsRunning::Yes).await?;
         }
         self.commit().await?;
-        let is_cancelled = self.session.state().turn.as_ref().is_some_and(|turn| turn.cancelled);
-        Ok(is_cancelled || self.branch.is_some())
+        Ok(self.is_cancelled() || self.branch.is_some())
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.session.state().turn.as_ref().is_some_and(|turn| turn.cancelled)
     }
 
     async fn perform(&mut self, mail: Mail, is_running: IsRunning) -> Result<(), SessionFailure> {
@@ -64,7 +70,7 @@ impl SessionDriver {
             }
             return Ok(());
         }
-        if matches!(mail.command.action, CommandAction::Retry | CommandAction::TakeNext) {
+        if matches!(mail.command.action, CommandAction::Retry { .. } | CommandAction::TakeNext) {
             match self.may_begin(&mail.command, is_running) {
                 // A turn begins when the thread's permit is held.
                 Ok(true) => self.beginning = Some(mail),
@@ -114,9 +120,9 @@ impl SessionDriver {
                 Ok(true)
             }
             // They are dealt with before.
-            CommandAction::Branch { .. } | CommandAction::Retry | CommandAction::TakeNext => {
-                Ok(false)
-            }
+            CommandAction::Branch { .. }
+            | CommandAction::Retry { .. }
+            | CommandAction::TakeNext => Ok(false),
         }
     }
 
@@ -136,7 +142,7 @@ impl SessionDriver {
             return false;
         };
         // Somebody's own Ctrl-C stops the turn that their message began, and no other's.
-        if key.is_some_and(|key| turn.keys.first().is_none_or(|first| first != key)) {
+        if key.is_some() && turn.message_key.as_deref() != key {
             return false;
         }
         self.resume_turn();
@@ -156,10 +162,11 @@ impl SessionDriver {
     /// Whether there is a turn that the command can begin. Refuses while another is open.
     fn may_begin(&mut self, command: &Command, is_running: IsRunning) -> Written {
         let session_id = self.session.id();
-        let is_retry = matches!(command.action, CommandAction::Retry);
+        let retried = retried_key(command);
+        let is_retry = retried.is_some();
         if let Some(turn) = &self.session.state().turn
             && self.is_left_alone
-            && is_retry
+            && retried.is_some_and(|key| key.is_none() || key == turn.message_key.as_deref())
         {
             return match find_model(&*self.engine.models, &turn.models) {
                 // Its model is back; the turn goes on by itself.
@@ -182,7 +189,7 @@ impl SessionDriver {
         if !is_retry {
             return Ok(!state.steers.is_empty() || !state.follow_ups.is_empty());
         }
-        let Some(ended) = state.last_turn.as_ref().filter(|_| state.can_retry()) else {
+        let Some(ended) = retried.and_then(|key| state.retried_by(key)) else {
             return Err(EngineError::NothingToRetry { session_id });
         };
         match find_model(&*self.engine.models, &ended.models) {
@@ -198,8 +205,8 @@ impl SessionDriver {
     pub(super) fn begin_by_command(&mut self, mail: Mail) -> Result<(), SessionFailure> {
         let Mail { command, reply } = mail;
         let state = self.session.state();
-        let is_retry = matches!(command.action, CommandAction::Retry);
-        let ended = state.last_turn.clone().filter(|_| is_retry && state.can_retry());
+        let retried = retried_key(&command);
+        let ended = retried.and_then(|key| state.retried_by(key)).cloned();
         if state.turn.is_some() {
             // A message was quicker.
             let session_id = self.session.id();
@@ -211,9 +218,10 @@ impl SessionDriver {
             self.ctx = None;
             let ctx = self.context()?;
             self.session.start_clock();
-            let body = turn_started(&ctx.setup, &*ctx.models, ended.models, true, None);
+            let attended = matches!(command.action, CommandAction::Retry { attended: true, .. });
+            let body = turn_started(&ctx.setup, &*ctx.models, ended.models, attended, None);
             self.session.stage_from(source(&command), body);
-        } else if !is_retry {
+        } else if retried.is_none() {
             has_begun = self.take_follow_up_as(Some(command.id))?;
         }
         let answer = self.answer(&command, has_begun);
@@ -323,6 +331,7 @@ impl SessionDriver {
         CommandAnswer {
             event_id: has_written.then_some(command.id),
             leaf: state.leaf().into(),
+            message_key: state.message_key().map(str::to_owned),
             follow_ups: state.follow_ups.clone(),
             steers: state.steers.clone(),
         }
@@ -351,6 +360,14 @@ impl SessionDriver {
 enum IsRunning {
     Yes,
     No,
+}
+
+/// For a retry: the message whose turn is meant, if it names one.
+fn retried_key(command: &Command) -> Option<Option<&str>> {
+    match &command.action {
+        CommandAction::Retry { key, .. } => Some(key.as_deref()),
+        _ => None,
+    }
 }
 
 fn source(command: &Command) -> Source<'_> {

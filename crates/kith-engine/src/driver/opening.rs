@@ -36,16 +36,13 @@ pub(super) async fn start(
         return Ok(Some(driver));
     }
     let rows = engine.desk.open_rows(id).await?;
-    let Some(session) = open(&engine, id, &rows).await? else {
-        // Nobody said anything, and there is no such session.
-        let message = format!("there is no session `{id}`");
-        return Err(StorageError::new(StorageErrorKind::NotFound, message).into());
+    let session = match open(&engine, id, &rows).await? {
+        Opening::Session(session) => *session,
+        Opening::MovedTo(copy) => {
+            move_rows(&engine, id, copy);
+            return Ok(None);
+        }
     };
-    let moved_to = session.id();
-    if moved_to != id {
-        move_rows(&engine, (id, moved_to), session, mailbox);
-        return Ok(None);
-    }
     let mut driver = again(engine, mailbox, IdleSession { session, permit: None }, VecDeque::new());
     driver.keep_new_rows(rows);
     driver.find_turn();
@@ -80,24 +77,35 @@ pub(super) fn again(
     }
 }
 
+enum Opening {
+    Session(Box<Session>),
+    /// It is damaged, and its messages wait for this one now.
+    MovedTo(SessionId),
+}
+
 async fn open(
     engine: &Arc<EngineShared>,
     id: SessionId,
     rows: &[InboxRow],
-) -> Result<Option<Session>, SessionFailure> {
+) -> Result<Opening, SessionFailure> {
     let head = engine.desk.head(id).await?;
     match engine.load(id, head).await {
-        Ok(session) => Ok(Some(session)),
+        Ok(session) => Ok(Opening::Session(Box::new(session))),
         // Accepted, and then the program ended before the session was made.
         Err(error) if error.kind == StorageErrorKind::NotFound && head.is_none() => {
-            let Some(row) = rows.first() else { return Ok(None) };
+            let Some(row) = rows.first() else {
+                // Nobody said anything, and there is no such session.
+                let message = format!("there is no session `{id}`");
+                return Err(StorageError::new(StorageErrorKind::NotFound, message).into());
+            };
             let header = engine.header_for(id, &row.event);
-            Ok(Some(Session::new(engine.parts_of(id), header)))
+            Ok(Opening::Session(Box::new(Session::new(engine.parts_of(id), header))))
         }
         Err(error) => match (&error.kind, rows.first()) {
             // Only a message makes a copy: a command that finds the session damaged changes nothing.
             (StorageErrorKind::Damaged(_), Some(row)) => {
-                engine.repair_for_driver(id, head, &row.event, &error).await.map(Some)
+                let copy = engine.repair_for_driver(id, head, &row.event, &error).await?;
+                Ok(Opening::MovedTo(copy))
             }
             _ => Err(error.into()),
         },
@@ -106,16 +114,7 @@ async fn open(
 
 /// The damaged session's rows wait for the copy now; its followers are told, and its commands are
 /// answered with the failure of a session that is gone.
-fn move_rows(
-    engine: &Arc<EngineShared>,
-    (from, to): (SessionId, SessionId),
-    session: Session,
-    mailbox: Mailbox,
-) {
-    drop(session);
-    engine.journal.close(to);
-    // Commands for the damaged session are answered by dropping them.
-    drop(mailbox);
+fn move_rows(engine: &Arc<EngineShared>, from: SessionId, to: SessionId) {
     engine.registry.abandon(from);
     engine.feed.session(from).moved(to);
     engine.wake(to);

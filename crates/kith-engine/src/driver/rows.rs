@@ -93,9 +93,11 @@ impl SessionDriver {
             return Ok(());
         }
         if self.session.state().turn.is_some() {
-            // A turn that has failed is about to end, and its queue would be held.
+            // The queue of a turn that is about to end early would be held.
             let step = decide(self.session.state(), self.session.now());
-            if !matches!(step, Step::EndTurn(Ending { reason: EndReason::Failed, .. })) {
+            let ends_early =
+                matches!(step, Step::EndTurn(Ending { reason, .. }) if reason != EndReason::Done);
+            if !ends_early {
                 self.queue_rows();
             }
             return Ok(());

@@ -72,6 +72,12 @@ impl Engine {
         self.follow_known_row(id, &header.thread_id, &key, false).await.map(Some)
     }
 
+    /// Follows a message of the session that was accepted before.
+    pub async fn follow_key(&self, id: SessionId, key: &str) -> Result<RowFollower, EngineError> {
+        let header = self.shared.journal.header(id).await?;
+        self.follow_known_row(id, &header.thread_id, key, false).await
+    }
+
     async fn follow_known_row(
         &self,
         id: SessionId,

@@ -21,6 +21,7 @@ use super::{Engine, EngineError, EngineShared};
 use crate::command::{Command, CommandAction};
 use crate::failure::SessionFailure;
 use crate::feed::ThreadKey;
+use crate::registry::Reservation;
 use crate::session::Session;
 use crate::survey::{PlaceError, Survey};
 
@@ -224,9 +225,25 @@ impl Engine {
         &self,
         id: SessionId,
     ) -> Result<(SessionId, Option<RepairedSession>), EngineError> {
+        let reserved = self.shared.registry.reserve(id);
+        let reservation = reserved.ok_or(EngineError::InUse { session_id: id })?;
+        self.shared.journal.close(id);
         let head = self.shared.desk.head(id).await?;
-        Ok(self.shared.repair(id, head).await?)
+        let Repair { copy, repaired, reserved } = self.shared.repair(id, head).await?;
+        drop((reservation, reserved));
+        // Messages that wait for it found no driver to wake.
+        self.wake(copy);
+        Ok((copy, repaired))
     }
+}
+
+/// A copy of a damaged session.
+struct Repair<'a> {
+    copy: SessionId,
+    /// `None` if it was made before.
+    repaired: Option<RepairedSession>,
+    /// Keeps drivers away from a copy that is new.
+    reserved: Option<Reservation<'a>>,
 }
 
 impl EngineShared {
@@ -247,23 +264,20 @@ impl EngineShared {
         Ok(())
     }
 
-    async fn repair(
-        &self,
-        id: SessionId,
-        head: Option<Head>,
-    ) -> Result<(SessionId, Option<RepairedSession>), StorageError> {
+    async fn repair(&self, id: SessionId, head: Option<Head>) -> Result<Repair<'_>, StorageError> {
         let mut keys = Vec::new();
         let each = &mut |event: Event| keys.extend(event.ingress_key);
         let header = self.journal.read(id, head, 0, each).await?.header;
         let copy = self.copy_of(&header).await?;
-        let (copy, repaired) = if let Some(copy) = copy {
-            (copy, None)
+        let (copy, repaired, reserved) = if let Some(copy) = copy {
+            (copy, None, None)
         } else {
             let header = self.header_of_copy(&header);
             let copy = header.session_id;
-            (copy, Some(self.journal.repair(id, head, header, &*self.clock).await?))
+            let reserved = self.registry.reserve(copy);
+            let repaired = self.journal.repair(id, head, header, &*self.clock).await?;
+            (copy, Some(repaired), reserved)
         };
-        self.journal.close(copy);
         let (agent_id, thread_id) = (&header.agent_id, &header.thread_id);
         let was_current = self.desk.current_session(agent_id, thread_id).await? == Some(id);
         let now = self.clock.now();
@@ -272,7 +286,7 @@ impl EngineShared {
         if was_current {
             self.feed.thread_changed(ThreadKey::of(&header), copy);
         }
-        Ok((copy, repaired))
+        Ok(Repair { copy, repaired, reserved })
     }
 
     /// The newest copy that was made of a damaged session. A clone is in a thread of its own.
@@ -301,45 +315,47 @@ impl EngineShared {
         }
     }
 
-    /// Goes on in a copy of a session that cannot be written to any more, and says so there. Where
-    /// nothing can be read, or a newer version wrote it, the thread begins anew.
+    /// Lets the rows of a session that cannot be written to any more go on in a copy of it, and says
+    /// so there. Where nothing can be read, or a newer version wrote it, the thread begins anew.
     pub(crate) async fn repair_for_driver(
         &self,
         id: SessionId,
         head: Option<Head>,
         event: &IngressEvent,
         error: &StorageError,
-    ) -> Result<Session, SessionFailure> {
+    ) -> Result<SessionId, SessionFailure> {
         let is_newer = matches!(
             &error.kind,
             StorageErrorKind::Damaged(damage) if damage.code == DamageCode::NewerVersion
         );
-        let repaired = if is_newer { Err(error.clone()) } else { self.repair(id, head).await };
-        let (mut session, is_new) = match repaired {
-            Ok((copy, repaired)) => {
+        let repair = if is_newer { Err(error.clone()) } else { self.repair(id, head).await };
+        let (mut session, _reserved) = match repair {
+            Ok(Repair { copy, repaired: None, .. }) => return Ok(copy),
+            Ok(Repair { copy, reserved, .. }) => {
                 let head = self.desk.head(copy).await?;
-                (self.load(copy, head).await?, repaired.is_some())
+                (self.load(copy, head).await?, reserved)
             }
             Err(error) if matches!(error.kind, StorageErrorKind::Damaged(_)) => {
                 let fresh = SessionId::from_uuid(self.clock.new_id());
+                let reserved = self.registry.reserve(fresh);
                 let header = self.header_for(fresh, event);
                 let (agent_id, thread_id) = (&event.agent_id, &event.thread_id);
                 let (keys, now) = (Vec::new(), self.clock.now());
                 self.desk.replace_session(agent_id, thread_id, (id, fresh), keys, now).await?;
-                (Session::new(self.parts_of(fresh), header), true)
+                (Session::new(self.parts_of(fresh), header), reserved)
             }
             // A copy that could not be written now is made later.
             Err(error) => return Err(error.into()),
         };
-        if is_new {
-            let text = format!(
-                "The earlier session of this thread can only be read: {error}. The conversation \
-                 goes on here with what could be read of it."
-            );
-            let notice = Notice { text, level: Level::Warn, about: Some(id.to_string()) };
-            session.stage(Body::Notice(notice));
-            session.commit().await?;
-        }
-        Ok(session)
+        let text = format!(
+            "The earlier session of this thread can only be read: {error}. The conversation goes \
+             on here with what could be read of it."
+        );
+        let notice = Notice { text, level: Level::Warn, about: Some(id.to_string()) };
+        session.stage(Body::Notice(notice));
+        let committed = session.commit().await;
+        self.journal.close(session.id());
+        committed?;
+        Ok(session.id())
     }
 }

@@ -38,7 +38,7 @@ impl RowFollower {
     }
 
     /// Whether nothing more comes of the message.
-    pub(super) fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.is_closed
     }
 

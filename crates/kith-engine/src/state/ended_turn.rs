@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedTurn {
     pub began_with: EventId,
+    /// The inbox row of that message.
+    pub message_key: Option<String>,
     pub author: Author,
     pub trust: Trust,
     pub models: Vec<ModelRef>,

@@ -16,12 +16,13 @@ use super::repeats::Repeats;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// The message that began it.
+    /// The message that began it, and its inbox row.
     pub began_with: EventId,
+    pub message_key: Option<String>,
     /// Whose message that was, and how far its author is trusted.
     pub author: Author,
     pub trust: Trust,
-    /// The inbox rows of the messages and steers that the turn answers.
+    /// The open inbox rows of the messages and steers that the turn answers.
     pub keys: Vec<String>,
     pub limits: Limits,
     pub attended: bool,
@@ -57,7 +58,9 @@ pub struct Failure {
 impl Turn {
     pub(super) fn begun_by(event: &Event, message: &UserMessage) -> Turn {
         let (author, trust) = (message.author.clone(), message.trust);
-        Turn::new(EndedTurn { began_with: event.id, author, trust, models: Vec::new() }, event.ts)
+        let (began_with, message_key) = (event.id, event.ingress_key.clone());
+        let models = Vec::new();
+        Turn::new(EndedTurn { began_with, message_key, author, trust, models }, event.ts)
     }
 
     /// Opens a turn again that has ended. What came of it stays in the conversation.
@@ -66,14 +69,15 @@ impl Turn {
     }
 
     pub(super) fn ended(self) -> EndedTurn {
-        let Turn { began_with, author, trust, models, .. } = self;
-        EndedTurn { began_with, author, trust, models }
+        let Turn { began_with, message_key, author, trust, models, .. } = self;
+        EndedTurn { began_with, message_key, author, trust, models }
     }
 
     fn new(begun: EndedTurn, ts: u64) -> Turn {
-        let EndedTurn { began_with, author, trust, models } = begun;
+        let EndedTurn { began_with, message_key, author, trust, models } = begun;
         Turn {
             began_with,
+            message_key,
             author,
             trust,
             keys: Vec::new(),

@@ -292,6 +292,15 @@ pub(super) fn give_up(session: &mut Session) {
     }
 }
 
+/// Calls that could not be looked at in the turn's time: they have not started.
+pub(super) fn refuse_lost(session: &mut Session) {
+    let Some(turn) = &session.state().turn else { return };
+    let calls: Vec<ToolCall> = turn.calls.open().map(|it| it.call.clone()).collect();
+    for call in calls {
+        refuse(session, &call, "looking at what it would do took longer than the turn may last");
+    }
+}
+
 /// Nobody answered in time, which is a no.
 pub(super) fn expire(session: &mut Session, call_id: CallId) {
     let turn = session.state().turn.as_ref();

@@ -32,13 +32,19 @@ pub async fn retry_turn(
 ) -> Result<Response<MessageReply>, CallError> {
     let session_id = host.reads.resolve(&call.session).await?;
     let has_open_rows = !host.desk.open_rows(session_id).await?.is_empty();
-    match host.command(&caller, session_id, call.retry_id, CommandAction::Retry).await {
+    let action = CommandAction::Retry { key: None, attended: caller.attended };
+    let key = match host.command(&caller, session_id, call.retry_id, action).await {
+        Ok(answer) => answer.message_key,
         // What was cut short goes on by itself once the session is open.
-        Ok(_) | Err(EngineError::TurnRunning { .. }) => (),
-        Err(EngineError::NothingToRetry { .. }) if has_open_rows => (),
+        Err(EngineError::TurnRunning { .. }) => None,
+        Err(EngineError::NothingToRetry { .. }) if has_open_rows => None,
         Err(error) => return Err(error.into()),
-    }
-    let Some(row) = host.engine.follow_last_row(session_id).await? else {
+    };
+    let row = match key {
+        Some(key) => Some(host.engine.follow_key(session_id, &key).await?),
+        None => host.engine.follow_last_row(session_id).await?,
+    };
+    let Some(row) = row else {
         return Err(EngineError::NothingToRetry { session_id }.into());
     };
     host.engine.wake(session_id);

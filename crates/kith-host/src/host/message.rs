@@ -39,18 +39,14 @@ pub async fn send_message(
     let (agent_id, target, audience) = host.target(&settings, &mut message, &mut notes).await?;
     let event = host.ingress(&caller, message, agent_id, audience, chosen.refs);
     host.store.keep_folders();
-    let mut accepted = host.engine.accept(&event, target).await?;
-    host.note_generation(accepted.generation)?;
-    if is_failed(&accepted) && host.retry(&caller, accepted.session_id).await? {
-        // A message whose turn failed is taken up again when it is sent again.
-        accepted.status = RowStatus::Open { session_id: accepted.session_id };
+    let accepted = host.engine.accept(&event, target).await?;
+    let (session_id, is_open) = (accepted.session_id, accepted.status.is_open());
+    let row = host.follow_accepted(&caller, accepted, &mut notes).await;
+    // It is accepted, so it is answered whether or not it can be followed.
+    if row.as_ref().map_or(is_open, |row| !row.is_closed()) {
+        host.engine.wake(session_id);
     }
-    notes.extend(host.note_on_unfinished(&accepted).await?);
-    let row = host.engine.follow_row(&accepted).await?;
-    if accepted.status.is_open() {
-        host.engine.wake(accepted.session_id);
-    }
-    host.answer_for(&caller, row, notes, follower).await
+    host.answer_for(&caller, row?, notes, follower).await
 }
 
 fn is_failed(accepted: &Accepted) -> bool {
@@ -72,6 +68,26 @@ fn reply_of(report: TurnReport) -> Result<MessageReply, CallError> {
 }
 
 impl Host {
+    /// Follows a message that was accepted now or before. One whose turn failed is taken up again
+    /// when it is sent again.
+    async fn follow_accepted(
+        &self,
+        caller: &Caller,
+        mut accepted: Accepted,
+        notes: &mut Vec<String>,
+    ) -> Result<RowFollower, CallError> {
+        let session_id = accepted.session_id;
+        if let Err(error) = self.note_generation(accepted.generation) {
+            // The next message tries again.
+            notes.push(error.message());
+        }
+        if is_failed(&accepted) && self.retry(caller, session_id, &accepted.event.key).await? {
+            accepted.status = RowStatus::Open { session_id };
+        }
+        notes.extend(self.note_on_unfinished(&accepted).await?);
+        Ok(self.engine.follow_row(&accepted).await?)
+    }
+
     /// Follows a message to its end and tells what came of it.
     pub(super) async fn answer_for(
         &self,
@@ -171,12 +187,23 @@ impl Host {
         EventId::from_uuid(self.clock.new_id())
     }
 
-    /// Takes the last turn of the session up again. False if there is nothing to take up.
-    async fn retry(&self, caller: &Caller, session_id: SessionId) -> Result<bool, CallError> {
+    /// Takes the message's turn up again. False if it is not the last one of its session, or cannot
+    /// be taken up: then the first answer is given again.
+    async fn retry(
+        &self,
+        caller: &Caller,
+        session_id: SessionId,
+        key: &str,
+    ) -> Result<bool, CallError> {
         let id = self.new_event_id();
-        match self.command(caller, session_id, id, CommandAction::Retry).await {
+        let action = CommandAction::Retry { key: Some(key.to_owned()), attended: caller.attended };
+        match self.command(caller, session_id, id, action).await {
             Ok(_) => Ok(true),
-            Err(EngineError::NothingToRetry { .. } | EngineError::TurnRunning { .. }) => Ok(false),
+            Err(
+                EngineError::NothingToRetry { .. }
+                | EngineError::TurnRunning { .. }
+                | EngineError::ModelUnavailable { .. },
+            ) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }

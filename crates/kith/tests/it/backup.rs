@@ -35,6 +35,9 @@ fn a_copy_is_a_house_of_its_own_in_which_every_session_verifies() {
         let verified = there(&["session", "verify", session["sessionId"].as_str().unwrap()]);
         assert_eq!(verified["ok"], true, "{verified}");
     }
+    // Nothing is missing there, and nobody says so.
+    let ran = house.kith(&["--home", target.to_str().unwrap(), "ask", "hello there"]);
+    assert_eq!((ran.code, ran.stderr.contains("state.db")), (0, false), "{}", ran.stderr);
     // It goes on there, in the same conversation, and the first house does not notice.
     let before = house.session_files().iter().map(|it| fs::read(it).unwrap()).collect::<Vec<_>>();
     let answer = there(&["ask", "and now?"]);

@@ -19,6 +19,22 @@ fn put_fixture(house: &House, name: &str) -> String {
 }
 
 #[test]
+fn a_message_whose_end_a_damaged_log_has_lost_is_not_waited_for() {
+    for n_lost in [1, 2, 3] {
+        let house = House::new();
+        house.kith(&["ask", "say one"]).succeeded();
+        house.kith(&["ask", "say two", "--message-id", "m2"]).succeeded();
+        let file = house.session_file();
+        let text = fs::read_to_string(&file).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let left = lines[..lines.len() - n_lost].join("\n");
+        fs::write(&file, format!("{left}\n{{\"seq\":")).unwrap();
+        let ran = house.kith(&["ask", "say two", "--message-id", "m2", "--json"]);
+        assert_eq!(ran.json()["ok"], false, "{n_lost}: {}", ran.stdout);
+    }
+}
+
+#[test]
 fn a_damaged_session_stays_readable_and_the_conversation_goes_on_in_a_new_one() {
     let house = House::new();
     house.kith(&["ask", "say one"]).succeeded();

@@ -5,6 +5,14 @@ use kith_testkit::server::ServerReply;
 use crate::check;
 use crate::house::{House, Running, Vendor, of_type};
 
+fn refused() -> ServerReply {
+    ServerReply::Raw {
+        status: 401,
+        content_type: "application/json".to_owned(),
+        body: br#"{"error":{"message":"no such key"}}"#.to_vec(),
+    }
+}
+
 #[test]
 fn a_turn_goes_on_only_with_the_model_it_began_with() {
     let first = Vendor::new([ServerReply::Hang, ServerReply::text("the answer")]);
@@ -46,12 +54,7 @@ fn a_turn_goes_on_only_with_the_model_it_began_with() {
 
 #[test]
 fn a_failed_turn_is_retried_once_and_one_that_ended_well_is_not() {
-    let refused = ServerReply::Raw {
-        status: 401,
-        content_type: "application/json".to_owned(),
-        body: br#"{"error":{"message":"no such key"}}"#.to_vec(),
-    };
-    let vendor = Vendor::new([refused, ServerReply::text("at last")]);
+    let vendor = Vendor::new([refused(), ServerReply::text("at last")]);
     let house = House::asking(&vendor);
     assert_eq!(house.kith(&["ask", "hello"]).code, 3);
     check!(house.kith(&["retry"]), @r"
@@ -90,12 +93,7 @@ fn a_turn_is_cancelled_from_another_terminal() {
 
 #[test]
 fn cancel_and_retry_mean_the_conversation_of_the_folder() {
-    let refused = ServerReply::Raw {
-        status: 401,
-        content_type: "application/json".to_owned(),
-        body: br#"{"error":{"message":"no such key"}}"#.to_vec(),
-    };
-    let script = [refused, ServerReply::text("elsewhere"), ServerReply::text("at last")];
+    let script = [refused(), ServerReply::text("elsewhere"), ServerReply::text("at last")];
     let vendor = Vendor::new(script);
     let house = House::asking(&vendor);
     house.write("sub/notes.md", "");
@@ -118,4 +116,49 @@ fn cancel_and_retry_mean_the_conversation_of_the_folder() {
     error: there is no conversation in this folder yet
     hint: `kith session ls` lists the sessions; `--session` names one of them
     ");
+}
+
+#[test]
+fn a_message_that_is_sent_again_does_not_take_up_another_ones_turn() {
+    let vendor = Vendor::new([refused(), ServerReply::Trickle { pause_ms: 1 }]);
+    let house = House::asking(&vendor);
+    assert_eq!(house.kith(&["ask", "one", "--message-id", "m1"]).code, 3);
+    let mut running = house.start(&["ask", "two", "--stream-json"]);
+    running.until("drip");
+    running.signal("INT");
+    assert_eq!(running.finish().code, 130);
+    assert_eq!(house.kith(&["ask", "one", "--message-id", "m1"]).code, 3);
+    assert_eq!(vendor.requests().len(), 2);
+}
+
+#[test]
+fn ctrl_c_stops_a_turn_that_is_retried() {
+    let vendor = Vendor::new([refused(), ServerReply::Trickle { pause_ms: 1 }]);
+    let house = House::asking(&vendor);
+    assert_eq!(house.kith(&["ask", "hello"]).code, 3);
+    let mut running = house.start(&["retry", "--stream-json"]);
+    running.until("drip");
+    running.signal("INT");
+    assert_eq!(running.finish().code, 130);
+}
+
+#[test]
+fn a_retry_tells_of_its_own_turn_and_not_of_what_waits_behind_it() {
+    let vendor = Vendor::new([
+        ServerReply::Trickle { pause_ms: 1 },
+        ServerReply::text("the first"),
+        ServerReply::text("the second"),
+    ]);
+    let house = House::asking(&vendor);
+    let mut first = house.start(&["ask", "one", "--stream-json"]);
+    first.until("drip");
+    let second = house.start(&["ask", "two", "--json"]);
+    while of_type(&house.log(), "queue_update").is_empty() {
+        std::thread::yield_now();
+    }
+    first.signal("INT");
+    first.finish();
+    let held = second.finish();
+    assert_eq!((held.code, &held.json()["end"]), (4, &"held".into()));
+    assert_eq!(house.json(&["retry", "--json"])["text"], "the first");
 }

@@ -261,7 +261,10 @@ async fn a_turn_of_which_nothing_comes_is_given_up_and_can_be_retried() {
     2/3 notice
     3/3 turn_ended reason=failed
     ");
-    house.command(&engine, id, crate::command::CommandAction::Retry).await.unwrap();
+    house
+        .command(&engine, id, crate::command::CommandAction::Retry { key: None, attended: true })
+        .await
+        .unwrap();
     within(engine.until_rest()).await;
     let report = ask(&engine, &message("m1", ROOM, "go")).await.unwrap();
     assert_eq!((report.text.as_str(), report.end), ("At last.", MessageEnd::Done));

@@ -207,7 +207,7 @@ impl Life {
                 let key = Some(which.get(&self.sent).key.clone());
                 self.command(CommandAction::Cancel { key }).await;
             }
-            Move::Retry => self.command(CommandAction::Retry).await,
+            Move::Retry => self.command(CommandAction::Retry { key: None, attended: true }).await,
             Move::TakeNext => self.command(CommandAction::TakeNext).await,
             Move::BranchToStart => {
                 let (id, command) = (self.current(), branching::mover(&self.house));

@@ -115,7 +115,10 @@ async fn retried_without_its_model_a_turn_fails_and_with_it_it_is_finished() {
     let (mut house, id) = left_by_a(&a).await;
     let engine = host_with(&mut house, &[("b", &b)]);
     for _ in 0..2 {
-        let error = house.command(&engine, id, CommandAction::Retry).await.unwrap_err();
+        let error = house
+            .command(&engine, id, CommandAction::Retry { key: None, attended: true })
+            .await
+            .unwrap_err();
         assert!(matches!(error, EngineError::ModelUnavailable { .. }), "{error}");
         within(engine.until_rest()).await;
         assert_eq!(house.outline(id).matches("turn_ended reason=failed").count(), 1);
@@ -124,7 +127,7 @@ async fn retried_without_its_model_a_turn_fails_and_with_it_it_is_finished() {
     engine.kill();
 
     let engine = host_with(&mut house, &[("a", &a)]);
-    house.command(&engine, id, CommandAction::Retry).await.unwrap();
+    house.command(&engine, id, CommandAction::Retry { key: None, attended: true }).await.unwrap();
     within(engine.until_rest()).await;
     let report = ask(&engine, &to(&["a"], "m1", "for A only")).await.unwrap();
     assert_eq!((report.text.as_str(), report.end), ("From A.", MessageEnd::Done));

@@ -78,7 +78,10 @@ async fn a_turn_that_nobody_delivers_again_goes_on_all_the_same() {
     let mut house = TestHouse::new(&model);
     let engine = house.engine();
     let first = ask(&engine, &message("m1", ROOM, "one")).await.unwrap();
-    house.command(&engine, first.session_id, CommandAction::Retry).await.unwrap();
+    house
+        .command(&engine, first.session_id, CommandAction::Retry { key: None, attended: true })
+        .await
+        .unwrap();
     engine.kill();
     house.desk = MemoryDesk::new("device");
     let engine = house.engine();
@@ -97,7 +100,7 @@ async fn a_turn_that_was_taken_up_again_outlives_its_host() {
     let engine = house.engine();
     let event = message("m1", ROOM, "one");
     let id = ask(&engine, &event).await.unwrap().session_id;
-    house.command(&engine, id, CommandAction::Retry).await.unwrap();
+    house.command(&engine, id, CommandAction::Retry { key: None, attended: true }).await.unwrap();
     until(|| model.bodies().len() == 2).await;
     engine.kill();
     // Its row was closed when it failed. Twice, because what wakes it is used up each time.

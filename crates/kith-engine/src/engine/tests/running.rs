@@ -5,13 +5,13 @@ use kith_testkit::gate::Gate;
 use kith_testkit::tools::CountingTool;
 use kith_vocab::block::Block;
 use kith_vocab::event::Body;
-use kith_vocab::event::control::{Limits, Queue};
+use kith_vocab::event::control::{Level, Limits, Notice, Queue};
 use kith_vocab::event::models::FailureKind;
 use kith_vocab::ingress::IngressEvent;
 use serde_json::json;
 
 use super::*;
-use crate::command::{CommandAction, QueueEdit};
+use crate::command::{Command, CommandAction, QueueEdit};
 use crate::fixture::{ask_in, steer};
 
 /// Sends a message into a turn that runs, and waits until it is in a queue.
@@ -260,12 +260,15 @@ async fn a_failed_turn_is_retried_in_place_and_nothing_runs_twice() {
     let report = ask(&engine, &event).await.unwrap();
     assert_eq!(report.end, MessageEnd::Failed);
     let id = report.session_id;
-    house.command(&engine, id, CommandAction::Retry).await.unwrap();
+    house.command(&engine, id, CommandAction::Retry { key: None, attended: true }).await.unwrap();
     within(engine.until_rest()).await;
     let report = ask(&engine, &event).await.unwrap();
     assert_eq!((report.text.as_str(), report.end), ("Done.", MessageEnd::Done));
     assert_eq!((tool.runs(), model.bodies().len()), (1, 3));
-    let error = house.command(&engine, id, CommandAction::Retry).await.unwrap_err();
+    let error = house
+        .command(&engine, id, CommandAction::Retry { key: None, attended: true })
+        .await
+        .unwrap_err();
     assert!(matches!(error, EngineError::NothingToRetry { .. }), "{error}");
     insta::assert_snapshot!(house.ending(id, 7), @r"
     1/3 model_failed kind=auth attempt=1
@@ -330,7 +333,10 @@ async fn who_delivers_a_message_again_while_its_turn_is_retried_waits_for_that()
     let event = message("m1", ROOM, "go");
     let report = ask(&engine, &event).await.unwrap();
     assert_eq!(report.end, MessageEnd::Failed);
-    house.command(&engine, report.session_id, CommandAction::Retry).await.unwrap();
+    house
+        .command(&engine, report.session_id, CommandAction::Retry { key: None, attended: true })
+        .await
+        .unwrap();
     within(gate.reached()).await;
     let again = engine.send(&event, Target::Current).await.unwrap();
     gate.open();
@@ -370,4 +376,93 @@ async fn a_message_that_waits_for_its_thread_can_be_taken_back() {
     assert_eq!(third.unwrap().text, "Three.");
     let fourth = ask_in(&engine, &message("m4", ROOM, "four"), Target::Session(id)).await;
     assert_eq!(fourth.unwrap().text, "Four.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_comes_while_a_stopped_turn_winds_down_is_answered() {
+    let model = Arc::new(script().hangs().says("Next."));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let first = engine.send(&message("m1", ROOM, "go"), Target::Current).await.unwrap();
+    asked(&model, 1).await;
+    let cancel = CommandAction::Cancel { key: None };
+    house.command(&engine, first.session_id(), cancel).await.unwrap();
+    let next = engine.send(&message("m2", ROOM, "on"), Target::Current).await.unwrap();
+    let report = within(next.end()).await.unwrap();
+    assert_eq!((report.text.as_str(), report.end), ("Next.", MessageEnd::Done));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_by_message_takes_up_only_the_turn_of_that_message() {
+    let model = Arc::new(script().fails(FailureKind::Auth, false).waits().says("Again."));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let failed = ask(&engine, &message("m1", ROOM, "one")).await.unwrap();
+    let second = engine.send(&message("m2", ROOM, "two"), Target::Current).await.unwrap();
+    asked(&model, 2).await;
+    let (id, retry) = (failed.session_id, |key: &str| CommandAction::Retry {
+        key: Some(key.to_owned()),
+        attended: true,
+    });
+    house.command(&engine, id, CommandAction::Cancel { key: None }).await.unwrap();
+    within(second.end()).await.unwrap();
+    let refused = house.command(&engine, id, retry("cli:local:m1")).await.unwrap_err();
+    assert!(matches!(refused, EngineError::NothingToRetry { .. }), "{refused}");
+    let retried = house.command(&engine, id, retry("cli:local:m2")).await.unwrap();
+    assert_eq!(retried.message_key.as_deref(), Some("cli:local:m2"));
+    let report = within(engine.follow_key(id, "cli:local:m2").await.unwrap().end()).await.unwrap();
+    assert_eq!((report.text.as_str(), model.bodies().len()), ("Again.", 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn somebodys_own_ctrl_c_stops_a_turn_that_was_retried() {
+    let model = Arc::new(script().fails(FailureKind::Auth, false).waits());
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let id = ask(&engine, &message("m1", ROOM, "one")).await.unwrap().session_id;
+    let retry = CommandAction::Retry { key: None, attended: true };
+    house.command(&engine, id, retry).await.unwrap();
+    asked(&model, 2).await;
+    let of_another = CommandAction::Cancel { key: Some("cli:local:m2".to_owned()) };
+    assert_eq!(house.command(&engine, id, of_another).await.unwrap().event_id, None);
+    let own = CommandAction::Cancel { key: Some("cli:local:m1".to_owned()) };
+    assert!(house.command(&engine, id, own).await.unwrap().event_id.is_some());
+    let report = within(engine.follow_key(id, "cli:local:m1").await.unwrap().end()).await.unwrap();
+    assert_eq!(report.end, MessageEnd::Cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_cannot_be_looked_at_in_time_does_not_prolong_its_turn() {
+    let tool = CountingTool::new("write_file").hanging_in_prepare();
+    let model = Arc::new(script().calls("", &[("write_file", json!({}))]));
+    let house = TestHouse::with_tools(&model, vec![Arc::new(tool.clone())]);
+    *house.setup.limits.lock().unwrap() = Limits { wall_ms: 5_000, ..Limits::default() };
+    let engine = house.engine();
+    let report = ask(&engine, &message("m1", ROOM, "go")).await.unwrap();
+    let wall = kith_vocab::event::control::Bound::Wall;
+    assert_eq!((report.end, tool.runs()), (MessageEnd::Bound(Some(wall)), 0));
+    insta::assert_snapshot!(house.ending(report.session_id, 3), @r"
+    1/3 tool_result outcome=refused [Refused: looking at what it would do took longer than the turn may last.]
+    2/3 notice
+    3/3 turn_ended reason=bound bound=wall
+    ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_under_the_id_of_an_event_breaks_nothing() {
+    let gate = Gate::new();
+    let model = Arc::new(script().says("One.").behind(&gate));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let first = engine.send(&message("m1", ROOM, "go"), Target::Current).await.unwrap();
+    within(gate.reached()).await;
+    let id = first.session_id();
+    let taken = house.events(id).pop().unwrap().id;
+    let body = Body::Notice(Notice { text: String::new(), level: Level::Info, about: None });
+    let action = CommandAction::Append(Box::new(body));
+    let (client_id, user_id) = ("test".to_owned(), "owner".to_owned());
+    let command = Command { id: taken, client_id, user_id, action };
+    engine.command(id, command).await.unwrap();
+    gate.open();
+    assert_eq!(within(first.end()).await.unwrap().text, "One.");
 }

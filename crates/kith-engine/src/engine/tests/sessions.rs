@@ -129,6 +129,33 @@ fn damage(house: &TestHouse, id: SessionId, words: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_second_repair_leaves_the_copy_to_its_driver() {
+    let gate = Gate::new();
+    let model = Arc::new(script().says("One.").says("Two.").behind(&gate));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let damaged = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap().session_id;
+    within(engine.until_rest()).await;
+    engine.kill();
+    damage(&house, damaged, b"One.");
+    let engine = house.engine();
+    let mut second = engine.send(&message("m2", ROOM, "more"), Target::Current).await.unwrap();
+    within(gate.reached()).await;
+    let (copy, repaired) = engine.repair(damaged).await.unwrap();
+    assert!(repaired.is_none());
+    gate.open();
+    let report = loop {
+        match within(second.next()).await.unwrap() {
+            RowProgress::Settled(report) => break report,
+            RowProgress::Item(FeedItem::Failed(failure)) => panic!("{failure}"),
+            RowProgress::Item(_) => (),
+        }
+    };
+    assert_eq!((report.text.as_str(), report.session_id), ("Two.", copy));
+    assert_eq!(model.bodies().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_damaged_session_stays_as_it_is_and_its_thread_goes_on_in_a_repaired_copy() {
     let model = Arc::new(script().says("One.").says("Two.").says("Three.").says("Four."));
     let house = TestHouse::new(&model);

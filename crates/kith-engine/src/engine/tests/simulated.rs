@@ -42,7 +42,13 @@ async fn a_retried_turn_whose_driver_failed_goes_on() {
     let house = TestHouse::new(&model);
     let engine = house.engine();
     let failed = ask(&engine, &message("m1", ROOM, "go")).await.unwrap();
-    within(house.command(&engine, failed.session_id, CommandAction::Retry)).await.unwrap();
+    within(house.command(
+        &engine,
+        failed.session_id,
+        CommandAction::Retry { key: None, attended: true },
+    ))
+    .await
+    .unwrap();
     within(gate.reached()).await;
     house.files.plan(house.files.count() + 1, Fault::ShortWrite);
     gate.open();
@@ -57,7 +63,10 @@ async fn a_command_is_told_why_its_session_could_not_be_opened() {
     let house = TestHouse::new(&Arc::new(script()));
     let engine = house.engine();
     let nowhere = house.new_session_id();
-    let refused = within(house.command(&engine, nowhere, CommandAction::Retry)).await.unwrap_err();
+    let refused =
+        within(house.command(&engine, nowhere, CommandAction::Retry { key: None, attended: true }))
+            .await
+            .unwrap_err();
     assert_eq!(refused.to_string(), format!("there is no session `{nowhere}`"));
 }
 
