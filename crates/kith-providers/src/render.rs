@@ -60,7 +60,7 @@ pub fn render(wire: Wire, request: &ModelRequest<'_>) -> Result<Vec<u8>, RenderE
 /// and not as a forgery. `testdata/bodies` holds a body of each version.
 pub fn renderer_version(wire: Wire) -> u32 {
     match wire {
-        Wire::OpenaiChat | Wire::Anthropic => 3,
+        Wire::OpenaiChat | Wire::Anthropic => 4,
         // No request has been made in this form yet.
         Wire::OpenaiResponses => 1,
     }

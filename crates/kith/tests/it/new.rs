@@ -299,6 +299,34 @@ fn records_that_the_model_does_not_get_are_shown_as_what_they_are() {
 }
 
 #[test]
+fn a_primed_thought_reaches_the_model_before_what_was_said() {
+    let vendor = Vendor::new([ServerReply::text("well")]);
+    let house = House::asking(&vendor);
+    let record = |name: &str, fields: &str, body: &str| {
+        format!("### record {name}\n\n```\n---\ngenseq: 1{fields}\n---\n\n{body}\n```\n\n")
+    };
+    let script = [
+        record("human_text_record", "\nmsgId: a", "在吗？"),
+        record("agent_thought_record", "", "先想一想。"),
+        record("agent_words_record", "", "在。"),
+        record("ui_only_markdown_record", "", "只给人看"),
+    ];
+    shared(&house, "thought", &script.concat());
+    house.kith(&["new", "--prime", "team_shared/thought"]).succeeded();
+    house.kith(&["ask", "go"]).succeeded();
+    let body = &vendor.bodies()[0];
+    assert_eq!(
+        body["messages"].as_array().unwrap()[1..],
+        [
+            json!({"role": "user", "content": "在吗？"}),
+            json!({"role": "assistant", "content": "<thought>先想一想。</thought>\n\n在。"}),
+            json!({"role": "user", "content": "go"}),
+        ]
+    );
+    assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
+}
+
+#[test]
 fn several_scripts_are_told_in_the_order_they_were_named() {
     let house = House::new();
     shared(&house, "one", &words("one"));
