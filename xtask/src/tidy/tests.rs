@@ -441,8 +441,8 @@ fn nothing_unfinished_stays() {
             "crates/a/src/lib.rs:1: `todo!(` is left over; finish it, or leave the feature out",
             "crates/a/src/lib.rs:4: `unimplemented!(` is left over; finish it, or leave the feature \
              out",
-            "crates/a/src/lib.rs:3: `#[ignore` is left over; make the test run, or move it to \
-             tests/slow",
+            "crates/a/src/lib.rs:3: `#[ignore` is left over; make the test run, or let it do \
+             less without `KITH_SLOW_TESTS`",
             concat!(
                 "crates/a/src/lib.rs:2: `FIX",
                 "ME` is left over; mend it, or open an issue and say so"

@@ -147,7 +147,7 @@ fn an_image_only_result_takes_no_reminder() {
     };
     for event in &mut log.events {
         if let Body::ToolResult(result) = &mut event.body {
-            result.content = vec![kith_vocab::block::Block::Image(image.clone())];
+            result.content = vec![Block::Image(image.clone())];
         }
     }
     let state = State::of(&log.events);
