@@ -153,6 +153,10 @@ impl WorkingCopy {
             let tests: Vec<&str> =
                 of_target.flat_map(|it| it.tests.iter().map(String::as_str)).collect();
             println!("== {target}: {} tests without a patch", tests.len());
+            let built = self.cargo(target, &["--no-run"]).run_in(&self.root)?;
+            if !built.success() {
+                bail!("`{target}` does not compile as it is");
+            }
             let output = self.test(target, &tests)?;
             let said = String::from_utf8_lossy(&output.stdout);
             let missing = tests.iter().find(|test| outcome_of(&said, test) != Some("ok"));

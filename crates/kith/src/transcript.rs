@@ -113,7 +113,7 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
             harness(it).map(|text| format!("{mark} {text}").trim_start().to_owned())
         }
         Body::PrimedRecord(it) => record_in_words(&it.record)
-            .map(|(name, text)| format!("({name}, primed)\n{}", indented(&text))),
+            .map(|(name, text)| format!("({name}, primed)\n{}", indented(text.trim_end()))),
         Body::Compact(it) => {
             Some(format!("(compacted: {} characters of summary)", it.summary.chars().count()))
         }
