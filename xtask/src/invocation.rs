@@ -9,7 +9,7 @@ use std::process::{Command, ExitStatus};
 use anyhow::Context;
 
 pub(crate) struct Invocation {
-    environment: Vec<(&'static str, &'static str)>,
+    environment: Vec<(&'static str, String)>,
     program: PathBuf,
     args: Vec<String>,
 }
@@ -24,8 +24,8 @@ impl Invocation {
         Invocation::new("cargo", args)
     }
 
-    pub(crate) fn with_environment(mut self, name: &'static str, value: &'static str) -> Self {
-        self.environment.push((name, value));
+    pub(crate) fn with_environment(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.environment.push((name, value.into()));
         self
     }
 
@@ -35,7 +35,10 @@ impl Invocation {
 
     pub(crate) fn command(&self, folder: &Path) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(&self.args).current_dir(folder).envs(self.environment.iter().copied());
+        command
+            .args(&self.args)
+            .current_dir(folder)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)));
         for name in inherited_from_cargo_run() {
             command.env_remove(name);
         }

@@ -13,6 +13,7 @@ mod bench;
 mod fresh;
 mod invocation;
 mod measured;
+mod mutants;
 mod simulate;
 mod start;
 mod test;
@@ -35,13 +36,14 @@ struct Verb {
     run: fn(&[String]) -> anyhow::Result<ExitCode>,
 }
 
-const VERBS: [Verb; 7] = [
+const VERBS: [Verb; 8] = [
     Verb { name: "start", purpose: start::PURPOSE, help: start::HELP, run: start::run },
     Verb { name: "test", purpose: test::PURPOSE, help: test::HELP, run: test::run },
     Verb { name: "tidy", purpose: tidy::PURPOSE, help: tidy::HELP, run: tidy::run },
     Verb { name: "fresh", purpose: fresh::PURPOSE, help: fresh::HELP, run: fresh::run },
     Verb { name: "torture", purpose: torture::PURPOSE, help: torture::HELP, run: torture::run },
     Verb { name: "simulate", purpose: simulate::PURPOSE, help: simulate::HELP, run: simulate::run },
+    Verb { name: "mutants", purpose: mutants::PURPOSE, help: mutants::HELP, run: mutants::run },
     Verb { name: "bench", purpose: bench::PURPOSE, help: bench::HELP, run: bench::run },
 ];
 

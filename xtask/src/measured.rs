@@ -17,13 +17,13 @@ const DOCUMENT: &str = "docs/measured.md";
 
 const INTRODUCTION: &str = "# What was measured
 
-The last results of `cargo xtask bench`, `cargo xtask torture` and `cargo xtask simulate`, written
-here by those commands. Times are ratios inside one run, because machines differ. What each figure
+The last results of `cargo xtask bench`, `torture`, `simulate` and `mutants`, written here by those
+commands. Times are ratios inside one run, because machines differ. What each figure
 is for, and why its goal is what it is, stands in the help of the commands and in their programs.
 ";
 
 /// The tables, in the order of the document, and their headings.
-const SECTIONS: [(&str, &str); 9] = [
+const SECTIONS: [(&str, &str); 10] = [
     ("bench", "Speed and size"),
     ("torture-turn", "A turn killed at every write and sync"),
     ("torture-desk", "The desk failing at every system call"),
@@ -33,6 +33,7 @@ const SECTIONS: [(&str, &str); 9] = [
     ("torture-log", "A session file damaged"),
     ("torture-orders", "Events in any order"),
     ("simulate", "The whole host from one seed after another"),
+    ("mutants", "Guards taken out one by one"),
 ];
 
 /// A program among the benches of a package.
@@ -117,21 +118,40 @@ pub(crate) fn run_and_record(
     let status = Invocation::new(&built.program, &words).run_in(root)?;
 
     let command = [&["cargo", "xtask", name].map(str::to_owned), args].concat().join(" ");
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let facts = format!("{}, `{command}`, {}", date(now.as_secs()), machine()?);
-    let path = root.join(DOCUMENT);
-    let old = fs::read_to_string(&path).unwrap_or_default();
     let tables = SECTIONS.iter().filter_map(|(section, _)| {
         let table = fs::read_to_string(reports.join(format!("{section}.md"))).ok()?;
-        Some((*section, format!("{facts}\n\n{}", table.trim())))
+        Some((*section, table))
     });
-    let tables: Vec<(&str, String)> = tables.collect();
-    if !tables.is_empty() {
-        fs::write(&path, document(&old, &tables))
-            .with_context(|| format!("cannot write `{DOCUMENT}`"))?;
-        println!("wrote {DOCUMENT}");
-    }
+    record_all(root, &tables.collect::<Vec<_>>(), &command)?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Puts one table into the document, with the command that made it.
+pub(crate) fn record(
+    root: &Path,
+    section: &'static str,
+    table: &str,
+    command: &str,
+) -> anyhow::Result<()> {
+    record_all(root, &[(section, table.to_owned())], command)
+}
+
+fn record_all(root: &Path, tables: &[(&'static str, String)], command: &str) -> anyhow::Result<()> {
+    if tables.is_empty() {
+        return Ok(());
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let facts = format!("{}, `{command}`, {}", date(now.as_secs()), machine()?);
+    let with_facts = |(section, table): &(&'static str, String)| {
+        (*section, format!("{facts}\n\n{}", table.trim()))
+    };
+    let tables: Vec<(&str, String)> = tables.iter().map(with_facts).collect();
+    let path = root.join(DOCUMENT);
+    let old = fs::read_to_string(&path).unwrap_or_default();
+    fs::write(&path, document(&old, &tables))
+        .with_context(|| format!("cannot write `{DOCUMENT}`"))?;
+    println!("wrote {DOCUMENT}");
+    Ok(())
 }
 
 struct Built {

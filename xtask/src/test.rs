@@ -4,9 +4,13 @@
 //! its tests, so each dependency is compiled once (for the tests) and checked once (for clippy and
 //! the documentation, which cannot use what the tests built).
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fs;
 use std::path::Path;
 use std::process::{ExitCode, Stdio};
+
+use anyhow::Context;
 
 use crate::invocation::Invocation;
 use crate::times::Times;
@@ -26,6 +30,13 @@ Example:
   cargo xtask test
 ";
 
+/// The variable that `kith-testkit` looks at, and the file, below the root, that it names.
+const SKIPPED_VARIABLE: &str = "KITH_SKIPPED_TESTS";
+const SKIPPED_FILE: &str = "target/tmp/skipped-tests";
+
+const SHORT_TESTS: &str = "the long form of `every_message_of_any_life_is_dealt_with_once` and of the \
+                           `no_crash_loses_or_doubles_anything_…` tests (`KITH_SLOW_TESTS=1`)";
+
 struct Step {
     name: &'static str,
     work: Work,
@@ -34,6 +45,8 @@ struct Step {
 enum Work {
     Command(Invocation),
     Tidy,
+    /// The tests, told where to note that one cannot run here.
+    Tests(Invocation),
     UiMessages,
 }
 
@@ -55,7 +68,7 @@ impl Outcome {
 impl Work {
     fn shown(&self) -> String {
         match self {
-            Work::Command(invocation) => invocation.to_string(),
+            Work::Command(invocation) | Work::Tests(invocation) => invocation.to_string(),
             Work::Tidy => String::from("cargo xtask tidy"),
             Work::UiMessages => String::from(ui_messages::SHOWN),
         }
@@ -64,6 +77,17 @@ impl Work {
     fn perform(&self, root: &Path) -> anyhow::Result<Outcome> {
         match self {
             Work::Command(invocation) => Ok(Outcome::of(invocation.run_in(root)?.success())),
+            Work::Tests(invocation) => {
+                let notes = root.join(SKIPPED_FILE);
+                if notes.exists() {
+                    fs::remove_file(&notes).context("cannot remove the notes of the last run")?;
+                }
+                let mut command = invocation.command(root);
+                let status = command.env(SKIPPED_VARIABLE, &notes).status();
+                Ok(Outcome::of(
+                    status.with_context(|| format!("cannot run `{invocation}`"))?.success(),
+                ))
+            }
             Work::Tidy => Ok(Outcome::of(tidy::holds(root)?)),
             Work::UiMessages => ui_messages::check(root),
         }
@@ -97,6 +121,11 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
     println!("\n{times}");
     for sentence in not_done {
         println!("skipped: {sentence}");
+    }
+    // No test has noted anything if there is no file.
+    let notes = fs::read_to_string(root.join(SKIPPED_FILE)).unwrap_or_default();
+    for note in skipped_tests(&notes) {
+        println!("skipped: {note}");
     }
     for sentence in skipped(runner, std::env::var_os("KITH_SLOW_TESTS").as_deref()) {
         println!("skipped: {sentence}");
@@ -140,7 +169,7 @@ fn steps(runner: Runner) -> Vec<Step> {
         },
         Step { name: "tidy", work: Work::Tidy },
         Step { name: "clippy", work: Work::Command(Invocation::cargo(&clippy)) },
-        Step { name: "tests", work: Work::Command(Invocation::cargo(tests)) },
+        Step { name: "tests", work: Work::Tests(Invocation::cargo(tests)) },
         Step { name: "ui messages", work: Work::UiMessages },
         Step {
             name: "doc tests",
@@ -155,6 +184,11 @@ fn steps(runner: Runner) -> Vec<Step> {
     ]
 }
 
+/// Tests of the run that could not run here, each with its reason.
+fn skipped_tests(notes: &str) -> BTreeSet<&str> {
+    notes.lines().collect()
+}
+
 /// What this run did not look at, and why, so that nobody takes silence for a pass.
 fn skipped(runner: Runner, slow_tests: Option<&OsStr>) -> Vec<&'static str> {
     let mut sentences = Vec::new();
@@ -163,7 +197,7 @@ fn skipped(runner: Runner, slow_tests: Option<&OsStr>) -> Vec<&'static str> {
             .push("cargo-nextest is not installed, so `cargo test` ran the tests (same tests)");
     }
     if slow_tests.is_none() {
-        sentences.push("tests that need time or the network; set KITH_SLOW_TESTS=1 to run them");
+        sentences.push(SHORT_TESTS);
     }
     sentences
 }

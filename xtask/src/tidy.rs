@@ -10,6 +10,7 @@ mod documents;
 mod formats;
 mod leftovers;
 mod limits;
+mod mutants;
 mod names;
 mod openings;
 mod purity;
@@ -79,7 +80,7 @@ struct Generated {
 
 type Rule = fn(&Tree) -> Vec<Violation>;
 
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 14] = [
     rows::check,
     purity::check,
     clippy_tables::check,
@@ -93,6 +94,7 @@ const RULES: [Rule; 13] = [
     openings::check,
     leftovers::check,
     documents::check,
+    mutants::check,
 ];
 
 type Generator = fn(&Tree) -> Vec<Generated>;

@@ -4,17 +4,19 @@
 //! into `docs/measured.md`.
 
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::invocation::Invocation;
 use crate::measured::{self, Flag, Program};
 use crate::workspace_root;
 
 pub(crate) const PURPOSE: &str = "kill turns, damage logs, shuffle events; count what is lost";
 
 pub(crate) const HELP: &str = "
-cargo xtask torture [--turn] [--log] [--orders N] [--seed S]
+cargo xtask torture [--turn] [--log] [--orders N] [--properties] [--seed S]
 
 Builds with the profile `fast` and does what a crash, a bad disk or a strange log would do. Without
-a choice it does all three. Prints counts and seeds, writes them to docs/measured.md with date and
+a choice it does all four. Prints counts and seeds, writes them to docs/measured.md with date and
 command, and fails if anything was lost, done twice, altered in silence, or panicked.
 
   --turn      a turn killed at every write and sync (process killed, power cut), its desk failing at
@@ -22,6 +24,8 @@ command, and fails if anything was lost, done twice, altered in silence, or pani
               of it at once on one house
   --log       a session file cut at every byte, every bit flipped, pages zeroed, a failing disk
   --orders N  N logs with events in any order: folded, decided, rendered for both vendors
+  --properties
+              the property tests of all crates with a fresh seed, which is printed
   --first N   with --orders: begin at this log, to repeat one that failed
   --kills N   with --turn: so many random SIGKILLs
   --seed S    where chance begins; the same seed gives the same cases
@@ -31,7 +35,10 @@ Examples:
   cargo xtask torture --orders 1000000 --seed 7
 ";
 
-const FLAGS: [Flag; 6] = [
+const PROPERTIES: &str = "--properties";
+
+const FLAGS: [Flag; 7] = [
+    Flag::alone(PROPERTIES),
     Flag::alone("--turn"),
     Flag::alone("--log"),
     Flag::number("--orders"),
@@ -42,5 +49,36 @@ const FLAGS: [Flag; 6] = [
 
 pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
     measured::check_flags("torture", args, &FLAGS)?;
+    let (ours, args): (Vec<&String>, Vec<&String>) = args.iter().partition(|it| *it == PROPERTIES);
+    let args: Vec<String> = args.into_iter().cloned().collect();
+    let is_chosen = |flag: &String| ["--turn", "--log", "--orders"].contains(&flag.as_str());
+    let has_choice = args.iter().any(is_chosen);
+    if !ours.is_empty() || !has_choice {
+        let named = args.iter().position(|it| it == "--seed").and_then(|at| args.get(at + 1));
+        if !run_properties(named.cloned().unwrap_or_else(fresh_seed))? {
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    if !ours.is_empty() && !has_choice {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let args = args.as_slice();
     measured::run_and_record(&workspace_root(), Program::of_kith("torture"), args)
+}
+
+/// A number that was not used before: what is found with it, the printed seed finds again.
+fn fresh_seed() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_nanos().rem_euclid(u128::from(u64::MAX)).to_string()
+}
+
+fn run_properties(seed: String) -> anyhow::Result<bool> {
+    let tests = Invocation::cargo(&["test", "--workspace", "--lib"])
+        .with_environment("KITH_PROPERTY_SEED", seed);
+    println!("== properties: {tests}");
+    let succeeded = tests.run_in(&workspace_root())?.success();
+    if !succeeded {
+        eprintln!("error: a property does not hold\nhint: repeat it with: {tests}");
+    }
+    Ok(succeeded)
 }

@@ -294,7 +294,13 @@ impl<'a> Assembly<'a> {
         scope: Scope,
         priority: Option<u32>,
     ) -> Option<Source> {
-        if is_effectively_empty(file.text()) {
+        // Examples that nobody filled in are left out. Nobody makes an example of an AGENTS.md: its
+        // headings alone may be rules.
+        let says_nothing = match source_type {
+            SourceType::AgentsMd => file.text().trim().is_empty(),
+            _ => is_effectively_empty(file.text()),
+        };
+        if says_nothing {
             self.report(&file, 0);
             return None;
         }

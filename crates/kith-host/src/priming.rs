@@ -95,9 +95,6 @@ pub(crate) fn warnings_in_words(path: &Path, parsed: &Parsed) -> Vec<String> {
 /// and its text. `None` for one without a text, which is a mark for programs.
 pub fn record_in_words(json: &Json) -> Option<(String, String)> {
     let record = Record::from_json(json)?;
-    if record.body.trim().is_empty() {
-        return None;
-    }
     let name = record.record_type.name();
     let name = name.strip_suffix("_record").unwrap_or(name).replace('_', " ");
     Some((name, record.body.clone()))

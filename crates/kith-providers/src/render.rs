@@ -26,6 +26,9 @@ pub(crate) const NO_TEXT: &str = "(no text)";
 pub enum RenderError {
     #[error("requests in the form `{}` cannot be made yet", wire_name(*.wire))]
     NotBuilt { wire: Wire },
+    /// A model without its instructions would be somebody else.
+    #[error("a request without a system prompt is not sent")]
+    NoSystemPrompt,
     #[error("the parameters of model `{model}` are not a JSON object")]
     Parameters { model: String, source: serde_json::Error },
     /// Overriding such a key would make the body say something else than the log does.
@@ -45,6 +48,9 @@ pub enum RenderError {
 
 /// The body of the request, byte for byte as it must be sent.
 pub fn render(wire: Wire, request: &ModelRequest<'_>) -> Result<Vec<u8>, RenderError> {
+    if request.system.trim().is_empty() {
+        return Err(RenderError::NoSystemPrompt);
+    }
     check_places(request)?;
     match wire {
         Wire::OpenaiChat => openai_chat::render(request),
@@ -60,7 +66,7 @@ pub fn render(wire: Wire, request: &ModelRequest<'_>) -> Result<Vec<u8>, RenderE
 /// and not as a forgery. `testdata/bodies` holds a body of each version.
 pub fn renderer_version(wire: Wire) -> u32 {
     match wire {
-        Wire::OpenaiChat | Wire::Anthropic => 3,
+        Wire::OpenaiChat | Wire::Anthropic => 4,
         // No request has been made in this form yet.
         Wire::OpenaiResponses => 1,
     }

@@ -11,6 +11,7 @@
 //! - [`validators`]: what the vendors accept, written from their rules and not from our code.
 //! - [`server`]: a model server on loopback, for what only a socket can get wrong.
 //! - [`another_user`]: a test run without privileges, for what the superuser never sees.
+//! - [`skipped`]: tests that cannot run on this machine, named.
 //! - [`transcript`]: a small language in which a whole log is one line.
 //! - [`samples`], [`events`]: every event by example, and logs in any order.
 
@@ -30,6 +31,7 @@ pub mod policies;
 pub mod samples;
 pub mod scripted;
 pub mod server;
+pub mod skipped;
 pub mod tools;
 pub mod transcript;
 pub mod validators;

@@ -7,7 +7,8 @@ mod reply;
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -21,6 +22,8 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 const CONNECTIONS_MAX: usize = 256;
 const REQUESTS_MAX: usize = 100_000;
+/// How long a test waits for a request that it expects.
+const REQUEST_WAIT_MAX: Duration = Duration::from_mins(1);
 const TRICKLE_EVENTS_MAX: usize = 1_000_000;
 
 /// A request as it came over the socket.
@@ -52,6 +55,7 @@ pub struct FakeModelServer {
 struct Shared {
     script: Vec<ServerReply>,
     requests: Mutex<Vec<LoggedRequest>>,
+    arrived: Condvar,
 }
 
 impl FakeModelServer {
@@ -61,7 +65,8 @@ impl FakeModelServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has free ports");
         let address = listener.local_addr().expect("a bound socket has an address");
         let script = script.into_iter().collect();
-        let shared = Arc::new(Shared { script, requests: Mutex::default() });
+        let shared =
+            Arc::new(Shared { script, requests: Mutex::default(), arrived: Condvar::new() });
         let task = tokio::spawn(serve(listener, Arc::clone(&shared)));
         FakeModelServer { address, shared, task }
     }
@@ -77,6 +82,20 @@ impl FakeModelServer {
 
     pub fn requests(&self) -> Vec<LoggedRequest> {
         self.shared.requests.lock().unwrap().clone()
+    }
+}
+
+impl FakeModelServer {
+    /// Waits, without looking again and again, until so many requests have arrived.
+    ///
+    /// # Panics
+    /// If they do not come for a minute.
+    #[track_caller]
+    pub fn wait_for_requests(&self, n: usize) {
+        let requests = self.shared.requests.lock().unwrap();
+        let missing = |requests: &mut Vec<LoggedRequest>| requests.len() < n;
+        let waited = self.shared.arrived.wait_timeout_while(requests, REQUEST_WAIT_MAX, missing);
+        assert!(!waited.unwrap().1.timed_out(), "request {n} never came");
     }
 }
 
@@ -107,6 +126,7 @@ async fn converse(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
     let reply = {
         let mut requests = shared.requests.lock().unwrap();
         requests.push(request);
+        shared.arrived.notify_all();
         shared.script.get(requests.len() - 1).cloned().unwrap_or_else(ServerReply::end_of_script)
     };
     answer(&mut stream, &reply).await
@@ -157,7 +177,7 @@ async fn repeat(
     stream.write_all(reply.head().as_bytes()).await?;
     for _ in 0..TRICKLE_EVENTS_MAX {
         write_chunk(stream, piece).await?;
-        tokio::time::sleep(std::time::Duration::from_millis(pause_ms)).await;
+        tokio::time::sleep(Duration::from_millis(pause_ms)).await;
     }
     Ok(())
 }

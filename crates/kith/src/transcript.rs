@@ -113,7 +113,7 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
             harness(it).map(|text| format!("{mark} {text}").trim_start().to_owned())
         }
         Body::PrimedRecord(it) => record_in_words(&it.record)
-            .map(|(name, text)| format!("({name}, primed)\n{}", indented(&text))),
+            .map(|(name, text)| format!("({name}, primed)\n{}", indented(text.trim_end()))),
         Body::Compact(it) => {
             Some(format!("(compacted: {} characters of summary)", it.summary.chars().count()))
         }
@@ -138,7 +138,6 @@ fn fork_in_words(n_others: usize) -> String {
 /// A reminder as a person sees it, never as somebody's message.
 pub(crate) fn harness(event: &HarnessItemEvent) -> Option<String> {
     let item = &event.item;
-    let is_about_skills = matches!(item.kind, HarnessKind::SkillListing | HarnessKind::SkillDelta);
     let kind = item.kind.name().replace('_', " ");
     match item.visibility {
         Visibility::Hidden => None,
@@ -146,7 +145,6 @@ pub(crate) fn harness(event: &HarnessItemEvent) -> Option<String> {
             Some(format!("(steer) {}", item.content))
         }
         Visibility::Display => Some(format!("({kind})\n{}", indented(&item.content))),
-        Visibility::Compact if is_about_skills => None,
         Visibility::Compact => Some(format!("({kind}: {})", one_line(&item.content))),
     }
 }

@@ -25,9 +25,27 @@ fn without_nextest_cargo_runs_the_tests_and_says_so() {
     assert_eq!(shown(Runner::CargoTest)[3], "tests: cargo test --workspace --all-targets");
     assert_eq!(
         skipped(Runner::CargoTest, None),
-        [
-            "cargo-nextest is not installed, so `cargo test` ran the tests (same tests)",
-            "tests that need time or the network; set KITH_SLOW_TESTS=1 to run them",
-        ]
+        ["cargo-nextest is not installed, so `cargo test` ran the tests (same tests)", SHORT_TESTS,]
     );
+}
+
+#[test]
+fn tests_that_cannot_run_here_are_named_once() {
+    assert_eq!(skipped_tests(""), BTreeSet::new());
+    assert_eq!(skipped_tests("b: why\na: why\nb: why\n"), BTreeSet::from(["a: why", "b: why"]));
+}
+
+#[test]
+fn what_is_said_to_be_skipped_exists() {
+    let engine = workspace_root().join("crates/kith-engine/src/engine/tests");
+    for (file, name) in [
+        ("lives.rs", "every_message_of_any_life_is_dealt_with_once"),
+        ("crash_table.rs", "no_crash_loses_or_doubles_anything_"),
+    ] {
+        let text = fs::read_to_string(engine.join(file)).unwrap();
+        assert!(SHORT_TESTS.contains(name));
+        assert!(text.contains(name) && text.contains("KITH_SLOW_TESTS"), "{file}");
+    }
+    let testkit = workspace_root().join("crates/kith-testkit/src/skipped.rs");
+    assert!(fs::read_to_string(testkit).unwrap().contains(SKIPPED_VARIABLE));
 }

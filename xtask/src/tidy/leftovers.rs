@@ -10,7 +10,7 @@ use super::tree::{RustFile, Tree};
 const IN_CODE: [(&str, &str); 3] = [
     ("todo!(", "finish it, or leave the feature out"),
     ("unimplemented!(", "finish it, or leave the feature out"),
-    ("#[ignore", "make the test run, or move it to tests/slow"),
+    ("#[ignore", "make the test run, or let it do less without `KITH_SLOW_TESTS`"),
 ];
 
 /// In comments. In two parts, because a comment with the word would be a violation here too.

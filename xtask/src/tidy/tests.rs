@@ -441,8 +441,8 @@ fn nothing_unfinished_stays() {
             "crates/a/src/lib.rs:1: `todo!(` is left over; finish it, or leave the feature out",
             "crates/a/src/lib.rs:4: `unimplemented!(` is left over; finish it, or leave the feature \
              out",
-            "crates/a/src/lib.rs:3: `#[ignore` is left over; make the test run, or move it to \
-             tests/slow",
+            "crates/a/src/lib.rs:3: `#[ignore` is left over; make the test run, or let it do \
+             less without `KITH_SLOW_TESTS`",
             concat!(
                 "crates/a/src/lib.rs:2: `FIX",
                 "ME` is left over; mend it, or open an issue and say so"
@@ -465,4 +465,31 @@ fn expected_documents_exist() {
     let all = "//- ARCHITECTURE.md\n//- CHANGELOG.md\n//- CONTRIBUTING.md\n//- GLOSSARY.md\n\
                //- LICENSE-APACHE\n//- LICENSE-MIT\n//- README.zh-CN.md\n";
     check(documents::check, all, &["README.md:1: does not exist; write it"]);
+}
+
+#[test]
+fn patches_of_mutants_apply_and_name_tests_that_exist() {
+    let patch = |old: &str, test: &str| {
+        format!(
+            "//- xtask/mutants/m.patch\nGuard: g\nTarget: a --lib\nTests: {test}\n--- a/src/a.rs\n\
+             +++ b/src/a.rs\n@@ -1 +1 @@\n-{old}\n+fn c() {{}}\n//- src/a.rs\nfn a() {{}}\n"
+        )
+    };
+    check(mutants::check, &patch("fn a() {}", "a"), &[]);
+    check(
+        mutants::check,
+        &patch("fn b() {}", "a"),
+        &[
+            "xtask/mutants/m.patch:1: does not apply: the lines around `fn b() {}` stand 0 times in \
+           `src/a.rs`; make the patch anew, or remove it",
+        ],
+    );
+    check(
+        mutants::check,
+        &patch("fn a() {}", "b"),
+        &[
+            "xtask/mutants/m.patch:1: names the test `b`, which does not exist; make the patch anew, \
+           or remove it",
+        ],
+    );
 }

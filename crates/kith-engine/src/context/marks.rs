@@ -23,6 +23,9 @@ pub(crate) struct Marks {
 /// For the owner's own text, which may hold anything but the envelope it stands in.
 pub(crate) const ENVELOPE: Marks = Marks { after_angle: &[REMINDER], after_square: &[] };
 
+/// For a primed thought, which must not end before its end.
+pub(crate) const THOUGHT: Marks = Marks { after_angle: &["thought"], after_square: &[] };
+
 /// For tool results whatever their trust: the marks that the runtime itself writes.
 pub(crate) const RUNTIME: Marks = Marks { after_angle: &[REMINDER, UNTRUSTED], after_square: &[] };
 

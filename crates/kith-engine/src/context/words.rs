@@ -32,6 +32,11 @@ pub fn reminder(content: &str) -> String {
     format!("<{REMINDER}>\n{}\n</{REMINDER}>", marks::escape(content, &marks::ENVELOPE))
 }
 
+/// A thought of a script. It ends with a blank line, because texts of an answer are joined.
+pub(crate) fn thought(text: &str) -> String {
+    format!("<thought>{}</thought>\n\n", marks::escape(text, &marks::THOUGHT))
+}
+
 /// It may repeat what anyone said, so nothing in it can pass for a mark.
 pub(crate) fn summary(summary: &str, ledger: &Ledger) -> String {
     let mut text = format!("Summary of the conversation so far:\n\n{summary}");

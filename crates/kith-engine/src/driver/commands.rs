@@ -162,7 +162,10 @@ impl SessionDriver {
     /// Whether there is a turn that the command can begin. Refuses while another is open.
     fn may_begin(&mut self, command: &Command, is_running: IsRunning) -> Written {
         let session_id = self.session.id();
-        let retried = retried_key(command);
+        let retried = match &command.action {
+            CommandAction::Retry { key, .. } => Some(key.as_deref()),
+            _ => None,
+        };
         let is_retry = retried.is_some();
         if let Some(turn) = &self.session.state().turn
             && self.is_left_alone
@@ -205,7 +208,10 @@ impl SessionDriver {
     pub(super) fn begin_by_command(&mut self, mail: Mail) -> Result<(), SessionFailure> {
         let Mail { command, reply } = mail;
         let state = self.session.state();
-        let retried = retried_key(&command);
+        let retried = match &command.action {
+            CommandAction::Retry { key, .. } => Some(key.as_deref()),
+            _ => None,
+        };
         let ended = retried.and_then(|key| state.retried_by(key)).cloned();
         if state.turn.is_some() {
             // A message was quicker.
@@ -360,14 +366,6 @@ impl SessionDriver {
 enum IsRunning {
     Yes,
     No,
-}
-
-/// For a retry: the message whose turn is meant, if it names one.
-fn retried_key(command: &Command) -> Option<Option<&str>> {
-    match &command.action {
-        CommandAction::Retry { key, .. } => Some(key.as_deref()),
-        _ => None,
-    }
 }
 
 fn source(command: &Command) -> Source<'_> {

@@ -33,6 +33,10 @@ pub(super) fn of_answer(id: EventId, answer: &AssistantMessage) -> Vec<Element> 
         let kind = match block {
             Block::Text(it) if is_blank(&it.text) => return None,
             Block::Text(it) => ElementKind::Text(it.text.clone()),
+            // Nobody signed what a script says was thought, so a vendor takes it only as text.
+            Block::Thinking(it) if answer.primed.is_some() && !is_blank(&it.text) => {
+                ElementKind::Text(words::thought(&it.text))
+            }
             Block::Thinking(it) if !is_proven(it) => return None,
             Block::Thinking(it) => ElementKind::Thinking {
                 thinking: it.clone(),

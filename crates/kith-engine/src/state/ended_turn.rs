@@ -1,6 +1,7 @@
 //! A turn that has ended.
 
-use kith_vocab::event::messages::{Author, Trust};
+use kith_vocab::event::Event;
+use kith_vocab::event::messages::{Author, Trust, UserMessage};
 use kith_vocab::event::models::ModelRef;
 use kith_vocab::ids::EventId;
 use serde::{Deserialize, Serialize};
@@ -14,4 +15,16 @@ pub struct EndedTurn {
     pub author: Author,
     pub trust: Trust,
     pub models: Vec<ModelRef>,
+}
+
+impl EndedTurn {
+    pub(super) fn begun_by(event: &Event, message: &UserMessage) -> EndedTurn {
+        EndedTurn {
+            began_with: event.id,
+            message_key: event.ingress_key.clone(),
+            author: message.author.clone(),
+            trust: message.trust,
+            models: Vec::new(),
+        }
+    }
 }

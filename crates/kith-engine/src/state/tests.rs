@@ -1,6 +1,6 @@
 //! Whatever a log holds, it folds, yields a step, and gives a request that vendors accept.
 
-use kith_providers::render::render;
+use kith_providers::render::{RenderError, render};
 use kith_testkit::events::{any_event_log, fixed_cases};
 use kith_testkit::transcript::transcript;
 use kith_testkit::validators::{Outline, assert_stable, validate_anthropic, validate_openai_chat};
@@ -117,10 +117,14 @@ fn goes_elsewhere(state: &State, event: &Event) -> bool {
 #[track_caller]
 fn outline(wire: Wire, state: &State) -> Outline {
     let mut context = context(state);
+    let parameters = Json::empty_object();
     if context.system.trim().is_empty() {
+        // Only a log without a snapshot has no prompt, and then nothing may be sent.
+        assert_eq!(state.snapshot, None);
+        let refused = render(wire, &context.request("scripted", "scripted", &parameters));
+        assert!(matches!(refused, Err(RenderError::NoSystemPrompt)));
         "(the log has no snapshot)".clone_into(&mut context.system);
     }
-    let parameters = Json::empty_object();
     let body = render(wire, &context.request("scripted", "scripted", &parameters)).unwrap();
     let outline = match wire {
         Wire::Anthropic => validate_anthropic(&body),

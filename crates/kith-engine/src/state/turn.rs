@@ -57,10 +57,7 @@ pub struct Failure {
 
 impl Turn {
     pub(super) fn begun_by(event: &Event, message: &UserMessage) -> Turn {
-        let (author, trust) = (message.author.clone(), message.trust);
-        let (began_with, message_key) = (event.id, event.ingress_key.clone());
-        let models = Vec::new();
-        Turn::new(EndedTurn { began_with, message_key, author, trust, models }, event.ts)
+        Turn::new(EndedTurn::begun_by(event, message), event.ts)
     }
 
     /// Opens a turn again that has ended. What came of it stays in the conversation.

@@ -9,7 +9,6 @@ use kith_vocab::event::models::ModelFailed;
 use kith_vocab::event::{Body, Event, SourceTag};
 use kith_vocab::ids::EventId;
 use kith_vocab::json::Json;
-use serde::Deserialize;
 
 use super::{
     ApprovalView, ErrorView, FilePart, NoticeView, Part, ReminderView, ReplyView, Shown, ToolPart,
@@ -20,8 +19,6 @@ use super::{
 const FOLDED_CHARS_MAX: usize = 200;
 /// The platform that primed messages carry: no channel has this name, so it is nobody's.
 pub(super) const PRIMING_PLATFORM: &str = "priming_script";
-/// Primed records about the making of an answer. They say nothing to a person.
-const SILENT_RECORDS: [&str; 2] = ["gen_start_record", "gen_finish_record"];
 
 pub(super) fn shown_part(block: &Block) -> Option<Part> {
     match block {
@@ -56,15 +53,8 @@ pub(super) fn reminder(id: EventId, event: &HarnessItemEvent) -> Option<Part> {
     Some(Part::Reminder(Shown { id, data }))
 }
 
-pub(super) fn record(id: EventId, record: &Json) -> Option<Part> {
-    #[derive(Deserialize)]
-    struct Typed {
-        #[serde(rename = "type")]
-        record_type: String,
-    }
-    let is_silent =
-        record.read::<Typed>().is_ok_and(|it| SILENT_RECORDS.contains(&it.record_type.as_str()));
-    (!is_silent).then(|| Part::Record(Shown { id, data: record.clone() }))
+pub(super) fn record(id: EventId, record: &Json) -> Part {
+    Part::Record(Shown { id, data: record.clone() })
 }
 
 pub(super) fn failure(id: EventId, failed: &ModelFailed) -> Part {

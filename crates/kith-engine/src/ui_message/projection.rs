@@ -175,7 +175,7 @@ impl Projection {
                 };
                 self.put(event, Part::Compact(Shown { id: shown, data }));
             }
-            Body::PrimedRecord(it) => self.put_all(event, record(shown, &it.record)),
+            Body::PrimedRecord(it) => self.put_all(event, Some(record(shown, &it.record))),
             Body::ModelFailed(it) => self.put(event, failure(shown, it)),
             Body::ApprovalRequested(it) => self.ask(event, it),
             Body::ApprovalReplied(it) => self.put(event, reply(shown, it)),

@@ -93,6 +93,25 @@ fn the_order_in_which_files_win_is_stated_once_and_not_in_the_constitution() {
     let prompt = files.snapshot().snapshot.system_prompt();
     let order = "Safety > AGENTS.md > USER.md > SOUL.md > IDENTITY.md";
     assert_eq!(prompt.matches(order).count(), 1);
+    // Of all documents one states it, and with the same words.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut stating = Vec::new();
+    for folder in [".", "docs", "docs/format", "docs/guide"] {
+        for entry in fs::read_dir(root.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|it| it == "md")
+                && fs::read_to_string(&path).unwrap().contains("AGENTS.md > USER.md")
+            {
+                stating.push(path);
+            }
+        }
+    }
+    let page = root.join("docs/format/instruction-files.md");
+    assert_eq!(stating, [page.as_path()]);
+    let page = fs::read_to_string(page).unwrap();
+    let sentences = prompt.split("# Whose word counts\n\n").nth(1).unwrap();
+    let sentences = sentences.split("Files say").next().unwrap().trim();
+    assert!(page.contains(sentences), "the page does not say: {sentences}");
 }
 
 #[test]

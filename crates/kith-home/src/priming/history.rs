@@ -1,14 +1,15 @@
 //! The events of a session as a script.
 //!
 //! What came from a script goes back as the same records. What was lived here becomes the record
-//! that would replay it, under our ids. Control events, hidden reminders and summaries are left
-//! out: a script carries a history, not the machinery around it.
+//! that would replay it, under our ids: also reminders that nobody was shown, and summaries. Control
+//! events are left out: a script carries a history, not the machinery around it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use kith_vocab::block::{Block, Media};
 use kith_vocab::event::messages::{
-    AssistantMessage, HarnessItemEvent, ToolResult, Trust, UserMessage, Visibility,
+    AssistantMessage, Compact, HarnessItemEvent, HarnessKind, Origin, ToolResult, Trust,
+    UserMessage, Visibility,
 };
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::{CallId, EventId};
@@ -95,7 +96,8 @@ impl History {
                 let error = HistoryError::NotARecord { event_id: event.id };
                 self.records.push(record.ok_or(error)?);
             }
-            // The rest is no part of what was said: the machinery, and summaries of what is here.
+            Body::Compact(it) => self.runtime_notice(summary(it)),
+            // The rest is the machinery, no part of what was said.
             _ => (),
         }
         Ok(())
@@ -110,7 +112,7 @@ impl History {
         }
         // What the runtime wrote in a person's place is not a person's.
         if message.message.meta == Some(true) {
-            return;
+            return self.runtime_notice(text);
         }
         let fields = vec![
             Field::count("genseq", self.next_generation()),
@@ -212,9 +214,6 @@ impl History {
             self.records.push(Record { body: item.content.clone(), ..record });
             return;
         }
-        if item.visibility == Visibility::Hidden {
-            return;
-        }
         self.trust = self.trust.max(event.trust);
         let fields = vec![
             Field::count("genseq", self.next_generation()),
@@ -223,6 +222,16 @@ impl History {
             Field::new("visibility", Json::of(&item.visibility)),
         ];
         self.push(RecordType::HarnessItem, fields, item.content.clone());
+    }
+
+    fn runtime_notice(&mut self, text: String) {
+        let fields = vec![
+            Field::count("genseq", self.next_generation()),
+            Field::new("kind", Json::of(&HarnessKind::RuntimeNotice)),
+            Field::new("origin", Json::of(&Origin::System)),
+            Field::new("visibility", Json::of(&Visibility::Compact)),
+        ];
+        self.push(RecordType::HarnessItem, fields, text);
     }
 
     /// What is said now is answered by the next answer, and has its number.
@@ -286,6 +295,22 @@ fn primed_as(record_type: RecordType, primed: Option<&Json>) -> Option<Record> {
 
 fn primed_record(json: Option<&Json>) -> Option<Record> {
     from_json(json?)?.ok()
+}
+
+/// A compaction as the model was told it.
+fn summary(compact: &Compact) -> String {
+    let mut text = format!("Summary of the conversation so far:\n\n{}", compact.summary);
+    let ledger = &compact.ledger;
+    for (title, entries) in [
+        ("Identifiers", &ledger.identifiers),
+        ("Paths", &ledger.paths),
+        ("Open tasks", &ledger.open_tasks),
+    ] {
+        if !entries.is_empty() {
+            text = format!("{text}\n\n{title}:\n- {}", entries.join("\n- "));
+        }
+    }
+    text
 }
 
 /// The texts, and a mark in the place of what a script cannot hold.

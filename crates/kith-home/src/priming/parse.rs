@@ -137,6 +137,9 @@ impl<'a> Reader<'a> {
         };
         let fields = record_fields(record_type, line, entries, &mut self.warnings)?;
         self.warn_of_swallowed_record(first, n_inside);
+        if fields.is_empty() {
+            self.warn_of_swallowed_fields(record_type, first, n_inside);
+        }
         Ok(Record { record_type, fields, body, line })
     }
 
@@ -151,6 +154,23 @@ impl<'a> Reader<'a> {
         if self.warnings.len() < WARNINGS_MAX {
             let message = format!(
                 "`{}` stands inside the block that begins in line {first}; is a fence missing above it?",
+                shown(inside[at])
+            );
+            self.warnings.push(Warning { line: first + at + 1, message });
+        }
+    }
+
+    /// A front matter that lost its first line, or has it twice, is text.
+    fn warn_of_swallowed_fields(&mut self, of: RecordType, first: usize, n_inside: usize) {
+        let is_field = |line: &&str| {
+            let name = line.split_once(':').map(|(name, _)| name);
+            of.fields().iter().any(|field| Some(field.name) == name)
+        };
+        let inside = &self.lines[first..first + n_inside];
+        let Some(at) = inside.iter().position(|line| is_field(&line)) else { return };
+        if self.warnings.len() < WARNINGS_MAX {
+            let message = format!(
+                "`{}` stands in the text of the block; is the line `---` above it missing or doubled?",
                 shown(inside[at])
             );
             self.warnings.push(Warning { line: first + at + 1, message });

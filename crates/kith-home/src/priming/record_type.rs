@@ -66,13 +66,14 @@ const RESPONSE_CALL_NAMES: &[&str] =
 const ENDINGS: &[&str] = &["completed", "failed"];
 
 const HUMAN_TEXT: &[FieldRule] = &[
-    must("genseq", Count),
-    must("msgId", Name),
+    may("genseq", Count),
+    may("msgId", Name),
     may("grammar", Word(&["markdown"])),
     may("userLanguageCode", Word(&["en", "zh"])),
     may("q4hAnswerCallIds", Names),
 ];
-const ONLY_GENSEQ: &[FieldRule] = &[must("genseq", Count)];
+const WORDS: &[FieldRule] = &[may("genseq", Count)];
+const GEN_START: &[FieldRule] = &[must("genseq", Count)];
 const FUNC_CALL: &[FieldRule] =
     &[must("genseq", Count), must("id", Name), must("name", Name), must("arguments", Object)];
 const FUNC_RESULT: &[FieldRule] =
@@ -223,10 +224,8 @@ impl RecordType {
     pub(crate) fn fields(self) -> &'static [FieldRule] {
         match self {
             RecordType::HumanText => HUMAN_TEXT,
-            RecordType::AgentWords
-            | RecordType::AgentThought
-            | RecordType::UiOnlyMarkdown
-            | RecordType::GenStart => ONLY_GENSEQ,
+            RecordType::AgentWords | RecordType::AgentThought | RecordType::UiOnlyMarkdown => WORDS,
+            RecordType::GenStart => GEN_START,
             RecordType::FuncCall => FUNC_CALL,
             RecordType::FuncResult => FUNC_RESULT,
             RecordType::GenFinish => GEN_FINISH,

@@ -1,7 +1,8 @@
 //! The `agents` section: who the agent is and by what rules it works.
 //!
 //! The order here is the order in the prompt; the order in which they win is stated in
-//! [`super::baseline`]. `priority` follows the latter within each scope, higher wins.
+//! [`super::baseline`], and `priority` follows it on one scale, higher wins. Both orders stand in
+//! `docs/format/instruction-files.md`.
 
 use std::path::PathBuf;
 
@@ -18,14 +19,15 @@ use crate::user::UserFacts;
 use super::{Assembly, Guard};
 
 const AGENTS_FILE: &str = "AGENTS.md";
-const GLOBAL_PRIORITY: u32 = 0;
 
-/// Within the home.
-const CONSTITUTION_PRIORITY: u32 = 5;
-const AGENTS_PRIORITY: u32 = 4;
-const USER_PRIORITY: u32 = 3;
-const SOUL_PRIORITY: u32 = 2;
+const GLOBAL_PRIORITY: u32 = 0;
 const IDENTITY_PRIORITY: u32 = 1;
+const SOUL_PRIORITY: u32 = 2;
+const USER_PRIORITY: u32 = 3;
+/// Of `Agent.md` and the home's `AGENTS.md`, which rank alike.
+const HOME_PRIORITY: u32 = 4;
+/// Of a project's `AGENTS.md` that is farthest from the working directory; nearer ones have more.
+const PROJECT_PRIORITY: u32 = 5;
 
 pub(super) struct Agents {
     pub(super) sources: Vec<Source>,
@@ -37,8 +39,8 @@ pub(super) fn gather(assembly: &mut Assembly<'_>) -> Result<Agents, HomeError> {
     let mut sources = Vec::new();
     sources.extend(global(assembly)?);
     sources.extend(project(assembly)?);
-    sources.extend(own(assembly, "Agent.md", SourceType::AgentMd, CONSTITUTION_PRIORITY)?);
-    sources.extend(own(assembly, AGENTS_FILE, SourceType::AgentsMd, AGENTS_PRIORITY)?);
+    sources.extend(own(assembly, "Agent.md", SourceType::AgentMd, HOME_PRIORITY)?);
+    sources.extend(own(assembly, AGENTS_FILE, SourceType::AgentsMd, HOME_PRIORITY)?);
     let soul = own(assembly, "SOUL.md", SourceType::Soul, SOUL_PRIORITY)?;
     let has_soul = soul.is_some();
     sources.extend(soul);
@@ -86,7 +88,7 @@ fn project(assembly: &mut Assembly<'_>) -> Result<Vec<Source>, HomeError> {
             sources.extend(assembly.source(file, SourceType::AgentsMd, Scope::Project, None));
         }
     }
-    for (source, priority) in sources.iter_mut().zip(GLOBAL_PRIORITY + 1..) {
+    for (source, priority) in sources.iter_mut().zip(PROJECT_PRIORITY..) {
         source.priority = Some(priority);
     }
     Ok(sources)

@@ -40,9 +40,9 @@ fn sources_keep_their_order_priority_and_counts() {
     insta::assert_snapshot!(lines, @r#"
     Baseline Builtin "-" None None None 0
     Agents AgentsMd "/user/.kith/AGENTS.md" Some(GlobalUser) Some(0) Some(12) 64
-    Agents AgentsMd "/user/repo/AGENTS.md" Some(Project) Some(1) Some(10) 64
-    Agents AgentsMd "/user/repo/sub/x/AGENTS.md" Some(Project) Some(2) Some(10) 64
-    Agents AgentMd "/user/repo/agent/Agent.md" Some(Home) Some(5) Some(13) 64
+    Agents AgentsMd "/user/repo/AGENTS.md" Some(Project) Some(5) Some(10) 64
+    Agents AgentsMd "/user/repo/sub/x/AGENTS.md" Some(Project) Some(6) Some(10) 64
+    Agents AgentMd "/user/repo/agent/Agent.md" Some(Home) Some(4) Some(13) 64
     Agents AgentsMd "/user/repo/agent/AGENTS.md" Some(Home) Some(4) Some(10) 64
     Agents Soul "/user/repo/agent/SOUL.md" Some(Home) Some(2) Some(18) 64
     Agents User "/user/repo/agent/USER.md" Some(Home) Some(3) Some(89) 64
@@ -53,6 +53,39 @@ fn sources_keep_their_order_priority_and_counts() {
     Memory Memory "/user/repo/agent/.kith/memory/project.md" Some(Project) None Some(13) 64
     Environment Tools "/user/repo/agent/TOOLS.md" Some(Home) None Some(11) 64
     "#);
+}
+
+#[test]
+fn all_files_have_one_scale_of_priority_and_it_is_the_documented_one() {
+    let files = everything();
+    let sections = files.snapshot().snapshot.sections;
+    let sources = sections.iter().flat_map(|it| it.sources.iter().flatten());
+    let loaded: Vec<(String, u32)> = sources
+        .filter_map(|it| Some((files.portable(it.path.as_deref()?), it.priority?)))
+        .map(|(path, priority)| (path.replace("/user/repo/", ""), priority))
+        .collect();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/format/instruction-files.md");
+    let page = fs::read_to_string(page).unwrap();
+    // Rows of the page: `| file | example of it | priority |`, in the order of loading.
+    let rows = page.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, _, example, priority, _] = cells[..] else { return None };
+        Some((example.trim_matches('`').to_owned(), priority.parse().ok()?))
+    });
+    assert_eq!(loaded, rows.collect::<Vec<(String, u32)>>());
+}
+
+#[test]
+fn an_agents_file_of_headings_only_is_loaded_and_a_blank_one_is_not() {
+    let files = TestHome::new(
+        "//- AGENTS.md\n# Rules\n## No force pushes\n//- SOUL.md\n# Soul\n//- USER.md\n# User\n",
+    );
+    let prompt = files.snapshot().snapshot.system_prompt();
+    assert!(prompt.contains("## No force pushes"), "{prompt}");
+    assert!(!prompt.contains("# Soul") && !prompt.contains("# User"), "{prompt}");
+    let blank = TestHome::new("//- Agent.md\nBe kind.\n//- AGENTS.md\n \n\n");
+    let prompt = blank.snapshot().snapshot.system_prompt();
+    assert!(!prompt.contains("/AGENTS.md"), "{prompt}");
 }
 
 #[test]

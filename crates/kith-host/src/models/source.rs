@@ -20,6 +20,7 @@ use crate::settings::{self, ModelSettings, Settings};
 const OPENAI_URL: &str = "https://api.openai.com/v1";
 const OPENAI_MODEL: &str = "gpt-5-mini";
 const CONTEXT_WINDOW: u64 = 128_000;
+const COMPLETION_TOKENS: &str = "max_completion_tokens";
 const ENDPOINT_DIGITS: usize = 16;
 
 /// Whether this is the address of the vendor whose key is taken from the environment.
@@ -97,7 +98,11 @@ impl ModelSource {
         let vendor_name = model.model.as_ref().map_or(name, |it| it.0.as_str());
         let mut parameters = model.parameters.0.clone();
         if let Some(max) = model.max_tokens {
-            parameters.insert("max_tokens".to_owned(), max.0.into());
+            // OpenAI refuses the old name, and most compatible servers know no other.
+            let wants_new_name =
+                is_vendors_own(&server) || parameters.contains_key(COMPLETION_TOKENS);
+            let name = if wants_new_name { COMPLETION_TOKENS } else { "max_tokens" };
+            parameters.insert(name.to_owned(), max.0.into());
         }
         Ok(ModelSource {
             model_ref: model_ref(name, name, vendor_name, Some(&server)),

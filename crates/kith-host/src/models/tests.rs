@@ -96,6 +96,24 @@ fn a_provider_stays_as_long_as_its_settings() {
 }
 
 #[test]
+fn a_limit_of_tokens_has_the_name_that_its_server_wants() {
+    let parameters = |place: &str, more: &str| {
+        let models = TestModels::new(&format!(
+            "[models]\nuse = \"a\"\n[models.a]\nwire = \"openai_chat\"\n{place}maxTokens = 9\n{more}"
+        ));
+        models.choose(None).provider.choice().parameters.as_str().to_owned()
+    };
+    let local = "baseUrl = \"http://localhost:1/v1\"\n";
+    assert_eq!(parameters(local, ""), r#"{"max_tokens":9}"#);
+    assert_eq!(parameters("", ""), r#"{"max_completion_tokens":9}"#);
+    let own = "baseUrl = \"https://api.openai.com/v1/\"\n";
+    assert_eq!(parameters(own, ""), r#"{"max_completion_tokens":9}"#);
+    // Another server that wants the new name is given it by the settings.
+    let named = "parameters = { max_completion_tokens = 7 }\n";
+    assert_eq!(parameters(local, named), r#"{"max_completion_tokens":9}"#);
+}
+
+#[test]
 fn a_model_is_found_exactly_as_it_was_recorded() {
     let models = TestModels::new(TWO);
     let chosen = models.choose(None);

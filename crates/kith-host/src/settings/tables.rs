@@ -110,9 +110,10 @@ pub struct ModelSettings {
     pub model: Option<LineText>,
     /// How many tokens the model can read
     pub context_window: Option<Count<1, 100_000_000>>,
-    /// How many tokens an answer may have
+    /// How many tokens an answer may have (sent as `max_tokens`; to OpenAI's own address, and where
+    /// `parameters` has it, as `max_completion_tokens`)
     pub max_tokens: Option<Count<1, 100_000_000>>,
-    /// Further members of the request, sent as they are
+    /// Further members of the request, sent as they are (`stream_options = false` leaves that one out)
     #[serde(default)]
     pub parameters: RequestParameters,
     /// Its price, in USD per million tokens

@@ -56,10 +56,8 @@ impl Serialize for Body<'_> {
             Some(limit) => map.serialize_entry(MAX_TOKENS, limit)?,
             None => map.serialize_entry(MAX_TOKENS, &MAX_TOKENS_DEFAULT)?,
         }
-        if !request.system.trim().is_empty() {
-            let block = SystemBlock { kind: "text", text: request.system, cache_control: MARKER };
-            map.serialize_entry("system", &[block])?;
-        }
+        let block = SystemBlock { kind: "text", text: request.system, cache_control: MARKER };
+        map.serialize_entry("system", &[block])?;
         if !tools.is_empty() {
             map.serialize_entry("tools", tools)?;
         }

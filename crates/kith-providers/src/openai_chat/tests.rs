@@ -389,6 +389,27 @@ fn a_provider_keeps_its_connections_and_may_share_them() {
     assert!(same(&one, &other));
 }
 
+#[tokio::test]
+async fn messages_of_one_provider_travel_on_one_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        // Only one connection is ever accepted: a second one would wait for ever.
+        let (mut socket, _) = listener.accept().await.unwrap();
+        for _ in 0..3 {
+            read_request(&mut socket).await;
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length";
+            let reply = format!("{head}: {}\r\n\r\n{STREAM}", STREAM.len());
+            socket.write_all(reply.as_bytes()).await.unwrap();
+        }
+        std::future::pending::<()>().await;
+    });
+    let provider = OpenAiChat::new(choice(), &url, None).unwrap().with_stream_idle_ms_max(5_000);
+    for _ in 0..3 {
+        assert_eq!(in_words(&ask(&provider).await), "你好 there -> read_file {\"path\":\"a\"}");
+    }
+}
+
 #[test]
 fn addresses_are_checked() {
     for (text, path) in [

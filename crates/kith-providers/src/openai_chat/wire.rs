@@ -95,9 +95,7 @@ struct Messages<'a>(&'a ModelRequest<'a>);
 impl Serialize for Messages<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut seq = serializer.serialize_seq(None)?;
-        if !self.0.system.is_empty() {
-            seq.serialize_element(&WireMessage { role: "system", content: self.0.system })?;
-        }
+        seq.serialize_element(&WireMessage { role: "system", content: self.0.system })?;
         for message in &self.0.messages {
             match message.role {
                 Role::User => user_messages(message, &mut seq)?,

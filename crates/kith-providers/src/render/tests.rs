@@ -129,19 +129,42 @@ fn empty_parts_of_a_request_are_left_out() {
         provider: "p",
         model: "m",
         parameters: &parameters,
-        system: "",
+        system: "Be kind.",
         tools: &[],
         messages: vec![&talk],
     };
     let text = |wire| String::from_utf8(render(wire, &request).unwrap()).unwrap();
     assert_eq!(
         text(Wire::OpenaiChat),
-        r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true,"stream_options":{"include_usage":true}}"#
+        r#"{"model":"m","messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"hi"}],"stream":true,"stream_options":{"include_usage":true}}"#
     );
     assert_eq!(
         text(Wire::Anthropic),
-        r#"{"model":"m","max_tokens":8192,"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}],"stream":true}"#
+        r#"{"model":"m","max_tokens":8192,"system":[{"type":"text","text":"Be kind.","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}],"stream":true}"#
     );
+}
+
+#[test]
+fn a_request_without_a_system_prompt_is_refused_on_every_wire() {
+    let talk = user(vec![ElementKind::Text("hi".to_owned())]);
+    let parameters = Json::empty_object();
+    for (wire, system) in [
+        (Wire::OpenaiChat, ""),
+        (Wire::OpenaiChat, " \n"),
+        (Wire::Anthropic, ""),
+        (Wire::Anthropic, "\t"),
+    ] {
+        let request = ModelRequest {
+            provider: "p",
+            model: "m",
+            parameters: &parameters,
+            system,
+            tools: &[],
+            messages: vec![&talk],
+        };
+        let refused = render(wire, &request).unwrap_err().to_string();
+        assert_eq!(refused, "a request without a system prompt is not sent");
+    }
 }
 
 #[test]
@@ -271,7 +294,7 @@ fn a_listed_tool_with_a_long_name_is_refused() {
         provider: "p",
         model: "m",
         parameters: &parameters,
-        system: "",
+        system: "x",
         tools: &[tool],
         messages: vec![&talk],
     };

@@ -177,7 +177,21 @@ fn one_snapshot_of_each_kind_before_the_first_request() {
     );
     check_events(&[vec![toolset(1), notice(2, "")]], "2 events, clean");
     check_events(&[vec![toolset(1)], vec![toolset(2)]], "1 events, line 3 invalid_event");
-    check_events(&[vec![request], vec![toolset(2)]], "1 events, line 3 invalid_event");
+    check_events(&[vec![request.clone()], vec![toolset(2)]], "1 events, line 3 invalid_event");
+    let instructions = |seq| {
+        let section =
+            |kind: &&str| format!(r#"{{"kind":"{kind}","frozenAt":1,"renderedBlock":"x"}}"#);
+        let kinds = ["baseline", "agents", "memory", "workspace", "environment", "time"];
+        let sections: Vec<String> = kinds.iter().map(section).collect();
+        let json = format!(
+            r#"{{"type":"instruction_snapshot","snapshot":{{"version":1,"cwd":"/x{seq}","sections":[{}]}}}}"#,
+            sections.join(",")
+        );
+        event(seq, None, &json)
+    };
+    check_events(&[vec![instructions(1), toolset(2)]], "2 events, clean");
+    check_events(&[vec![instructions(1)], vec![instructions(2)]], "1 events, line 3 invalid_event");
+    check_events(&[vec![request], vec![instructions(2)]], "1 events, line 3 invalid_event");
 }
 
 #[test]

@@ -148,3 +148,9 @@ fn the_plainest_log_is_people_saying_a() {
     }
     assert_eq!(log[1].parent_id, Some(log[0].id));
 }
+
+#[test]
+fn property_tests_have_the_seed_that_is_named() {
+    assert_eq!(property_seed(None), PROPERTY_SEED_USUAL);
+    assert_eq!(property_seed(Some("7")), 7);
+}

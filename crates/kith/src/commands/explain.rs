@@ -4,23 +4,10 @@ use std::process::ExitCode;
 
 use kith_host::calls::prompt::{ExplainAgent, IdentityView};
 use kith_host::error::CallError;
-use serde::Serialize;
 
 use super::{call, print_form};
 use crate::args::{Explain, Shared};
 use crate::ui;
-
-#[derive(Serialize)]
-struct IdentityForm<'a> {
-    name: &'a str,
-    role: Option<&'a str>,
-    emoji: Option<&'a str>,
-    #[serde(rename = "type")]
-    kind: Option<&'a str>,
-    style: Option<&'a str>,
-    avatar: Option<&'a str>,
-    source: &'a str,
-}
 
 pub(crate) async fn run(shared: &Shared, args: &Explain) -> Result<ExitCode, CallError> {
     match args {
@@ -32,18 +19,7 @@ async fn identity(shared: &Shared) -> Result<ExitCode, CallError> {
     let identity = call(shared, ExplainAgent { agent_id: shared.agent_id() }).await?.data;
     let IdentityView { name, role, goal, voice, emoji, kind, style, avatar, source } = &identity;
     if shared.json {
-        print_form(
-            true,
-            &IdentityForm {
-                name,
-                role: role.as_deref(),
-                emoji: emoji.as_deref(),
-                kind: kind.as_deref(),
-                style: style.as_deref(),
-                avatar: avatar.as_deref(),
-                source,
-            },
-        );
+        print_form(true, &identity);
         return Ok(ExitCode::SUCCESS);
     }
     ui::line(&format!("name: {name}"));

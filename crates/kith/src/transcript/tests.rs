@@ -33,8 +33,9 @@ fn reminders_are_shown_by_kind_and_visibility() {
     }
     for kind in [SkillListing, SkillDelta] {
         check(kind, "one", None);
-        check_as(kind, Visibility::Compact, "one", None);
         let name = kind.name().replace('_', " ");
+        let line = format!("({name}: one … 1 more line)");
+        check_as(kind, Visibility::Compact, "one\ntwo", Some(&line));
         check_as(kind, Visibility::Display, "one", Some(&format!("({name})\n  one")));
     }
     check(Steer, "the left one", Some("(steer) the left one"));

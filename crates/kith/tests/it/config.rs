@@ -107,7 +107,7 @@ fn a_model_of_the_settings_is_asked_with_its_key_and_parameters() {
         format!(
             "[models]\nuse = \"local\"\n[models.local]\nwire = \"openai_chat\"\nbaseUrl = \"{url}\"\n\
              apiKey = \"${{MY_KEY}}\"\nmodel = \"tiny\"\nmaxTokens = 99\n\
-             parameters = {{ temperature = 0.5 }}\n"
+             parameters = {{ temperature = 0.5, stream_options = false }}\n"
         ),
     );
     check!(house.kith(&["ask", "hi"]), @"
@@ -124,6 +124,7 @@ fn a_model_of_the_settings_is_asked_with_its_key_and_parameters() {
     assert_eq!(body["model"], "tiny");
     assert_eq!(body["temperature"], 0.5);
     assert_eq!(body["max_tokens"], 99);
+    assert_eq!(body.get("stream_options"), None);
     assert_eq!(vendor.requests()[0].header("authorization"), Some("Bearer k-1"));
     house.kith(&["ask", "hi", "--model", "demo"]).succeeded();
     assert_eq!(vendor.requests().len(), 1);

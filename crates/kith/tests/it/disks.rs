@@ -8,14 +8,17 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use kith_testkit::skipped;
+
 use crate::house::{House, KITH};
 
 /// Runs the lines of a script in a house on a disk of its own, and gives what it said.
 ///
 /// `kith` prints what it is asked and how it ended; `$house` is where the disk is.
-fn on_a_small_disk(script: &str) -> Option<String> {
+fn on_a_small_disk(test: &str, script: &str) -> Option<String> {
     let can_mount = Command::new("unshare").args(["-rm", "true"]).status();
     if !can_mount.is_ok_and(|status| status.success()) {
+        skipped::note(test, "this system lets the user mount nothing (`unshare -rm`)");
         return None;
     }
     let house = House::empty();
@@ -49,8 +52,8 @@ fn shown(said: &str, dir: &Path) -> String {
 }
 
 macro_rules! check_disk {
-    ($script:expr, @$expected:literal) => {{
-        let Some(said) = on_a_small_disk($script) else { return };
+    ($test:literal, $script:expr, @$expected:literal) => {{
+        let Some(said) = on_a_small_disk($test, $script) else { return };
         insta::with_settings!({ filters => $crate::FILTERS.to_vec() }, {
             insta::assert_snapshot!(said, @$expected);
         });
@@ -70,7 +73,7 @@ kith ask 'say three' --model demo
 kith session verify latest
 kith session show latest
 ";
-    check_disk!(script, @"
+    check_disk!("a_full_disk_takes_nothing_loses_nothing_and_goes_on_when_there_is_room", script, @"
     one
     = 0
     error: no room on the disk for the desk `[house]/.kith/state.db`
@@ -112,7 +115,7 @@ kith session show latest
 kith session verify latest
 kith doctor | grep -A1 ^fail
 ";
-    check_disk!(script, @"
+    check_disk!("a_disk_that_can_only_be_read_is_named_and_read", script, @"
     one
     = 0
     error: cannot take the lock `[house]/.kith/host.lock`

@@ -63,7 +63,7 @@ fn blurred(text: &str) -> String {
 }
 
 #[track_caller]
-fn check(guide: &str) {
+fn check(guide: &str, n_shown: usize) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let steps = steps(&fs::read_to_string(root.join(guide)).unwrap());
     let mut script = "exec 2>&1\n".to_owned();
@@ -82,6 +82,7 @@ fn check(guide: &str) {
         .output()
         .unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
+    let printed = printed.replace(house.path("").to_str().unwrap().trim_end_matches('/'), "/src");
     let mut outcomes = printed.split(END_OF_STEP);
     let mut text = outcomes.next().unwrap().to_owned();
     for step in &steps {
@@ -93,12 +94,37 @@ fn check(guide: &str) {
         }
         next.clone_into(&mut text);
     }
-    assert!(steps.iter().filter(|it| it.printed.is_some()).count() > 5, "{guide} shows too little");
+    assert_eq!(steps.iter().filter(|it| it.printed.is_some()).count(), n_shown, "{guide}");
 }
 
 #[test]
 fn the_guide_to_priming_does_what_it_says() {
-    check("docs/guide/priming.md");
+    check("docs/guide/priming.md", 10);
+}
+
+#[test]
+fn the_guide_to_branches_does_what_it_says() {
+    check("docs/guide/branches.md", 5);
+}
+
+#[test]
+fn the_guide_to_skills_does_what_it_says() {
+    check("docs/guide/skills.md", 1);
+}
+
+#[test]
+fn the_guide_to_trust_does_what_it_says() {
+    check("docs/guide/trust.md", 2);
+}
+
+#[test]
+fn no_guide_is_left_out() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let tests = include_str!("guide.rs");
+    for guide in fs::read_dir(root.join("docs/guide")).unwrap() {
+        let name = guide.unwrap().file_name().into_string().unwrap();
+        assert!(tests.contains(&format!("check(\"docs/guide/{name}\"")), "{name}");
+    }
 }
 
 #[test]

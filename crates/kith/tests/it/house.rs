@@ -15,8 +15,6 @@ use tokio::runtime::Runtime;
 pub(crate) const KITH: &str = env!("CARGO_BIN_EXE_kith");
 /// Lines that a test reads before it gives up on what it waits for.
 const LINES_MAX: usize = 10_000;
-/// Looks at the server's list of requests before the same.
-const LOOKS_MAX: usize = 100_000_000;
 
 pub(crate) struct House {
     _dir: TempDir,
@@ -300,13 +298,7 @@ impl Vendor {
     /// Waits until so many requests have arrived.
     #[track_caller]
     pub(crate) fn until_asked(&self, n: usize) {
-        for _ in 0..LOOKS_MAX {
-            if self.requests().len() >= n {
-                return;
-            }
-            std::thread::yield_now();
-        }
-        panic!("request {n} never came");
+        self.server.wait_for_requests(n);
     }
 
     pub(crate) fn requests(&self) -> Vec<LoggedRequest> {

@@ -286,16 +286,76 @@ fn records_that_the_model_does_not_get_are_shown_as_what_they_are() {
     (ui only markdown, primed)
       只给人看
 
+    (gen finish, primed)
+
     (primed) (date change: Tomorrow.)
     ");
     let markdown = house.kith(&["session", "export", "latest", "--format", "markdown"]);
     assert!(
         markdown.stdout.ends_with(
-            "> (ui only markdown, primed)\n> 只给人看\n\n> (primed) (date change: Tomorrow.)\n\n"
+            "> (ui only markdown, primed)\n> 只给人看\n\n> (gen finish, primed)\n\n> (primed) (date \
+             change: Tomorrow.)\n\n"
         ),
         "{}",
         markdown.stdout
     );
+}
+
+#[test]
+fn records_without_a_counterpart_are_shown_and_not_sent() {
+    let vendor = Vendor::new([ServerReply::text("well")]);
+    let house = House::asking(&vendor);
+    let script = include_str!("../../../kith-home/testdata/priming/every-type.md");
+    let script = script.replace("applicableMemberIds:\n  - ux\n  - pm\n", "");
+    shared(&house, "every", &script);
+    house.kith(&["new", "--prime", "team_shared/every"]).succeeded();
+    let shown = house.kith(&["session", "show", "latest"]).succeeded().stdout;
+    house.kith(&["ask", "go"]).succeeded();
+    let sent = String::from_utf8(vendor.requests()[0].body.clone()).unwrap();
+    for (name, text) in [
+        ("ui only markdown", "Only for people."),
+        ("gen start", "gen_start"),
+        ("gen finish", "gen_finish"),
+        ("web search call", "item-1"),
+        ("quest for sup", "May I?"),
+        ("teammate call result", "Nobody answered."),
+        ("teammate response", "The second."),
+        ("teammate call anchor", "assignment"),
+    ] {
+        assert!(shown.contains(&format!("({name}, primed)")), "{name} in {shown}");
+        assert!(!sent.contains(text), "{text} in {sent}");
+    }
+    for text in ["先做环境探针。", "I look first.", "Looking:", "uname -a", "Darwin"] {
+        assert!(sent.contains(text), "{text} in {sent}");
+    }
+}
+
+#[test]
+fn a_primed_thought_reaches_the_model_before_what_was_said() {
+    let vendor = Vendor::new([ServerReply::text("well")]);
+    let house = House::asking(&vendor);
+    let record = |name: &str, fields: &str, body: &str| {
+        format!("### record {name}\n\n```\n---\ngenseq: 1{fields}\n---\n\n{body}\n```\n\n")
+    };
+    let script = [
+        record("human_text_record", "\nmsgId: a", "在吗？"),
+        record("agent_thought_record", "", "先想一想。"),
+        record("agent_words_record", "", "在。"),
+        record("ui_only_markdown_record", "", "只给人看"),
+    ];
+    shared(&house, "thought", &script.concat());
+    house.kith(&["new", "--prime", "team_shared/thought"]).succeeded();
+    house.kith(&["ask", "go"]).succeeded();
+    let body = &vendor.bodies()[0];
+    assert_eq!(
+        body["messages"].as_array().unwrap()[1..],
+        [
+            json!({"role": "user", "content": "在吗？"}),
+            json!({"role": "assistant", "content": "<thought>先想一想。</thought>\n\n在。"}),
+            json!({"role": "user", "content": "go"}),
+        ]
+    );
+    assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
 }
 
 #[test]

@@ -88,6 +88,57 @@ fn the_snapshot_is_on_disk_before_the_first_request_and_the_prompt_is_no_message
 }
 
 #[test]
+fn a_session_that_is_spoken_to_from_another_folder_keeps_its_one_snapshot() {
+    let vendor = Vendor::new([ServerReply::text("one"), ServerReply::text("two")]);
+    let house = House::asking(&vendor);
+    house.kith(&["ask", "hi"]).succeeded();
+    fs::create_dir(house.path("sub")).unwrap();
+    house.write("sub/AGENTS.md", "Only here.");
+    house.write("Agent.md", "Be brief.");
+    house.kith_in("sub", &["ask", "there", "--session", "latest"]).succeeded();
+    let log = house.log();
+    let snapshots = of_type(&log, "instruction_snapshot");
+    assert_eq!(snapshots.len(), 1);
+    assert_eq!(
+        snapshots[0]["snapshot"]["cwd"],
+        house.path("").to_str().unwrap().trim_end_matches('/')
+    );
+    assert_eq!(of_type(&log, "toolset_snapshot").len(), 1);
+    let bodies = vendor.bodies();
+    assert_eq!(system_prompt(&bodies[0]), system_prompt(&bodies[1]));
+}
+
+#[test]
+fn no_file_of_the_house_holds_the_assembled_prompt() {
+    let vendor = Vendor::new((0..3).map(|_| ServerReply::text("hello")));
+    let house = House::asking(&vendor);
+    // Sections of the prompt that are long enough to lie in a blob.
+    house.write("Agent.md", "Be kind. ".repeat(7_000));
+    house.write("MEMORY.md", "Remember. ".repeat(6_500));
+    for words in ["hi", "again", "and again"] {
+        house.kith(&["ask", words]).succeeded();
+    }
+    let bodies = vendor.bodies();
+    let prompt = system_prompt(&bodies[0]);
+    let log = house.log();
+    let sections = log[1]["snapshot"]["sections"].as_array().unwrap();
+    // Where the first section ends and the next begins, as text and as a string of JSON.
+    let baseline = sections[0]["renderedBlock"].as_str().unwrap();
+    let joined = format!("{}\n\n# ", &baseline[baseline.len() - 40..]);
+    assert!(prompt.contains(&joined), "{prompt}");
+    let in_json = serde_json::to_string(&joined).unwrap();
+    let names = house.files();
+    assert!(names.iter().any(|it| it.contains("threads/")) && names.len() > 6, "{names:?}");
+    for name in names {
+        let bytes = fs::read(house.path(&name)).unwrap();
+        for text in [joined.as_str(), in_json.trim_matches('"')] {
+            let is_there = bytes.windows(text.len()).any(|it| it == text.as_bytes());
+            assert!(!is_there, "the assembled prompt is in {name}");
+        }
+    }
+}
+
+#[test]
 fn the_key_goes_to_the_server_and_nowhere_else() {
     let vendor = Vendor::new([ServerReply::Raw {
         status: 401,

@@ -177,17 +177,18 @@ fn the_first_that_gives_a_name_says_who_the_agent_is() {
     let told = |agent: &str| house.json(&["explain", "identity", "--json", "--agent", agent]);
     assert_eq!(
         told("main"),
-        json!({ "ok": true, "name": "Assistant", "role": null, "emoji": null, "type": null,
-                "style": null, "avatar": null, "source": "default" })
+        json!({ "ok": true, "name": "Assistant", "role": null, "goal": null, "voice": null,
+                "emoji": null, "type": null, "style": null, "avatar": null, "source": "default" })
     );
     assert_eq!(told("ux")["name"], "Uma");
     assert_eq!(told("ux")["source"], "IDENTITY.md");
-    house.write("agents/dev/IDENTITY.md", "name: Other\nemoji: 🔧\n");
+    house.write("agents/dev/IDENTITY.md", "name: Other\nemoji: 🔧\ngoal: Ship it\nvoice: dry\n");
     let dev = told("dev");
     assert_eq!(
         (&dev["name"], &dev["role"], &dev["emoji"]),
         (&json!("Dev"), &json!("Builder"), &json!("🔧"))
     );
+    assert_eq!((&dev["goal"], &dev["voice"]), (&json!("Ship it"), &json!("dry")));
     assert_eq!(dev["source"], "kith.toml");
     house.write("../user/.kith/config.toml", "[identity]\nname = \"Boss\"\n");
     for agent in ["main", "ux", "dev"] {

@@ -15,6 +15,33 @@ use crate::house::{House, lines_of, of_type, spoil, types};
 use crate::session::{BY_HAND, write_session};
 
 #[test]
+fn nothing_is_ever_deleted_by_itself() {
+    let house = House::new();
+    house.kith(&["ask", "say one", "--model", "demo"]).succeeded();
+    house.kith(&["ask", "say two", "--new", "--model", "demo"]).succeeded();
+    let before = house.files();
+    let year_2000 = std::time::UNIX_EPOCH + std::time::Duration::from_secs(946_684_800);
+    for name in &before {
+        let file = fs::File::options().write(true).open(house.path(name)).unwrap();
+        file.set_modified(year_2000).unwrap();
+    }
+    for args in [
+        &["ask", "say three", "--new", "--model", "demo"] as &[&str],
+        &["session", "ls"],
+        &["session", "search", "one"],
+        &["thread", "rebuild"],
+        &["doctor"],
+    ] {
+        house.kith(args).succeeded();
+    }
+    let after = house.files();
+    let is_kept =
+        |name: &&String| after.contains(name) || name.ends_with("-wal") || name.ends_with("-shm");
+    assert_eq!(before.iter().find(|name| !is_kept(name)), None);
+    assert_eq!(house.json(&["session", "ls", "--json"])["sessions"].as_array().unwrap().len(), 3);
+}
+
+#[test]
 fn a_session_is_exported_as_json_lines_header_first() {
     let house = House::new();
     house.kith(&["ask", "say one", "--model", "demo"]).succeeded();

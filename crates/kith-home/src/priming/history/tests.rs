@@ -1,7 +1,7 @@
 use kith_vocab::block::{Thinking, ToolCall};
 use kith_vocab::event::messages::{
-    AnswerContent, Author, HarnessItem, HarnessKind, MessageContent, Origin, Outcome, PrimedRecord,
-    StopReason,
+    AnswerContent, Author, HarnessItem, Ledger, MessageContent, Outcome, PrimedRecord, StopReason,
+    Usage,
 };
 use kith_vocab::event::{SourceTag, control::Level, control::Notice};
 
@@ -43,7 +43,7 @@ fn what_was_lived_after_a_script_is_numbered_after_it() {
     events.extend(lived(100));
     let script = from_events(&events, &source()).unwrap();
     let genseqs: Vec<u64> = script.records.iter().filter_map(Record::genseq).collect();
-    assert_eq!(genseqs, [1, 1, 1, 2, 2, 2, 2, 2, 3, 3]);
+    assert_eq!(genseqs, [1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 4]);
     assert_eq!(parse(&export(&script)).unwrap().script.records.len(), script.records.len());
 }
 
@@ -82,11 +82,44 @@ fn the_same_history_has_the_same_bytes() {
 fn an_empty_history_is_refused() {
     assert_eq!(from_events(&[], &source()).unwrap_err(), HistoryError::Empty);
     let notice = Notice { text: "hello".to_owned(), level: Level::Info, about: None };
-    let hidden = reminder(Visibility::Hidden, "secret");
-    for body in [Body::Notice(notice), hidden] {
-        let events = [event(1, body)];
-        assert_eq!(from_events(&events, &source()).unwrap_err(), HistoryError::Empty);
+    let events = [event(1, Body::Notice(notice))];
+    assert_eq!(from_events(&events, &source()).unwrap_err(), HistoryError::Empty);
+}
+
+#[test]
+fn what_nobody_was_shown_and_summaries_are_records_too() {
+    let mut meta = said_by_user("Go on.");
+    if let Body::UserMessage(it) = &mut meta {
+        it.message.meta = Some(true);
     }
+    let path = [event(1, reminder(Visibility::Hidden, "a listing")), event(2, meta), compact(3)];
+    let script = from_events(&path, &source()).unwrap();
+    insta::assert_snapshot!(in_words(&script), @r#"
+    0 {"type":"harness_item_record","genseq":1,"kind":"date_change","origin":"system","visibility":"hidden","content":"a listing"}
+    0 {"type":"harness_item_record","genseq":1,"kind":"runtime_notice","origin":"system","visibility":"compact","content":"Go on."}
+    0 {"type":"harness_item_record","genseq":1,"kind":"runtime_notice","origin":"system","visibility":"compact","content":"Summary of the conversation so far:\n\nWe looked.\n\nIdentifiers:\n- K-9\n- K-10\n\nOpen tasks:\n- call Ann"}
+    "#);
+    let read = parse(&export(&script)).unwrap().script;
+    assert_eq!(without_lines(&read), without_lines(&script));
+}
+
+fn compact(n: u64) -> Event {
+    let ledger = Ledger {
+        identifiers: vec!["K-9".to_owned(), "K-10".to_owned()],
+        paths: Vec::new(),
+        open_tasks: vec!["call Ann".to_owned()],
+    };
+    let body = Body::Compact(Compact {
+        request_id: event_id(n),
+        model: "m".to_owned(),
+        usage: Usage::default(),
+        summary: "We looked.".to_owned(),
+        ledger,
+        first_kept_event_id: event_id(n),
+        tokens_before: 2,
+        tokens_after: 1,
+    });
+    event(n, body)
 }
 
 #[test]
@@ -131,6 +164,7 @@ fn lived(first: u64) -> Vec<Event> {
         event(first + 3, reminder(Visibility::Hidden, "not told")),
         event(first + 4, reminder(Visibility::Compact, "The date changed.")),
         event(first + 5, answer(vec![Block::text("Done.")], None)),
+        compact(first + 6),
     ]
 }
 

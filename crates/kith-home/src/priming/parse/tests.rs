@@ -242,6 +242,41 @@ pub(crate) fn words(body: &str) -> String {
     format!("### record agent_words_record\n```\n---\ngenseq: 1\n---\n\n{body}\n```\n")
 }
 
+#[test]
+fn the_body_becomes_the_text_field_of_its_record() {
+    let script = parse(EVERY_TYPE).unwrap().script;
+    let field = |name: &str, field: &str| {
+        let record = script.records.iter().find(|it| it.record_type.name() == name).unwrap();
+        let json: serde_json::Value = serde_json::from_str(record.to_json().as_str()).unwrap();
+        json[field].as_str().unwrap().to_owned()
+    };
+    assert_eq!(field("human_text_record", "content"), "先做环境探针。");
+    assert_eq!(field("agent_thought_record", "content"), "I look first.");
+    assert_eq!(field("func_result_record", "content"), "Darwin");
+    assert_eq!(field("quest_for_sup_record", "tellaskContent"), "May I?");
+    assert_eq!(field("teammate_call_result_record", "result"), "Nobody answered.");
+    assert_eq!(field("teammate_response_record", "response"), "The second.");
+}
+
+#[test]
+fn the_front_matter_of_a_block_may_be_missing() {
+    let words = ["human_text_record", "agent_words_record", "agent_thought_record"];
+    for name in words.into_iter().chain(["ui_only_markdown_record"]) {
+        let text = format!("### record {name}\n\n```markdown\n- hi\n```\n");
+        let script = parse(&text).unwrap().script;
+        let expected = format!(r#"1 {{"type":"{name}","content":"- hi"}}"#);
+        assert_eq!(in_words(&script), expected);
+        let again = parse(&export(&script)).unwrap().script;
+        assert_eq!(again.records[0].to_json(), script.records[0].to_json());
+    }
+    for lost in ["genseq: 1\n---\n\nhi", "---\n---\ngenseq: 1\n---\n\nhi"] {
+        let text = format!("### record agent_words_record\n```\n{lost}\n```\n");
+        let warnings = parse(&text).unwrap().warnings;
+        assert_eq!(warnings.len(), 1, "{lost}");
+        assert!(warnings[0].message.ends_with("above it missing or doubled?"), "{warnings:?}");
+    }
+}
+
 pub(crate) fn in_words(script: &Script) -> String {
     let lines = script.records.iter().map(|it| format!("{} {}", it.line, it.to_json().as_str()));
     lines.collect::<Vec<_>>().join("\n")

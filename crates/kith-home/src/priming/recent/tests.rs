@@ -44,11 +44,29 @@ fn at_most_twenty_are_kept_and_missing_scripts_are_skipped() {
     for n in 0..25 {
         store.record_use("ux", &[script_ref(&format!("s{n:02}"))], NOON_MS + n).unwrap();
     }
+    let path = house.path().join(".dialogs/recent-priming/ux.json");
+    let written: RecentFile = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    assert_eq!(written.entries.len(), RECENT_ENTRIES_MAX, "cut when written");
     let recent = store.recent("ux").unwrap();
     assert_eq!(recent.len(), RECENT_ENTRIES_MAX);
     assert_eq!(recent[0].script_ref, script_ref("s24"));
     fs::remove_file(house.path().join(".minds/priming/team_shared/s24.md")).unwrap();
     assert_eq!(store.recent("ux").unwrap()[0].script_ref, script_ref("s23"));
+}
+
+#[test]
+fn the_list_is_replaced_and_never_written_over() {
+    let house = house(&[("team_shared/a.md", &words("x")), ("team_shared/b.md", &words("x"))]);
+    let store = store(&house);
+    store.record_use("ux", &[script_ref("a")], NOON_MS).unwrap();
+    let path = house.path().join(".dialogs/recent-priming/ux.json");
+    let before = fs::read_to_string(&path).unwrap();
+    // A second name of the old file keeps its bytes only if the new ones are in another file.
+    let old = house.path().join("old.json");
+    fs::hard_link(&path, &old).unwrap();
+    store.record_use("ux", &[script_ref("b")], NOON_MS + 1).unwrap();
+    assert_eq!(fs::read_to_string(&old).unwrap(), before);
+    assert_ne!(fs::read_to_string(&path).unwrap(), before);
 }
 
 #[test]

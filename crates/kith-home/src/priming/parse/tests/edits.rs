@@ -21,9 +21,9 @@ fn a_script_that_lost_a_line_is_what_it_says_or_is_refused() {
     9 "### record human_text_record": line 10: a fence stands outside a record: each record has one block, and one whose text holds fences needs a longer fence around it
     10 "": the same
     11 "```markdown": line 11: `human_text_record` has no block; expected a fence (``` or ~~~) after its heading
-    12 "---": line 9: `human_text_record` lacks `genseq`; expected an integer from 0
-    13 "genseq: 1": line 9: `human_text_record` lacks `genseq`; expected an integer from 0
-    14 "msgId: priming-1": line 9: `human_text_record` lacks `msgId`; expected a string that is not blank
+    12 "---": {"type":"human_text_record","content":"genseq: 1\nmsgId: priming-1\ngrammar: markdown\n---\n\n先做环境探针。"}
+    13 "genseq: 1": {"type":"human_text_record","msgId":"priming-1","grammar":"markdown","content":"先做环境探针。"}
+    14 "msgId: priming-1": {"type":"human_text_record","genseq":1,"grammar":"markdown","content":"先做环境探针。"}
     15 "grammar: markdown": {"type":"human_text_record","genseq":1,"msgId":"priming-1","content":"先做环境探针。"}
     16 "---": line 12: the front matter that begins here is not closed; expected a line `---`
     17 "": the same
@@ -72,8 +72,8 @@ fn a_script_with_a_line_twice_is_what_it_says_or_is_refused() {
     8 "": the same
     9 "### record human_text_record": line 10: `human_text_record` has no block; expected a fence (``` or ~~~) after its heading
     10 "": the same
-    11 "```markdown": line 9: `human_text_record` lacks `genseq`; expected an integer from 0
-    12 "---": line 9: `human_text_record` lacks `genseq`; expected an integer from 0
+    11 "```markdown": {"type":"human_text_record","content":"```markdown\n---\ngenseq: 1\nmsgId: priming-1\ngrammar: markdown\n---\n\n先做环境探针。"}
+    12 "---": {"type":"human_text_record","content":"genseq: 1\nmsgId: priming-1\ngrammar: markdown\n---\n\n先做环境探针。"}
     13 "genseq: 1": line 14: the key `genseq` stands twice
     14 "msgId: priming-1": line 15: the key `msgId` stands twice
     15 "grammar: markdown": line 16: the key `grammar` stands twice
