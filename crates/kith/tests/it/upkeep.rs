@@ -234,7 +234,7 @@ fn the_doctor_finds_a_healthy_house_well_and_changes_nothing() {
         ok    modes         only you may look into `.kith`
         ok    disk          [n] MB free
         ok    host          none runs; the next command that writes is one
-        ok    desk          it opens; this program writes version 3
+        ok    desk          it is whole; this program writes version 3
         ok    inbox         nothing waits
         ok    sessions      1 whole
         ok    blobs         none that is needed is missing or wrong
