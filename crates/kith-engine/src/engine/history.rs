@@ -26,6 +26,8 @@ use crate::survey::{PlaceError, Survey};
 
 /// Events of a history that are written as one batch: whoever opens it later holds one at a time.
 const HISTORY_BATCH_EVENTS: usize = 256;
+/// Copies of copies that are damaged as well, before a thread is left alone.
+const REPAIRS_MAX: usize = 16;
 
 /// A session as far as it can be read, with its whole tree.
 pub struct SurveyedSession {
@@ -252,16 +254,31 @@ impl EngineShared {
         id: SessionId,
         head: Option<Head>,
     ) -> Result<(SessionId, Option<RepairedSession>), StorageError> {
+        let header = self.journal.read(id, head, 0, &mut |_| ()).await?.header;
+        self.repair_as(&header, head).await
+    }
+
+    /// Repairs the session with this header, which may be known although it cannot be read.
+    async fn repair_as(
+        &self,
+        header: &SessionHeader,
+        head: Option<Head>,
+    ) -> Result<(SessionId, Option<RepairedSession>), StorageError> {
+        let id = header.session_id;
         let mut keys = Vec::new();
-        let each = &mut |event: Event| keys.extend(event.ingress_key);
-        let header = self.journal.read(id, head, 0, each).await?.header;
-        let copy = self.copy_of(&header).await?;
-        let (copy, repaired) = if let Some(copy) = copy {
+        let (copy, repaired) = if let Some(copy) = self.copy_of(header).await? {
+            for id in [id, copy] {
+                let each = &mut |event: Event| keys.extend(event.ingress_key);
+                // What cannot be read at all names no message.
+                self.journal.read(id, None, 0, each).await.ok();
+            }
             (copy, None)
         } else {
-            let header = self.header_of_copy(&header);
+            let header = self.header_of_copy(header);
             let copy = header.session_id;
-            (copy, Some(self.journal.repair(id, head, header, &*self.clock).await?))
+            let repaired = self.journal.repair(id, head, header, &*self.clock).await?;
+            keys.clone_from(&repaired.keys);
+            (copy, Some(repaired))
         };
         self.journal.close(copy);
         let (agent_id, thread_id) = (&header.agent_id, &header.thread_id);
@@ -270,19 +287,21 @@ impl EngineShared {
         // Also if the thread is elsewhere by now: messages may wait for the session.
         self.desk.replace_session(agent_id, thread_id, (id, copy), keys, now).await?;
         if was_current {
-            self.feed.thread_changed(ThreadKey::of(&header), copy);
+            self.feed.thread_changed(ThreadKey::of(header), copy);
         }
         Ok((copy, repaired))
     }
 
-    /// The newest copy that was made of a damaged session. A clone is in a thread of its own.
+    /// The newest copy that was made of a damaged session. A clone is in a thread of its own. A copy is
+    /// always newer, so that following copies of copies comes to an end.
     async fn copy_of(&self, damaged: &SessionHeader) -> Result<Option<SessionId>, StorageError> {
         let mut copy = None;
         for id in self.journal.list().await? {
             // One without a good first line is nobody's copy.
             let Ok(header) = self.journal.header(id).await else { continue };
             let origin = header.cloned_from.as_ref().map(|origin| origin.session_id);
-            if origin == Some(damaged.session_id) && header.thread_id == damaged.thread_id {
+            let is_copy = origin == Some(damaged.session_id) && id > damaged.session_id;
+            if is_copy && header.thread_id == damaged.thread_id {
                 copy = Some(id);
             }
         }
@@ -314,11 +333,11 @@ impl EngineShared {
             &error.kind,
             StorageErrorKind::Damaged(damage) if damage.code == DamageCode::NewerVersion
         );
-        let repaired = if is_newer { Err(error.clone()) } else { self.repair(id, head).await };
-        let (mut session, is_new) = match repaired {
-            Ok((copy, repaired)) => {
-                let head = self.desk.head(copy).await?;
-                (self.load(copy, head).await?, repaired.is_some())
+        let repaired =
+            if is_newer { Err(error.clone()) } else { self.repair_all(id, head, event).await };
+        let (mut session, is_new, text) = match repaired {
+            Ok((session, is_new)) => {
+                (session, is_new, "The conversation goes on here with what could be read of it.")
             }
             Err(error) if matches!(error.kind, StorageErrorKind::Damaged(_)) => {
                 let fresh = SessionId::from_uuid(self.clock.new_id());
@@ -326,20 +345,50 @@ impl EngineShared {
                 let (agent_id, thread_id) = (&event.agent_id, &event.thread_id);
                 let (keys, now) = (Vec::new(), self.clock.now());
                 self.desk.replace_session(agent_id, thread_id, (id, fresh), keys, now).await?;
-                (Session::new(self.parts_of(fresh), header), true)
+                let session = Session::new(self.parts_of(fresh), header);
+                (session, true, "The conversation begins anew here, without what was said there.")
             }
             // A copy that could not be written now is made later.
             Err(error) => return Err(error.into()),
         };
         if is_new {
-            let text = format!(
-                "The earlier session of this thread can only be read: {error}. The conversation \
-                 goes on here with what could be read of it."
-            );
+            let text =
+                format!("The earlier session of this thread can only be read: {error}. {text}");
             let notice = Notice { text, level: Level::Warn, about: Some(id.to_string()) };
             session.stage(Body::Notice(notice));
             session.commit().await?;
         }
         Ok(session)
     }
+
+    /// Opens the copy of a damaged session, or a copy of that where it is damaged as well, and says
+    /// whether it was made now.
+    async fn repair_all(
+        &self,
+        id: SessionId,
+        head: Option<Head>,
+        event: &IngressEvent,
+    ) -> Result<(Session, bool), StorageError> {
+        let (mut id, mut head) = (id, head);
+        let mut repairs = 0..REPAIRS_MAX;
+        loop {
+            let repaired = match self.repair(id, head).await {
+                // Without its first line the desk still knows whose it is.
+                Err(error) if is_header_lost(&error) => {
+                    self.repair_as(&self.header_for(id, event), head).await
+                }
+                repaired => repaired,
+            };
+            let (copy, repaired) = repaired?;
+            head = self.desk.head(copy).await?;
+            match self.load(copy, head).await {
+                Err(error) if error.damage().is_some() && repairs.next().is_some() => id = copy,
+                loaded => return Ok((loaded?, repaired.is_some())),
+            }
+        }
+    }
+}
+
+fn is_header_lost(error: &StorageError) -> bool {
+    error.damage().is_some_and(|damage| damage.line == 1)
 }

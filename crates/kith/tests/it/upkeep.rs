@@ -152,7 +152,7 @@ fn a_damaged_session_is_repaired_into_a_new_one_and_the_thread_goes_on_there() {
     check!(house.kith(&["session", "repair", &id]), @"
     exit 0
     --- stdout
-    4 events are in the new session [short]; from line 10 on (bad_crc) nothing could be read
+    6 events are in the new session [short]; line 10 is the first that cannot be read (bad_crc)
     --- stderr
     note: the conversation goes on in it; the damaged file stays as it is
     ");
