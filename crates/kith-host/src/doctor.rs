@@ -13,7 +13,7 @@ use std::env;
 use std::sync::Arc;
 
 use kith_home::identity::IdentityFields;
-use kith_sessions::desk::{DESK_VERSION, Desk, SqliteDesk};
+use kith_sessions::desk::{Desk, SqliteDesk};
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::store::SessionStore;
 use kith_vocab::clock::Clock;
@@ -63,7 +63,7 @@ async fn examine(house: House, agent: Option<&str>) -> Vec<Check> {
     };
     if checks.iter().all(|check| check.name != "desk") {
         checks.push(match &desk {
-            Some(_) => ok("desk", format!("it opens; this program writes version {DESK_VERSION}")),
+            Some(desk) => life::desk(desk).await,
             None => ok("desk", "nothing was ever said here".to_owned()),
         });
     }

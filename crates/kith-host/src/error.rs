@@ -152,6 +152,11 @@ impl From<LogError> for CallError {
     }
 }
 
+/// What to do about a desk that cannot be used, and what that costs.
+pub(crate) const DESK_LOST: &str = "nothing was changed; move `.kith/state.db` away together with its `-wal` and \
+     `-shm`, and the next message makes a new one from the sessions. Messages that were accepted \
+     and not begun, and your trusted repositories, stand in no session and are lost with it";
+
 impl From<DeskError> for CallError {
     fn from(error: DeskError) -> CallError {
         match &error {
@@ -165,9 +170,7 @@ impl From<DeskError> for CallError {
             DeskError::NotADatabase { .. }
             | DeskError::NotADesk { .. }
             | DeskError::Damaged { .. } => {
-                CallError::new(Blame::Request, ErrorCode::Damaged, error).hint(
-                    "move that file away: a new one is made, and the sessions stay as they are",
-                )
+                CallError::new(Blame::Request, ErrorCode::Damaged, error).hint(DESK_LOST)
             }
             DeskError::NeedsRecovery { .. } => {
                 CallError::new(Blame::Request, ErrorCode::Conflict, error)
@@ -290,6 +293,7 @@ impl From<StorageError> for CallError {
                     .hint("`kith session repair` copies what can be read into a new session");
             }
             StorageErrorKind::Exists => (Blame::Request, ErrorCode::AlreadyExists, ""),
+            StorageErrorKind::DamagedDesk => (Blame::Request, ErrorCode::Damaged, DESK_LOST),
             StorageErrorKind::NotDamaged | StorageErrorKind::Refused => {
                 (Blame::Request, ErrorCode::InvalidRequest, "")
             }

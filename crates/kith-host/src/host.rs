@@ -76,12 +76,14 @@ impl Host {
     /// Takes the house's lock and starts the engine, unless the house has a host.
     pub async fn start(house: House, settings: Arc<SettingsWatch>) -> Result<HostStart, CallError> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let lock = match HouseLock::take(&house.kith_dir(), clock.now()) {
+        let mut lock = match HouseLock::take(&house.kith_dir(), clock.now()) {
             Ok(lock) => lock,
             Err(LockError::Held { holder, .. }) => return Ok(HostStart::Elsewhere { holder }),
             Err(error) => return Err(error.into()),
         };
-        let desk = SqliteDesk::open(&house.desk_path(), clock.new_id().to_string()).await?;
+        let new_device_id = clock.new_id().to_string();
+        let desk = SqliteDesk::open(&house.desk_path(), new_device_id.clone()).await?;
+        let is_new_desk = desk.device_id() == new_device_id;
         let desk: Arc<dyn Desk> = Arc::new(desk);
         let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
         let catalog: Arc<dyn Catalog> =
@@ -100,11 +102,17 @@ impl Host {
             setup: Arc::clone(&setup) as Arc<dyn AgentSetup>,
         });
         let mut start_notes = Vec::new();
-        if is_desk_behind(&lock, &*desk, &store).await? {
+        if is_desk_behind(&lock, is_new_desk, &*desk, &store).await? {
+            // If this host ends before all is read, the next one begins again.
+            let generation = desk.generation().await?;
+            let is_lost = is_new_desk || is_desk_older(&lock, generation);
+            lock.set_generation(generation + 1)?;
             let note = recover(&engine).await?;
-            if is_desk_lost(&lock, &*desk).await? {
+            // A house that was copied has no lock, and a desk that knows everything.
+            if is_lost {
                 start_notes.push(note);
             }
+            lock.set_generation(generation)?;
         }
         let reads = ReadSide::of_host(
             house.clone(),
@@ -176,22 +184,18 @@ impl Host {
 /// Whether the logs may know of messages that the desk does not.
 async fn is_desk_behind(
     lock: &HouseLock,
+    is_new_desk: bool,
     desk: &dyn Desk,
     store: &SessionStore,
 ) -> Result<bool, CallError> {
-    if lock.was_missing() {
+    if is_new_desk || lock.was_missing() {
         return Ok(!store.list()?.is_empty());
     }
-    let generation = desk.generation().await?;
-    Ok(lock.previous_generation().is_some_and(|previous| previous > generation))
+    Ok(is_desk_older(lock, desk.generation().await?))
 }
 
-/// Whether the desk is new, or older than the one that the lock tells of. A house that was copied has
-/// no lock, and a desk that knows everything.
-async fn is_desk_lost(lock: &HouseLock, desk: &dyn Desk) -> Result<bool, CallError> {
-    let generation = desk.generation().await?;
-    let is_older = lock.previous_generation().is_some_and(|previous| previous > generation);
-    Ok(generation == 0 || is_older)
+fn is_desk_older(lock: &HouseLock, generation: u64) -> bool {
+    lock.previous_generation().is_some_and(|previous| previous > generation)
 }
 
 async fn recover(engine: &Engine) -> Result<String, CallError> {

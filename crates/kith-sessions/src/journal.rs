@@ -74,12 +74,14 @@ pub struct Opened {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepairedSession {
     pub session_id: SessionId,
-    /// How many events were copied.
+    /// How many events the copy tells, its words on what is missing among them.
     pub n_events: u64,
     /// The first line of the damaged log that could not be read.
     pub lost_from_line: usize,
     pub code: crate::damage::DamageCode,
     pub head: Option<Head>,
+    /// The keys of the messages that stand in the damaged log.
+    pub keys: Vec<String>,
 }
 
 /// What belonged to a session alone and is gone with it.

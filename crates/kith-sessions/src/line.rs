@@ -5,6 +5,7 @@
 //! an event pass for the same line. `crc` tells a whole line from a half one, `prev` ties it to the
 //! line before.
 
+mod intact;
 mod proven;
 
 use std::borrow::Cow;

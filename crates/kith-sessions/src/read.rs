@@ -6,6 +6,8 @@
 //! did not happen. A crash can only spoil the last batch, so bad bytes are torn exactly if nothing
 //! behind them was written later, and if the desk has not seen what they held.
 
+mod intact;
+
 use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read};
 use std::slice;
@@ -22,6 +24,8 @@ use crate::line::{
 };
 use crate::past::{OlderIds, Past, PastMarks};
 use crate::texts::BlobRef;
+
+pub(crate) use intact::{IntactLine, each_line};
 
 const CHUNK_BYTES: usize = 256 * 1024;
 

@@ -30,6 +30,8 @@ pub enum StorageErrorKind {
     Exists,
     /// The session can only be read, and only as far as the damage.
     Damaged(Damage),
+    /// The desk cannot be read, or is something else.
+    DamagedDesk,
     /// The session is whole, so there is nothing to repair.
     NotDamaged,
     /// The event, header or row breaks a rule of its format and was not written.

@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::{Command, Invocation, Shared};
 use crate::signals::StopSignal;
-use crate::{args, signals, ui};
+use crate::{args, resources, signals, ui};
 
 pub(crate) fn run(invocation: Invocation) -> ExitCode {
     let Invocation { shared, model, command, .. } = invocation;
@@ -57,6 +57,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
 fn in_runtime(
     work: impl Future<Output = Result<ExitCode, CallError>>,
 ) -> Result<ExitCode, CallError> {
+    resources::require()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -2,6 +2,7 @@
 //!
 //! - [`args`]: the command line, as typed.
 //! - [`commands`]: one file per verb.
+//! - [`resources`]: threads and descriptors, and what happens where there are none.
 //! - [`signals`]: what the kernel tells the program.
 //! - [`screen`], [`transcript`]: a turn as it is watched, a session as a person reads it.
 //! - [`branches`], [`columns`]: the tree of a session in a terminal.
@@ -18,6 +19,8 @@ mod columns;
 #[cfg(unix)]
 mod commands;
 #[cfg(unix)]
+mod resources;
+#[cfg(unix)]
 mod screen;
 #[cfg(unix)]
 mod signals;
@@ -32,6 +35,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     use kith_host::error::CallError;
 
+    resources::end_without_threads();
     // A panic is a broken promise of ours. It must not look like a refusal or a failed disk.
     let outcome = std::panic::catch_unwind(|| match args::Invocation::parse() {
         Ok(invocation) => commands::run(invocation),

@@ -265,17 +265,31 @@ impl EngineShared {
     }
 
     async fn repair(&self, id: SessionId, head: Option<Head>) -> Result<Repair<'_>, StorageError> {
+        let header = self.journal.read(id, head, 0, &mut |_| ()).await?.header;
+        self.repair_as(&header, head).await
+    }
+
+    /// Repairs the session with this header, which may be known although it cannot be read.
+    async fn repair_as<'a>(
+        &'a self,
+        header: &SessionHeader,
+        head: Option<Head>,
+    ) -> Result<Repair<'a>, StorageError> {
+        let id = header.session_id;
         let mut keys = Vec::new();
-        let each = &mut |event: Event| keys.extend(event.ingress_key);
-        let header = self.journal.read(id, head, 0, each).await?.header;
-        let copy = self.copy_of(&header).await?;
-        let (copy, repaired, reserved) = if let Some(copy) = copy {
+        let (copy, repaired, reserved) = if let Some(copy) = self.copy_of(header).await? {
+            for id in [id, copy] {
+                let each = &mut |event: Event| keys.extend(event.ingress_key);
+                // What cannot be read at all names no message.
+                self.journal.read(id, None, 0, each).await.ok();
+            }
             (copy, None, None)
         } else {
-            let header = self.header_of_copy(&header);
+            let header = self.header_of_copy(header);
             let copy = header.session_id;
             let reserved = self.registry.reserve(copy);
             let repaired = self.journal.repair(id, head, header, &*self.clock).await?;
+            keys.clone_from(&repaired.keys);
             (copy, Some(repaired), reserved)
         };
         let (agent_id, thread_id) = (&header.agent_id, &header.thread_id);
@@ -284,19 +298,21 @@ impl EngineShared {
         // Also if the thread is elsewhere by now: messages may wait for the session.
         self.desk.replace_session(agent_id, thread_id, (id, copy), keys, now).await?;
         if was_current {
-            self.feed.thread_changed(ThreadKey::of(&header), copy);
+            self.feed.thread_changed(ThreadKey::of(header), copy);
         }
         Ok(Repair { copy, repaired, reserved })
     }
 
-    /// The newest copy that was made of a damaged session. A clone is in a thread of its own.
+    /// The newest copy that was made of a damaged session. A clone is in a thread of its own. A copy is
+    /// always newer, so that following copies of copies comes to an end.
     async fn copy_of(&self, damaged: &SessionHeader) -> Result<Option<SessionId>, StorageError> {
         let mut copy = None;
         for id in self.journal.list().await? {
             // One without a good first line is nobody's copy.
             let Ok(header) = self.journal.header(id).await else { continue };
             let origin = header.cloned_from.as_ref().map(|origin| origin.session_id);
-            if origin == Some(damaged.session_id) && header.thread_id == damaged.thread_id {
+            let is_copy = origin == Some(damaged.session_id) && id > damaged.session_id;
+            if is_copy && header.thread_id == damaged.thread_id {
                 copy = Some(id);
             }
         }
@@ -328,12 +344,18 @@ impl EngineShared {
             &error.kind,
             StorageErrorKind::Damaged(damage) if damage.code == DamageCode::NewerVersion
         );
-        let repair = if is_newer { Err(error.clone()) } else { self.repair(id, head).await };
-        let (mut session, _reserved) = match repair {
+        let mut repair = if is_newer { Err(error.clone()) } else { self.repair(id, head).await };
+        if repair.as_ref().is_err_and(|it| !is_newer && is_header_lost(it)) {
+            // The desk still knows whose it is.
+            repair = self.repair_as(&self.header_for(id, event), head).await;
+        }
+        let (mut session, _reserved, text) = match repair {
+            // If the copy is damaged as well, its own driver finds out.
             Ok(Repair { copy, repaired: None, .. }) => return Ok(copy),
             Ok(Repair { copy, reserved, .. }) => {
                 let head = self.desk.head(copy).await?;
-                (self.load(copy, head).await?, reserved)
+                let text = "The conversation goes on here with what could be read of it.";
+                (self.load(copy, head).await?, reserved, text)
             }
             Err(error) if matches!(error.kind, StorageErrorKind::Damaged(_)) => {
                 let fresh = SessionId::from_uuid(self.clock.new_id());
@@ -342,15 +364,13 @@ impl EngineShared {
                 let (agent_id, thread_id) = (&event.agent_id, &event.thread_id);
                 let (keys, now) = (Vec::new(), self.clock.now());
                 self.desk.replace_session(agent_id, thread_id, (id, fresh), keys, now).await?;
-                (Session::new(self.parts_of(fresh), header), reserved)
+                let text = "The conversation begins anew here, without what was said there.";
+                (Session::new(self.parts_of(fresh), header), reserved, text)
             }
             // A copy that could not be written now is made later.
             Err(error) => return Err(error.into()),
         };
-        let text = format!(
-            "The earlier session of this thread can only be read: {error}. The conversation goes \
-             on here with what could be read of it."
-        );
+        let text = format!("The earlier session of this thread can only be read: {error}. {text}");
         let notice = Notice { text, level: Level::Warn, about: Some(id.to_string()) };
         session.stage(Body::Notice(notice));
         let committed = session.commit().await;
@@ -358,4 +378,8 @@ impl EngineShared {
         committed?;
         Ok(session.id())
     }
+}
+
+fn is_header_lost(error: &StorageError) -> bool {
+    error.damage().is_some_and(|damage| damage.line == 1)
 }

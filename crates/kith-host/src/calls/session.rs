@@ -304,7 +304,7 @@ pub struct RepairView {
     pub session_id: SessionId,
     /// How many events were copied.
     pub events: u64,
-    /// Where the damaged one can no longer be read.
+    /// The first line of the damaged one that cannot be read.
     pub lost_from: DamageView,
 }
 

@@ -5,7 +5,7 @@ use std::fs::{File, TryLockError};
 use std::io::Read;
 
 use kith_sessions::damage::DamageCode;
-use kith_sessions::desk::Desk;
+use kith_sessions::desk::{DESK_VERSION, Desk, SqliteDesk};
 use kith_sessions::log::LogError;
 use kith_sessions::read::{Reading, Tail};
 use kith_sessions::storage::StorageError;
@@ -14,7 +14,7 @@ use kith_vocab::ids::SessionId;
 
 use super::{Check, fail, failed, ok, warn};
 use crate::attach::{self, AskFailure};
-use crate::error::CallError;
+use crate::error::{CallError, DESK_LOST};
 use crate::house::House;
 use crate::words::{rfc3339, short};
 
@@ -58,6 +58,15 @@ fn holder(lock: &std::path::Path) -> String {
 fn is_held(lock: &std::path::Path) -> bool {
     let Ok(file) = File::open(lock) else { return false };
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+/// The desk, all of it.
+pub(super) async fn desk(desk: &SqliteDesk) -> Check {
+    match desk.problem().await {
+        Ok(None) => ok("desk", format!("it is whole; this program writes version {DESK_VERSION}")),
+        Ok(Some(problem)) => fail("desk", format!("it is damaged: {problem}"), DESK_LOST),
+        Err(error) => failed("desk", &CallError::from(error)),
+    }
 }
 
 pub(super) async fn inbox(desk: &dyn Desk, is_hosted: bool) -> Check {

@@ -3,6 +3,7 @@
 //! One thread owns the file. What changes something is committed together with whatever else waits,
 //! so a hundred threads cost hardly more than one.
 
+mod check;
 mod columns;
 mod error;
 mod inbox;
@@ -60,17 +61,29 @@ impl SqliteDesk {
         self.run(move |desk| desk.execute("VACUUM INTO CAST(?1 AS TEXT)", [to]).map(drop)).await
     }
 
+    /// What is wrong with the file, found by reading all of it.
+    pub async fn problem(&self) -> Result<Option<String>, StorageError> {
+        self.run(|desk| check::problem(desk)).await
+    }
+
     async fn start(
         path: &Path,
-        connect: impl FnOnce(&Path) -> Result<Option<Connection>, DeskError> + Send + 'static,
+        connect: impl Fn(&Path) -> Result<Option<Connection>, DeskError> + Send + 'static,
     ) -> Result<Option<SqliteDesk>, DeskError> {
         let thread_path = path.to_owned();
-        let open = move || {
-            let Some(connection) = connect(&thread_path)? else { return Ok(None) };
+        let open_once = move || {
+            let Some(connection) = connect(&thread_path)? else { return Ok::<_, DeskError>(None) };
             let failed = |source| DeskError::of(&thread_path, source);
             let device_id = schema::device_id(&connection).map_err(failed)?;
             let generation = schema::generation(&connection).map_err(failed)?;
             Ok(Some((connection, (device_id, generation))))
+        };
+        // A read that fails once is no reason to give up, and SQLite calls it damage.
+        let open = move || match open_once() {
+            Err(error) if error.may_be_the_disks() => {
+                open_once().map_err(DeskError::or_of_the_disk)
+            }
+            done => done,
         };
         let path = path.to_owned();
         match Worker::start("kith-desk", open).await {
@@ -89,7 +102,7 @@ impl SqliteDesk {
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StorageError> {
         let answer = self.0.worker.change(Durability::Synced, work).await;
-        self.answer(answer)
+        self.answer(answer).await
     }
 
     /// Has the desk's thread change what follows from elsewhere, and waits for neither it nor the
@@ -108,12 +121,25 @@ impl SqliteDesk {
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StorageError> {
         let answer = self.0.worker.run(work).await;
-        self.answer(answer)
+        self.answer(answer).await
     }
 
-    fn answer<T>(&self, answer: Result<rusqlite::Result<T>, Gone>) -> Result<T, StorageError> {
-        let answer = answer.map_err(|Gone| self.gone())?;
-        answer.map_err(|source| DeskError::of(&self.0.path, source).into())
+    async fn answer<T>(
+        &self,
+        answer: Result<rusqlite::Result<T>, Gone>,
+    ) -> Result<T, StorageError> {
+        let source = match answer.map_err(|Gone| self.gone())? {
+            Ok(value) => return Ok(value),
+            Err(source) => source,
+        };
+        let error = DeskError::of(&self.0.path, source).or_of_the_disk();
+        let DeskError::Damaged { path, source } = error else { return Err(error.into()) };
+        // Whether it is damage shows when everything is read once more.
+        let problem = self.0.worker.run(|desk| check::problem(desk)).await;
+        if let Ok(Ok(None)) = problem {
+            return Err(DeskError::Disk { path, source }.into());
+        }
+        Err(DeskError::Damaged { path, source }.into())
     }
 
     fn gone(&self) -> StorageError {

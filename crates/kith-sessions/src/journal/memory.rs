@@ -21,9 +21,10 @@ use super::{
 use crate::catalog::LogStamp;
 use crate::damage::Damage;
 use crate::line::Head;
+use crate::read::IntactLine;
 use crate::read::{Reading, Tail};
 use crate::storage::{StorageError, StorageErrorKind, StorageFuture};
-use crate::store::repair::{ReadablePart, inherited};
+use crate::store::repair::{CopiedPart, ReadablePart};
 use crate::texts::LongText;
 use session::MemorySession;
 
@@ -200,33 +201,45 @@ impl MemoryJournal {
         header: SessionHeader,
         clock: &dyn Clock,
     ) -> Result<RepairedSession, StorageError> {
-        let mut events = Vec::new();
-        let reading = self.read_now(damaged, head, 0, &mut |event| events.push(event))?;
+        let reading = self.read_now(damaged, head, 0, &mut |_| ())?;
         let Tail::Damaged(damage) = reading.tail else {
             let message = format!("session `{damaged}` is not damaged; it can be opened as it is");
             return Err(StorageError::new(StorageErrorKind::NotDamaged, message));
         };
         let mut readable = ReadablePart::default();
-        for event in &events {
-            readable.take(event.clone());
+        // In memory every line is intact; only what the desk knows of may be missing.
+        let mut events = Vec::new();
+        self.read_now(damaged, None, 0, &mut |event| events.push(event))?;
+        let lines: Vec<IntactLine> =
+            events.into_iter().map(|event| IntactLine::Event(Box::new(event))).collect();
+        for line in &lines {
+            readable.take(line);
         }
         let session_id = header.session_id;
         let header = readable
-            .header_of_repair(header, &reading.header)
+            .header_of_repair(header, damaged, Some(&reading.header))
             .map_err(|flaw| session::refused_header(session_id, &flaw))?;
-        let mut batches = Vec::new();
-        for (mut event, seq) in events.into_iter().filter_map(inherited).zip(1..) {
+        let mut copied = CopiedPart::default();
+        let mut written = Vec::new();
+        for line in lines {
+            for event in copied.next(line, clock) {
+                copied.wrote(&event);
+                written.push(event);
+            }
+        }
+        for event in copied.end(head.as_ref(), clock) {
+            copied.wrote(&event);
+            written.push(event);
+        }
+        let batches = written.into_iter().zip(1..).map(|(mut event, seq)| {
             event.seq = seq;
-            batches.push(Batch { events: vec![event], blobs: Vec::new() });
-        }
-        let n_events = batches.len() as u64;
-        if let Some(moved) = readable.leaf_moved(n_events + 1, clock) {
-            batches.push(Batch { events: vec![moved], blobs: Vec::new() });
-        }
-        let head = self.create_now(&header, batches)?;
+            Batch { events: vec![event], blobs: Vec::new() }
+        });
+        let head = self.create_now(&header, batches.collect())?;
         self.close(session_id);
         let Damage { line: lost_from_line, code, .. } = damage;
-        Ok(RepairedSession { session_id, n_events, lost_from_line, code, head })
+        let (n_events, keys) = (copied.n_events(), readable.into_keys());
+        Ok(RepairedSession { session_id, n_events, lost_from_line, code, head, keys })
     }
 }
 

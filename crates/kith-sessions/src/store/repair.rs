@@ -1,38 +1,34 @@
-//! A new session from the readable part of a damaged one.
+//! A new session from what can be read of a damaged one.
 //!
-//! The damaged file stays as it is. What can be read of the conversation is told in the new one,
-//! marked as not lived there, so that no call of it runs and no question of it is asked again.
+//! The damaged file stays as it is. Every line has its own checksum, so each that is intact is told in
+//! the new session, also behind the damage, marked as not lived there: no call of it runs and no
+//! question of it is asked again. Where something of the conversation is missing, the model is told.
+
+mod copied;
+
+use std::io::Read;
 
 use kith_vocab::clock::Clock;
-use kith_vocab::event::control::{LeafMoved, LeafReason};
-use kith_vocab::event::{Body, Event, SourceTag};
-use kith_vocab::header::{CloneOrigin, SessionHeader};
-use kith_vocab::ids::{EventId, SessionId};
-use kith_vocab::validate::validate;
+use kith_vocab::event::Event;
+use kith_vocab::header::SessionHeader;
+use kith_vocab::ids::SessionId;
 
 use super::draft::SessionDraft;
-use super::{SessionStore, own_event};
-use crate::damage::{Damage, DamageCode, Flaw};
+use super::{SessionStore, read_error};
+use crate::damage::{Damage, DamageCode};
 use crate::journal::RepairedSession;
 use crate::line::Head;
 use crate::log::LogError;
-use crate::read::Tail;
+use crate::read::{IntactLine, Tail, each_line};
 
-/// What must be known of the readable part before its first event is copied.
-#[derive(Default)]
-pub(crate) struct ReadablePart {
-    last_copied: Option<EventId>,
-    last_of_tree: Option<EventId>,
-    /// Where the conversation continues from, which may be before its last event.
-    leaf: Option<EventId>,
-    title: Option<String>,
-}
+pub(crate) use copied::{CopiedPart, ReadablePart};
 
 impl SessionStore {
-    /// Writes a new session of the same thread from the readable part of a damaged one.
+    /// Writes a new session of the same thread from what can be read of a damaged one.
     ///
     /// `header` is the new session's; where it comes from is put in here, and its title if it has
-    /// none. `head` is what the desk knows of the damaged one: without it a lost tail does not show.
+    /// none. Of a session whose own header cannot be read, it says which thread that was. `head` is
+    /// what the desk knows of the damaged one: without it a lost tail does not show.
     pub fn repair(
         &self,
         damaged: SessionId,
@@ -41,103 +37,110 @@ impl SessionStore {
         clock: &dyn Clock,
     ) -> Result<RepairedSession, LogError> {
         let session_id = header.session_id;
+        let (known, damage) = self.damage_of(damaged, head)?;
         let mut readable = ReadablePart::default();
-        let reading = self.read(damaged, head, &mut |event| readable.take(event))?;
-        let Tail::Damaged(damage) = reading.tail else {
-            return Err(LogError::NotDamaged { path: self.path(damaged) });
-        };
+        let len = self
+            .files
+            .len(&self.path(damaged))
+            .map_err(|source| LogError::Read { path: self.path(damaged), source })?;
+        self.each_line(damaged, len, &mut |line| readable.take(&line))?;
+        if readable.is_empty() && known.is_none() {
+            return Err(LogError::Damaged { path: self.path(damaged), damage });
+        }
         let header = readable
-            .header_of_repair(header, &reading.header)
+            .header_of_repair(header, damaged, known.as_ref())
             .map_err(|flaw| LogError::RefusedHeader { path: self.path(session_id), flaw })?;
         let mut draft = SessionDraft::begin(self, &header)?;
-        let n_events = match self.copy(damaged, head, &mut draft) {
-            Ok(n_events) => n_events,
+        let copied = self.copy((damaged, len), head, &mut draft, clock);
+        let copied = match copied {
+            Ok(copied) => copied,
             Err(error) => {
                 draft.abandon();
                 return Err(error);
             }
         };
-        if let Some(moved) = readable.leaf_moved(draft.next_seq(), clock)
-            && let Err(error) = draft.add(&[moved])
-        {
-            draft.abandon();
-            return Err(error);
-        }
+        let (n_events, keys) = (copied.n_events(), readable.into_keys());
         let head = draft.finish()?.head();
         let Damage { line: lost_from_line, code, .. } = damage;
-        Ok(RepairedSession { session_id, n_events, lost_from_line, code, head })
+        Ok(RepairedSession { session_id, n_events, lost_from_line, code, head, keys })
+    }
+
+    /// The header of the damaged session, if it can be read, and what is wrong with it.
+    fn damage_of(
+        &self,
+        damaged: SessionId,
+        head: Option<&Head>,
+    ) -> Result<(Option<SessionHeader>, Damage), LogError> {
+        match self.read(damaged, head, &mut |_| ()) {
+            Ok(reading) => match reading.tail {
+                Tail::Damaged(damage) => Ok((Some(reading.header), damage)),
+                Tail::Clean | Tail::Torn { .. } => {
+                    Err(LogError::NotDamaged { path: self.path(damaged) })
+                }
+            },
+            // A whole header that says something else is that of another session, or of another program.
+            Err(LogError::Damaged { damage, .. })
+                if matches!(damage.code, DamageCode::BadCrc | DamageCode::InvalidJson) =>
+            {
+                Ok((None, damage))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn copy(
         &self,
-        damaged: SessionId,
+        (damaged, len): (SessionId, u64),
         head: Option<&Head>,
         draft: &mut SessionDraft<'_>,
-    ) -> Result<u64, LogError> {
-        let mut copied = Ok(0);
+        clock: &dyn Clock,
+    ) -> Result<CopiedPart, LogError> {
+        let mut copied = CopiedPart::default();
+        let mut outcome = Ok(());
         // One by one, so that a session of any length fits into memory; the batches of the
         // damaged file mean nothing here, because the new one exists only when it is whole.
-        self.read(damaged, head, &mut |event| {
-            let Ok(n_copied) = copied else { return };
-            let Some(mut event) = inherited(event) else { return };
-            event.seq = draft.next_seq();
-            copied = draft.add(&[event]).map(|()| n_copied + 1);
+        self.each_line(damaged, len, &mut |line| {
+            if outcome.is_ok() {
+                let events = copied.next(line, clock);
+                outcome = add(draft, events, &mut copied);
+            }
         })?;
-        copied
+        outcome?;
+        let events = copied.end(head, clock);
+        add(draft, events, &mut copied)?;
+        Ok(copied)
     }
-}
 
-impl ReadablePart {
-    /// The header of the new session. A refusal says why it cannot be that one.
-    pub(crate) fn header_of_repair(
+    fn each_line(
         &self,
-        mut header: SessionHeader,
-        damaged: &SessionHeader,
-    ) -> Result<SessionHeader, Flaw> {
-        // What one thread's people said is not told to those of another.
-        let same_thread = header.thread_id == damaged.thread_id
-            && header.agent_id == damaged.agent_id
-            && header.audience == damaged.audience;
-        if !same_thread {
-            let detail = "it is not of the thread, agent and audience of the damaged session";
-            return Err(Flaw::wrong(DamageCode::InvalidHeader, detail));
-        }
-        let event_id = self.last_of_tree.or(self.last_copied);
-        header.cloned_from =
-            event_id.map(|event_id| CloneOrigin { session_id: damaged.session_id, event_id });
-        let title = header.meta.title.take().or_else(|| self.title.clone());
-        header.meta.title = title.or_else(|| damaged.meta.title.clone());
-        Ok(header)
-    }
-
-    /// What puts the conversation where it was, if its last event is not its end.
-    pub(crate) fn leaf_moved(&self, seq: u64, clock: &dyn Clock) -> Option<Event> {
-        let moved = LeafMoved { to: self.leaf, reason: LeafReason::Branch };
-        (self.leaf != self.last_of_tree).then(|| own_event(seq, clock, Body::LeafMoved(moved)))
-    }
-
-    pub(crate) fn take(&mut self, event: Event) {
-        match &event.body {
-            Body::LeafMoved(moved) => self.leaf = moved.to,
-            Body::SessionTitleUpdated(it) => self.title = Some(it.title.clone()),
-            _ => (),
-        }
-        if event.is_tree() {
-            self.last_of_tree = Some(event.id);
-            self.leaf = Some(event.id);
-        }
-        if let Some(event) = inherited(event) {
-            self.last_copied = Some(event.id);
-        }
+        id: SessionId,
+        len: u64,
+        each: &mut dyn FnMut(IntactLine),
+    ) -> Result<(), LogError> {
+        let path = self.path(id);
+        let source = self.files.open_read(&path);
+        let mut text_of = |named: &_| self.blobs.text(named);
+        source
+            .and_then(|source| each_line(Box::new(source.take(len)), &mut text_of, each))
+            .map_err(|error| read_error(&path, error.into()))
     }
 }
 
-/// The event as a new session may tell it; `None` for what binds only the old one.
-pub(crate) fn inherited(mut event: Event) -> Option<Event> {
-    // What was primed stays known as such: whether it is shown depends on it.
-    event.source_tag.get_or_insert(SourceTag::Clone);
-    // It was valid without the tag, so this asks only whether it may carry it.
-    validate(&event).is_ok().then_some(event)
+/// Adds the events one by one. One that may not stand here is left out: it was intact by itself only.
+fn add(
+    draft: &mut SessionDraft<'_>,
+    events: Vec<Event>,
+    copied: &mut CopiedPart,
+) -> Result<(), LogError> {
+    for mut event in events {
+        event.seq = draft.next_seq();
+        match draft.add(std::slice::from_ref(&event)) {
+            Ok(()) => copied.wrote(&event),
+            Err(LogError::Refused { .. }) => copied.lost(),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -219,7 +219,7 @@ fn a_desk_that_is_none_is_named_and_the_sessions_can_still_be_read() {
     exit 1
     --- stderr
     error: `[house]/.kith/state.db` is not a desk: it is not a SQLite database
-    hint: move that file away: a new one is made, and the sessions stay as they are
+    hint: nothing was changed; move `.kith/state.db` away together with its `-wal` and `-shm`, and the next message makes a new one from the sessions. Messages that were accepted and not begun, and your trusted repositories, stand in no session and are lost with it
     ");
     check!(house.kith(&["session", "ls"]), @"
     exit 0
@@ -231,7 +231,7 @@ fn a_desk_that_is_none_is_named_and_the_sessions_can_still_be_read() {
     check!(house.kith(&["session", "verify", "latest", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"error":{"code":"damaged","message":"`[house]/.kith/state.db` is not a desk: it is not a SQLite database","hint":"move that file away: a new one is made, and the sessions stay as they are"}}
+    {"ok":false,"error":{"code":"damaged","message":"`[house]/.kith/state.db` is not a desk: it is not a SQLite database","hint":"nothing was changed; move `.kith/state.db` away together with its `-wal` and `-shm`, and the next message makes a new one from the sessions. Messages that were accepted and not begun, and your trusted repositories, stand in no session and are lost with it"}}
     "#);
     fs::remove_file(house.path(".kith/state.db")).unwrap();
     // What the desk knew is read from the logs, so the conversation goes on where it was.
@@ -291,4 +291,24 @@ fn nothing_is_written_outside_the_house() {
         "{:?}",
         house.files()
     );
+}
+
+#[test]
+fn a_read_of_the_desk_that_fails_once_is_tried_again_and_is_no_damage() {
+    let house = House::new();
+    house.kith(&["ask", "--message-id", "m1", "say one"]).succeeded();
+    let desk = house.path(".kith/state.db").display().to_string();
+    for n in 1..=12 {
+        let id = format!("n{n}");
+        let ask = ["ask", "--message-id", &id, "say two"];
+        let fault = format!("inject=pread64:error=EIO:when={n}");
+        let rules = ["-e", "trace=pread64", "-P", &desk, "-e", &fault];
+        let Some(ran) = house.refused(&rules, &ask) else { return };
+        assert!(!ran.stderr.contains("damaged"), "read {n}: {}", ran.shown());
+        assert!(matches!(ran.code, 0 | 3), "read {n}: {}", ran.shown());
+        house.kith(&ask).succeeded();
+    }
+    let log = house.log();
+    let keys = log.iter().filter(|line| line["type"] == "user_message").count();
+    assert_eq!(keys, 13, "each was said once");
 }

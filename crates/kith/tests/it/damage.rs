@@ -68,6 +68,11 @@ fn a_damaged_session_stays_readable_and_the_conversation_goes_on_in_a_new_one() 
     agent (not lived here):
       one
 
+    (not lived here) (runtime notice: The log of this conversation was damaged. Something that was said or done at this point is missing and cannot be recovered. Do not guess what it was; ask if it matters.)
+
+    agent (not lived here):
+      two
+
     ! The earlier session of this thread can only be read: session file `[house]/.kith/sessions/[id].jsonl` is damaged at line 9: bad_crc: its bytes do not have the checksum that stands in it. The conversation goes on here with what could be read of it.
 
     owner:

@@ -136,6 +136,30 @@ impl House {
         command
     }
 
+    /// Runs it behind another program, which is given it as its last arguments.
+    pub(crate) fn behind(&self, program: &[&str], args: &[&str]) -> std::io::Result<Ran> {
+        let whole = self.command(args);
+        let mut command = Command::new("timeout");
+        command.args(["-s", "KILL", "60"]).args(program);
+        command.arg(whole.get_program()).args(whole.get_args()).current_dir(self.path(""));
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs(whole.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(self.ran(command.spawn()?))
+    }
+
+    /// Runs it while the kernel refuses it something; `None`, and a line that says so, where there is
+    /// no `strace`.
+    #[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
+    pub(crate) fn refused(&self, rules: &[&str], args: &[&str]) -> Option<Ran> {
+        if Command::new("strace").arg("-V").output().is_err() {
+            eprintln!("skipped: there is no strace");
+            return None;
+        }
+        let strace = ["strace", "-f", "-qq", "-o", "/dev/null"];
+        Some(self.behind(&[&strace, rules].concat(), args).unwrap())
+    }
+
     fn ran(&self, child: Child) -> Ran {
         let output = child.wait_with_output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();

@@ -33,6 +33,7 @@ mod prompt;
 mod reload;
 mod reminders;
 mod remote;
+mod resources;
 mod retry;
 mod search;
 mod sent;

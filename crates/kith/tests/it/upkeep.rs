@@ -179,7 +179,7 @@ fn a_damaged_session_is_repaired_into_a_new_one_and_the_thread_goes_on_there() {
     check!(house.kith(&["session", "repair", &id]), @"
     exit 0
     --- stdout
-    4 events are in the new session [short]; from line 10 on (bad_crc) nothing could be read
+    6 events are in the new session [short]; line 10 is the first that cannot be read (bad_crc)
     --- stderr
     note: the conversation goes on in it; the damaged file stays as it is
     ");
@@ -261,7 +261,7 @@ fn the_doctor_finds_a_healthy_house_well_and_changes_nothing() {
         ok    modes         only you may look into `.kith`
         ok    disk          [n] MB free
         ok    host          none runs; the next command that writes is one
-        ok    desk          it opens; this program writes version 3
+        ok    desk          it is whole; this program writes version 3
         ok    inbox         nothing waits
         ok    sessions      1 whole
         ok    blobs         none that is needed is missing or wrong

@@ -180,6 +180,7 @@ async fn a_damaged_session_stays_as_it_is_and_its_thread_goes_on_in_a_repaired_c
     1/1 user_message [hello]
     1/1 assistant_message stopReason=end_turn [One.]
     1/1 user_message [lost]
+    1/1 harness_item [The log of this conversation was damaged. Something that was said or done at this point is missing and cannot be recovered. Do not guess what it was; ask if it matters.]
     1/1 notice
     1/3 user_message [more]
     2/3 turn_started
@@ -201,6 +202,77 @@ async fn a_damaged_session_stays_as_it_is_and_its_thread_goes_on_in_a_repaired_c
     let fourth = ask(&engine, &message("m4", ROOM, "on")).await.unwrap();
     assert_eq!((fourth.session_id, fourth.text.as_str()), (third.session_id, "Four."));
     assert!(house.desk_is_clear(first.session_id).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stands_behind_the_damage_is_kept_and_the_model_is_told_what_is_missing() {
+    let model = Arc::new(script().says("One.").says("Two.").says("Three."));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let first = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap();
+    ask(&engine, &message("m2", ROOM, "more")).await.unwrap();
+    within(engine.until_rest()).await;
+    engine.kill();
+    damage(&house, first.session_id, b"One.");
+    let engine = house.engine();
+    let third = ask(&engine, &message("m3", ROOM, "on")).await.unwrap();
+    assert_ne!(third.session_id, first.session_id);
+    let bodies = model.bodies();
+    let body = String::from_utf8_lossy(&bodies.last().unwrap().bytes);
+    let at = |text: &str| body.find(text).unwrap_or_else(|| panic!("{text} is not in {body}"));
+    let order = [at("hello"), at("is missing and cannot be recovered"), at("more"), at("Two.")];
+    assert!(order.is_sorted() && order[3] < at("\"on\""), "{body}");
+    assert!(!body.contains("One."), "{body}");
+    // The person is told before the answer.
+    let types: Vec<&str> =
+        house.events(third.session_id).iter().map(|it| it.body.type_name()).collect();
+    let place = |name: &str| types.iter().rposition(|it| *it == name).unwrap();
+    assert!(place("notice") < place("model_requested"), "{types:?}");
+    // What is behind the damage is not said again either.
+    let again = ask(&engine, &message("m2", ROOM, "more")).await.unwrap();
+    assert_eq!((again.session_id, model.bodies().len()), (first.session_id, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_is_damaged_as_well_is_repaired_in_its_turn() {
+    let model = Arc::new(script().says("One.").says("Two.").says("Three."));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let first = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap().session_id;
+    within(engine.until_rest()).await;
+    engine.kill();
+    damage(&house, first, b"One.");
+    let engine = house.engine();
+    let second = ask(&engine, &message("m2", ROOM, "more")).await.unwrap().session_id;
+    within(engine.until_rest()).await;
+    engine.kill();
+    damage(&house, second, b"Two.");
+    let engine = house.engine();
+    // Also somebody who speaks to the first of them.
+    let third = message("m3", ROOM, "on");
+    let third = engine.send(&third, Target::Session(first)).await.unwrap();
+    let third = within(third.end()).await.unwrap();
+    assert_eq!(third.text, "Three.");
+    assert!(third.session_id != first && third.session_id != second);
+    let (copy, made) = engine.repair(second).await.unwrap();
+    assert_eq!((copy, made), (third.session_id, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_without_its_first_line_goes_on_with_the_rest() {
+    let model = Arc::new(script().says("One.").says("Two."));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let first = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap().session_id;
+    within(engine.until_rest()).await;
+    engine.kill();
+    damage(&house, first, b"session_header");
+    let engine = house.engine();
+    let second = ask(&engine, &message("m2", ROOM, "more")).await.unwrap();
+    assert_eq!(second.text, "Two.");
+    let bodies = model.bodies();
+    let body = String::from_utf8_lossy(&bodies.last().unwrap().bytes);
+    assert!(body.contains("hello") && body.contains("One."), "{body}");
 }
 
 #[tokio::test(start_paused = true)]

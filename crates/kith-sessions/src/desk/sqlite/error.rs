@@ -1,5 +1,6 @@
 //! Why a desk in a file could not do what was asked.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -74,13 +75,34 @@ impl DeskError {
         }
     }
 
+    /// Whether the disk alone may be at fault: SQLite calls a read that fails damage.
+    pub(super) fn may_be_the_disks(&self) -> bool {
+        matches!(
+            self,
+            DeskError::Disk { .. } | DeskError::Damaged { .. } | DeskError::NotADatabase { .. }
+        )
+    }
+
+    /// The same, unless the file cannot even be read: then it is not known to be damaged.
+    pub(super) fn or_of_the_disk(self) -> DeskError {
+        if let DeskError::Damaged { path, .. } | DeskError::NotADatabase { path } = &self {
+            let read = fs::File::open(path).and_then(|mut it| io::copy(&mut it, &mut io::sink()));
+            if let Err(source) = read {
+                return DeskError::Open { path: path.clone(), source };
+            }
+        }
+        self
+    }
+
     /// Says which of the things a person can act upon the failure is.
     pub(super) fn of(path: &Path, source: rusqlite::Error) -> DeskError {
         let path = path.to_owned();
         let extended = source.sqlite_error().map(|error| error.extended_code);
         match source.sqlite_error_code() {
             // The index of its log could not grow: on a full disk that fails before anything else.
-            _ if extended == Some(ffi::SQLITE_IOERR_SHMSIZE) => DeskError::Full { path, source },
+            _ if extended == Some(ffi::SQLITE_IOERR_SHMSIZE) && !has_room(&path) => {
+                DeskError::Full { path, source }
+            }
             Some(ErrorCode::DiskFull) => DeskError::Full { path, source },
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
                 DeskError::ReadOnly { path, source }
@@ -98,6 +120,15 @@ impl DeskError {
     }
 }
 
+/// Room that the index of the log needs to grow.
+const INDEX_BYTES: u64 = 64 * 1024;
+
+fn has_room(desk: &Path) -> bool {
+    let folder = desk.parent().unwrap_or(desk);
+    rustix::fs::statvfs(folder)
+        .is_ok_and(|it| it.f_bavail.saturating_mul(it.f_frsize) >= INDEX_BYTES)
+}
+
 impl From<DeskError> for StorageError {
     fn from(error: DeskError) -> StorageError {
         let kind = match &error {
@@ -110,9 +141,9 @@ impl From<DeskError> for StorageError {
             DeskError::Gone { .. } => StorageErrorKind::Closed,
             DeskError::NotADatabase { .. }
             | DeskError::NotADesk { .. }
-            | DeskError::NoWriteAheadLog { .. }
+            | DeskError::Damaged { .. } => StorageErrorKind::DamagedDesk,
+            DeskError::NoWriteAheadLog { .. }
             | DeskError::Disk { .. }
-            | DeskError::Damaged { .. }
             | DeskError::Failed { .. } => StorageErrorKind::Unavailable,
         };
         words_of(kind, &error)

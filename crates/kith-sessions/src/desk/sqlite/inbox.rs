@@ -170,17 +170,34 @@ fn sessions_with_open_rows(desk: &Connection) -> Result<Vec<SessionId>> {
 
 fn known_row(desk: &Connection, key: &str) -> Result<Option<KnownRow>> {
     desk.prepare_cached("SELECT session_id, outcome, digest, event FROM inbox WHERE key = ?1")?
-        .query_row([key], |row| {
-            let session_id = parsed(row, 0)?;
-            let digest = row.get(2)?;
-            if row.get_ref(1)?.as_str_or_null()?.is_some() {
-                let status = RowStatus::Closed { session_id, outcome: read_word(row, 1)? };
-                return Ok(KnownRow { status, digest, event: None });
-            }
-            let status = RowStatus::Open { session_id };
-            Ok(KnownRow { status, digest, event: Some(from_json(row, 3)?) })
-        })
+        .query_row([key], read_known_row)
         .optional()
+}
+
+fn read_known_row(row: &Row<'_>) -> Result<KnownRow> {
+    let session_id = parsed(row, 0)?;
+    let digest = row.get(2)?;
+    if row.get_ref(1)?.as_str_or_null()?.is_some() {
+        let status = RowStatus::Closed { session_id, outcome: read_word(row, 1)? };
+        return Ok(KnownRow { status, digest, event: None });
+    }
+    let status = RowStatus::Open { session_id };
+    Ok(KnownRow { status, digest, event: Some(from_json(row, 3)?) })
+}
+
+/// Reads every row as it is read in use.
+pub(super) fn read_all(desk: &Connection) -> Result<()> {
+    let mut rows = desk.prepare(
+        "SELECT session_id, outcome, digest, event, key, accepted_at, event_bytes FROM inbox",
+    )?;
+    let mut rows = rows.query([])?;
+    while let Some(row) = rows.next()? {
+        read_known_row(row)?;
+        row.get::<_, String>(4)?;
+        number(row, 5)?;
+        number(row, 6)?;
+    }
+    Ok(())
 }
 
 fn close(

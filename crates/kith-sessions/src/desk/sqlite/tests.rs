@@ -646,3 +646,94 @@ async fn check_reads_one(folder: &TempDir) {
     assert_eq!(desk.device_id(), DEVICE);
     assert_eq!(desk.sessions_with_open_rows().await.unwrap(), [session_id(1)]);
 }
+
+#[tokio::test]
+async fn a_read_that_failed_once_is_a_failure_of_the_disk_and_not_damage() {
+    let corrupt = || {
+        let failure = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+        Ok(Err(rusqlite::Error::SqliteFailure(failure, None)))
+    };
+    let (folder, desk) = desk().await;
+    let error = desk.answer::<()>(corrupt()).await.unwrap_err();
+    assert_eq!(error.kind, StorageErrorKind::Unavailable, "the file is whole: {error}");
+    assert!(error.to_string().starts_with("the disk failed under the desk"), "{error}");
+
+    desk.run(|desk| desk.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")).await.unwrap();
+    drop(desk);
+    let mut bytes = fs::read(path(&folder)).unwrap();
+    bytes[4096..8192].fill(0xAA);
+    fs::write(path(&folder), bytes).unwrap();
+    let desk = reopened(&folder).await;
+    let error = desk.answer::<()>(corrupt()).await.unwrap_err();
+    assert_eq!(error.kind, StorageErrorKind::DamagedDesk, "{error}");
+}
+
+#[tokio::test]
+async fn whatever_is_damaged_so_that_it_cannot_be_used_is_found_by_reading_all_of_it() {
+    let (folder, desk) = desk().await;
+    for n in 0..40 {
+        let event = said(&format!("m-{n}"), &"words ".repeat(100));
+        desk.accept(&event, Target::New, session_id(n), NOW).await.unwrap();
+        let head = Head { seq: 7, hash: LineHash::of(b"line") };
+        let rows = vec![(event.key, RowOutcome::Done)];
+        if n % 2 == 0 {
+            desk.close(rows, session_id(n), head, NOW).await.unwrap();
+        }
+    }
+    desk.trust(repository("/srv/a", "1:2")).await.unwrap();
+    desk.run(|desk| desk.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")).await.unwrap();
+    drop(desk);
+    let whole = fs::read(path(&folder)).unwrap();
+    let n_pages = whole.len() / 4096;
+    let (mut n_unusable, mut n_found) = (0, 0);
+    for page in 0..n_pages {
+        for damage in 0..6 {
+            let mut bytes = whole.clone();
+            let at = page * 4096;
+            match damage {
+                0 => bytes[at..at + 4096].fill(0),
+                1 => bytes.copy_within(
+                    ((page + 1) % n_pages) * 4096..((page + 1) % n_pages) * 4096 + 4096,
+                    at,
+                ),
+                2 => bytes[at + 100 * usize::from(page == 0)] ^= 0xFF,
+                3 => bytes[at + 4090] ^= 0x40,
+                4 => bytes[at + 3000..at + 3040].fill(b'#'),
+                _ => bytes.truncate(at),
+            }
+            fs::write(path(&folder), &bytes).unwrap();
+            let is_ok = match SqliteDesk::open_read_only(&path(&folder)).await {
+                Ok(Some(desk)) => matches!(desk.problem().await, Ok(None)),
+                Ok(None) | Err(_) => false,
+            };
+            fs::write(path(&folder), &bytes).unwrap();
+            let can_be_used = is_usable(&folder).await;
+            for suffix in ["-wal", "-shm"] {
+                fs::remove_file(format!("{}{suffix}", path(&folder).display())).ok();
+            }
+            n_unusable += u32::from(!can_be_used);
+            n_found += u32::from(!is_ok);
+            assert!(can_be_used || !is_ok, "damage {damage} of page {page} is not found");
+        }
+    }
+    assert!(n_unusable > 10 && n_found > n_unusable, "{n_unusable} {n_found}");
+}
+
+/// Whether a host could work with the desk.
+async fn is_usable(folder: &TempDir) -> bool {
+    let used = async {
+        let desk = SqliteDesk::open(&path(folder), DEVICE.to_owned()).await?;
+        for n in 0..41 {
+            let event = said(&format!("m-{n}"), &"words ".repeat(100));
+            desk.accept(&event, Target::Current, session_id(n), NOW).await?;
+            desk.open_rows(session_id(n)).await?;
+            desk.head(session_id(n)).await?;
+        }
+        desk.threads().await?;
+        desk.heads().await?;
+        desk.repositories().await?;
+        desk.next_wakeup().await?;
+        desk.sessions_with_open_rows().await
+    };
+    used.await.is_ok()
+}

@@ -168,7 +168,7 @@ pub(super) fn head(desk: &Connection, session: SessionId) -> Result<Option<Head>
         .optional()
 }
 
-fn heads(desk: &Connection) -> Result<Vec<(SessionId, Head)>> {
+pub(super) fn heads(desk: &Connection) -> Result<Vec<(SessionId, Head)>> {
     desk.prepare_cached("SELECT session_id, seq, hash FROM heads ORDER BY session_id")?
         .query_map([], |row| {
             Ok((parsed(row, 0)?, Head { seq: number(row, 1)?, hash: parsed(row, 2)? }))
@@ -196,7 +196,7 @@ fn thread_audience(
         .optional()
 }
 
-fn threads(desk: &Connection) -> Result<Vec<ThreadRow>> {
+pub(super) fn threads(desk: &Connection) -> Result<Vec<ThreadRow>> {
     desk.prepare_cached(
         "SELECT agent_id, thread_id, session_id, audience, updated_at FROM threads
          ORDER BY updated_at DESC, agent_id, thread_id",

@@ -47,7 +47,7 @@ fn trust(desk: &Connection, repository: &Repository) -> Result<bool> {
     Ok(true)
 }
 
-fn repositories(desk: &Connection) -> Result<Vec<Repository>> {
+pub(super) fn repositories(desk: &Connection) -> Result<Vec<Repository>> {
     desk.prepare("SELECT path, mark, trusted_at FROM repositories ORDER BY path")?
         .query_map([], |row| {
             Ok(Repository { path: row.get(0)?, mark: row.get(1)?, trusted_at: number(row, 2)? })

@@ -37,6 +37,10 @@ impl Wakeups for SqliteDesk {
     }
 }
 
+pub(super) fn all(desk: &Connection) -> Result<Vec<Wakeup>> {
+    desk.prepare("SELECT * FROM wakeups")?.query_map([], wakeup)?.collect()
+}
+
 fn set(desk: &Connection, wakeup: &Wakeup) -> Result<()> {
     let Wakeup { key, session_id, agent_thread, at, reason } = wakeup;
     let (agent_id, thread_id) = agent_thread.as_ref().map(|(a, t)| (a, t.as_str())).unzip();

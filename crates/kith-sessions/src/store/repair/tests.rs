@@ -1,7 +1,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use kith_vocab::header::Audience;
+use kith_vocab::event::{Body, SourceTag};
+use kith_vocab::header::{Audience, CloneOrigin};
+use kith_vocab::ids::EventId;
 
 use super::*;
 use crate::faults::{Fault, FaultyFiles, Leaves};
@@ -13,35 +15,100 @@ const DIR: &str = "/house/.kith";
 const OPERATIONS_MAX: usize = 40;
 
 #[test]
-fn the_readable_part_is_told_in_a_new_session() {
+fn every_intact_line_is_told_in_a_new_session_and_the_model_learns_where_something_is_missing() {
     let (files, store) = house();
-    let (mut bytes, ends) = file_of(&small_session());
-    bytes[ends[3] - 10] ^= 1;
+    let said: Vec<Vec<Event>> =
+        (1..=6).map(|n| vec![user(n, (n > 1).then(|| n - 1), &format!("text {n}"))]).collect();
+    let (mut bytes, ends) = file_of(&said);
+    // The third and the fourth.
+    bytes[ends[2] + 20] ^= 1;
+    bytes[ends[3] + 20] ^= 1;
     files.put(&store.path(session_id(1)), &bytes);
     let repaired = repair(&store).unwrap();
     let expected = RepairedSession {
         session_id: session_id(2),
-        n_events: 2,
-        lost_from_line: 6,
+        n_events: 5,
+        lost_from_line: 4,
         code: DamageCode::BadCrc,
         head: repaired.head,
+        keys: Vec::new(),
     };
     assert_eq!(repaired, expected);
 
     let (events, header) = read(&store, session_id(2));
-    let cloned = |seq, event: Event| Event { seq, source_tag: Some(SourceTag::Clone), ..event };
-    assert_eq!(
-        events,
-        [cloned(1, user(2, None, "你好")), cloned(2, user(4, Some(2), "again"))],
-        "notices are left out"
-    );
-    let origin = CloneOrigin { session_id: session_id(1), event_id: event_id(4) };
+    let shown: Vec<(u64, String, Option<EventId>)> =
+        events.iter().map(|it| (it.seq, words(it), it.parent_id)).collect();
+    let notice = events[2].id;
+    let expected = [
+        (1, "text 1".to_owned(), None),
+        (2, "text 2".to_owned(), Some(event_id(1))),
+        (3, copied::MISSING.to_owned(), Some(event_id(2))),
+        (4, "text 5".to_owned(), Some(notice)),
+        (5, "text 6".to_owned(), Some(event_id(5))),
+    ];
+    assert_eq!(shown, expected);
+    assert!(events.iter().all(|it| it.source_tag == Some(SourceTag::Clone)));
+    let origin = CloneOrigin { session_id: session_id(1), event_id: event_id(6) };
     assert_eq!(header.cloned_from, Some(origin));
     assert_eq!(files.bytes(&store.path(session_id(1))).unwrap(), bytes, "it stays as it is");
 
     let mut log = store.open(session_id(2), None, &StillClock::default(), &mut |_| ()).unwrap();
-    let next = Event { parent_id: Some(event_id(4)), ..user(3, None, "goes on") };
+    let next = Event { parent_id: Some(event_id(6)), ..user(6, None, "goes on") };
     log.append(&[Event { id: event_id(99), ..next }]).unwrap();
+}
+
+/// What is said in an event.
+fn words(event: &Event) -> String {
+    match &event.body {
+        Body::UserMessage(it) => match &it.message.content[..] {
+            [kith_vocab::block::Block::Text(text)] => text.text.clone(),
+            other => format!("{other:?}"),
+        },
+        Body::HarnessItem(it) => it.item.content.clone(),
+        other => other.type_name().to_owned(),
+    }
+}
+
+#[test]
+fn whichever_lines_are_lost_every_other_one_is_told_once() {
+    let said: Vec<Vec<Event>> =
+        (1..=6).map(|n| vec![user(n, (n > 1).then(|| n - 1), &format!("text {n}"))]).collect();
+    let (bytes, ends) = file_of(&said);
+    for lost in 1..(1_u32 << 6) {
+        let (files, store) = house();
+        let mut bytes = bytes.clone();
+        let is_lost = |n: usize| lost & (1 << (n - 1)) != 0;
+        for n in (1..=6).filter(|&n| is_lost(n)) {
+            bytes[ends[n - 1] + 20] ^= 1;
+        }
+        // Somebody has put the last line there twice.
+        let last = bytes[ends[5]..].to_vec();
+        bytes.extend_from_slice(&last);
+        files.put(&store.path(session_id(1)), &bytes);
+        let head = Head { seq: 6, hash: crate::line::LineHash::of(b"") };
+        store.repair(session_id(1), Some(&head), header(2), &StillClock::default()).unwrap();
+        let told: Vec<String> = read(&store, session_id(2)).0.iter().map(words).collect();
+        let own: Vec<&String> = told.iter().filter(|it| it.starts_with("text")).collect();
+        let expected: Vec<String> =
+            (1..=6).filter(|&n| !is_lost(n)).map(|n| format!("text {n}")).collect();
+        assert_eq!(own, expected.iter().collect::<Vec<_>>(), "{lost:b}");
+        let n_gaps = (1..=6).filter(|&n| is_lost(n) && (n == 6 || !is_lost(n + 1))).count();
+        let n_told = told.iter().filter(|it| *it == copied::MISSING).count();
+        assert_eq!(n_told, if own.is_empty() { 0 } else { n_gaps }, "{lost:b}: {told:?}");
+    }
+}
+
+#[test]
+fn without_its_first_line_the_rest_is_told_in_the_thread_that_the_caller_knows() {
+    let (files, store) = house();
+    let (mut bytes, _) = file_of(&[vec![user(1, None, "text")]]);
+    bytes[20] ^= 1;
+    files.put(&store.path(session_id(1)), &bytes);
+    let repaired = repair(&store).unwrap();
+    assert_eq!((repaired.n_events, repaired.lost_from_line), (1, 1));
+    let (events, header) = read(&store, session_id(2));
+    assert_eq!(words(&events[0]), "text");
+    assert_eq!(header.cloned_from.map(|it| it.session_id), Some(session_id(1)));
 }
 
 #[test]
@@ -57,7 +124,7 @@ fn what_was_primed_stays_known_as_primed() {
     repair(&store).unwrap();
     let tags: Vec<_> =
         read(&store, session_id(2)).0.iter().filter_map(|it| it.source_tag).collect();
-    assert_eq!(tags, [SourceTag::PrimingScript, SourceTag::Clone, SourceTag::Clone]);
+    assert_eq!(tags[..3], [SourceTag::PrimingScript, SourceTag::Clone, SourceTag::Clone]);
 }
 
 #[test]
@@ -79,8 +146,8 @@ fn only_what_may_be_inherited_is_copied() {
         "primed_record",
         "skill_index_snapshot",
         "skill_index_delta",
-        // Our own word, because the last event is not where the conversation was.
-        "leaf_moved",
+        // Our own words: something stood behind it that cannot be read.
+        "harness_item",
     ];
     assert_eq!(types, expected);
     assert!(events.iter().take(10).all(|it| it.source_tag == Some(SourceTag::Clone)));
@@ -93,30 +160,44 @@ fn the_conversation_goes_on_where_it_was() {
         event(seq, None, &format!(r#"{{"type":"leaf_moved","to":{to},"reason":"branch"}}"#))
     };
     let first = format!("\"{}\"", event_id(1));
+    let lost = format!("\"{}\"", event_id(99));
     let said = [user(1, None, "a"), user(2, Some(1), "b")];
-    check_leaf(&said, None);
-    check_leaf(&[said.to_vec(), vec![moved(3, &first)]].concat(), Some(Some(event_id(1))));
-    check_leaf(&[said.to_vec(), vec![moved(3, "null")]].concat(), Some(None));
+    check_leaf(&said, Some(event_id(2)));
+    check_leaf(&[said.to_vec(), vec![moved(3, &first)]].concat(), Some(event_id(1)));
+    check_leaf(&[said.to_vec(), vec![moved(3, "null")]].concat(), None);
+    check_leaf(&[said.to_vec(), vec![moved(3, &lost)]].concat(), Some(event_id(2)));
     let elsewhere = [said.to_vec(), vec![moved(3, &first), user(4, Some(1), "c")]].concat();
-    check_leaf(&elsewhere, None);
+    check_leaf(&elsewhere, Some(event_id(4)));
 }
 
-/// Says where the repaired session moves its leaf to.
+/// Says where the repaired session goes on, with something missing at its end and without.
 #[track_caller]
-#[expect(clippy::option_option, reason = "no move, a move to the front, a move to an event")]
-fn check_leaf(events: &[Event], expected: Option<Option<EventId>>) {
+fn check_leaf(events: &[Event], expected: Option<EventId>) {
     let (files, store) = house();
     damage_after(&files, &store, &[events.to_vec()]);
     repair(&store).unwrap();
-    let mut moves = read(&store, session_id(2)).0.into_iter().filter_map(|it| match it.body {
-        Body::LeafMoved(moved) => Some(moved.to),
-        _ => None,
+    let (copied, _) = read(&store, session_id(2));
+    assert_eq!(copied.last().unwrap().parent_id, expected, "something is missing at the end");
+
+    let (files, store) = house();
+    let (mut bytes, _) = file_of(&[events.to_vec()]);
+    // A notice is lost, and nothing of the conversation.
+    let notice = b"{\"seq\":9}\n".to_vec();
+    let header_end = bytes.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+    bytes.splice(header_end..header_end, notice);
+    files.put(&store.path(session_id(1)), &bytes);
+    repair(&store).unwrap();
+    let (copied, _) = read(&store, session_id(2));
+    let leaf = copied.iter().fold(None, |leaf, event| match &event.body {
+        Body::LeafMoved(moved) => moved.to,
+        _ if event.is_tree() => Some(event.id),
+        _ => leaf,
     });
-    assert_eq!(moves.next_back(), expected);
+    assert_eq!(leaf, expected, "nothing is missing at the end");
 }
 
 #[test]
-fn blobs_are_shared_and_a_bad_one_ends_the_readable_part() {
+fn blobs_are_shared_and_a_line_without_its_blob_is_lost() {
     let (files, store) = house();
     let first = [user(1, None, &long('a')), user(2, Some(1), "short")];
     let mut log = store.create(&header(1), &first).unwrap();
@@ -124,7 +205,7 @@ fn blobs_are_shared_and_a_bad_one_ends_the_readable_part() {
     let n_files = files.paths().len();
     files.put(&blob(&long('b')), b"");
     let repaired = repair(&store).unwrap();
-    assert_eq!((repaired.n_events, repaired.code), (2, DamageCode::BadBlob));
+    assert_eq!((repaired.n_events, repaired.code), (3, DamageCode::BadBlob));
     assert_eq!(files.paths().len(), n_files + 1);
     let (events, _) = read(&store, session_id(2));
     assert_eq!(events[0].body, user(1, None, &long('a')).body);
@@ -185,8 +266,8 @@ fn a_long_session_is_copied_in_pieces() {
         batches.push(vec![user(seq, Some(1), &text)]);
     }
     damage_after(&files, &store, &batches);
-    assert_eq!(repair(&store).unwrap().n_events, 40);
-    assert_eq!(read(&store, session_id(2)).0.len(), 40);
+    assert_eq!(repair(&store).unwrap().n_events, 41);
+    assert_eq!(read(&store, session_id(2)).0.len(), 41, "and a word on what is missing");
 }
 
 #[test]
@@ -204,7 +285,7 @@ fn a_repair_is_whole_or_absent() {
                 let store = SessionStore::new(Arc::new(files.clone()), Path::new(DIR));
                 assert_eq!(files.bytes(&store.path(session_id(1))), before);
                 match store.read(session_id(2), None, &mut |_| ()) {
-                    Ok(reading) => assert_eq!((reading.events, reading.tail), (3, Tail::Clean)),
+                    Ok(reading) => assert_eq!((reading.events, reading.tail), (4, Tail::Clean)),
                     Err(LogError::NotFound { .. }) => assert!(!done, "{fault:?} at {n}"),
                     Err(error) => panic!("{fault:?} at {n}: {error}"),
                 }

@@ -1,0 +1,69 @@
+//! Threads and descriptors: there must be enough before anything begins.
+//!
+//! The runtime panics where it can have no further thread, and a panic in the middle of a turn may leave a
+//! host that waits for itself for ever, with the lock in its hands. So they are tried before the lock
+//! is taken; and where they run out later, the program ends. Nothing is lost by that: whatever counts
+//! is on the disk, and the next host goes on.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::panic::{self, PanicHookInfo};
+use std::process;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use kith_host::error::{Blame, CallError, ErrorCode};
+
+use crate::{args, ui};
+
+/// Threads that run at once in a host at work: two workers and those that stand in for them while they
+/// wait for a disk, one for each database, one for stdin.
+const THREADS: usize = 8;
+/// Descriptors that a host at work has open beside the standard streams.
+const DESCRIPTORS: usize = 16;
+
+/// Refuses to begin without the threads and descriptors that a host needs.
+pub(crate) fn require() -> Result<(), CallError> {
+    let descriptors: io::Result<Vec<OwnedFd>> =
+        (0..DESCRIPTORS).map(|_| io::stdin().as_fd().try_clone_to_owned()).collect();
+    if let Err(error) = descriptors {
+        let message = format!("kith cannot have {DESCRIPTORS} files open: {error}");
+        return Err(refusal(message).hint("raise the limit on open files (`ulimit -n`)"));
+    }
+    let gate = Mutex::new(());
+    let started = thread::scope(|scope| {
+        // All are there at once: none ends before the last one was tried.
+        let _closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let wait = || drop(gate.lock().unwrap_or_else(PoisonError::into_inner));
+        (0..THREADS).try_for_each(|_| thread::Builder::new().spawn_scoped(scope, wait).map(drop))
+    });
+    started.map_err(|error| out_of_threads(&error.to_string()))
+}
+
+/// Ends the program where the runtime finds no further thread, instead of letting it wait for itself.
+pub(crate) fn end_without_threads() {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        let Some(reason) = why_no_thread(panic) else { return usual(panic) };
+        ui::failure(&out_of_threads(&reason), args::asks_for_json());
+        process::exit(i32::from(ui::EXIT_ENVIRONMENT));
+    }));
+}
+
+/// The runtime and the standard library say it in these words, and in no other way.
+fn why_no_thread(panic: &PanicHookInfo<'_>) -> Option<String> {
+    let said = panic.payload_as_str()?;
+    let starts = ["OS can't spawn worker thread: ", "failed to spawn thread: "];
+    starts.iter().find_map(|start| said.strip_prefix(start)).map(str::to_owned)
+}
+
+fn out_of_threads(reason: &str) -> CallError {
+    refusal(format!("kith cannot start another thread: {reason}")).hint(
+        "raise the limit on processes or memory (`ulimit -u`, `ulimit -d`), or end other programs; \
+         what was accepted is kept and answered the next time",
+    )
+}
+
+fn refusal(message: String) -> CallError {
+    CallError::new(Blame::Environment, ErrorCode::RuntimeBusy, message)
+}
