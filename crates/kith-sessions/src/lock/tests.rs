@@ -105,7 +105,8 @@ fn a_lock_that_is_not_our_own_file_is_refused_and_left_alone() {
     for (problem, make) in make {
         make();
         let error = HouseLock::take(&kith_dir, 7).unwrap_err().to_string();
-        assert!(error.ends_with(&format!("{problem}; remove it and try again")), "{error}");
+        let told = format!("host.lock` {problem}; look what it is, then remove it");
+        assert!(error.ends_with(&told), "{error}");
         fs::remove_file(&lock_path).unwrap();
         assert_eq!(fs::read_to_string(&letter).unwrap(), "dear friend");
         assert!(!house.path().join("nothing").exists());

@@ -25,6 +25,7 @@ mod guide;
 mod help;
 mod house;
 mod init;
+mod kith_folder;
 mod many;
 mod models;
 mod new;
