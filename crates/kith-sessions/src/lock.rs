@@ -6,7 +6,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use kith_vocab::files::FileSystem;
 
 use crate::disk::{DiskFiles, owner_only};
 use crate::own_file::{self, ForeignFile};
-use crate::socket::socket_path;
+use crate::socket::choose_socket_path;
 
 /// Held until it is dropped.
 #[derive(Debug)]
@@ -84,11 +84,12 @@ impl HouseLock {
             }
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
+        keep_out_of_git(kith_dir).map_err(failed)?;
         // A power cut may leave a file without its text, which says as little as none.
         let was_missing = was_missing || before == LockText::default();
         let text = LockText {
             holder: format!("pid {} since {now}", process::id()),
-            socket: Some(socket_path(kith_dir)),
+            socket: Some(choose_socket_path(kith_dir).map_err(failed)?),
             generation: before.generation,
         };
         let previous_generation = before.generation;
@@ -152,6 +153,20 @@ pub fn is_held(kith_dir: &Path) -> bool {
 pub fn socket_path_of_holder(kith_dir: &Path) -> Option<PathBuf> {
     let file = open_ours(&kith_dir.join(LOCK_NAME), OpenOptions::new().read(true)).ok()?;
     read_text(&file).ok()?.socket
+}
+
+/// A house may lie in a repository: what was said there must not be committed by mistake.
+fn keep_out_of_git(kith_dir: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    owner_only(&mut options);
+    match own_file::open(&kith_dir.join(".gitignore"), &mut options) {
+        Ok(mut file) => file.write_all(b"*\n"),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        // Whatever stands there is for `kith doctor` to tell.
+        Err(error) if own_file::foreign_file(&error).is_some() => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 fn open_ours(path: &Path, options: &mut OpenOptions) -> Result<File, LockError> {

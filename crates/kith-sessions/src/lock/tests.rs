@@ -4,6 +4,7 @@ use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
 use super::*;
+use crate::socket::socket_path;
 
 #[test]
 fn a_house_has_one_holder_at_a_time() {
@@ -78,6 +79,16 @@ fn a_client_learns_where_the_holder_listens() {
     fs::rename(&lock_path, kith_dir.join("elsewhere")).unwrap();
     symlink("elsewhere", &lock_path).unwrap();
     assert_eq!(socket_path_of_holder(&kith_dir), None, "not through a link");
+}
+
+#[test]
+fn whoever_holds_a_house_keeps_it_out_of_git() {
+    let (_house, kith_dir) = house();
+    HouseLock::take(&kith_dir, 7).unwrap();
+    assert_eq!(fs::read_to_string(kith_dir.join(".gitignore")).unwrap(), "*\n");
+    fs::write(kith_dir.join(".gitignore"), "*\n!skills\n").unwrap();
+    HouseLock::take(&kith_dir, 7).unwrap();
+    assert_eq!(fs::read_to_string(kith_dir.join(".gitignore")).unwrap(), "*\n!skills\n");
 }
 
 #[test]
