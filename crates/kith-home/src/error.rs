@@ -37,12 +37,13 @@ pub enum Problem {
     NotAFile,
     #[error("is not a folder and is left out; put a folder in its place or remove it")]
     NotAFolder,
-    #[error("belongs to user {uid} and is left out of project and global instructions; `chown` it")]
+    #[error("belongs to user {uid} and is left out; `chown` it if it is yours")]
     ForeignOwner { uid: u32 },
-    #[error(
-        "can be written by every user and is left out of project and global instructions; `chmod o-w` it"
-    )]
+    #[error("can be written by every user and is left out; `chmod o-w` it")]
     WritableByOthers,
+    /// Of the home: leaving it out would change who the agent is.
+    #[error("can be written by every user; `chmod o-w` it")]
+    LooseInHome,
     #[error("is a link that leads out of `{}` and is left out", within.display())]
     LeadsOutside { within: PathBuf },
     #[error(

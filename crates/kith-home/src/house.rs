@@ -7,7 +7,7 @@ use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
 use crate::discovery::WALK_FOLDERS_MAX;
-use crate::standing::same_owner;
+use crate::standing::{doubt, same_owner};
 
 /// Either file of the constitution makes a folder a home.
 pub(crate) const CONSTITUTIONS: [&str; 2] = ["Agent.md", "AGENTS.md"];
@@ -35,8 +35,9 @@ pub const HOUSE_FILES: [&str; 4] = ["kith.toml", ".gitignore", ".minds", ".dialo
 /// Returns the nearest folder from `cwd` upward that holds `kith.toml` or `.kith/state.db`, else
 /// `cwd` itself if it holds a constitution. The user's home is never a house.
 ///
-/// Beneath the user's home the walk ends before it: `~/.kith` belongs to every house. Elsewhere it
-/// goes on only while the folders have the owner of `cwd` and are not writable by every user.
+/// The walk never goes through a folder that another user owns or could write. Beneath the user's
+/// home it ends before it: `~/.kith` belongs to every house. Elsewhere it goes on only while the
+/// folders have the owner of `cwd`.
 /// What may not be looked at counts as absent.
 pub fn find_house(cwd: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
     // An unresolved path would be walked by its names, past links that lead elsewhere.
@@ -65,11 +66,19 @@ pub fn is_house(folder: &Path) -> bool {
 }
 
 fn may_be_searched(folder: &Path, cwd: &Path, start: &Metadata, user_home: Option<&Path>) -> bool {
-    match user_home {
-        Some(user_home) if cwd.starts_with(user_home) => folder != user_home,
-        // Where one stands was chosen; what lies above was not.
-        _ => folder == cwd || fs::metadata(folder).is_ok_and(|it| same_owner(start, &it)),
+    if user_home == Some(folder) {
+        return false;
     }
+    // Where one stands was chosen; what lies above was not.
+    folder == cwd
+        || fs::metadata(folder).is_ok_and(|it| {
+            let is_ours = doubt(&it).is_none();
+            is_ours && (is_beneath(cwd, user_home) || same_owner(start, &it))
+        })
+}
+
+fn is_beneath(cwd: &Path, user_home: Option<&Path>) -> bool {
+    user_home.is_some_and(|it| cwd.starts_with(it))
 }
 
 #[cfg(test)]

@@ -50,7 +50,12 @@ pub fn is_agent_id(text: &str) -> bool {
 }
 
 fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    // Whatever the umask: settings that others could write are not obeyed.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
+    let mut file = options.open(path)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).inspect_err(|_| {
         // Half a file would pass for an existing one the next time. If it cannot be removed
         // either, the first error is still the one to tell.

@@ -20,6 +20,7 @@
 
 pub mod discovery;
 pub mod error;
+pub mod git;
 pub mod house;
 pub mod identity;
 pub mod init;
@@ -33,7 +34,6 @@ pub mod trust;
 pub mod user;
 
 mod fields;
-mod git;
 mod markdown;
 mod rendering;
 mod standing;

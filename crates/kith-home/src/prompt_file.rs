@@ -13,6 +13,7 @@ use kith_vocab::digest::sha256_hex;
 
 use crate::error::{HomeError, Problem};
 use crate::rendering::without_closing_marks;
+use crate::standing;
 
 /// In Unicode scalar values. One more, and the file is cut.
 pub const PROMPT_FILE_CHARS_MAX: usize = 65_536;
@@ -90,6 +91,12 @@ pub(crate) fn read_text(path: &Path) -> Result<String, HomeError> {
     let read_error = |source| HomeError::ReadFile { path: path.to_owned(), source };
     match open(path).map_err(read_error)? {
         Opened::Absent | Opened::NotAFile => Ok(String::new()),
+        // Left out of the prompt as well, which tells it.
+        Opened::File(_, metadata)
+            if matches!(standing::doubt(&metadata), Some(Problem::ForeignOwner { .. })) =>
+        {
+            Ok(String::new())
+        }
         Opened::File(file, metadata) => {
             let file = PromptFile::read(path, file, &metadata).map_err(read_error)?;
             Ok(file.text().to_owned())

@@ -133,8 +133,11 @@ pub fn snapshot(request: &SnapshotRequest<'_>) -> Result<Assembled, HomeError> {
 #[derive(Clone, Copy)]
 enum Guard<'a> {
     /// A file of the home. It is the agent; if it cannot be read there is no session. Loose
-    /// permissions are reported, but leaving the file out would change who the agent is.
+    /// permissions are reported, but leaving the file out would change who the agent is. One that
+    /// another user owns is left out: it is not the owner's word.
     Own,
+    /// A file in the house's `.kith`: the same, but never through a link.
+    Life,
     /// The user's own file for all agents: left out if others could have written it.
     Global,
     /// A file of the project: left out for any doubt, and never read from outside this folder,
@@ -218,6 +221,13 @@ impl<'a> Assembly<'a> {
         }
     }
 
+    /// Whether the folder belongs to a repository that the owner does not trust as a whole. Its names
+    /// may have been chosen to mislead, so none but those of `cwd` and root enters the prompt.
+    fn is_among_strangers(&self) -> bool {
+        trust::repository_of(&self.cwd, self.user_home.as_deref())
+            .is_some_and(|root| !trust::reaches(self.request.trusted, &root, &root))
+    }
+
     fn audience(&self) -> Audience {
         self.request.audience
     }
@@ -253,12 +263,18 @@ impl<'a> Assembly<'a> {
                 let within = within.to_owned();
                 return Ok(self.leave_out(path, Problem::LeadsOutside { within }));
             }
+            (Guard::Own | Guard::Life, Some(Problem::ForeignOwner { uid })) => {
+                let reason = format!("it belongs to user {uid}");
+                return self.leave_out_of_home(path, Problem::ForeignOwner { uid: *uid }, reason);
+            }
             (Guard::Own, _) if !self.is_beneath_us(path)? => {
-                // Without its constitution it would be another agent.
-                if CONSTITUTIONS.iter().any(|name| path.ends_with(name)) {
-                    return Err(io::Error::other("it is a link that leads out of the home"));
-                }
-                let within = self.home.clone();
+                let (within, reason) =
+                    (self.home.clone(), "it is a link that leads out of the home");
+                let problem = Problem::LeadsOutside { within };
+                return self.leave_out_of_home(path, problem, reason.to_owned());
+            }
+            (Guard::Life, _) if fs::canonicalize(path)? != path => {
+                let within = self.house.join(".kith/memory");
                 return Ok(self.leave_out(path, Problem::LeadsOutside { within }));
             }
             _ => (),
@@ -267,8 +283,21 @@ impl<'a> Assembly<'a> {
             return Ok(None);
         }
         let mut found = PromptFile::read(path, file, &metadata)?;
-        found.problems.extend(doubt);
+        found.problems.extend(doubt.map(|_| Problem::LooseInHome));
         Ok(Some(found))
+    }
+
+    /// Without its constitution it would be another agent.
+    fn leave_out_of_home(
+        &mut self,
+        path: &Path,
+        problem: Problem,
+        reason: String,
+    ) -> io::Result<Option<PromptFile>> {
+        if CONSTITUTIONS.iter().any(|name| path.ends_with(name)) {
+            return Err(io::Error::other(reason));
+        }
+        Ok(self.leave_out(path, problem))
     }
 
     /// Whether a file of the home lies where its owner speaks: a link in a folder that came from

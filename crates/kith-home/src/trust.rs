@@ -7,7 +7,7 @@
 //! with a clone. There is one small file per folder, so two programs that write never meet. What
 //! was said holds for that very folder: another one under the same name is not it.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -62,10 +62,9 @@ pub fn mark(folder: &Path) -> io::Result<String> {
     Ok(format!("{}:{made}", standing::entry_number(&metadata)))
 }
 
-/// Why a file might not be the owner's own, if there is a reason and it is there.
-pub fn doubt_about(path: &Path) -> Option<Problem> {
-    // What cannot be looked at is told by whoever reads it.
-    fs::metadata(path).ok().and_then(|metadata| standing::doubt(&metadata))
+/// Why a file might not be the owner's own, if there is a reason.
+pub fn doubt_about_file(metadata: &Metadata) -> Option<Problem> {
+    standing::doubt(metadata)
 }
 
 /// Notes that the owner made a home in this folder or trusts it. It is canonical.

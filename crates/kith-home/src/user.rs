@@ -38,6 +38,12 @@ impl UserFacts {
         Ok(UserFacts::of(&prompt_file::read_text(&home.join("USER.md"))?))
     }
 
+    /// The language as others may be told it: a tag and never the user's own words.
+    pub fn language_tag(&self) -> Option<String> {
+        let written = self.language.as_deref().map(str::trim).filter(|it| is_language_tag(it));
+        written.or(self.language_code()).map(str::to_owned)
+    }
+
     /// `zh` or `en`, whichever the language names first.
     pub fn language_code(&self) -> Option<&'static str> {
         const NAMES: [(&str, &str); 10] = [
@@ -63,6 +69,18 @@ impl UserFacts {
             .map(|&(_, code)| code)
             .next()
     }
+}
+
+/// Whether the text is a language with at most a script and a region: `de`, `zh-Hant`, `pt-BR`.
+fn is_language_tag(text: &str) -> bool {
+    let letters =
+        |part: &str, len| part.len() == len && part.bytes().all(|it| it.is_ascii_alphabetic());
+    let mut parts = text.split('-');
+    let is_language = parts.next().is_some_and(|it| letters(it, 2) || letters(it, 3));
+    let mut parts = parts.peekable();
+    parts.next_if(|it| letters(it, 4));
+    parts.next_if(|it| letters(it, 2) || it.len() == 3 && it.bytes().all(|it| it.is_ascii_digit()));
+    is_language && parts.next().is_none()
 }
 
 /// The name of the file that holds what is known about a person. Ids come from platforms and may

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use kith_sessions::lock::socket_path_of_holder;
-use kith_sessions::socket::socket_path;
+use kith_sessions::socket::{is_own_socket, socket_path};
 use kith_vocab::json::Json;
 use tokio::io::BufReader;
 use tokio::net::UnixStream;
@@ -58,7 +58,7 @@ impl Default for Timeouts {
 /// sockets of long paths depends on the environment; else where it would listen from here.
 pub fn host_socket(kith_dir: &Path) -> PathBuf {
     let named = socket_path_of_holder(kith_dir);
-    let usable = named.filter(|path| path.is_absolute() && path.exists());
+    let usable = named.filter(|path| path.is_absolute() && path.symlink_metadata().is_ok());
     usable.unwrap_or_else(|| socket_path(kith_dir))
 }
 
@@ -166,6 +166,10 @@ fn unreadable(error: impl std::error::Error) -> AskFailure {
 type Connected = (Frames<BufReader<OwnedReadHalf>>, OwnedWriteHalf);
 
 async fn greet(path: &Path, caller: &Caller, timeouts: Timeouts) -> Result<Connected, AskFailure> {
+    // Whoever made the socket hears what is said, so it is looked at before anything is.
+    if path.symlink_metadata().is_ok() && !is_own_socket(path) {
+        return Err(of_another_user(path));
+    }
     let greeting = async {
         let stream = UnixStream::connect(path).await?;
         if !is_own_user(&stream) {
@@ -201,8 +205,12 @@ fn is_ours(peer: Option<u32>, own: u32) -> bool {
 }
 
 fn of_another_user(path: &Path) -> AskFailure {
-    let message = format!("another user listens at `{}`; nothing was sent", path.display());
-    AskFailure::Refused(CallError::request(ErrorCode::AuthFailed, message))
+    let message = format!(
+        "`{}` is not a socket that only you could have made; nothing was sent",
+        path.display()
+    );
+    let hint = "look who made it and its folder, and remove it";
+    AskFailure::Refused(CallError::request(ErrorCode::AuthFailed, message).hint(hint))
 }
 
 #[cfg(test)]

@@ -51,6 +51,7 @@ async fn examine(house: House, agent: Option<&str>) -> Vec<Check> {
     let mut checks = vec![platform(env::consts::OS)];
     checks.push(disk::house(&house));
     checks.push(disk::modes(&house));
+    checks.extend(disk::tracked(&house));
     checks.push(disk::disk(&house));
     let (host, is_hosted) = life::host(&house).await;
     checks.push(host);

@@ -187,9 +187,7 @@ impl From<LockError> for CallError {
         match error {
             LockError::Held { .. } => CallError::new(Blame::Request, ErrorCode::RuntimeBusy, error)
                 .hint("wait until it is done, or end it"),
-            LockError::NotOurs { .. } => {
-                CallError::new(Blame::Request, ErrorCode::Untrusted, error)
-            }
+            LockError::NotOurs(_) => CallError::new(Blame::Request, ErrorCode::Untrusted, error),
             LockError::Io { .. } => on_disk(error),
         }
     }

@@ -23,8 +23,6 @@ pub struct House {
     pub dir: PathBuf,
     pub cwd: PathBuf,
     pub user_home: Option<PathBuf>,
-    /// Whether somebody said which one it is, instead of standing in it.
-    pub is_named: bool,
 }
 
 impl House {
@@ -34,7 +32,6 @@ impl House {
         let user_home = user_home();
         // An empty name is a variable that somebody tried to take away.
         let named = named.filter(|dir| !dir.as_os_str().is_empty());
-        let is_named = named.is_some();
         let dir = match named {
             Some(dir) => resolve(dir)?,
             None => find_house(&cwd, user_home.as_deref()).ok_or_else(|| {
@@ -44,7 +41,7 @@ impl House {
             })?,
         };
         refuse_users_home(&dir, user_home.as_deref())?;
-        let house = House { dir, cwd, user_home, is_named };
+        let house = House { dir, cwd, user_home };
         house.require_an_agent()?;
         Ok(house)
     }

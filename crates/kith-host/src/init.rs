@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kith_home::house::is_house;
+use kith_home::house::{HOME_FILES, is_house};
 use kith_home::trust::remember;
 use kith_vocab::clock::Clock;
 
@@ -24,18 +24,33 @@ pub struct InitReport {
 /// Makes the files that are missing.
 pub fn init(dir: &Path) -> Result<Response<InitReport>, CallError> {
     refuse_users_home(dir, user_home().as_deref())?;
+    let had_settings = dir.join("kith.toml").symlink_metadata().is_ok();
     let was_house = is_house(dir);
     let made = kith_home::init::init(dir, AGENT_ID)?;
     let house = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
-    let notes = note_whose(&house, was_house);
+    let notes = note_whose(&house, was_house, had_settings);
     let files = made.iter().filter_map(|path| path.file_name()).map(|name| house.join(name));
     let report = InitReport { files: files.collect(), agent_id: AGENT_ID.to_owned(), house };
     Ok(Response::new(report).with_notes(notes))
 }
 
-/// Notes that this house is the owner's own. But one that came with a repository is not made by
+/// What lies in the folder already and would speak as the owner once it is made a house: the files of
+/// an agent that came with a repository.
+pub fn adopted_files(dir: &Path) -> Vec<&'static str> {
+    let (Ok(dir), false) = (dir.canonicalize(), is_house(dir)) else { return Vec::new() };
+    let user_home = user_home().and_then(|it| it.canonicalize().ok());
+    match HouseClaim::recorded(&dir, user_home.as_deref()) {
+        HouseClaim::ForeignRepository(_) => {
+            let is_there = |name: &&str| dir.join(name).symlink_metadata().is_ok();
+            HOME_FILES.into_iter().filter(is_there).collect()
+        }
+        HouseClaim::Recorded(_) | HouseClaim::Unclaimed => Vec::new(),
+    }
+}
+
+/// Notes that this house is the owner's own. But one that came from elsewhere is not made by
 /// completing it: its settings may say where keys go.
-fn note_whose(house: &Path, was_house: bool) -> Option<String> {
+fn note_whose(house: &Path, was_house: bool, had_settings: bool) -> Option<String> {
     let user_home = user_home().and_then(|it| it.canonicalize().ok())?;
     let claim = HouseClaim::recorded(house, Some(&user_home));
     if matches!(claim, HouseClaim::Recorded(_)) {
@@ -45,6 +60,11 @@ fn note_whose(house: &Path, was_house: bool) -> Option<String> {
     if was_house && matches!(claim, HouseClaim::ForeignRepository(_)) {
         return Some(format!(
             "`kith.toml` here came with the repository; run `kith trust {here}` if you trust it"
+        ));
+    }
+    if had_settings {
+        return Some(format!(
+            "`kith.toml` was here already; run `kith trust {here}` if it is yours"
         ));
     }
     let error = remember(&user_home, house, SystemClock.now()).err()?;

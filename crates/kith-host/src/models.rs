@@ -19,7 +19,7 @@ use crate::error::{Blame, CallError};
 use crate::settings::Settings;
 use crate::settings::watch::SettingsWatch;
 
-pub use self::source::is_vendors_own;
+pub use self::source::{endpoint_of, is_vendors_own};
 
 pub const DEMO_LABEL: &str = "the built-in demo model answers; set OPENAI_API_KEY for a real one";
 const ANTHROPIC_NOTE: &str = "ANTHROPIC_API_KEY is ignored: Kith cannot use Anthropic's API yet";

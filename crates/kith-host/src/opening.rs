@@ -95,6 +95,7 @@ impl HomeSetup {
         let root = trust.repository_of(&cwd).unwrap_or_else(|| cwd.clone());
         let roots = Roots::new(&cwd, vec![root, home.clone()])
             .map_err(|error| SetupError(Box::new(error)))?;
+        let roots = roots.with_house(&self.house.dir);
         let roots = roots.with_skills(&skills::folders(&self.house, &member, &extra, &trust, &cwd));
         let house = self.house.clone();
         let list = move || skills::index(&house, &member, &extra, &trust, &cwd).entries;
@@ -252,7 +253,7 @@ mod tests {
             let note = dir.join(format!("memory/2026-11-{day}.md"));
             fs::write(note, format!("note of {day}")).unwrap();
         }
-        let house = House { dir: dir.clone(), cwd: dir.clone(), user_home: None, is_named: true };
+        let house = House { dir: dir.clone(), cwd: dir.clone(), user_home: None };
         let member = Member::main(&house, IdentityFields::default());
         let assembled = assemble((&house, &member), &dir, Audience::Owner, NOW, &[]).unwrap();
         let prompt = assembled.snapshot.system_prompt();

@@ -26,6 +26,7 @@ use self::forms::{AgentId, LineText, PolicyMode, SecretName, UiLanguage};
 use self::tables::{AgentTable, LimitsTable, PolicyTable, SettingsTables};
 use crate::error::{Blame, CallError};
 use crate::house::{AGENT_ID, House};
+use crate::models::{endpoint_of, is_vendors_own};
 use crate::team::{NamedAgent, Team};
 use crate::trust::{SettingsReach, TrustView};
 
@@ -82,25 +83,29 @@ impl Settings {
         let trust = TrustView::new(house, &[]);
         trust.require_house()?;
         let near = near_file(house)?;
+        let far = far_file(house)?;
+        for file in [&near, &far].into_iter().flatten() {
+            file.require_owner()?;
+        }
         if let Some(near) = &near {
             trust.require_settings(&reach(near, house))?;
         }
-        Settings::merged(near, house)
+        if let (Some(near), Some(far)) = (&near, &far) {
+            refuse_redirected_keys(near, far)?;
+        }
+        Settings::merged(near, far, house)
     }
 
     /// Reads the same, whoever wrote it: to see whether an agent lives here, not to be obeyed.
     pub fn peek(house: &House) -> Result<Settings, CallError> {
-        Settings::merged(near_file(house)?, house)
+        Settings::merged(near_file(house)?, far_file(house)?, house)
     }
 
-    fn merged(near: Option<SettingsFile>, house: &House) -> Result<Settings, CallError> {
-        let user_home = house.user_home.as_deref();
-        let far = match user_home {
-            Some(user_home) => {
-                SettingsFile::read(user_home.join(".kith/config.toml"), FileScope::User)?
-            }
-            None => None,
-        };
+    fn merged(
+        near: Option<SettingsFile>,
+        far: Option<SettingsFile>,
+        house: &House,
+    ) -> Result<Settings, CallError> {
         let files = [&near, &far].into_iter().flatten().map(|it| it.path.to_path_buf()).collect();
         let extra_skills =
             [&near, &far].into_iter().flatten().find_map(|file| extra_skills(file, house));
@@ -167,6 +172,41 @@ fn near_file(house: &House) -> Result<Option<SettingsFile>, CallError> {
     SettingsFile::read(house.dir.join("kith.toml"), FileScope::House)
 }
 
+fn far_file(house: &House) -> Result<Option<SettingsFile>, CallError> {
+    let Some(user_home) = &house.user_home else { return Ok(None) };
+    SettingsFile::read(user_home.join(".kith/config.toml"), FileScope::User)
+}
+
+/// Refuses a house that sends a key of the user's own settings to another address than they do.
+fn refuse_redirected_keys(near: &SettingsFile, far: &SettingsFile) -> Result<(), CallError> {
+    for (name, model) in &near.tables.models.named {
+        let Some(SecretName(key)) = &model.api_key else { continue };
+        let address = endpoint_of(model);
+        let users = far.tables.models.named.iter();
+        let mut users = users.filter(|(_, it)| it.api_key.as_ref().is_some_and(|it| it.0 == *key));
+        if let Some((users_name, users_model)) = users.find(|(_, it)| endpoint_of(it) != address) {
+            let message = format!(
+                "`{}` sends the value of `{key}` to `{}` (`[models.{}]`), but your own `{}` names \
+                 it for `{}` (`[models.{}]`)",
+                near.path.display(),
+                shown_server(model),
+                name.0,
+                far.path.display(),
+                shown_server(users_model),
+                users_name.0,
+            );
+            let hint = "if that is right, describe the model in your own settings instead";
+            return Err(CallError::new(Blame::Request, "untrusted", message).hint(hint));
+        }
+    }
+    Ok(())
+}
+
+fn shown_server(model: &ModelSettings) -> String {
+    let url = model.base_url.as_ref();
+    url.map_or_else(|| "the vendor's own address".to_owned(), |it| it.0.to_string())
+}
+
 /// What a file's settings reach outside the house.
 fn reach(file: &SettingsFile, house: &House) -> SettingsReach {
     let models = file.tables.models.named.iter();
@@ -174,8 +214,14 @@ fn reach(file: &SettingsFile, house: &House) -> SettingsReach {
         let url = model.base_url.as_ref()?;
         Some((name.0.clone(), url.0.clone()))
     });
+    let keys = file.tables.models.named.iter().filter_map(|(name, model)| {
+        let SecretName(key) = model.api_key.as_ref()?;
+        let is_kept = model.base_url.as_ref().is_none_or(|it| is_vendors_own(&it.0));
+        (!is_kept).then(|| (name.0.clone(), key.clone()))
+    });
     SettingsReach {
         servers: servers.collect(),
+        keys: keys.collect(),
         folders: extra_skills(file, house).unwrap_or_default(),
     }
 }

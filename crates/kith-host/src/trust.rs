@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kith_home::error::HomeError;
-use kith_home::trust::{doubt_about, mark, reaches};
+use kith_home::trust::{mark, reaches};
 use kith_sessions::desk::{Desk, Repository};
 use kith_vocab::event::messages::Trust;
 
@@ -47,6 +47,9 @@ pub struct TrustView {
 pub struct SettingsReach {
     /// The servers of its models, by the models' names.
     pub servers: Vec<(String, ServerAddress)>,
+    /// The variables whose values its models send to a server that is not the vendor's own, by the
+    /// models' names.
+    pub keys: Vec<(String, String)>,
     /// The folders of `[skills] extra`.
     pub folders: Vec<PathBuf>,
 }
@@ -56,7 +59,7 @@ impl TrustView {
     /// were when the owner trusted them.
     pub fn new(house: &House, repositories: &[Repository]) -> TrustView {
         let claim = HouseClaim::of(house);
-        let trusted = trusted_folders(&claim, house, repositories);
+        let trusted = trusted_folders(&claim, repositories);
         let (user_home, house) = (house.real_user_home(), house.dir.clone());
         TrustView { house, user_home, claim, trusted, roots: RepositoryRoots::default() }
     }
@@ -133,27 +136,24 @@ impl TrustView {
         let mut servers = reach.servers.iter();
         let server = servers.find(|(_, it)| !it.is_local() && !is_vendors_own(it));
         let folder = reach.folders.iter().find(|it| !self.is_in_the_house(it));
-        let what = match (server, folder) {
-            (Some((name, server)), _) => {
+        let what = match (server, folder, reach.keys.first()) {
+            (Some((name, server)), ..) => {
                 format!("sends what you say to `{server}` (`[models.{name}]`)")
             }
-            (None, Some(folder)) => {
+            (None, Some(folder), _) => {
                 format!("lets tools read `{}` (`[skills] extra`)", folder.display())
             }
-            (None, None) => return Ok(()),
+            (None, None, Some((name, variable))) => {
+                format!("sends the value of `{variable}` to a server (`[models.{name}]`)")
+            }
+            (None, None, None) => return Ok(()),
         };
-        let path = self.house.join("kith.toml");
-        let refused = |why: &str| {
-            let message = format!("`{}` {what}, {why}", path.display());
-            CallError::new(Blame::Request, "untrusted", message)
-        };
-        if doubt_about(&path).is_some() {
-            let fix = format!("check it, then `chown $USER {0}; chmod go-w {0}`", quoted(&path));
-            return Err(refused("and another user wrote it or could have").hint(fix));
-        }
         if self.claim == HouseClaim::Unclaimed {
+            let path = self.house.join("kith.toml");
+            let why = "but you have not said that this house is yours";
+            let message = format!("`{}` {what}, {why}", path.display());
             let fix = format!("`kith trust {}` if this house is yours", quoted(&self.house));
-            return Err(refused("but you have not said that this house is yours").hint(fix));
+            return Err(CallError::new(Blame::Request, "untrusted", message).hint(fix));
         }
         Ok(())
     }
@@ -176,9 +176,8 @@ fn nearest_real(path: &Path) -> Option<PathBuf> {
     path.ancestors().find_map(|it| it.canonicalize().ok())
 }
 
-fn trusted_folders(claim: &HouseClaim, house: &House, repositories: &[Repository]) -> Vec<PathBuf> {
+fn trusted_folders(claim: &HouseClaim, repositories: &[Repository]) -> Vec<PathBuf> {
     let own = match claim {
-        HouseClaim::Named => Some(house.dir.clone()),
         HouseClaim::Recorded(record) => Some(record.folder.clone()),
         HouseClaim::Unclaimed | HouseClaim::ForeignRepository(_) => None,
     };
@@ -213,7 +212,7 @@ impl CurrentTrust {
     pub fn view(&self) -> Arc<TrustView> {
         let mut kept = self.kept();
         let claim = HouseClaim::of(&self.house);
-        let trusted = trusted_folders(&claim, &self.house, &kept.repositories);
+        let trusted = trusted_folders(&claim, &kept.repositories);
         if claim != kept.view.claim || trusted != kept.view.trusted {
             kept.view = Arc::new(TrustView::new(&self.house, &kept.repositories));
         }

@@ -17,6 +17,7 @@ use crate::database::beside;
 use crate::desk::{DeskError, SqliteDesk, Threads};
 use crate::disk::DiskFiles;
 use crate::log::LogError;
+use crate::own_file;
 use crate::read::Tail;
 use crate::storage::StorageError;
 use crate::store::SessionStore;
@@ -96,6 +97,8 @@ impl Backup {
     /// Copies the house's `.kith`, if it has one.
     pub async fn add_life(&mut self, house: &Path) -> Result<(), BackupError> {
         let from = house.join(".kith");
+        own_file::check_folder(&from)
+            .map_err(|source| BackupError::Copy { path: from.clone(), source })?;
         if !from.exists() {
             return Ok(());
         }
@@ -229,6 +232,12 @@ impl Copied {
             Err(error) => return Err(error),
         };
         if metadata.is_file() {
+            let is_of_life = from.ancestors().any(|it| it.ends_with(".kith"));
+            if is_of_life && let Err(error) = own_file::metadata(from) {
+                let Some(foreign) = own_file::foreign_file(&error) else { return Err(error) };
+                self.left_out.push(format!("`{}` {}", from.display(), foreign.problem));
+                return Ok(());
+            }
             return self.add_file(from, to);
         }
         if !metadata.is_dir() {
@@ -296,10 +305,9 @@ struct DeskStamp {
 
 impl DeskStamp {
     fn of(path: &Path) -> io::Result<DeskStamp> {
-        let file = match fs::metadata(path) {
-            Ok(metadata) => Some((metadata.len(), metadata.modified()?)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
+        let file = match own_file::metadata(path)? {
+            Some(metadata) => Some((metadata.len(), metadata.modified()?)),
+            None => None,
         };
         Ok(DeskStamp { is_in_use: beside(path, "-wal").try_exists()?, file })
     }

@@ -17,6 +17,7 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::disk::{DiskFiles, owner_only};
+use crate::own_file;
 use group::{Change, GROUP_CHANGES_MAX, Pending};
 
 pub(crate) use group::Durability;
@@ -166,7 +167,15 @@ pub(crate) fn make_file(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     owner_only(&mut options);
-    options.open(path)?;
+    own_file::open(path, &mut options)?;
+    check_files(path)
+}
+
+/// SQLite opens the file and those beside it by their names, so they are looked at before.
+fn check_files(path: &Path) -> io::Result<()> {
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        own_file::metadata(&beside(path, suffix))?;
+    }
     Ok(())
 }
 
@@ -190,6 +199,7 @@ pub(crate) enum FileState {
 }
 
 pub(crate) fn file_state(path: &Path) -> io::Result<FileState> {
+    check_files(path)?;
     if !path.try_exists()? {
         return Ok(FileState::Absent);
     }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use kith_vocab::files::{AppendFile, FileSystem};
 
+use crate::own_file;
+
 /// The disk. A session holds what people said, so files are made with mode 0600, folders with 0700.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiskFiles;
@@ -14,41 +16,44 @@ struct DiskFile(File);
 
 impl FileSystem for DiskFiles {
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
-        Ok(Box::new(File::open(path)?))
+        Ok(Box::new(own_file::open(path, OpenOptions::new().read(true))?))
     }
 
     fn open_read_at(&self, path: &Path, offset: u64) -> io::Result<Box<dyn Read + Send>> {
-        let mut file = File::open(path)?;
+        let mut file = own_file::open(path, OpenOptions::new().read(true))?;
         file.seek(SeekFrom::Start(offset))?;
         Ok(Box::new(file))
     }
 
     fn open_append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        Ok(Box::new(DiskFile(OpenOptions::new().append(true).open(path)?)))
+        Ok(Box::new(DiskFile(own_file::open(path, OpenOptions::new().append(true))?)))
     }
 
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         let mut options = OpenOptions::new();
         options.append(true).create_new(true);
         owner_only(&mut options);
-        Ok(Box::new(DiskFile(options.open(path)?)))
+        Ok(Box::new(DiskFile(own_file::open(path, &mut options)?)))
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {
-        Ok(fs::metadata(path)?.len())
+        Ok(own_file::metadata(path)?.ok_or(io::ErrorKind::NotFound)?.len())
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        own_file::check_folder_of(to)?;
         fs::rename(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
+        own_file::check_folder_of(path)?;
         fs::remove_file(path)
     }
 
     // The caller cannot know which folders were new, so their names are made durable here: a
     // synced file in a folder that a power cut takes away is lost all the same.
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        own_file::check_folder(path)?;
         let missing: Vec<&Path> =
             path.ancestors().take_while(|it| !it.as_os_str().is_empty() && !it.is_dir()).collect();
         let mut builder = DirBuilder::new();
@@ -69,6 +74,7 @@ impl FileSystem for DiskFiles {
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        own_file::check_folder(path)?;
         let mut paths = Vec::new();
         for entry in fs::read_dir(path)? {
             let entry = entry?;

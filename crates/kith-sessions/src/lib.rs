@@ -15,6 +15,7 @@
 //! - [`store`]: the sessions of a house: made, opened, read, listed.
 //! - [`journal`]: where session logs are kept, whatever keeps them: files or memory.
 //! - `last_line`, [`thread_file`]: what a thread looks like to others, derived from its sessions.
+//! - [`own_file`]: which files of `.kith` are opened at all.
 //! - [`disk`]: the real files.
 //! - [`lock`]: whoever holds it writes.
 //! - [`socket`]: where the holder listens.
@@ -43,6 +44,7 @@ pub mod thread_file;
 
 pub mod disk;
 pub mod lock;
+pub mod own_file;
 pub mod socket;
 
 pub mod backup;

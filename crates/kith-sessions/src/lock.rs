@@ -6,17 +6,17 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
 use kith_vocab::files::FileSystem;
-use rustix::fs::OFlags;
 
 use crate::disk::{DiskFiles, owner_only};
-use crate::socket::socket_path;
+use crate::own_file::{self, ForeignFile};
+use crate::socket::choose_socket_path;
 
 /// Held until it is dropped.
 #[derive(Debug)]
@@ -33,8 +33,8 @@ pub enum LockError {
     #[error("another kith is at work in `{}` ({holder})", house.display())]
     Held { house: PathBuf, holder: String },
     /// Locking it would lock, and writing to it change, a file that is somebody else's.
-    #[error("the lock `{}` {problem}; remove it and try again", path.display())]
-    NotOurs { path: PathBuf, problem: &'static str },
+    #[error(transparent)]
+    NotOurs(#[from] ForeignFile),
     #[error("cannot take the lock `{}`", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -61,7 +61,7 @@ impl HouseLock {
     pub fn take(kith_dir: &Path, now: u64) -> Result<HouseLock, LockError> {
         let path = kith_dir.join(LOCK_NAME);
         let failed = |source| LockError::Io { path: path.clone(), source };
-        DiskFiles.create_dir_all(kith_dir).map_err(failed)?;
+        DiskFiles.create_dir_all(kith_dir).map_err(|error| refused(&path, error))?;
         let mut options = OpenOptions::new();
         options.read(true).write(true);
         let (file, was_missing) = match open_ours(&path, &mut options) {
@@ -84,11 +84,12 @@ impl HouseLock {
             }
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
+        keep_out_of_git(kith_dir).map_err(failed)?;
         // A power cut may leave a file without its text, which says as little as none.
         let was_missing = was_missing || before == LockText::default();
         let text = LockText {
             holder: format!("pid {} since {now}", process::id()),
-            socket: Some(socket_path(kith_dir)),
+            socket: Some(choose_socket_path(kith_dir).map_err(failed)?),
             generation: before.generation,
         };
         let previous_generation = before.generation;
@@ -125,6 +126,28 @@ impl HouseLock {
     }
 }
 
+/// What the lock says of who holds it, for people. Empty if nobody ever did.
+pub fn holder(kith_dir: &Path) -> Result<String, LockError> {
+    let path = kith_dir.join(LOCK_NAME);
+    match open_ours(&path, OpenOptions::new().read(true)) {
+        Ok(file) => {
+            let text = read_text(&file);
+            Ok(text.map_err(|source| LockError::Io { path, source })?.holder_in_words())
+        }
+        Err(LockError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Ok(String::new())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a host holds the house. Looks by sharing the lock for a moment; a host that starts in
+/// that moment looks again.
+pub fn is_held(kith_dir: &Path) -> bool {
+    let file = open_ours(&kith_dir.join(LOCK_NAME), OpenOptions::new().read(true));
+    file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
 /// Where the host of a house says that it listens. `None` if nothing says so, or if what says so is
 /// not a file of ours: then [`socket_path`] tells where it should.
 pub fn socket_path_of_holder(kith_dir: &Path) -> Option<PathBuf> {
@@ -132,31 +155,29 @@ pub fn socket_path_of_holder(kith_dir: &Path) -> Option<PathBuf> {
     read_text(&file).ok()?.socket
 }
 
-/// Opens the lock if it is a plain file that is ours alone. A link would have us lock, and write to,
-/// whatever it leads to.
+/// A house may lie in a repository: what was said there must not be committed by mistake.
+fn keep_out_of_git(kith_dir: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    owner_only(&mut options);
+    match own_file::open(&kith_dir.join(".gitignore"), &mut options) {
+        Ok(mut file) => file.write_all(b"*\n"),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        // Whatever stands there is for `kith doctor` to tell.
+        Err(error) if own_file::foreign_file(&error).is_some() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 fn open_ours(path: &Path, options: &mut OpenOptions) -> Result<File, LockError> {
-    let not_ours = |problem| Err(LockError::NotOurs { path: path.to_owned(), problem });
-    let failed = |source| LockError::Io { path: path.to_owned(), source };
-    // A pipe must not keep us waiting for somebody at its other end.
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = match options.custom_flags(flags.bits().cast_signed()).open(path) {
-        Ok(file) => file,
-        Err(error) => {
-            let is_link = path.symlink_metadata().is_ok_and(|it| it.is_symlink());
-            return if is_link { not_ours("is a symbolic link") } else { Err(failed(error)) };
-        }
-    };
-    let metadata = file.metadata().map_err(failed)?;
-    if !metadata.is_file() {
-        return not_ours("is not a plain file");
+    own_file::open(path, options).map_err(|error| refused(path, error))
+}
+
+fn refused(path: &Path, error: io::Error) -> LockError {
+    match own_file::foreign_file(&error) {
+        Some(foreign) => LockError::NotOurs(foreign.clone()),
+        None => LockError::Io { path: path.to_owned(), source: error },
     }
-    if metadata.nlink() != 1 {
-        return not_ours("has a second name (a hard link)");
-    }
-    if metadata.uid() != rustix::process::geteuid().as_raw() {
-        return not_ours("belongs to another user");
-    }
-    Ok(file)
 }
 
 fn read_text(file: &File) -> io::Result<LockText> {

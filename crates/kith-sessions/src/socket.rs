@@ -3,13 +3,17 @@
 //! The socket lies in the house's own `.kith` folder, which is its owner's alone. A path longer
 //! than the kernel takes gets a short stand-in, in a folder of the same kind elsewhere.
 
+use std::fs::Metadata;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use kith_vocab::digest::sha256_hex;
+
+use crate::lock::socket_path_of_holder;
 
 /// What `sun_path` takes on Linux is 107 bytes; other systems take a little less.
 pub const SOCKET_PATH_BYTES_MAX: usize = 100;
@@ -20,14 +24,46 @@ pub struct HostSocket {
     path: PathBuf,
 }
 
-/// Where the host of this house listens, if there is one.
+/// Where the host of this house would listen from here. Where it does listen, the lock says.
 pub fn socket_path(kith_dir: &Path) -> PathBuf {
+    socket_path_in(&runtime_dir(), kith_dir)
+}
+
+fn socket_path_in(runtime_dir: &Path, kith_dir: &Path) -> PathBuf {
     let path = kith_dir.join("host.sock");
     if path.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {
         return path;
     }
     let name = sha256_hex(path.as_os_str().as_encoded_bytes());
-    runtime_dir().join(format!("{}.sock", &name[..32]))
+    runtime_dir.join(format!("{}.sock", &name[..32]))
+}
+
+/// Chooses where a new host listens, and makes the folder if it is not `.kith`. If another user was
+/// there first, it is one whose name nobody could know before.
+pub(crate) fn choose_socket_path(kith_dir: &Path) -> io::Result<PathBuf> {
+    let path = socket_path(kith_dir);
+    let Some(dir) = path.parent().filter(|_| !path.starts_with(kith_dir)) else {
+        return Ok(path);
+    };
+    if make_own_dir(dir).is_ok() {
+        return Ok(path);
+    }
+    let number = RandomState::new().build_hasher().finish();
+    let user = rustix::process::getuid().as_raw();
+    let dir = env::temp_dir().join(format!("kith-{user}-{number:016x}"));
+    make_own_dir(&dir)?;
+    Ok(socket_path_in(&dir, kith_dir))
+}
+
+/// Whether the socket at the path was made by this user, in a folder where nobody else can put one.
+pub fn is_own_socket(path: &Path) -> bool {
+    let user = rustix::process::getuid().as_raw();
+    let is_ours = |it: &Metadata| it.uid() == user;
+    let folder = path.parent().and_then(|it| fs::symlink_metadata(it).ok());
+    let is_own_folder =
+        folder.is_some_and(|it| it.is_dir() && is_ours(&it) && it.mode() & 0o022 == 0);
+    let socket = fs::symlink_metadata(path);
+    is_own_folder && socket.is_ok_and(|it| it.file_type().is_socket() && is_ours(&it))
 }
 
 fn runtime_dir() -> PathBuf {
@@ -42,12 +78,10 @@ impl HostSocket {
     /// Binds the socket. Only the holder of the house's lock may: whatever lies at the path is
     /// then left over from a host that is gone.
     pub fn bind(kith_dir: &Path) -> io::Result<(HostSocket, UnixListener)> {
-        let path = socket_path(kith_dir);
-        if !path.starts_with(kith_dir)
-            && let Some(dir) = path.parent()
-        {
-            make_own_dir(dir)?;
-        }
+        let path = match socket_path_of_holder(kith_dir) {
+            Some(path) => path,
+            None => choose_socket_path(kith_dir)?,
+        };
         match fs::remove_file(&path) {
             Ok(()) => (),
             Err(error) if error.kind() == io::ErrorKind::NotFound => (),
@@ -67,6 +101,12 @@ impl Drop for HostSocket {
     fn drop(&mut self) {
         // If it cannot be removed, the next host does it.
         fs::remove_file(&self.path).ok();
+        // A folder that was made for this host alone; the usual one stays.
+        if let Some(dir) = self.path.parent().filter(|it| *it != runtime_dir())
+            && dir.parent() == Some(&*env::temp_dir())
+        {
+            fs::remove_dir(dir).ok();
+        }
     }
 }
 
@@ -90,6 +130,7 @@ fn make_own_dir(dir: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::UnixStream;
 
     use super::*;
@@ -106,6 +147,38 @@ mod tests {
         let path = second.path().to_owned();
         drop(second);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn only_a_socket_of_ours_in_a_folder_of_ours_is_talked_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("host.sock");
+        let set_mode = |mode| {
+            fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
+        };
+        assert!(!is_own_socket(&path), "there is none");
+        let _listener = UnixListener::bind(&path).unwrap();
+        set_mode(0o755);
+        assert!(is_own_socket(&path));
+        for mode in [0o777, 0o1777, 0o770] {
+            set_mode(mode);
+            assert!(!is_own_socket(&path), "{mode:o}");
+        }
+        set_mode(0o700);
+        let link = dir.path().join("link.sock");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(!is_own_socket(&link));
+        fs::write(dir.path().join("file"), "").unwrap();
+        assert!(!is_own_socket(&dir.path().join("file")));
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+            assert!(!is_own_socket(&path));
+            std::os::unix::fs::chown(&path, Some(0), None).unwrap();
+            std::os::unix::fs::chown(dir.path(), Some(65534), None).unwrap();
+            assert!(!is_own_socket(&path));
+        } else {
+            eprintln!("not run: only the superuser can give a socket away");
+        }
     }
 
     #[test]

@@ -11,7 +11,6 @@ pub(crate) mod repair;
 mod torn;
 
 use std::fmt;
-use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,6 +30,7 @@ use crate::damage::{Damage, DamageCode};
 use crate::journal::Batch;
 use crate::line::Head;
 use crate::log::{Extent, LogError, SessionLog};
+use crate::own_file;
 use crate::read::{ReadError, Reading, Scanned, Tail, read_header, scan, scan_from};
 
 use draft::SessionDraft;
@@ -267,7 +267,7 @@ impl SessionStore {
     /// Looks at the file from outside, to see whether it is as it was.
     pub fn stat(&self, id: SessionId) -> Result<LogStamp, LogError> {
         let path = self.path(id);
-        if let Ok(metadata) = fs::metadata(&path) {
+        if let Ok(Some(metadata)) = own_file::metadata(&path) {
             let modified =
                 metadata.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
             let modified_ns = modified.and_then(|it| u64::try_from(it.as_nanos()).ok());

@@ -5,7 +5,7 @@
 //! nobody can lead a tool elsewhere by swapping a folder for a link while it works.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -79,14 +79,14 @@ impl Folder {
         Ok(Folder(folder))
     }
 
-    /// Opens a regular file of this folder, and tells its size.
-    pub(crate) fn open_file(&self, name: &OsStr) -> io::Result<(File, u64)> {
+    /// Opens a regular file of this folder, and tells what is known of it.
+    pub(crate) fn open_file(&self, name: &OsStr) -> io::Result<(File, Metadata)> {
         let file = File::from(rustix::fs::openat(&self.0, name, LOOK, Mode::empty())?);
         let metadata = file.metadata()?;
         if !metadata.is_file() || is_of_the_kernel(&file) {
             return Err(Errno::ACCESS.into());
         }
-        Ok((file, metadata.len()))
+        Ok((file, metadata))
     }
 
     pub(crate) fn entries(&self, entries_max: usize) -> io::Result<Entries> {

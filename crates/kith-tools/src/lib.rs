@@ -26,6 +26,7 @@ use crate::trust::TrustOf;
 
 mod folder;
 mod glob;
+mod hard_links;
 pub mod roots;
 mod text;
 mod walk;

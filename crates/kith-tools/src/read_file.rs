@@ -95,7 +95,7 @@ impl Tool for ReadFile {
                 let opened = open(&self.roots, &prepared.input)?;
                 call::check_unchanged(&prepared, &opened.prepared)?;
                 let Opened { input, file, .. } = opened;
-                let trust = (self.trust_of)(&file.real);
+                let trust = file.trust(&self.trust_of);
                 if file.bytes > SHORT_FILE_BYTES_MAX {
                     return Ok(Glanced::Long(input, file, trust));
                 }

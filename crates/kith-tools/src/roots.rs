@@ -12,10 +12,13 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use kith_vocab::event::messages::Trust;
 use rustix::io::Errno;
 
 use crate::folder::{Folder, is_of_the_kernel};
+use crate::hard_links::{PrivateFiles, has_other_names};
 use crate::shown;
+use crate::trust::TrustOf;
 
 pub const PATH_BYTES_MAX: usize = 4096;
 /// Each part costs a look at the disk, and a path that does not exist is looked at part by part.
@@ -29,6 +32,8 @@ const PRIVATE_FOLDER: &str = ".kith";
 pub struct Roots {
     cwd: PathBuf,
     roots: Vec<Root>,
+    /// The `.kith` folders whose files may not be read by another name either.
+    private: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -78,6 +83,14 @@ pub(crate) struct OpenedFile {
     pub(crate) file: File,
     pub(crate) real: PathBuf,
     pub(crate) bytes: u64,
+    /// It was opened by one of several names, so its path says little.
+    pub(crate) has_other_names: bool,
+}
+
+impl OpenedFile {
+    pub(crate) fn trust(&self, trust_of: &TrustOf) -> Trust {
+        if self.has_other_names { Trust::Untrusted } else { trust_of(&self.real) }
+    }
 }
 
 #[derive(Debug)]
@@ -112,7 +125,19 @@ impl Roots {
                 roots.push(root);
             }
         }
-        Ok(Roots { cwd, roots })
+        let private = roots.iter().map(|root| root.real.join(PRIVATE_FOLDER)).collect();
+        Ok(Roots { cwd, roots, private })
+    }
+
+    /// Keeps the files of this house's `.kith` from being read by another name.
+    #[must_use]
+    pub fn with_house(mut self, house: &Path) -> Roots {
+        self.private.push(house.join(PRIVATE_FOLDER));
+        self
+    }
+
+    pub(crate) fn private_files(&self) -> PrivateFiles<'_> {
+        PrivateFiles::of(&self.private)
     }
 
     /// Lets the files of skills be read as well, also of those that lie in `.kith`.
@@ -154,7 +179,11 @@ impl Roots {
         let (file, real) = self.open(text)?;
         let metadata = file.metadata().map_err(|error| self.in_words(text, &error))?;
         if metadata.is_file() {
-            return Ok(OpenedPath::File(OpenedFile { file, real, bytes: metadata.len() }));
+            if self.private_files().hold(&metadata) {
+                return Err(private(text));
+            }
+            let (bytes, has_other_names) = (metadata.len(), has_other_names(&metadata));
+            return Ok(OpenedPath::File(OpenedFile { file, real, bytes, has_other_names }));
         }
         if !metadata.is_dir() {
             return Err(not_a_file(text));

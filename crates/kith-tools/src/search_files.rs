@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call;
 use crate::folder::Kind;
 use crate::glob::Glob;
+use crate::hard_links::{PrivateFiles, has_other_names};
 use crate::roots::{OpenedFile, OpenedFolder, OpenedPath, Roots};
 use crate::search_files::page::{Around, Detail, Page};
 use crate::search_files::pattern::{Case, Pattern};
@@ -115,7 +116,7 @@ impl Tool for SearchFiles {
             let work = move |stop: &CancellationToken| {
                 let opened = open(&roots, &prepared.input)?;
                 call::check_unchanged(&prepared, &opened.prepared)?;
-                search(opened, &trust_of, stop)
+                search(opened, &trust_of, &roots.private_files(), stop)
             };
             call::work(NAME, &ctx, work).await
         })
@@ -171,13 +172,16 @@ fn summary(input: &Input) -> String {
 fn search(
     opened: Opened,
     trust_of: &TrustOf,
+    private: &PrivateFiles<'_>,
     stop: &CancellationToken,
 ) -> Result<QuotedText, Refusal> {
     let Opened { input, pattern, glob, path, .. } = opened;
     let mut search = Search::new(&input, pattern, trust_of, stop);
     let left_out = match path {
         OpenedPath::File(file) => search.named_file(&input.path, file),
-        OpenedPath::Folder(folder) => Ok(search.folder(&input.path, folder, glob.as_ref())),
+        OpenedPath::Folder(folder) => {
+            Ok(search.folder(&input.path, folder, glob.as_ref(), private))
+        }
     };
     if stop.is_cancelled() {
         return Err(own_words(call::cancelled(NAME)));
@@ -251,6 +255,9 @@ impl<'a> Search<'a> {
     fn named_file(&mut self, path: &str, opened: OpenedFile) -> Result<String, String> {
         let (name, bytes) = (shown::name(path), shown::number(opened.bytes));
         self.trust.look_at(&opened.real);
+        if opened.has_other_names {
+            self.trust.distrust();
+        }
         match self.file(path, opened.file, opened.bytes) {
             Outcome::Searched => Ok(String::new()),
             Outcome::Binary => Err(format!(
@@ -275,7 +282,13 @@ impl<'a> Search<'a> {
     }
 
     /// Returns what the walk left out, in words.
-    fn folder(&mut self, path: &str, folder: OpenedFolder, glob: Option<&Glob>) -> String {
+    fn folder(
+        &mut self,
+        path: &str,
+        folder: OpenedFolder,
+        glob: Option<&Glob>,
+        private: &PrivateFiles<'_>,
+    ) -> String {
         let above = if Path::new(path) == Path::new(".") { Path::new("") } else { Path::new(path) };
         let depth_max = glob.map_or(WALK_DEPTH_MAX, |glob| glob.depth_max);
         let mut walk = Walk::new(folder, depth_max, self.stop, self.trust_of);
@@ -287,7 +300,15 @@ impl<'a> Search<'a> {
             }
             let path = above.join(&found.path);
             let outcome = match walk.open(&found) {
-                Ok((file, bytes)) => self.file(&path.to_string_lossy(), file, bytes),
+                Ok((_, metadata)) if private.hold(&metadata) => {
+                    Outcome::Unreadable(io::ErrorKind::PermissionDenied.into())
+                }
+                Ok((file, metadata)) => {
+                    if has_other_names(&metadata) {
+                        walk.trust.distrust();
+                    }
+                    self.file(&path.to_string_lossy(), file, metadata.len())
+                }
                 Err(error) => Outcome::Unreadable(error),
             };
             match outcome {

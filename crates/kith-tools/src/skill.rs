@@ -108,7 +108,7 @@ impl Tool for Skill {
             call::output(blocking(|| {
                 let opened = self.open(&prepared.input)?;
                 call::check_unchanged(&prepared, &opened.prepared)?;
-                let trust = (self.trust_of)(&opened.file.real);
+                let trust = opened.file.trust(&self.trust_of);
                 match read(&opened.entry, opened.file) {
                     Ok(text) => Ok(QuotedText { text, trust }),
                     Err(text) => Err(Refusal { text, trust }),

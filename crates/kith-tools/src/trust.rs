@@ -38,6 +38,11 @@ impl<'a> LowestTrust<'a> {
         }
     }
 
+    /// What was looked at may come from anywhere.
+    pub(crate) fn distrust(&mut self) {
+        self.lowest = Trust::Untrusted;
+    }
+
     pub(crate) fn lowest(&self) -> Trust {
         self.lowest
     }

@@ -4,7 +4,7 @@
 //! That one goes by paths, so a folder swapped for a link leads it out of the roots, and it waits
 //! for ever for a pipe that is called `.gitignore`.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -94,8 +94,8 @@ impl<'a> Walk<'a> {
         self.frames.last()?.folder.bytes_of(file.path.file_name()?)
     }
 
-    /// Opens the file that was found last, and tells its size.
-    pub(crate) fn open(&self, file: &Found) -> io::Result<(File, u64)> {
+    /// Opens the file that was found last, and tells what is known of it.
+    pub(crate) fn open(&self, file: &Found) -> io::Result<(File, Metadata)> {
         let (Some(frame), Some(name)) = (self.frames.last(), file.path.file_name()) else {
             return Err(io::ErrorKind::NotFound.into());
         };

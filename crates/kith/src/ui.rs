@@ -116,12 +116,17 @@ pub(crate) fn styled(text: &StyledStr) {
     }
 }
 
+/// Without colours: it repeats arguments, and those may hold escape sequences.
 pub(crate) fn styled_error(text: &StyledStr) {
-    if io::stderr().is_terminal() && !no_colour() {
-        err(&text.ansi().to_string());
-    } else {
-        err(&visible(&text.to_string()));
-    }
+    err(&visible(&text.to_string()));
+}
+
+/// Reads a line of the person's. Only a plain yes is one.
+pub(crate) fn is_yes() -> Result<bool, CallError> {
+    let mut line = String::new();
+    let read = io::stdin().read_line(&mut line);
+    read.map_err(|source| CallError::new(Blame::Environment, ErrorCode::FilesystemError, source))?;
+    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes" | "是" | "好" | "同意"))
 }
 
 pub(crate) fn is_interactive() -> bool {

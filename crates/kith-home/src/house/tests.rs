@@ -46,6 +46,42 @@ fn a_folder_everybody_can_write_to_ends_the_walk() {
     assert_eq!(house, Some(files.root.join("srv")));
 }
 
+/// As daemons and containers have it: every folder lies beneath the user's home.
+#[cfg(unix)]
+#[test]
+fn the_walk_beneath_the_users_home_ends_at_folders_that_others_could_write() {
+    use std::os::unix::fs::PermissionsExt;
+    let files = TestHome::new("//- /tmp/kith.toml\n//- /tmp/a/x\n//- /tmp/b/kith.toml\n");
+    let find = |cwd: &str| find_house(&files.root.join(cwd), Some(&files.root));
+    assert_eq!(find("tmp/a"), Some(files.root.join("tmp")));
+    let open_to_all = fs::Permissions::from_mode(0o1777);
+    fs::set_permissions(files.root.join("tmp"), open_to_all).unwrap();
+    assert_eq!(find("tmp/a"), None);
+    assert_eq!(find("tmp/b"), Some(files.root.join("tmp/b")));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_walk_never_goes_through_a_folder_of_another_user() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("not run: only the superuser can give a folder away");
+        return;
+    }
+    let files =
+        TestHome::new("//- /user/a/kith.toml\n//- /user/a/b/x\n//- /srv/kith.toml\n//- /srv/a/x\n");
+    let chown = |path: &str| {
+        std::os::unix::fs::chown(files.root.join(path), Some(4242), None).unwrap();
+    };
+    let find = |cwd: &str| find_house(&files.root.join(cwd), Some(&files.root.join("user")));
+    assert_eq!(find("user/a/b"), Some(files.root.join("user/a")));
+    chown("user/a");
+    assert_eq!(find("user/a/b"), None);
+    // Nor where all of them are the same other user's.
+    chown("srv");
+    chown("srv/a");
+    assert_eq!(find("srv/a"), None);
+}
+
 #[track_caller]
 fn check(files: &str, cwd: &str, house: Option<&str>) {
     let files = TestHome::new(files);

@@ -3,7 +3,7 @@
 //! A slug cannot climb, but a link can: whoever may write into the folder could otherwise make an
 //! agent read any file of its owner's as a script, and send it to a model.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -63,7 +63,10 @@ pub(crate) fn make_folders(folder: &Path, relative: &Path) -> io::Result<PathBuf
     let mut path = root.clone();
     for part in relative {
         path.push(part);
-        match fs::create_dir(&path) {
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o755);
+        match builder.create(&path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => (),
         }
@@ -107,7 +110,12 @@ fn move_to_new(temporary: &Path, target: &Path) -> io::Result<()> {
 fn temporary_file(folder: &Path, name: &str) -> io::Result<(PathBuf, File)> {
     for n in 0..TEMPORARY_TRIES_MAX {
         let path = folder.join(format!(".{name}.{n}~"));
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        // Whatever the umask: records of trust count only if nobody else could have written them.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        match options.open(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
             opened => return opened.map(|file| (path, file)),
         }

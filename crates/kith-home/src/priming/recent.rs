@@ -87,6 +87,7 @@ impl PrimingStore {
         let folder = beneath::make_folders(self.house(), Path::new(RECENT_FOLDER));
         folder
             .and_then(|folder| {
+                keep_out_of_git(self.house())?;
                 beneath::write(&folder, &format!("{member}.json"), &text, Existing::Replace)
             })
             .map_err(|source| StoreError::WriteRecent { path: recent_path(&member), source })
@@ -102,6 +103,16 @@ impl PrimingStore {
         let file: RecentFile = serde_json::from_str(&text).unwrap_or_default();
         Ok(if file.version == RECENT_VERSION { file.entries } else { Vec::new() })
     }
+}
+
+/// Which scripts somebody used last is nobody else's business.
+fn keep_out_of_git(house: &Path) -> io::Result<()> {
+    let Some(folder) = Path::new(RECENT_FOLDER).parent() else { return Ok(()) };
+    let folder = house.join(folder);
+    if folder.join(".gitignore").symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    beneath::write(&folder, ".gitignore", "*\n", Existing::Keep)
 }
 
 fn recent_path(member: &MemberId) -> PathBuf {

@@ -312,7 +312,7 @@ fn an_audience_is_never_told_what_its_prompt_may_not_hold() {
         // The public fields are told, and that is all.
         assert!(
             shown.contains(
-                "-Timezone: Europe/Berlin\n-Preferred language: Chinese\n+Timezone: Asia/Tokyo"
+                "-Timezone: Europe/Berlin\n-Preferred language: zh\n+Timezone: Asia/Tokyo"
             ),
             "{shown}"
         );

@@ -84,6 +84,7 @@ fn read(
     for (path, metadata) in [(&folder, &around), (&path, &metadata)] {
         let Some(problem) = standing::doubt(metadata) else { continue };
         let is_used = root.scope.forgives(&problem);
+        let problem = if is_used { Problem::LooseInHome } else { problem };
         let issue = SkillIssue::file(path, problem);
         if !is_used {
             return Err(issue);

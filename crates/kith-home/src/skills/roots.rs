@@ -112,6 +112,7 @@ impl Found<'_> {
         };
         if let Some(problem) = doubt {
             let is_used = scope.forgives(&problem);
+            let problem = if is_used { Problem::LooseInHome } else { problem };
             self.issues.push(SkillIssue::file(path, problem));
             if !is_used {
                 return;
@@ -127,8 +128,7 @@ impl Scope {
     /// The home is the agent: loose permissions are told, but leaving its skills out would change
     /// what it can do.
     pub(super) fn forgives(self, problem: &Problem) -> bool {
-        let is_doubt = matches!(problem, Problem::ForeignOwner { .. } | Problem::WritableByOthers);
-        self == Scope::Home && is_doubt
+        self == Scope::Home && *problem == Problem::WritableByOthers
     }
 }
 

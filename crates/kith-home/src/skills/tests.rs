@@ -202,11 +202,12 @@ fn what_others_could_write_is_left_out_unless_it_is_the_homes() {
     everyone(&home.root.join("open"), 0o777);
     let extra = [home.root.join("open")];
     let index = skills(&request(&home, &extra));
-    let loose = "can be written by every user and is left out of project and global instructions; `chmod o-w` it";
+    let loose = "can be written by every user and is left out; `chmod o-w` it";
+    let told = "can be written by every user; `chmod o-w` it";
     assert_eq!(
         shown(&home, &index),
         format!(
-            "good good global_user\nown own home\n/open:1 {loose}\n/skills/own/SKILL.md:1 {loose}\n\
+            "good good global_user\nown own home\n/open:1 {loose}\n/skills/own/SKILL.md:1 {told}\n\
              /user/.kith/skills/file/SKILL.md:1 {loose}\n/user/.kith/skills/folder:1 {loose}"
         )
     );

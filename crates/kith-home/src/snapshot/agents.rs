@@ -117,8 +117,8 @@ fn user(assembly: &mut Assembly<'_>) -> Result<Option<Source>, HomeError> {
 /// All that others may cause the agent to be told about its owner.
 fn public_fields(assembly: &mut Assembly<'_>, file: &PromptFile) -> Option<Source> {
     let facts = UserFacts::of(file.text());
-    let zone = facts.time_zone.map(|it| format!("Timezone: {it}\n"));
-    let language = facts.language.map(|it| format!("Preferred language: {it}\n"));
+    let zone = facts.time_zone.as_ref().map(|it| format!("Timezone: {it}\n"));
+    let language = facts.language_tag().map(|it| format!("Preferred language: {it}\n"));
     let content: String = zone.into_iter().chain(language).collect();
     let injected_chars = content.chars().count() as u64;
     assembly.report(file, injected_chars);

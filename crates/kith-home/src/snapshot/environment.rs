@@ -24,8 +24,9 @@ pub(super) fn gather(assembly: &mut Assembly<'_>) -> Result<Vec<Source>, HomeErr
 pub(super) fn block(assembly: &Assembly<'_>, sources: &[Source]) -> String {
     let mut lines = vec!["# Environment\n".to_owned()];
     lines.extend(machine(assembly));
-    // Git names the workspace, which a peer is not told of either.
-    if assembly.audience() != Audience::Peer {
+    // Git names the workspace, which a peer is not told of either; and whoever made a repository
+    // chose the names of its branches.
+    if assembly.audience() != Audience::Peer && !assembly.is_among_strangers() {
         lines.extend(repository(assembly));
     }
     let mut block = lines.join("\n");

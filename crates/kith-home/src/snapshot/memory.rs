@@ -24,20 +24,22 @@ pub(super) fn gather(
 ) -> Result<Vec<Source>, HomeError> {
     let mut paths = Vec::new();
     if assembly.audience() == Audience::Owner {
-        paths.push((assembly.home.join("MEMORY.md"), Scope::Home));
-        paths.extend(notes(assembly, moment).into_iter().map(|note| (note, Scope::Home)));
+        paths.push((assembly.home.join("MEMORY.md"), Scope::Home, Guard::Own));
+        let notes = notes(assembly, moment).into_iter();
+        paths.extend(notes.map(|note| (note, Scope::Home, Guard::Own)));
     }
     // It tells of the workspace, which a peer is not told of either.
     if assembly.audience() != Audience::Peer {
         let knowledge = assembly.house.join(".kith/memory");
-        paths.push((knowledge.join("project.md"), Scope::Project));
+        paths.push((knowledge.join("project.md"), Scope::Project, Guard::Life));
         if let Some(user_id) = assembly.request.user_id {
-            paths.push((knowledge.join("users").join(user_file(user_id)), Scope::Project));
+            let file = knowledge.join("users").join(user_file(user_id));
+            paths.push((file, Scope::Project, Guard::Life));
         }
     }
     let mut sources = Vec::new();
-    for (path, scope) in paths {
-        if let Some(file) = assembly.load(&path, Guard::Own)? {
+    for (path, scope, guard) in paths {
+        if let Some(file) = assembly.load(&path, guard)? {
             sources.extend(assembly.source(file, SourceType::Memory, scope, None));
         }
     }

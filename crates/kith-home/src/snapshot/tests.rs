@@ -313,7 +313,7 @@ mod unix {
         assert_eq!(source.scope, Some(Scope::Home));
         assert_eq!(assembled.reports.len(), 1);
         assert_eq!(assembled.reports[0].injected_chars, 5);
-        assert_eq!(assembled.reports[0].problems, [Problem::WritableByOthers]);
+        assert_eq!(assembled.reports[0].problems, [Problem::LooseInHome]);
     }
 
     #[test]

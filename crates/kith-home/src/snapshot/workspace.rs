@@ -57,6 +57,9 @@ pub(super) fn block(assembly: &mut Assembly<'_>) -> String {
     if !kinds.is_empty() {
         lines.push(format!("Workspace kind: {}", kinds.join(", ")));
     }
+    if assembly.is_among_strangers() {
+        return lines.join("\n");
+    }
     match entries(&root, ENTRIES_SCANNED_MAX) {
         Ok(entries) if entries.is_empty() => (),
         Ok(entries) => lines.push(format!("Top level: {entries}")),

@@ -28,6 +28,27 @@ fn the_preferred_language_wins_over_the_known_ones() {
 }
 
 #[test]
+fn others_are_told_a_tag_and_never_the_users_own_words() {
+    let tag = |language: &str| {
+        let text = format!("- Preferred language: {language}\n");
+        UserFacts::of(&text).language_tag()
+    };
+    for known in ["de", "pt-BR", "zh-Hant", "zh-Hant-TW", "es-419"] {
+        assert_eq!(tag(known).as_deref(), Some(known));
+    }
+    assert_eq!(
+        tag("Chinese with English technical terms, he lives in Oslo").as_deref(),
+        Some("zh")
+    );
+    for words in
+        ["German", "my boss is called Bob", "de; and tell them nothing", "a", "zh-", "zh-x"]
+    {
+        let told = tag(words);
+        assert!(told.is_none_or(|it| it == "zh"), "{words}");
+    }
+}
+
+#[test]
 fn the_first_language_named_gives_the_code() {
     check_code("Chinese with English technical terms", Some("zh"));
     check_code("English, sometimes 中文", Some("en"));

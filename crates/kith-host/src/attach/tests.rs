@@ -1,5 +1,6 @@
 //! Hosts that do not answer as a host should.
 
+use std::os::unix::fs::PermissionsExt;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
 
@@ -130,6 +131,21 @@ fn a_host_is_looked_for_where_it_says_it_is() {
     assert_eq!(host_socket(kith_dir), usual, "nothing is there");
     std::fs::write(&elsewhere, "").unwrap();
     assert_eq!(host_socket(kith_dir), elsewhere);
+}
+
+#[tokio::test]
+async fn nothing_is_said_to_a_socket_that_others_could_have_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("host.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o1777)).unwrap();
+    let failure = is_answered(&path).await.unwrap_err();
+    assert!(
+        matches!(&failure, AskFailure::Refused(error) if error.code == ErrorCode::AuthFailed),
+        "{failure:?}"
+    );
+    assert_eq!(listener.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
 }
 
 #[tokio::test]

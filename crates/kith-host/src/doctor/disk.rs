@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use kith_home::discovery::repository_root;
+use kith_home::git::tracked_beneath;
 use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
 use rustix::io::Errno;
 
@@ -61,6 +63,20 @@ pub(super) fn modes(house: &House) -> Check {
         }
         None => ok(name, "only you may look into `.kith`".to_owned()),
     }
+}
+
+/// What was said must not be published with the repository that the house lies in. Skills in
+/// `.kith/skills` are meant to be shared.
+pub(super) fn tracked(house: &House) -> Option<Check> {
+    let kith_dir = house.kith_dir();
+    let root = repository_root(&house.dir)?;
+    let skills = kith_dir.strip_prefix(&root).ok()?.join("skills");
+    let mut names = tracked_beneath(&root, &kith_dir).into_iter();
+    let name =
+        names.find(|it| !Path::new(it).starts_with(&skills) && !it.ends_with("/.gitignore"))?;
+    let detail = format!("git tracks `{name}` of `{}`: conversations are private", root.display());
+    let fix = format!("`git -C {} rm -r --cached {}`", quoted(&root), quoted(&kith_dir));
+    Some(fail("git", detail, fix))
 }
 
 pub(super) fn disk(house: &House) -> Check {

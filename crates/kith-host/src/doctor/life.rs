@@ -1,11 +1,10 @@
 //! What lives in the house: its host, its sessions, what waits, and the time they think it is.
 
 use std::collections::BTreeSet;
-use std::fs::{File, TryLockError};
-use std::io::Read;
 
 use kith_sessions::damage::DamageCode;
 use kith_sessions::desk::{DESK_VERSION, Desk, SqliteDesk};
+use kith_sessions::lock;
 use kith_sessions::log::LogError;
 use kith_sessions::read::{Reading, Tail};
 use kith_sessions::storage::StorageError;
@@ -20,7 +19,6 @@ use crate::words::{rfc3339, short};
 
 /// So many of what is wrong are named; the rest is counted.
 const NAMES_SHOWN_MAX: usize = 3;
-const HOLDER_BYTES_MAX: u64 = 256;
 /// A clock may be this far behind another that wrote here.
 const CLOCK_BEHIND_MS_MAX: u64 = 60_000;
 /// The first of January 2026: earlier than any session.
@@ -29,35 +27,22 @@ const CLOCK_MS_MIN: u64 = 1_767_225_600_000;
 /// The host, and whether there is one.
 pub(super) async fn host(house: &House) -> (Check, bool) {
     let name = "host";
-    let lock = house.kith_dir().join("host.lock");
-    let holder = holder(&lock);
-    match attach::is_answered(&attach::host_socket(&house.kith_dir())).await {
+    let kith_dir = house.kith_dir();
+    let holder = match lock::holder(&kith_dir) {
+        Ok(holder) => holder,
+        Err(error) => return (failed(name, &CallError::from(error)), false),
+    };
+    match attach::is_answered(&attach::host_socket(&kith_dir)).await {
         Ok(()) => return (ok(name, format!("it answers ({holder})")), true),
         Err(AskFailure::Refused(report)) => return (failed(name, &report), true),
         Err(AskFailure::Silent | AskFailure::Disconnected | AskFailure::Unreachable(_)) => (),
     }
-    if is_held(&lock) {
+    if lock::is_held(&kith_dir) {
         let detail = format!("it holds the house and does not answer ({holder})");
         let fix = "it may be suspended: resume it with `fg`, or end it (nothing will be lost)";
         return (fail(name, detail, fix), true);
     }
     (ok(name, "none runs; the next command that writes is one".to_owned()), false)
-}
-
-fn holder(lock: &std::path::Path) -> String {
-    let mut text = String::new();
-    // A courtesy: whoever it is, the lock and the socket tell whether it is there.
-    let read = File::open(lock).and_then(|it| it.take(HOLDER_BYTES_MAX).read_to_string(&mut text));
-    match read {
-        Ok(_) if !text.trim().is_empty() => text.trim().to_owned(),
-        _ => "it does not say who it is".to_owned(),
-    }
-}
-
-/// Looks by sharing the lock for a moment; a host that starts in that moment looks again.
-fn is_held(lock: &std::path::Path) -> bool {
-    let Ok(file) = File::open(lock) else { return false };
-    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
 /// The desk, all of it.

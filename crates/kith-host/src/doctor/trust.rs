@@ -14,7 +14,6 @@ pub(super) async fn trust(house: &House, desk: Option<&dyn Desk>) -> Check {
         Err(report) => return failed(name, &report),
     };
     let about_the_house = match view.claim() {
-        HouseClaim::Named => "the house is yours: you named it".to_owned(),
         HouseClaim::Recorded(record) => {
             format!("the house is yours: you made or trusted `{}`", record.folder.display())
         }

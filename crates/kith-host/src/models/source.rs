@@ -28,6 +28,13 @@ pub fn is_vendors_own(address: &ServerAddress) -> bool {
     ServerAddress::parse(OPENAI_URL).is_some_and(|own| parts_of(&own) == parts_of(address))
 }
 
+/// The parts of the address that a model's words and key go to.
+pub fn endpoint_of(model: &ModelSettings) -> Option<String> {
+    let usual = || ServerAddress::parse(OPENAI_URL);
+    let address = model.base_url.as_ref().map(|it| it.0.clone()).or_else(usual);
+    address.as_ref().map(parts_of)
+}
+
 fn parts_of(address: &ServerAddress) -> String {
     let ServerAddress { scheme, host, port, path, .. } = address;
     format!("{scheme}\n{host}\n{port}\n{path}")

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use kith_home::trust::remember;
 use kith_vocab::event::models::Wire;
 use tempfile::TempDir;
 
@@ -23,7 +24,10 @@ impl TestModels {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("kith.toml"), settings).unwrap();
         let cwd = dir.path().canonicalize().unwrap();
-        let house = House { dir: cwd.clone(), cwd, user_home: None, is_named: true };
+        let user_home = cwd.join("user");
+        fs::create_dir(&user_home).unwrap();
+        remember(&user_home, &cwd, 1).unwrap();
+        let house = House { dir: cwd.clone(), cwd, user_home: Some(user_home) };
         let watch = SettingsWatch::open(&house).unwrap();
         let registry = ModelRegistry::new(Arc::clone(&watch));
         TestModels { dir, watch, registry }

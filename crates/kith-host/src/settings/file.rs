@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
+use kith_home::error::Problem;
+use kith_home::trust::doubt_about_file;
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -12,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::nearest::nearest;
 use super::tables::{MODELS_KEYS, NOT_A_MODEL, SettingsTables};
 use super::{SettingPlace, refused, shown_name};
-use crate::error::{Blame, CallError};
+use crate::error::{Blame, CallError, quoted};
 
 const SETTINGS_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -30,6 +32,8 @@ pub(super) struct SettingsFile {
     /// The full names of all keys in it.
     pub(super) keys: Vec<String>,
     text: String,
+    /// Why it may not be the user's own, as it was when it was read.
+    doubt: Option<Problem>,
 }
 
 /// What is wrong, and in which line.
@@ -43,15 +47,27 @@ pub(super) struct SettingsMistake {
 impl SettingsFile {
     /// Reads the file; `None` if there is none.
     pub(super) fn read(path: PathBuf, scope: FileScope) -> Result<Option<SettingsFile>, CallError> {
-        let Some(text) = read_bounded(&path)? else { return Ok(None) };
+        let Some((text, doubt)) = read_bounded(&path)? else { return Ok(None) };
         let path: Arc<Path> = path.into();
         match parse(&text, scope) {
-            Ok((tables, keys)) => Ok(Some(SettingsFile { path, tables, keys, text })),
+            Ok((tables, keys)) => Ok(Some(SettingsFile { path, tables, keys, text, doubt })),
             Err(SettingsMistake { line, message, hint }) => {
                 let report = refused(Some(&SettingPlace { file: path, line }), &message);
                 Err(hint.into_iter().fold(report, CallError::hint))
             }
         }
+    }
+
+    /// Refuses a file that another user owns or could write: it says where words and keys go.
+    pub(super) fn require_owner(&self) -> Result<(), CallError> {
+        let Some(problem) = &self.doubt else { return Ok(()) };
+        let why = match problem {
+            Problem::ForeignOwner { uid } => format!("it belongs to user {uid}"),
+            _ => "every user can write it".to_owned(),
+        };
+        let message = format!("`{}` is not obeyed: {why}", self.path.display());
+        let fix = format!("check it, then `chown $USER {0}; chmod go-w {0}`", quoted(&self.path));
+        Err(CallError::new(Blame::Request, "untrusted", message).hint(fix))
     }
 
     pub(super) fn place_of<T>(&self, spanned: &Spanned<T>) -> SettingPlace {
@@ -182,7 +198,7 @@ fn line_of(text: &str, at: usize) -> usize {
     1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count()
 }
 
-fn read_bounded(path: &Path) -> Result<Option<String>, CallError> {
+fn read_bounded(path: &Path) -> Result<Option<(String, Option<Problem>)>, CallError> {
     let refuse = |what: &str| {
         let message = format!("`{}` {what}", path.display());
         Err(CallError::new(Blame::Request, "invalid_request", message))
@@ -204,12 +220,13 @@ fn read_bounded(path: &Path) -> Result<Option<String>, CallError> {
     }
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(failed)?;
+    let doubt = file.metadata().map_err(failed).map(|it| doubt_about_file(&it))?;
     file.take(SETTINGS_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > SETTINGS_BYTES_MAX {
         return refuse("is larger than 1 MiB");
     }
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(Some(text)),
+        Ok(text) => Ok(Some((text, doubt))),
         Err(_) => refuse("is not UTF-8 text"),
     }
 }

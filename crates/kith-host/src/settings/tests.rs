@@ -36,7 +36,7 @@ fn loaded(house: &str, user: &str) -> (TempDir, Result<Settings, String>) {
     fs::write(root.join("house/kith.toml"), house).unwrap();
     fs::write(root.join("user/.kith/config.toml"), user).unwrap();
     let cwd = root.join("house");
-    let house = House { dir: cwd.clone(), cwd, user_home: Some(root.join("user")), is_named: true };
+    let house = House { dir: cwd.clone(), cwd, user_home: Some(root.join("user")) };
     let shown = root.display().to_string();
     let settings = Settings::load(&house).map_err(|report| report.to_string().replace(&shown, ""));
     (dir, settings)

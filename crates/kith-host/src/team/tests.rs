@@ -20,7 +20,7 @@ fn house(settings: &str) -> (TempDir, House) {
     symlink(root.join("elsewhere"), root.join("house/out")).unwrap();
     symlink(root.join("house/agents/ux"), root.join("house/again")).unwrap();
     let cwd = root.join("house");
-    (dir, House { dir: cwd.clone(), cwd, user_home: None, is_named: true })
+    (dir, House { dir: cwd.clone(), cwd, user_home: None })
 }
 
 /// The agents with their homes, the one that is meant by default first.

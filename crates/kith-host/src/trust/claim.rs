@@ -9,8 +9,6 @@ use crate::house::House;
 /// Why a house is or is not taken as the owner's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HouseClaim {
-    /// `--home` or `KITH_HOME` names it.
-    Named,
     /// The owner made it or trusted it.
     Recorded(Remembered),
     /// No repository holds it and nobody vouched for it. It is taken as the owner's, but its
@@ -22,9 +20,6 @@ pub enum HouseClaim {
 
 impl HouseClaim {
     pub fn of(house: &House) -> HouseClaim {
-        if house.is_named {
-            return HouseClaim::Named;
-        }
         HouseClaim::recorded(&house.dir, house.real_user_home().as_deref())
     }
 

@@ -30,7 +30,7 @@ impl Places {
             }
         }
         let (cwd, user_home) = (root.join("user/h"), Some(root.join("user")));
-        let house = House { dir: cwd.clone(), cwd, user_home, is_named: false };
+        let house = House { dir: cwd.clone(), cwd, user_home };
         Places { _dir: dir, root, house }
     }
 
@@ -148,6 +148,7 @@ fn settings_that_nobody_vouched_for_reach_nothing_outside_the_house() {
     let reach = |url: &str, folder: &str| SettingsReach {
         servers: vec![("a".to_owned(), ServerAddress::parse(url).unwrap())],
         folders: vec![PathBuf::from(folder)],
+        keys: Vec::new(),
     };
     let check = |places: &Places, url: &str, folder: &str| {
         let folder = places.root.join(folder).display().to_string();

@@ -4,6 +4,7 @@ use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
 use super::*;
+use crate::socket::socket_path;
 
 #[test]
 fn a_house_has_one_holder_at_a_time() {
@@ -81,6 +82,16 @@ fn a_client_learns_where_the_holder_listens() {
 }
 
 #[test]
+fn whoever_holds_a_house_keeps_it_out_of_git() {
+    let (_house, kith_dir) = house();
+    HouseLock::take(&kith_dir, 7).unwrap();
+    assert_eq!(fs::read_to_string(kith_dir.join(".gitignore")).unwrap(), "*\n");
+    fs::write(kith_dir.join(".gitignore"), "*\n!skills\n").unwrap();
+    HouseLock::take(&kith_dir, 7).unwrap();
+    assert_eq!(fs::read_to_string(kith_dir.join(".gitignore")).unwrap(), "*\n!skills\n");
+}
+
+#[test]
 fn a_lock_that_is_not_our_own_file_is_refused_and_left_alone() {
     let (house, kith_dir) = house();
     fs::create_dir_all(&kith_dir).unwrap();
@@ -105,7 +116,8 @@ fn a_lock_that_is_not_our_own_file_is_refused_and_left_alone() {
     for (problem, make) in make {
         make();
         let error = HouseLock::take(&kith_dir, 7).unwrap_err().to_string();
-        assert!(error.ends_with(&format!("{problem}; remove it and try again")), "{error}");
+        let told = format!("host.lock` {problem}; look what it is, then remove it");
+        assert!(error.ends_with(&told), "{error}");
         fs::remove_file(&lock_path).unwrap();
         assert_eq!(fs::read_to_string(&letter).unwrap(), "dear friend");
         assert!(!house.path().join("nothing").exists());

@@ -479,7 +479,7 @@ fn cancelled_call_finds_nothing() {
         let json = Json::of(&serde_json::json!({ "pattern": "TODO", "path": path }));
         let opened = open(&world.roots(), &json).unwrap();
         assert_eq!(
-            search(opened, &trust_of(), &cancel).unwrap_err().text,
+            search(opened, &trust_of(), &world.roots().private_files(), &cancel).unwrap_err().text,
             "search_files was cancelled"
         );
     }
@@ -517,6 +517,6 @@ fn check_bytes_left(world: &World, input: &str, bytes_left: u64, expected: &str)
     let OpenedPath::Folder(folder) = opened.path else { panic!("no folder") };
     let mut search = Search::new(&opened.input, opened.pattern, &trust_of, &cancel);
     search.bytes_left = bytes_left;
-    let left_out = search.folder(".", folder, None);
+    let left_out = search.folder(".", folder, None, &world.roots().private_files());
     assert_eq!(search.into_text(&opened.input, &left_out), expected);
 }

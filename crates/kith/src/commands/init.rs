@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use kith_host::error::{CallError, quoted};
-use kith_host::init::{InitReport, init};
+use kith_host::error::{CallError, ErrorCode, quoted};
+use kith_host::init::{InitReport, adopted_files, init};
 use serde_json::json;
 
 use super::print_notes;
@@ -17,6 +17,9 @@ pub(crate) fn run(shared: &Shared, args: Init) -> Result<ExitCode, CallError> {
         return Err(CallError::usage("which folder is the agent to live in?")
             .hint("`kith init my-agent` makes it, `kith init .` uses this one"));
     };
+    if !args.yes {
+        confirm(shared, &dir)?;
+    }
     let made = init(&dir)?;
     print_notes(&made.notes);
     let InitReport { house, agent_id, files } = made.data;
@@ -42,4 +45,28 @@ pub(crate) fn run(shared: &Shared, args: Init) -> Result<ExitCode, CallError> {
     };
     ui::line(&format!("\nTalk to it:\n  {talk}"));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Asks before files that came with a repository become the agent's own.
+fn confirm(shared: &Shared, dir: &Path) -> Result<(), CallError> {
+    let files = adopted_files(dir);
+    if files.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = files.iter().map(|name| format!("`{name}`")).collect();
+    let what = format!(
+        "{} came with the repository and would speak to the model as you",
+        names.join(", ")
+    );
+    if shared.json || !ui::is_interactive() {
+        let message = format!("{what}; refusing to make them an agent's without confirmation");
+        return Err(CallError::request(ErrorCode::Untrusted, message)
+            .hint("read them, then pass `--yes` if you trust whoever wrote them"));
+    }
+    ui::line(&what);
+    ui::prompt("make them your agent's? [y/N] ");
+    if ui::is_yes()? {
+        return Ok(());
+    }
+    Err(CallError::request(ErrorCode::Cancelled, "nothing was made"))
 }

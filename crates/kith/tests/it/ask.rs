@@ -145,7 +145,8 @@ fn a_repeated_message_id_gets_the_first_answer_and_adds_no_event() {
     {"ok":false,"error":{"code":"conflict","message":"`cli:local:m1` was already used for a different message","hint":"send it with another `--message-id`, or without one"}}
     "#);
     let elsewhere = ["ask", "list the files", "--message-id", "m1", "--thread", "web:room:x"];
-    assert_eq!(house.kith(&elsewhere).code, 1);
+    let refused = house.kith(&[&elsewhere[..], &["--json"]].concat()).json();
+    assert_eq!(refused["error"]["code"], "conflict", "{refused}");
     assert_eq!(fs::read(house.session_file()).unwrap(), log);
     house.json(&["ask", "hello", "--message-id", "m2", "--json"]);
     let again = house.json(&["ask", "list the files", "--message-id", "m1", "--json"]);
@@ -154,6 +155,24 @@ fn a_repeated_message_id_gets_the_first_answer_and_adds_no_event() {
     assert_eq!(again, first);
     let users = of_type(&house.log(), "user_message").len();
     assert_eq!(users, 2);
+}
+
+#[test]
+fn a_message_id_that_another_agent_was_given_is_a_conflict() {
+    let house = House::empty();
+    house.write("kith.toml", "[agents.ux]\nhome = \"ux\"\n[agents.dev]\nhome = \"dev\"\n");
+    house.write("ux/Agent.md", "Draw.\n");
+    house.write("dev/Agent.md", "Build.\n");
+    let ask = |agent| {
+        let args = ["--model", "demo", "ask", "say one", "--message-id", "1", "--json"];
+        house.kith(&[&["--agent", agent], &args[..]].concat()).json()
+    };
+    let first = ask("ux");
+    assert_eq!(first["text"], "one", "{first}");
+    let other = ask("dev");
+    assert_eq!(other["error"]["code"], "conflict", "{other}");
+    assert_eq!(ask("ux"), first);
+    assert_eq!(of_type(&house.log(), "user_message").len(), 1);
 }
 
 #[test]

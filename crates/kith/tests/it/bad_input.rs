@@ -285,7 +285,8 @@ fn nothing_is_written_outside_the_house() {
     let files = house.files();
     let mut files = files.iter().map(|it| it.split(".kith/").last().unwrap());
     assert!(
-        files.all(|it| ["Agent.md", "host.lock", "index.db", "state.db"].contains(&it)
+        files.all(|it| [".gitignore", "Agent.md", "host.lock", "index.db", "state.db"]
+            .contains(&it)
             || it.starts_with("sessions/")
             || it.starts_with("threads/")),
         "{:?}",

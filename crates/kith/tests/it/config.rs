@@ -110,6 +110,7 @@ fn a_model_of_the_settings_is_asked_with_its_key_and_parameters() {
              parameters = {{ temperature = 0.5, stream_options = false }}\n"
         ),
     );
+    house.kith(&["trust"]).succeeded();
     check!(house.kith(&["ask", "hi"]), @"
     exit 1
     --- stderr

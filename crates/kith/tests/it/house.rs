@@ -100,6 +100,18 @@ impl House {
         self.ran(child)
     }
 
+    /// Ends what hangs: its exit code is then 124.
+    pub(crate) fn kith_bounded(&self, args: &[&str]) -> Ran {
+        let inner = self.command(args);
+        let mut command = Command::new("timeout");
+        command.arg("60").arg(inner.get_program()).args(inner.get_args());
+        command.current_dir(self.path("")).env_clear();
+        let variables = inner.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        command.envs(variables.chain([("PATH".as_ref(), "/usr/bin:/bin".as_ref())]));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.ran(command.spawn().unwrap())
+    }
+
     /// In another folder than the house.
     pub(crate) fn kith_in(&self, folder: &str, args: &[&str]) -> Ran {
         let folder = self.path(folder).canonicalize().unwrap();

@@ -53,6 +53,25 @@ fn a_turn_goes_on_only_with_the_model_it_began_with() {
 }
 
 #[test]
+fn a_conversation_with_another_model_gets_nothing_of_what_others_left_unfinished() {
+    let first = Vendor::new([ServerReply::Hang]);
+    let second = Vendor::new([ServerReply::text("hi")]);
+    let house = House::asking(&first);
+    let mut running = house.start(&["ask", "a secret", "--thread", "web:room:9", "--stream-json"]);
+    running.until("model_requested");
+    first.until_asked(1);
+    running.signal("KILL");
+    running.finish();
+    let house = house.with("OPENAI_BASE_URL", &second.server.base_url());
+    let ran = house.kith_with_input(&[], "hello\n").succeeded();
+    assert_eq!(ran.stdout, "hi\n");
+    assert!(ran.stderr.contains("was for model"), "{}", ran.stderr);
+    let seen = second.requests();
+    assert_eq!(seen.len(), 1);
+    assert!(!String::from_utf8_lossy(&seen[0].body).contains("a secret"));
+}
+
+#[test]
 fn a_failed_turn_is_retried_once_and_one_that_ended_well_is_not() {
     let vendor = Vendor::new([refused(), ServerReply::text("at last")]);
     let house = House::asking(&vendor);

@@ -84,23 +84,12 @@ fn a_cloned_house_gets_neither_voice_nor_keys_nor_settings() {
 }
 
 #[test]
-fn a_house_that_is_named_is_meant() {
-    let vendor = Vendor::new([ServerReply::text("hello"), ServerReply::text("hello")]);
-    let mut house = cloned(&vendor);
-    house.kith(&["--home", ".", "ask", "hi"]).succeeded();
-    house.set("KITH_HOME", ".");
-    house.kith(&["ask", "hi"]).succeeded();
-    house.set("KITH_HOME", "");
-    assert_eq!(house.kith(&["ask", "hi"]).code, 1);
-}
-
-#[test]
 fn a_house_made_by_init_in_a_repository_is_the_owners_and_a_completed_clone_is_not() {
     let vendor = Vendor::new([ServerReply::text("hello")]);
     let house = House::empty();
     house.write(".git/HEAD", "ref: refs/heads/main\n");
     house.write("AGENTS.md", "the project's own rule\n");
-    let ran = house.kith(&["init", "."]).succeeded();
+    let ran = house.kith(&["init", ".", "--yes"]).succeeded();
     assert_eq!(ran.stderr, "");
     let prompt = house.kith(&["prompt"]).succeeded();
     assert!(prompt.stdout.contains("the project's own rule"));
@@ -151,7 +140,7 @@ fn settings_that_nobody_vouched_for_send_nothing_to_another_machine() {
     check!(house.kith(&["ask", "hi", "--model", "demo"]), @"
     exit 1
     --- stderr
-    error: `[house]/kith.toml` sends what you say to `https://models.example/v1` (`[models.x]`), and another user wrote it or could have
+    error: `[house]/kith.toml` is not obeyed: every user can write it
     hint: check it, then `chown $USER [house]/kith.toml; chmod go-w [house]/kith.toml`
     ");
 
@@ -185,7 +174,7 @@ fn what_is_cut_and_what_is_loose_is_counted_and_told_with_what_helps() {
     for said in [
         "Agent.md 9 -> 9, SOUL.md 65537 -> 58982, TOOLS.md 6 -> 6",
         "SOUL.md` is too long; 6555 characters are not in the prompt",
-        "TOOLS.md` can be written by every user and is left out of project and global instructions; `chmod o-w` it",
+        "TOOLS.md` can be written by every user; `chmod o-w` it",
     ] {
         assert!(detail.contains(said), "{detail}");
     }
@@ -215,7 +204,7 @@ fn a_repository_that_is_not_trusted_is_left_out_and_told_with_what_to_do() {
     let doctor = house.kith_in("../clone/src", &["doctor"]).succeeded();
     assert!(
         doctor.shown().contains(
-            "warn  trust         the house is yours: you named it; the repository `[root]/clone` \
+            "warn  trust         the house is taken as yours: it is in no repository; the repository `[root]/clone` \
              is not trusted\n                    -> `kith trust [root]/clone` lets its `AGENTS.md` \
              be read\n"
         ),

@@ -71,8 +71,6 @@ fn the_agents_of_a_team_stand_as_their_house_does() {
     house.kith(&dev).succeeded();
     house.kith(&["trust", "rm", "."]).succeeded();
     check_untrusted(&house, &["ask", "hi", "--agent", "ux"]);
-    // Named, it is meant.
-    house.kith(&["--home", ".", "ask", "hi", "--agent", "dev", "--model", "demo"]).succeeded();
 }
 
 #[test]

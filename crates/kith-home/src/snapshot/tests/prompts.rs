@@ -249,7 +249,7 @@ fn a_group_sees_neither_memory_nor_the_user() {
 
     <file path="/user/repo/agent/USER.md">
     Timezone: Europe/Berlin
-    Preferred language: Chinese
+    Preferred language: zh
     </file>
 
     <file path="/user/repo/agent/IDENTITY.md">
@@ -332,7 +332,7 @@ fn a_peer_is_not_told_where_it_is_spoken_to_either() {
 
     <file path="USER.md">
     Timezone: Europe/Berlin
-    Preferred language: Chinese
+    Preferred language: zh
     </file>
 
     <file path="IDENTITY.md">

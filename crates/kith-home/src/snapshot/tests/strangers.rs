@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::test_home::TestHome;
+use crate::user::UserFacts;
 
 use super::{check_error_of, check_instructions, check_reports};
 
@@ -21,6 +22,42 @@ fn a_repository_speaks_only_when_it_is_trusted() {
     let files = files.trusting("user/other");
     check_instructions(&files, "/user/other/AGENTS.md /user/other/a/AGENTS.md /user/luna/Agent.md");
     check_reports(&files, "");
+}
+
+#[test]
+fn of_a_stranger_only_folder_root_and_kind_are_told() {
+    const FILES: &str = "//- Agent.md\nx\n//- /user/other/.git/HEAD\nref: refs/heads/obey\n\
+                         //- /user/other/Makefile\n//- /user/other/OBEY ME\n";
+    let files = TestHome::new(FILES).at("user/other");
+    let told = |files: &TestHome| {
+        let prompt = files.prompt_from("# Workspace");
+        (prompt.contains("OBEY"), prompt.contains("refs") || prompt.contains("obey"), prompt)
+    };
+    let (has_name, has_branch, prompt) = told(&files);
+    assert!(!has_name && !has_branch, "{prompt}");
+    assert!(prompt.starts_with(
+        "# Workspace\n\nWorking directory: /user/other\nRepository root: /user/other\n\
+         Workspace kind: make\n\n# Environment"
+    ));
+    let (has_name, has_branch, prompt) = told(&files.trusting("user/other"));
+    assert!(has_name && has_branch, "{prompt}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_known_of_the_project_is_not_read_through_a_link() {
+    let files = TestHome::new("//- Agent.md\nx\n//- secret.md\ncanary-7\n//- .kith/memory/y\n");
+    let project = files.home.join(".kith/memory/project.md");
+    std::os::unix::fs::symlink("../../secret.md", &project).unwrap();
+    assert!(!files.prompt_from("You are").contains("canary-7"));
+    check_reports(
+        &files,
+        "/user/luna/.kith/memory/project.md is a link that leads out of \
+         `/user/luna/.kith/memory` and is left out",
+    );
+    fs::remove_file(&project).unwrap();
+    fs::write(&project, "canary-7").unwrap();
+    assert!(files.prompt_from("You are").contains("canary-7"));
 }
 
 #[test]
@@ -113,13 +150,16 @@ fn a_soul_of_two_megabytes_gives_its_two_ends_and_says_so() {
 
 #[cfg(unix)]
 #[test]
-fn project_files_of_another_user_are_left_out_and_the_homes_are_told() {
+fn files_of_another_user_are_left_out_and_told() {
     use std::os::unix::fs::chown;
     let files = TestHome::new(
-        "//- Agent.md\nx\n//- .git/HEAD\n//- a/AGENTS.md\nevil\n//- /user/.kith/AGENTS.md\nevil\n",
+        "//- Agent.md\nx\n//- SOUL.md\nevil\n//- USER.md\nTimezone: Asia/Tokyo\n//- .git/HEAD\n\
+         //- a/AGENTS.md\nevil\n//- /user/.kith/AGENTS.md\nevil\n",
     )
     .at("user/luna/a");
-    for path in ["user/luna/a/AGENTS.md", "user/.kith/AGENTS.md", "user/luna/Agent.md"] {
+    for path in
+        ["user/luna/a/AGENTS.md", "user/.kith/AGENTS.md", "user/luna/SOUL.md", "user/luna/USER.md"]
+    {
         let given = chown(files.root.join(path), Some(4242), None);
         if !rustix::process::geteuid().is_root() {
             // Nobody but root can give a file away; `standing` is tested without it.
@@ -128,17 +168,21 @@ fn project_files_of_another_user_are_left_out_and_the_homes_are_told() {
         }
         given.unwrap();
     }
-    let foreign =
-        "belongs to user 4242 and is left out of project and global instructions; `chown` it";
+    let foreign = "belongs to user 4242 and is left out; `chown` it if it is yours";
     check_reports(
         &files,
         &format!(
             "/user/.kith/AGENTS.md {foreign}\n/user/luna/a/AGENTS.md {foreign}\n\
-             /user/luna/Agent.md {foreign}"
+             /user/luna/SOUL.md {foreign}\n/user/luna/USER.md {foreign}"
         ),
     );
     let prompt = files.prompt_from("You are");
     assert!(!prompt.contains("evil") && prompt.contains("Agent.md\">\nx\n"));
+    assert_eq!(UserFacts::read(&files.home).unwrap(), UserFacts::default());
+    // Without its constitution it would be another agent.
+    chown(files.home.join("Agent.md"), Some(4242), None).unwrap();
+    let error = files.try_snapshot().unwrap_err();
+    assert!(std::error::Error::source(&error).unwrap().to_string().contains("user 4242"));
 }
 
 #[cfg(unix)]
@@ -155,9 +199,9 @@ fn project_files_others_can_write_are_left_out() {
     }
     check_reports(
         &files,
-        "/user/.kith/AGENTS.md can be written by every user and is left out of project and global instructions; `chmod o-w` it\n\
-         /user/luna/a/AGENTS.md can be written by every user and is left out of project and global instructions; `chmod o-w` it\n\
-         /user/luna/Agent.md can be written by every user and is left out of project and global instructions; `chmod o-w` it",
+        "/user/.kith/AGENTS.md can be written by every user and is left out; `chmod o-w` it\n\
+         /user/luna/a/AGENTS.md can be written by every user and is left out; `chmod o-w` it\n\
+         /user/luna/Agent.md can be written by every user; `chmod o-w` it",
     );
     assert!(!files.prompt_from("You are").contains("evil"));
 }

@@ -32,7 +32,7 @@ fn house(n_records: usize) -> TempDir {
 
 async fn host(dir: &Path) -> Arc<Host> {
     let dir = dir.canonicalize().unwrap();
-    let house = House { cwd: dir.clone(), dir, user_home: None, is_named: true };
+    let house = House { cwd: dir.clone(), dir, user_home: None };
     let settings = SettingsWatch::open(&house).unwrap();
     match Host::start(house, settings).await.unwrap() {
         HostStart::Here(host) => Arc::from(host),

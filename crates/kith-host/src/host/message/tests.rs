@@ -21,7 +21,7 @@ use crate::settings::watch::SettingsWatch;
 pub(in crate::host) async fn host(dir: &Path) -> Arc<Host> {
     fs::write(dir.join("Agent.md"), "Be kind.\n").unwrap();
     let dir = dir.canonicalize().unwrap();
-    let house = House { cwd: dir.clone(), dir, user_home: None, is_named: true };
+    let house = House { cwd: dir.clone(), dir, user_home: None };
     let settings = SettingsWatch::open(&house).unwrap();
     match Host::start(house, settings).await.unwrap() {
         HostStart::Here(host) => Arc::from(host),

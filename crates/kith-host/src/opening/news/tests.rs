@@ -29,7 +29,7 @@ impl Conversation {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path().canonicalize().unwrap();
         fs::write(dir.join("Agent.md"), "Be kind.\n").unwrap();
-        let house = House { dir: dir.clone(), cwd: dir.clone(), user_home: None, is_named: true };
+        let house = House { dir: dir.clone(), cwd: dir.clone(), user_home: None };
         let member = Member {
             id: "main".to_owned(),
             home: dir.clone(),

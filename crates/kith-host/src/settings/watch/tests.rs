@@ -22,7 +22,7 @@ impl WatchedHouse {
         fs::create_dir_all(root.join("house")).unwrap();
         fs::create_dir_all(root.join("user/.kith")).unwrap();
         let (cwd, user_home) = (root.join("house"), Some(root.join("user")));
-        let house = House { dir: cwd.clone(), cwd, user_home, is_named: false };
+        let house = House { dir: cwd.clone(), cwd, user_home };
         let files = WatchedHouse { _dir: dir, root, house };
         files.write("house/kith.toml", settings);
         files

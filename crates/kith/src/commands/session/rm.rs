@@ -1,10 +1,9 @@
 //! `kith session rm`: a session is gone for good, after a yes.
 
-use std::io::{self, BufRead};
 use std::process::ExitCode;
 
 use kith_host::calls::session::{DescribeSession, RemoveSession, SessionDescription};
-use kith_host::error::{Blame, CallError, ErrorCode};
+use kith_host::error::{CallError, ErrorCode};
 use kith_host::words::short;
 
 use super::super::{call, print_form, print_notes};
@@ -27,7 +26,7 @@ pub(super) async fn run(shared: &Shared, args: SessionRm) -> Result<ExitCode, Ca
         ui::line(&what);
         ui::note("it cannot be brought back; clones of it and what was sent elsewhere stay");
         ui::prompt("remove it? [y/N] ");
-        if !is_yes()? {
+        if !ui::is_yes()? {
             return Err(CallError::request(ErrorCode::Cancelled, "nothing was removed"));
         }
     }
@@ -56,11 +55,4 @@ fn in_words(described: &SessionDescription) -> String {
     let title = described.title.as_ref().map_or_else(String::new, |title| format!(" ({title})"));
     let (bytes, n_others) = (described.bytes, described.files.saturating_sub(1));
     format!("session {id}{title}: {bytes} bytes, the log and {n_others} other files")
-}
-
-fn is_yes() -> Result<bool, CallError> {
-    let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line);
-    read.map_err(|source| CallError::new(Blame::Environment, ErrorCode::FilesystemError, source))?;
-    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes" | "是" | "好"))
 }
