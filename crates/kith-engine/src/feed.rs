@@ -24,7 +24,7 @@ use kith_vocab::tool::Progress;
 
 pub use delta::{DeltaKind, FeedDelta, RUNNING_ANSWER_BYTES_MAX, RunningAnswer, RunningPart};
 pub use house::{HouseSubscription, ThreadChange};
-pub use ring::{FEED_BATCHES_MAX, FEED_BYTES_MAX, FEED_DELTAS_MAX};
+pub use ring::{FEED_BATCHES_MAX, FEED_BYTES_MAX, FEED_DELTA_BYTES_MAX, FEED_DELTAS_MAX};
 pub use subscription::{
     EVENTS_BEHIND_MAX, FeedItem, ResumeMode, ResumePoint, Subscription, SubscriptionError,
 };
@@ -129,6 +129,18 @@ impl SessionFeed {
         self.ring().push_batch(order, events);
         self.wake();
         self.house.push(ThreadChange { thread, session_id: self.id });
+    }
+
+    /// Publishes the whole of a session that no thread is in yet. Those who follow the house are
+    /// told when one is.
+    pub fn publish_history(&self, events: Vec<Event>) {
+        let order = self.next_order();
+        {
+            let mut ring = self.ring();
+            ring.begin_at(1);
+            ring.push_batch(order, events);
+        }
+        self.wake();
     }
 
     /// Tells followers that the session could not go on. Nothing is lost: it is opened again.

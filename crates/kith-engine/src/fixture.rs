@@ -18,6 +18,7 @@ use kith_sessions::store::SessionStore;
 use kith_sessions::words::Query;
 use kith_testkit::clock::FakeClock;
 use kith_testkit::files::MemoryFiles;
+use kith_testkit::gate::Gate;
 use kith_testkit::policies::AllowAll;
 use kith_testkit::samples::sample_model_ref;
 use kith_testkit::scripted::{ScriptedModel, ScriptedModels};
@@ -59,6 +60,8 @@ pub(crate) struct TestHouse {
     pub(crate) files: MemoryFiles,
     pub(crate) desk: MemoryDesk,
     catalog: MemoryCatalog,
+    /// Where the catalog waits before it lists a session.
+    pub(crate) listing: Option<Gate>,
     pub(crate) clock: Arc<FakeClock>,
     pub(crate) models: Arc<dyn Models>,
     pub(crate) setup: Arc<TestSetup>,
@@ -135,6 +138,7 @@ impl TestHouse {
             files: MemoryFiles::new(),
             desk: MemoryDesk::new("device"),
             catalog: MemoryCatalog::new(MemoryJournal::default()),
+            listing: None,
             // Beyond the ids of any transcript.
             clock: Arc::new(FakeClock::starting_at_id(1_000_000).passing_when_idle()),
             models,
@@ -147,11 +151,11 @@ impl TestHouse {
     }
 
     pub(crate) fn engine(&self) -> Engine {
-        let (store, known) = (self.store(), self.catalog.clone());
+        let (store, known, listing) = (self.store(), self.catalog.clone(), self.listing.clone());
         Engine::new(EngineParts {
             journal: Arc::new(FilesJournal::new(store.clone())),
             desk: Arc::new(self.desk.clone()),
-            catalog: Arc::new(TestCatalog { store, known }),
+            catalog: Arc::new(TestCatalog { store, known, listing }),
             clock: self.clock.clone(),
             models: Arc::clone(&self.models),
             setup: self.setup.clone(),
@@ -224,11 +228,17 @@ impl TestHouse {
 struct TestCatalog {
     store: SessionStore,
     known: MemoryCatalog,
+    listing: Option<Gate>,
 }
 
 impl Catalog for TestCatalog {
     fn stamp(&self, session: SessionId) -> StorageFuture<'_, LogStamp> {
-        Box::pin(std::future::ready(self.store.stat(session).map_err(Into::into)))
+        Box::pin(async move {
+            if let Some(gate) = &self.listing {
+                gate.pass().await;
+            }
+            Ok(self.store.stat(session)?)
+        })
     }
 
     fn put_rows(&self, rows: Vec<CatalogRow>) -> StorageFuture<'_, ()> {

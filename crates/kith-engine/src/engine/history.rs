@@ -76,15 +76,15 @@ impl Engine {
             .collect();
         let head = shared.journal.create(header, batches).await?;
         shared.journal.close(id);
+        // Before its thread is in it: from then on a driver may write and publish.
+        let feed = shared.feed.session(id);
+        feed.publish_history(events.clone());
         if let Err(error) = shared.make_current(header, head).await {
             // Nobody was told of it, and whoever tries again makes it anew.
             shared.journal.remove(id).await.ok();
             return Err(error.into());
         }
         shared.checkpoints.list_new(header, &events).await;
-        let feed = shared.feed.session(id);
-        feed.begin_at(1);
-        feed.publish(ThreadKey::of(header), events);
         Ok(())
     }
 

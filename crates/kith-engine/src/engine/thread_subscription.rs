@@ -60,6 +60,13 @@ impl ThreadSubscription {
             tokio::select! {
                 biased;
                 (id, item) = followed => match item {
+                    // The thread is in the copy by now, unless it is elsewhere.
+                    Ok(FeedItem::Moved { .. }) => {
+                        if let Some(id) = self.changed_session().await? {
+                            return Ok(ThreadItem::Changed(id));
+                        }
+                        self.session = None;
+                    }
                     Ok(item) => return Ok(ThreadItem::Session(id, item)),
                     Err(SubscriptionError::Storage(error)) => return Err(error.into()),
                     // It was removed or goes on elsewhere; the thread says where.

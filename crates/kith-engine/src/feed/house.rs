@@ -1,6 +1,6 @@
 //! Which threads of a house changed.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kith_vocab::ids::SessionId;
@@ -12,7 +12,7 @@ use super::changes::Changes;
 const CHANGES_MAX: usize = 1024;
 
 /// A thread in which something happened, and the session it happened in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadChange {
     pub thread: ThreadKey,
     pub session_id: SessionId,
@@ -59,7 +59,8 @@ pub struct HouseSubscription {
 }
 
 impl HouseSubscription {
-    /// Waits for changes and returns them, each thread once with its newest session.
+    /// Waits for changes and returns them: each session of a thread once, in the order in which
+    /// they changed last.
     pub async fn next(&mut self) -> Vec<ThreadChange> {
         loop {
             let n_changes = self.house.changes.count();
@@ -81,12 +82,12 @@ impl HouseSubscription {
         let skipped = self.n_seen.saturating_sub(recent.n_dropped);
         self.n_missed += recent.n_dropped.saturating_sub(self.n_seen);
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
-        let mut newest = BTreeMap::new();
-        for change in recent.changes.iter().skip(skipped) {
-            newest.insert(change.thread.clone(), change.session_id);
-        }
+        let new = recent.changes.iter().skip(skipped);
+        let mut seen = BTreeSet::new();
+        let last = new.rev().filter(|change| seen.insert(*change)).cloned();
+        let mut changes: Vec<ThreadChange> = last.collect();
+        changes.reverse();
         self.n_seen = recent.n_dropped + recent.changes.len() as u64;
-        let change = |(thread, session_id)| ThreadChange { thread, session_id };
-        newest.into_iter().map(change).collect()
+        changes
     }
 }

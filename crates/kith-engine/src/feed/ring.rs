@@ -16,6 +16,8 @@ pub const FEED_BATCHES_MAX: usize = 256;
 pub const FEED_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Deltas that are kept for subscribers that are slow.
 pub const FEED_DELTAS_MAX: usize = 4096;
+/// What the texts of these deltas may come to.
+pub const FEED_DELTA_BYTES_MAX: usize = 1024 * 1024;
 
 /// What an event weighs besides its texts.
 const EVENT_BYTES: usize = 512;
@@ -27,6 +29,7 @@ pub(super) struct Ring {
     pub(super) batches: VecDeque<PublishedBatch>,
     n_bytes: usize,
     pub(super) deltas: VecDeque<Arc<FeedDelta>>,
+    delta_bytes: usize,
     /// Deltas up to this number are no longer in the ring.
     pub(super) deltas_dropped_to: u64,
     pub(super) running: Option<RunningAnswer>,
@@ -51,6 +54,7 @@ impl Ring {
             batches: VecDeque::new(),
             n_bytes: 0,
             deltas: VecDeque::new(),
+            delta_bytes: 0,
             deltas_dropped_to: order.saturating_sub(1),
             running: None,
             failure: None,
@@ -72,17 +76,20 @@ impl Ring {
         (self.batches, self.n_bytes, self.running) = (VecDeque::new(), 0, None);
         if let Some(last) = self.deltas.back() {
             self.deltas_dropped_to = last.stream_seq;
-            self.deltas = VecDeque::new();
+            (self.deltas, self.delta_bytes) = (VecDeque::new(), 0);
         }
     }
 
     pub(super) fn push_batch(&mut self, order: u64, events: Vec<Event>) {
-        let Some(last) = events.last() else { return };
+        let (Some(first), Some(last)) = (events.first(), events.last()) else { return };
+        // Batches in the ring follow on each other: whoever misses one before reads the log.
+        self.begin_at(first.seq);
         self.next_seq = Some(last.seq + 1);
         if events.iter().any(ends_what_streams) {
             // The event holds all of it; deltas that come later belong to something else.
             self.running = None;
             self.deltas.clear();
+            self.delta_bytes = 0;
             self.deltas_dropped_to = order;
         }
         let n_bytes = events.iter().map(weight).sum();
@@ -110,12 +117,14 @@ impl Ring {
                 }
             }
         }
-        if self.deltas.len() == FEED_DELTAS_MAX
+        self.delta_bytes += delta.text.len();
+        self.deltas.push_back(Arc::new(delta));
+        while (self.deltas.len() > FEED_DELTAS_MAX || self.delta_bytes > FEED_DELTA_BYTES_MAX)
             && let Some(dropped) = self.deltas.pop_front()
         {
+            self.delta_bytes -= dropped.text.len();
             self.deltas_dropped_to = dropped.stream_seq;
         }
-        self.deltas.push_back(Arc::new(delta));
     }
 
     pub(super) fn fail(&mut self, order: u64, failure: SessionFailure) {

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use kith_sessions::journal::Journal;
+use kith_sessions::read::{Reading, Tail};
 use kith_sessions::storage::{StorageError, StorageErrorKind};
 use kith_vocab::event::Event;
 use kith_vocab::ids::SessionId;
@@ -116,7 +117,11 @@ impl Feed {
         point: &ResumePoint,
     ) -> Result<(ResumeMode, Subscription), StorageError> {
         let mut subscription = self.follow(journal, id, point.persistent_last_seq);
-        let head = subscription.head().await?;
+        let published = subscription.published_head();
+        let head = match published {
+            Some(head) => Some(head),
+            None => subscription.read_log().await?,
+        };
         let Some(head) = head.filter(|head| is_near(*head, point.persistent_last_seq)) else {
             subscription.skip_to(head.unwrap_or_default());
             return Ok((ResumeMode::FullReload, subscription));
@@ -126,7 +131,7 @@ impl Feed {
         let mut mode = ResumeMode::PersistentFallback;
         {
             let ring = subscription.feed.ring();
-            let covers_events = match ring.first_seq() {
+            let covers_events = match ring.first_seq().filter(|_| published.is_some()) {
                 Some(first) => first <= point.persistent_last_seq + 1,
                 None => head == point.persistent_last_seq,
             };
@@ -140,7 +145,9 @@ impl Feed {
         if mode == ResumeMode::PersistentFallback {
             // The log comes first, then what is being said now: asked in this order, it cannot be
             // the text of an answer that the log held.
-            subscription.read_log().await?;
+            if published.is_some() {
+                subscription.read_log().await?;
+            }
             let running = subscription.feed.ring().running.clone();
             subscription.ready.extend(running.map(FeedItem::Running));
         }
@@ -243,11 +250,8 @@ impl Subscription {
         // A batch and a delta never have the same number, so the order is the one they came in.
         items.sort_by_key(|(order, _)| *order);
         self.ready.extend(items.into_iter().map(|(_, item)| item));
-        match (ring.moved_to, ring.is_removed) {
-            (Some(to), _) => self.ready.push_back(FeedItem::Moved { to }),
-            (None, true) => self.ready.push_back(FeedItem::Removed),
-            (None, false) => (),
-        }
+        drop(ring);
+        self.ready.extend(self.ending());
         false
     }
 
@@ -279,46 +283,70 @@ impl Subscription {
         items
     }
 
-    /// Reads from the journal what the ring no longer holds.
-    async fn read_log(&mut self) -> Result<(), StorageError> {
+    /// Reads from the journal what the ring no longer holds, and returns the number of the newest
+    /// event there; `None` if there is no session.
+    async fn read_log(&mut self) -> Result<Option<u64>, StorageError> {
+        let published = self.feed.ring().next_seq;
         let mut events = Vec::new();
         let each = &mut |event| {
             if (events.len() as u64) < EVENTS_BEHIND_MAX {
                 events.push(FeedItem::Event(Arc::new(event)));
             }
         };
-        match self.journal.read(self.feed.id, None, self.last_seq, each).await {
-            Ok(_) => (),
+        let reading = match self.journal.read(self.feed.id, None, self.last_seq, each).await {
+            Ok(reading) => Some(reading),
             // It does not exist yet: its first events will be published.
-            Err(error) if error.kind == StorageErrorKind::NotFound => (),
+            Err(error) if error.kind == StorageErrorKind::NotFound => None,
             Err(error) => return Err(error),
+        };
+        if events.is_empty()
+            && let Some(next) = published.filter(|next| *next > self.last_seq + 1)
+        {
+            // Reading again would bring nothing either.
+            self.ready.push_back(self.ending().ok_or_else(|| self.lost(next, reading.as_ref()))?);
         }
         // Of a longer log the rest is read when this part was taken.
         self.has_read_log = (events.len() as u64) < EVENTS_BEHIND_MAX;
         self.ready.extend(events);
-        Ok(())
+        Ok(reading.map(|reading| reading.head.map_or(0, |head| head.seq)))
     }
 
-    /// The newest event of the session; `None` if there is no session.
-    async fn head(&self) -> Result<Option<u64>, StorageError> {
-        // The log is ahead of the ring between an append and its publication, and so may a follower
-        // be that has read it.
+    /// The last item of a session that moved or was removed.
+    fn ending(&self) -> Option<FeedItem> {
+        let ring = self.feed.ring();
+        let moved = ring.moved_to.map(|to| FeedItem::Moved { to });
+        moved.or_else(|| ring.is_removed.then_some(FeedItem::Removed))
+    }
+
+    /// Why the log does not hold the events up to `next`, which were published.
+    fn lost(&self, next: u64, reading: Option<&Reading>) -> StorageError {
+        let (id, last) = (self.feed.id, next - 1);
+        let (kind, why) = match reading.map(|reading| &reading.tail) {
+            Some(Tail::Damaged(damage)) => {
+                (StorageErrorKind::Damaged(damage.clone()), damage.to_string())
+            }
+            Some(Tail::Clean | Tail::Torn { .. }) => {
+                (StorageErrorKind::Unavailable, "its log is shorter than it was".to_owned())
+            }
+            None => (StorageErrorKind::NotFound, "its log is gone".to_owned()),
+        };
+        let read = self.last_seq;
+        let message =
+            format!("session `{id}` can be read up to event {read} of {last} only: {why}");
+        StorageError::new(kind, message)
+    }
+
+    /// The newest event of the session, if its feed knows. The log is ahead of the ring between an
+    /// append and its publication, and so may a follower be that has read it.
+    fn published_head(&self) -> Option<u64> {
         let next_seq = self.feed.ring().next_seq;
-        if let Some(next) = next_seq.filter(|next| self.last_seq < *next) {
-            return Ok(Some(next - 1));
-        }
-        let mut head = 0;
-        let each = &mut |event: Event| head = event.seq;
-        match self.journal.read(self.feed.id, None, 0, each).await {
-            Ok(_) => Ok(Some(head)),
-            Err(error) if error.kind == StorageErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        next_seq.filter(|next| self.last_seq < *next).map(|next| next - 1)
     }
 
     fn skip_to(&mut self, head: u64) {
         self.last_seq = head;
         self.has_read_log = true;
+        self.ready.clear();
     }
 
     fn delivered(&mut self, item: FeedItem) -> FeedItem {

@@ -280,24 +280,129 @@ async fn of_a_long_answer_only_so_much_is_kept_for_those_who_come_late() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_house_names_each_thread_that_changed_once() {
+async fn a_house_names_each_session_that_changed_once_in_the_order_of_its_last_change() {
     let stage = Stage::new();
     let mut house = stage.feed.follow_house();
     let thread = |name: &str| ThreadKey {
         agent_id: "main".to_owned(),
         thread_id: format!("cli:room:{name}").parse().unwrap(),
     };
-    stage.feed.thread_changed(thread("b"), session_id(1));
-    stage.feed.thread_changed(thread("a"), session_id(2));
-    stage.feed.thread_changed(thread("b"), session_id(3));
+    for (name, session) in [("b", 1), ("a", 2), ("b", 3), ("a", 4), ("a", 2)] {
+        stage.feed.thread_changed(thread(name), session_id(session));
+    }
     let changes: Vec<_> = within(house.next()).await;
     let changes: Vec<_> = changes.into_iter().map(|it| (it.thread, it.session_id)).collect();
-    assert_eq!(changes, [(thread("a"), session_id(2)), (thread("b"), session_id(3))]);
+    let expected = [("b", 1), ("b", 3), ("a", 4), ("a", 2)];
+    assert_eq!(changes, expected.map(|(name, session)| (thread(name), session_id(session))));
     assert_eq!(house.take_missed(), 0);
     for n in 0..2_000 {
-        stage.feed.thread_changed(thread(&(n % 5).to_string()), session_id(n));
+        stage.feed.thread_changed(thread(&(n % 5).to_string()), session_id(n % 5));
     }
     let changes = within(house.next()).await;
     assert_eq!(changes.len(), 5);
     assert_eq!((house.take_missed(), house.take_missed()), (976, 0));
+}
+
+/// Pulls from a follower whose log has less than was published. It must not spin: a task that never
+/// waits could not be timed out, so it runs on a thread of its own.
+fn ends_by_itself<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().start_paused(true).build().unwrap();
+        sender.send(runtime.block_on(work))
+    });
+    receiver.recv_timeout(std::time::Duration::from_secs(20)).expect("the follower spins")
+}
+
+/// The rest of a session that has so many events, for a follower of which the ring has nothing.
+async fn rest_of(n_in_log: usize, n_published: u64, end: impl FnOnce(&SessionFeed)) -> Vec<String> {
+    let mut stage = Stage::new();
+    stage.notices(n_in_log, "x").await;
+    let later = Feed::new("later".to_owned());
+    let feed = later.session(stage.id);
+    feed.begin_at(n_published + 1);
+    end(&feed);
+    let mut behind = later.follow(&stage.journal, stage.id, 0);
+    let mut seen = Vec::new();
+    loop {
+        match behind.next().await {
+            Ok(FeedItem::Event(event)) => seen.push(event.seq.to_string()),
+            Ok(other) => return [seen, vec![format!("{other:?}")]].concat(),
+            Err(error) => return [seen, vec![error.to_string()]].concat(),
+        }
+    }
+}
+
+#[test]
+fn a_follower_of_a_log_that_lost_events_is_told_so() {
+    let seen = ends_by_itself(rest_of(2, 5, |_| ()));
+    assert_eq!(seen[..2], ["1", "2"]);
+    let why = "can be read up to event 2 of 5 only: its log is shorter than it was";
+    assert!(seen[2].ends_with(why), "{seen:?}");
+}
+
+#[test]
+fn a_follower_that_is_behind_is_told_that_the_session_moved_or_was_removed() {
+    let seen = ends_by_itself(rest_of(1, 5, SessionFeed::removed));
+    assert_eq!(seen, ["1", "Removed"]);
+    let seen = ends_by_itself(rest_of(1, 5, |feed| feed.moved(session_id(7))));
+    assert!(seen.len() == 2 && seen[1].starts_with("Moved"), "{seen:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ring_never_has_a_gap() {
+    let mut stage = Stage::new();
+    let mut slow = stage.follow(0);
+    stage.notices(2, "x").await;
+    assert_eq!(pull(&mut slow).await, ["1", "2"]);
+    // Written, and not published here.
+    let feed = stage.feed.session(stage.id);
+    stage.notices(3, "x").await;
+    let thread = ThreadKey::of(&header(stage.id));
+    let mut events = Vec::new();
+    stage.journal.read(stage.id, None, 0, &mut |event| events.push(event)).await.unwrap();
+    feed.begin_at(1);
+    feed.publish(thread.clone(), events[..2].to_vec());
+    feed.publish(thread, events[4..].to_vec());
+    assert_eq!(feed.ring().first_seq(), Some(5));
+    assert_eq!(pull(&mut slow).await, ["3", "4", "5"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deltas_are_bounded_in_bytes() {
+    let stage = Stage::new();
+    let mut slow = stage.follow(0).up_to_date();
+    let request = stage.session.new_event_id();
+    let n_kept = 4;
+    for _ in 0..n_kept * 2 {
+        stage.say(request, &"x".repeat(FEED_DELTA_BYTES_MAX / n_kept));
+    }
+    let feed = stage.feed.session(stage.id);
+    let n_bytes: usize = feed.ring().deltas.iter().map(|delta| delta.text.len()).sum();
+    assert_eq!((feed.ring().deltas.len(), n_bytes), (n_kept, FEED_DELTA_BYTES_MAX));
+    // One that is longer than all may be together is lost as well.
+    stage.say(request, &"y".repeat(FEED_DELTA_BYTES_MAX + 1));
+    assert!(feed.ring().deltas.is_empty());
+    let seen = pull(&mut slow).await;
+    assert!(seen.len() == 1 && seen[0].starts_with("=x"), "{}", seen.len());
+    stage.say(request, "z");
+    assert_eq!(pull(&mut slow).await, ["+z"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_without_a_driver_goes_on_from_its_log() {
+    let mut stage = Stage::new();
+    stage.notices(5, "x").await;
+    for (after, mode, expected) in [
+        (2, ResumeMode::PersistentFallback, numbers(3..=5)),
+        (5, ResumeMode::PersistentFallback, Vec::new()),
+        (9, ResumeMode::FullReload, Vec::new()),
+    ] {
+        let later = Feed::new("later".to_owned());
+        let point = point(after, EPOCH, 0);
+        let resumed = later.resume(&stage.journal, stage.id, &point).await.unwrap();
+        let (resumed, mut subscription) = resumed;
+        assert_eq!((resumed, pull(&mut subscription).await), (mode, expected), "{after}");
+    }
 }
