@@ -98,6 +98,15 @@ impl AppendFile for DiskFile {
     fn set_len(&mut self, len: u64) -> io::Result<()> {
         self.0.set_len(len)
     }
+
+    fn is_at(&self, path: &Path, len: u64) -> io::Result<bool> {
+        let here = self.0.metadata()?;
+        match fs::symlink_metadata(path) {
+            Ok(there) => Ok(own_file::is_same(&here, &there) && here.len() == len),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 /// Makes the file that `options` create readable by its owner only.

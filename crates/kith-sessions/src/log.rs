@@ -71,6 +71,8 @@ pub enum LogError {
     /// After a failed sync nobody knows what the disk holds; only opening the file again tells.
     #[error("session file `{}` must be opened again after a failed write", path.display())]
     Poisoned { path: PathBuf },
+    #[error("session file `{}` was changed by another program while it was open", path.display())]
+    Changed { path: PathBuf },
 }
 
 impl LogError {
@@ -97,7 +99,8 @@ impl LogError {
             | LogError::BlobTooLong { .. }
             | LogError::RefusedBlob { .. }
             | LogError::NotDamaged { .. }
-            | LogError::Poisoned { .. } => false,
+            | LogError::Poisoned { .. }
+            | LogError::Changed { .. } => false,
         }
     }
 }
@@ -114,7 +117,7 @@ impl From<LogError> for StorageError {
             LogError::BlobTooLong { .. } => StorageErrorKind::LimitReached,
             LogError::Full { .. } => StorageErrorKind::Full,
             LogError::NotDamaged { .. } => StorageErrorKind::NotDamaged,
-            LogError::Poisoned { .. } => StorageErrorKind::MustReopen,
+            LogError::Poisoned { .. } | LogError::Changed { .. } => StorageErrorKind::MustReopen,
             LogError::BadBlob { .. } => StorageErrorKind::Unavailable,
             LogError::Read { source, .. }
             | LogError::List { source, .. }
@@ -258,6 +261,11 @@ impl SessionLog {
             Some(file) => file,
             closed => closed.insert(self.files.open_append(&self.path).map_err(write_error)?),
         };
+        // What is written behind foreign bytes, or into a file that is gone, would be lost.
+        if !file.is_at(&self.path, len).map_err(write_error)? {
+            self.poisoned = true;
+            return Err(LogError::Changed { path: self.path.clone() });
+        }
         let failure = match file.write(&bytes) {
             Ok(n_bytes) if n_bytes == bytes.len() => None,
             Ok(n_bytes) => Some(short_write(n_bytes, bytes.len())),

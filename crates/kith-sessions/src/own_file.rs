@@ -76,6 +76,11 @@ pub(crate) fn check_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether both tell of one file.
+pub(crate) fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
 /// What was refused, if that is why an opening failed.
 pub(crate) fn foreign_file(error: &io::Error) -> Option<&ForeignFile> {
     error.get_ref()?.downcast_ref()

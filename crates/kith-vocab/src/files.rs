@@ -48,4 +48,10 @@ pub trait AppendFile: Send + Sync {
     fn sync_data(&mut self) -> io::Result<()>;
 
     fn set_len(&mut self, len: u64) -> io::Result<()>;
+
+    /// Whether the file at the path still is this one, and has this length: another program may have
+    /// replaced or changed it. Files in memory are nobody else's.
+    fn is_at(&self, _path: &Path, _len: u64) -> io::Result<bool> {
+        Ok(true)
+    }
 }

@@ -121,6 +121,34 @@ async fn what_a_dead_writer_left_is_synced_before_it_is_shown() {
 }
 
 #[tokio::test]
+async fn a_log_that_another_program_changed_is_not_written_behind_its_back() {
+    type Change = fn(&Path);
+    let replaced: Change = |path| {
+        let copy = path.with_extension("copy");
+        std::fs::copy(path, &copy).unwrap();
+        std::fs::rename(copy, path).unwrap();
+    };
+    let removed: Change = |path| std::fs::remove_file(path).unwrap();
+    let cut: Change = |path| {
+        let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+        file.set_len(file.metadata().unwrap().len() - 9).unwrap();
+    };
+    for change in [replaced, removed, cut] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SessionStore::new(Arc::new(crate::disk::DiskFiles), folder.path());
+        let journal = FilesJournal::new(store.clone());
+        let head = journal.create(&header(1), vec![vec![notice(1, "a")].into()]).await.unwrap();
+        let append = journal.append(session_id(1), head, vec![notice(2, "b")].into());
+        let head = append.await.unwrap();
+        change(&store.path(session_id(1)));
+        let error = journal.append(session_id(1), head, vec![notice(3, "c")].into()).await;
+        let error = error.unwrap_err();
+        assert_eq!(error.kind, StorageErrorKind::MustReopen, "{error}");
+        assert!(error.message.contains("another program"), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn whoever_falls_behind_reads_only_the_newer_part_of_a_long_log() {
     let hooked = HookedFiles::default();
     let journal = journal(&hooked);
