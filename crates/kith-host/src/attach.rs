@@ -62,18 +62,18 @@ pub fn host_socket(kith_dir: &Path) -> PathBuf {
     usable.unwrap_or_else(|| socket_path(kith_dir))
 }
 
-/// Asks the host that listens at the path.
+/// Asks the host that listens at the path. The call notes what came, for the next host.
 pub async fn ask<C: Call, I: Payload>(
     path: &Path,
     caller: &Caller,
-    call: &C,
+    call: &mut C,
     follower: &Follower<I>,
     timeouts: Timeouts,
 ) -> Result<Response<C::Answer>, AskFailure> {
     let (frames, mut writer) = greet(path, caller, timeouts).await?;
-    send(&mut writer, C::NAME, Json::of(call), timeouts).await?;
+    send(&mut writer, C::NAME, Json::of(&*call), timeouts).await?;
     let mut has_items = false;
-    let answer = answer::<C, I>(frames, writer, follower, timeouts, &mut has_items).await;
+    let answer = answer(frames, writer, (call, follower), timeouts, &mut has_items).await;
     match answer {
         // A turn is followed again from where it is; what was read from the files would be
         // given a second time.
@@ -89,19 +89,20 @@ pub async fn ask<C: Call, I: Payload>(
 async fn answer<C: Call, I: Payload>(
     mut frames: Frames<BufReader<OwnedReadHalf>>,
     mut writer: OwnedWriteHalf,
-    follower: &Follower<I>,
+    (call, follower): (&mut C, &Follower<I>),
     timeouts: Timeouts,
     has_items: &mut bool,
 ) -> Result<Response<C::Answer>, AskFailure> {
     let mut stopped = false;
     loop {
         let frame = tokio::select! {
-            frame = tokio::time::timeout(timeouts.silence, frames.next::<HostFrame>()) => frame,
+            biased;
             () = follower.cancel.cancelled(), if !stopped => {
                 stopped = true;
                 send(&mut writer, CANCEL, Json::empty_object(), timeouts).await?;
                 continue;
             }
+            frame = tokio::time::timeout(timeouts.silence, frames.next::<HostFrame>()) => frame,
         };
         let frame = frame.map_err(|_| AskFailure::Silent)?;
         match frame.map_err(failure_of)? {
@@ -113,7 +114,8 @@ async fn answer<C: Call, I: Payload>(
             Some(HostFrame::Error(frame)) => return Err(AskFailure::Refused(frame.error)),
             Some(HostFrame::Item(frame)) => {
                 *has_items = true;
-                let item = frame.item.read().map_err(unreadable)?;
+                let item: I = frame.item.read().map_err(unreadable)?;
+                call.note_item(&item);
                 follower.push(item, Delivery::Certain).map_err(AskFailure::Refused)?;
             }
             Some(HostFrame::Hello(_) | HostFrame::Alive(_)) => (),

@@ -4,15 +4,18 @@
 //! function registered for it in [`crate::routes`]. The command line and the socket both go
 //! through the same router, so a new request needs no change to either.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
+use kith_vocab::clock::BoxFuture;
+use kith_vocab::json::Json;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::error::CallError;
+use crate::error::{CallError, ErrorCode};
 
 /// What travels: a request, an item of a follow, or an answer.
 pub trait Payload: Serialize + DeserializeOwned + JsonSchema + Send + 'static {}
@@ -25,6 +28,9 @@ pub trait Call: Payload + Clone + Sync {
     const NAME: &'static str;
     const ACCESS: Access;
     type Answer: Payload;
+
+    /// Notes an item that came, so that the call, asked again of another host, goes on after it.
+    fn note_item(&mut self, _item: &dyn Any) {}
 }
 
 /// A call whose answer comes after any number of items.
@@ -64,30 +70,68 @@ impl<T> Response<T> {
     }
 }
 
-/// How an item reaches a client that is slow.
+/// How an item that is not waited for reaches a client that is slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
     /// It must arrive: a client without room for it is let go.
     Certain,
     /// It is lost on a client without room for it.
     IfRoom,
-    /// The sender waits until there is room.
+    /// The sender's thread waits until there is room.
     Paced,
 }
+
+/// Why an item was not delivered.
+#[derive(Debug)]
+pub enum Undelivered {
+    /// The client took nothing for so long that its connection is being closed.
+    Stalled,
+    /// The client has left.
+    Gone,
+    /// It can never arrive.
+    Refused(CallError),
+}
+
+impl From<Undelivered> for CallError {
+    fn from(why: Undelivered) -> CallError {
+        match why {
+            Undelivered::Stalled => {
+                let message = "the client read nothing for too long";
+                CallError::request(ErrorCode::RuntimeBusy, message).hint("ask again")
+            }
+            Undelivered::Gone => CallError::stopped("the client has left"),
+            Undelivered::Refused(error) => error,
+        }
+    }
+}
+
+type Push<I> = dyn Fn(I, Delivery) -> Result<(), CallError> + Send + Sync;
+type SendPaced<I> = dyn Fn(I) -> BoxFuture<'static, Result<(), Undelivered>> + Send + Sync;
 
 /// Takes the items of a follow, and may stop it.
 #[derive(Clone)]
 pub struct Follower<I> {
-    take: Arc<dyn Fn(I, Delivery) -> Result<(), CallError> + Send + Sync>,
+    push: Arc<Push<I>>,
+    send: Arc<SendPaced<I>>,
+    /// The client wants no more of it.
     pub cancel: CancellationToken,
+    /// The client has left, which stops nothing but what is only for it.
+    pub gone: CancellationToken,
 }
 
-impl<I> Follower<I> {
+impl<I: 'static> Follower<I> {
+    /// Takes every item at once.
     pub fn new(
         take: impl Fn(I, Delivery) -> Result<(), CallError> + Send + Sync + 'static,
         cancel: CancellationToken,
     ) -> Follower<I> {
-        Follower { take: Arc::new(take), cancel }
+        let push: Arc<Push<I>> = Arc::new(take);
+        let take = Arc::clone(&push);
+        let send = move |item| -> BoxFuture<'static, _> {
+            let taken = take(item, Delivery::Certain).map_err(Undelivered::Refused);
+            Box::pin(std::future::ready(taken))
+        };
+        Follower { push, send: Arc::new(send), cancel, gone: CancellationToken::new() }
     }
 
     /// Wants no items and never stops anything.
@@ -95,9 +139,34 @@ impl<I> Follower<I> {
         Follower::new(|_, _| Ok(()), CancellationToken::new())
     }
 
-    /// Hands over an item; refused if it can never arrive.
+    /// The same client, who may have no room for an item and may leave.
+    #[must_use]
+    pub(crate) fn with_room(
+        mut self,
+        send: impl Fn(I) -> BoxFuture<'static, Result<(), Undelivered>> + Send + Sync + 'static,
+        gone: CancellationToken,
+    ) -> Follower<I> {
+        (self.send, self.gone) = (Arc::new(send), gone);
+        self
+    }
+
+    /// Hands over an item without waiting; refused if it can never arrive.
     pub fn push(&self, item: I, delivery: Delivery) -> Result<(), CallError> {
-        (self.take)(item, delivery)
+        (self.push)(item, delivery)
+    }
+
+    /// Hands over an item when the client has room for it.
+    pub async fn send(&self, item: I) -> Result<(), Undelivered> {
+        (self.send)(item).await
+    }
+}
+
+impl Follower<Json> {
+    /// The same client as one who takes items of this type.
+    pub(crate) fn taking<I: Payload>(self) -> Follower<I> {
+        let Follower { push, send, cancel, gone } = self;
+        Follower::new(move |item, delivery| push(Json::of(&item), delivery), cancel)
+            .with_room(move |item| send(Json::of(&item)), gone)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every call there is, each with its answer, by the noun it is about.
 
+pub mod blob;
 pub mod control;
 pub mod dialog;
 pub mod feed;

@@ -133,12 +133,14 @@ impl HostConnection {
         };
         tokio::pin!(end, stop);
         tokio::select! {
+            biased;
             () = &mut end => return,
             () = &mut stop => return,
             () = tokio::time::sleep(Duration::from_millis(QUIET_END_MS)) => (),
         }
         on_long_wait();
         tokio::select! {
+            biased;
             () = &mut end => (),
             () = &mut stop => (),
         }
@@ -147,7 +149,7 @@ impl HostConnection {
     /// Asks the host. `I` is the item of a follow, else `()`.
     pub(crate) async fn ask<C: Call, I: Payload>(
         &self,
-        call: C,
+        mut call: C,
         follower: Follower<I>,
     ) -> Result<Response<C::Answer>, CallError> {
         let mut unreached_ms = 0;
@@ -162,7 +164,7 @@ impl HostConnection {
             }
             let path = attach::host_socket(&self.house.kith_dir());
             let timeouts = Timeouts::default();
-            match attach::ask(&path, &self.caller, &call, &follower, timeouts).await {
+            match attach::ask(&path, &self.caller, &mut call, &follower, timeouts).await {
                 Ok(answer) => return Ok(answer),
                 Err(AskFailure::Refused(error)) => return Err(error),
                 Err(AskFailure::Silent) => return Err(self.silent(&holder, "does not answer")),

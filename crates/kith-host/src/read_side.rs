@@ -2,12 +2,14 @@
 //!
 //! - [`sessions`]: listed, shown, read in pages, verified, exported.
 //! - [`search`], [`tree`], [`threads`]: what was said, on which branch, in which thread.
+//! - [`blobs`]: long texts in pages.
 //! - [`home`]: prompt, identity and skills of an agent.
 //! - [`scripts`]: priming scripts.
 //! - [`repositories`]: what is trusted.
 //! - [`backup`]: a copy of the house.
 
 pub mod backup;
+pub mod blobs;
 pub mod home;
 pub mod repositories;
 pub mod scripts;

@@ -109,12 +109,8 @@ impl<S: Side> Router<S> {
             let typed = Arc::clone(&same);
             Box::pin(async move {
                 let call = call.map_err(|error| unreadable(C::NAME, &error))?;
-                let cancel = follower.cancel.clone();
-                let items = Follower::new(
-                    move |item, delivery| follower.push(Json::of(&item), delivery),
-                    cancel,
-                );
-                let Response { data, notes } = (typed.answer)(side, caller, call, items).await?;
+                let answer = (typed.answer)(side, caller, call, follower.taking());
+                let Response { data, notes } = answer.await?;
                 Ok(Response { data: Json::of(&data), notes })
             })
         });

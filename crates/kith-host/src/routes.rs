@@ -13,8 +13,8 @@ use crate::host::{
     upkeep,
 };
 use crate::read_side::{
-    ReadSide, backup, home, repositories, scripts as script_files, search, sessions, threads,
-    tree as branches,
+    ReadSide, backup, blobs, home, repositories, scripts as script_files, search, sessions,
+    threads, tree as branches,
 };
 use crate::router::Router;
 
@@ -25,6 +25,7 @@ pub fn reads() -> &'static Router<ReadSide> {
             .on(sessions::list_sessions)
             .on(sessions::show_session)
             .on(sessions::read_events)
+            .on(blobs::read_blob)
             .on(sessions::describe_session)
             .on_follow(sessions::verify_session)
             .on_follow(sessions::export_session)

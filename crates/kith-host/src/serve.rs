@@ -1,8 +1,8 @@
 //! The host's side of the socket: many clients, one engine.
 //!
-//! A connection carries any number of requests side by side. What a slow client does not take in
-//! time is not kept for it: deltas are dropped, and one that falls behind on events is let go; it
-//! comes back and asks again under the same message id.
+//! A connection carries any number of requests side by side. Who follows a session is sent the next
+//! item when it has room for it. A client that takes nothing for 30 s is let go; it comes back and
+//! goes on from where it was, or asks again under the same message id.
 //!
 //! A host that ends answers what it took, and takes nothing new. It does not hide meanwhile:
 //! whoever comes is let in and waits, and the end of the connection tells it to look for the next
@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kith_sessions::socket::HostSocket;
+use kith_vocab::clock::BoxFuture;
 use rustix::process::{Resource, getrlimit};
 use tokio::io::BufReader;
 use tokio::net::unix::OwnedReadHalf;
@@ -25,14 +26,14 @@ use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::attach::is_own_user;
-use crate::call::{Delivery, Follower, Response};
+use crate::call::{Follower, Response};
 use crate::caller::Caller;
 use crate::error::{CallError, ErrorCode};
 use crate::host::Host;
 use crate::house::House;
 use crate::protocol::{
-    CANCEL, ClientHello, Frames, Greeting, HostFrame, HostHello, ItemFrame, PROTOCOL, RequestFrame,
-    ResponseFrame, frame,
+    Alive, CANCEL, ClientHello, Frames, Greeting, HostFrame, HostHello, ItemFrame, PROTOCOL,
+    RequestFrame, ResponseFrame, frame,
 };
 use crate::routes;
 
@@ -116,8 +117,9 @@ async fn accept_all(listener: UnixListener, state: Arc<ServerState>) {
     let places = Arc::new(Semaphore::new(n_places));
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            biased;
             () = state.over.cancelled() => return,
+            accepted = listener.accept() => accepted,
         };
         let Ok((stream, _)) = accepted else {
             // Out of descriptors: the client waits in the queue, and so do we.
@@ -160,9 +162,10 @@ async fn attend(stream: UnixStream, state: Arc<ServerState>, _place: OwnedSemaph
     let writing = state.connections.spawn(write_all(writer, receiver, link.clone(), over));
     if is_own_user {
         tokio::select! {
-            () = converse(Frames::new(BufReader::new(reader)), &state, &link) => (),
-            () = state.over.cancelled() => (),
+            biased;
             () = link.gone.cancelled() => (),
+            () = state.over.cancelled() => (),
+            () = converse(Frames::new(BufReader::new(reader)), &state, &link) => (),
         }
     } else {
         let message = "this house belongs to another user";
@@ -195,7 +198,8 @@ async fn converse(
     loop {
         match frames.next::<RequestFrame>().await {
             Ok(Some(request)) => answer(request, &caller, state, link),
-            Ok(None) => return,
+            // One that only has no more requests takes this; if it has left, the writer finds out.
+            Ok(None) => return link.send(&HostFrame::Alive(Alive {})),
             Err(error) => {
                 let message = format!("a request could not be read: {error}");
                 let error = CallError::request(ErrorCode::InvalidRequest, message);
@@ -254,11 +258,17 @@ async fn perform(
 ) -> HostFrame {
     let RequestFrame { name, request_id, body } = request;
     let (request_type, id) = (name.clone(), request_id.clone());
-    let push = move |item, delivery: Delivery| {
+    let item_frame = move |item| {
         let (request_type, request_id) = (request_type.clone(), id.clone());
-        link.push_item(&HostFrame::Item(ItemFrame { request_type, request_id, item }), delivery)
+        HostFrame::Item(ItemFrame { request_type, request_id, item })
     };
-    let follower = Follower::new(push, cancel);
+    let (gone, pushing, paced_frame) = (link.gone.clone(), link.clone(), item_frame.clone());
+    let push = move |item, delivery| pushing.push_item(&item_frame(item), delivery);
+    let send = move |item| -> BoxFuture<'static, _> {
+        let (link, frame) = (link.clone(), paced_frame(item));
+        Box::pin(async move { link.send_item(&frame).await })
+    };
+    let follower = Follower::new(push, cancel).with_room(send, gone);
     match routes::dispatch(&host, caller, &name, &body, follower).await {
         Ok(Response { data, notes }) => HostFrame::Response(ResponseFrame {
             request_type: name,
@@ -280,8 +290,9 @@ async fn wait_for_the_end(
     cancel: CancellationToken,
 ) {
     tokio::select! {
-        () = state.over.cancelled() => (),
+        biased;
         () = link.gone.cancelled() => (),
+        () = state.over.cancelled() => (),
         () = cancel.cancelled() => {
             let message = "stopped while the host of this house was ending";
             let error = CallError::stopped(message)
@@ -293,15 +304,4 @@ async fn wait_for_the_end(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn clients_leave_descriptors_for_the_host() {
-        assert_eq!(clients_max(None), 512);
-        assert_eq!(clients_max(Some(1_048_576)), 512);
-        assert_eq!(clients_max(Some(1024)), 496);
-        assert_eq!(clients_max(Some(256)), 112);
-        assert_eq!(clients_max(Some(20)), 4);
-    }
-}
+mod tests;

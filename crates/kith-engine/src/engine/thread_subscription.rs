@@ -49,6 +49,11 @@ impl ThreadSubscription {
         self.session.as_ref().map(Subscription::session_id)
     }
 
+    /// Where another subscription would go on.
+    pub fn resume_point(&self, epoch: &str) -> ResumePoint {
+        self.session.as_ref().map(|session| session.resume_point(epoch)).unwrap_or_default()
+    }
+
     pub async fn next(&mut self) -> Result<ThreadItem, EngineError> {
         loop {
             let followed = async {

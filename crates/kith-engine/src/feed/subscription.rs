@@ -24,6 +24,9 @@ pub const EVENTS_BEHIND_MAX: u64 = 10_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ResumePoint {
+    /// The session it saw. In another one, which its thread may be in by now, it has seen nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<SessionId>,
     /// The last event it has seen; 0 for none.
     pub persistent_last_seq: u64,
     /// The life of the host in which it saw deltas.
@@ -116,6 +119,9 @@ impl Feed {
         id: SessionId,
         point: &ResumePoint,
     ) -> Result<(ResumeMode, Subscription), StorageError> {
+        if point.session_id.is_some_and(|seen| seen != id) {
+            return Box::pin(self.resume(journal, id, &ResumePoint::default())).await;
+        }
         let mut subscription = self.follow(journal, id, point.persistent_last_seq);
         let published = subscription.published_head();
         let head = match published {
@@ -167,6 +173,7 @@ impl Subscription {
     /// Where another subscription would go on.
     pub fn resume_point(&self, epoch: &str) -> ResumePoint {
         ResumePoint {
+            session_id: Some(self.feed.id),
             persistent_last_seq: self.last_seq,
             epoch: Some(epoch.to_owned()),
             stream_last_seq: Some(self.last_stream_seq),

@@ -73,7 +73,7 @@ impl Stage {
 
 fn point(persistent_last_seq: u64, epoch: &str, stream_last_seq: u64) -> ResumePoint {
     let (epoch, stream_last_seq) = (Some(epoch.to_owned()), Some(stream_last_seq));
-    ResumePoint { persistent_last_seq, epoch, stream_last_seq }
+    ResumePoint { session_id: None, persistent_last_seq, epoch, stream_last_seq }
 }
 
 /// Everything that is there now: events by their number, deltas by their text.
@@ -405,4 +405,16 @@ async fn a_session_without_a_driver_goes_on_from_its_log() {
         let (resumed, mut subscription) = resumed;
         assert_eq!((resumed, pull(&mut subscription).await), (mode, expected), "{after}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_another_session_nothing_was_seen() {
+    let mut stage = Stage::new();
+    stage.notices(3, "x").await;
+    let seen = ResumePoint { session_id: Some(session_id(7)), ..point(2, EPOCH, 0) };
+    let (mode, mut followed) = stage.resume(&seen).await;
+    assert_eq!(mode, ResumeMode::PersistentFallback);
+    assert_eq!(pull(&mut followed).await, ["1", "2", "3"]);
+    let seen = ResumePoint { session_id: Some(stage.id), ..seen };
+    assert_eq!(pull(&mut stage.resume(&seen).await.1).await, ["3"]);
 }

@@ -1,12 +1,17 @@
 //! Hosts that do not answer as a host should.
 
+use kith_engine::feed::{ResumeMode, ResumePoint};
+use kith_vocab::ids::SessionId;
 use std::os::unix::fs::PermissionsExt;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
 
 use super::*;
 use crate::caller::CLI;
+use crate::calls::feed::{AnswerDelta, AnswerDeltaKind, TurnItem};
 use crate::calls::session::{ListSessions, VerifyProgress, VerifySession};
+use crate::calls::subscription::{Subscribe, SubscribedTo, SubscriptionItem};
+use crate::protocol::{ItemFrame, frame};
 
 const HURRIED: Timeouts =
     Timeouts { hello: Duration::from_millis(20), silence: Duration::from_millis(20) };
@@ -43,7 +48,7 @@ async fn check_call<C: Call, I: Payload>(
             std::future::pending::<()>().await;
         }
     });
-    let asked = ask(&path, &Caller::owner(CLI), call, follower, HURRIED).await;
+    let asked = ask(&path, &Caller::owner(CLI), &mut call.clone(), follower, HURRIED).await;
     host.abort();
     let told = match asked {
         Ok(answer) => format!("{answer:?}"),
@@ -88,9 +93,9 @@ async fn a_host_that_shows_itself_is_waited_for() {
 async fn a_path_where_nobody_listens_is_unreached() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("host.sock");
-    let (caller, call) = (Caller::owner(CLI), ListSessions { agent_id: None });
+    let (caller, mut call) = (Caller::owner(CLI), ListSessions { agent_id: None });
     for _ in 0..2 {
-        let asked = ask(&path, &caller, &call, &Follower::<()>::none(), HURRIED).await;
+        let asked = ask(&path, &caller, &mut call, &Follower::<()>::none(), HURRIED).await;
         assert!(matches!(asked, Err(AskFailure::Unreachable(_))), "{asked:?}");
         // As after a crash: the file is there, and nobody behind it.
         std::fs::remove_file(&path).ok();
@@ -157,4 +162,71 @@ async fn what_was_read_in_part_is_not_read_again_from_its_beginning() {
     let broken_off = "runtime_busy: the host went away before its answer was complete";
     check_call(&verify, &follower, &[HELLO, item], true, broken_off).await;
     check_call(&verify, &follower, &[HELLO], true, "lost").await;
+}
+
+#[tokio::test]
+async fn a_subscription_goes_on_with_the_next_host_where_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("host.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let id: SessionId = "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap();
+    let item = |item: &SubscriptionItem| {
+        let (request_type, request_id) = (Subscribe::NAME.to_owned(), REQUEST_ID.to_owned());
+        let item = Json::of(item);
+        frame(&HostFrame::Item(ItemFrame { request_type, request_id, item })).unwrap()
+    };
+    let started = SubscriptionItem::Started {
+        mode: ResumeMode::FullReload,
+        epoch: "a life".to_owned(),
+        session_id: Some(id),
+        after_seq: 40,
+    };
+    let delta = AnswerDelta {
+        stream_seq: 9,
+        request_id: "01890a5d-ac96-774b-bcce-b302099a8058".parse().unwrap(),
+        block: 0,
+        call_id: None,
+        kind: AnswerDeltaKind::Text,
+        text: "so".to_owned(),
+    };
+    let lines = [item(&started), item(&SubscriptionItem::Turn(TurnItem::Delta(delta)))].concat();
+    // Two hosts, one after the other; each goes away after the same items.
+    let hosts = tokio::spawn(async move {
+        let mut asked = Vec::new();
+        for _ in 0..2 {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut stream = BufReader::new(stream);
+            let mut line = String::new();
+            stream.read_line(&mut line).await.unwrap();
+            stream.write_all(HELLO.as_bytes()).await.unwrap();
+            line.clear();
+            stream.read_line(&mut line).await.unwrap();
+            asked.push(serde_json::from_str::<RequestFrame>(&line).unwrap());
+            stream.write_all(&lines).await.unwrap();
+        }
+        asked
+    });
+    let to = SubscribedTo::Session(id.to_string());
+    let mut call = Subscribe { to, from: ResumePoint::default() };
+    let follower = Follower::<SubscriptionItem>::none();
+    for _ in 0..2 {
+        let asked = ask(&path, &Caller::owner(CLI), &mut call, &follower, HURRIED).await;
+        assert!(matches!(asked, Err(AskFailure::Disconnected)), "{asked:?}");
+    }
+    let asked = hosts.await.unwrap();
+    let from = |n: usize| asked[n].body.read::<Subscribe>().unwrap().from;
+    assert_eq!(from(0), ResumePoint::default());
+    let seen = ResumePoint {
+        session_id: Some(id),
+        persistent_last_seq: 40,
+        epoch: Some("a life".to_owned()),
+        stream_last_seq: Some(9),
+    };
+    assert_eq!(from(1), seen);
+
+    // A session that goes on in a copy is followed there.
+    let copy: SessionId = "01890a5d-ac96-774b-bcce-b302099a8059".parse().unwrap();
+    call.note_item(&SubscriptionItem::Moved(copy));
+    assert_eq!(call.to, SubscribedTo::Session(copy.to_string()));
+    assert_eq!((call.from.session_id, call.from.persistent_last_seq), (Some(copy), 0));
 }

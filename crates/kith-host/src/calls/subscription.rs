@@ -1,5 +1,7 @@
 //! Calls that follow a session, a thread or the whole house for as long as the client wants.
 
+use std::any::Any;
+
 use kith_engine::feed::{ResumeMode, ResumePoint};
 use kith_vocab::ids::{SessionId, ThreadId};
 use schemars::JsonSchema;
@@ -22,6 +24,15 @@ impl Call for Subscribe {
     const NAME: &'static str = "subscribe";
     const ACCESS: Access = Access::Write;
     type Answer = SubscriptionEnd;
+
+    fn note_item(&mut self, item: &dyn Any) {
+        let Some(item) = item.downcast_ref::<SubscriptionItem>() else { return };
+        item.advance(&mut self.from);
+        if let (SubscribedTo::Session(session), SubscriptionItem::Moved(to)) = (&mut self.to, item)
+        {
+            *session = to.to_string();
+        }
+    }
 }
 
 impl Follow for Subscribe {
@@ -52,6 +63,8 @@ pub enum SubscriptionItem {
         /// None if the thread has no session yet.
         #[schemars(with = "Option<String>")]
         session_id: Option<SessionId>,
+        /// The events behind this one follow.
+        after_seq: u64,
     },
     Turn(TurnItem),
     /// The session could not go on. It is opened again, and nothing is lost.
@@ -63,11 +76,46 @@ pub enum SubscriptionItem {
     Removed,
 }
 
+impl SubscriptionItem {
+    /// Moves the point of a client that has seen this item.
+    pub fn advance(&self, point: &mut ResumePoint) {
+        match self {
+            SubscriptionItem::Started { mode, epoch, session_id, after_seq } => {
+                let stream_last_seq =
+                    point.stream_last_seq.filter(|_| *mode == ResumeMode::StreamResume);
+                *point = ResumePoint {
+                    session_id: *session_id,
+                    persistent_last_seq: *after_seq,
+                    epoch: Some(epoch.clone()),
+                    stream_last_seq,
+                };
+            }
+            SubscriptionItem::Turn(TurnItem::Event(event)) => point.persistent_last_seq = event.seq,
+            SubscriptionItem::Turn(TurnItem::Delta(delta)) => {
+                point.stream_last_seq = Some(delta.stream_seq);
+            }
+            SubscriptionItem::Turn(TurnItem::Running(parts)) => {
+                let seen = parts.last().map(|part| part.stream_seq);
+                point.stream_last_seq = seen.or(point.stream_last_seq);
+            }
+            SubscriptionItem::Moved(to) => {
+                let (session_id, epoch) = (Some(*to), point.epoch.take());
+                *point = ResumePoint { session_id, epoch, ..ResumePoint::default() };
+            }
+            SubscriptionItem::Failed(_) | SubscriptionItem::Removed => (),
+        }
+    }
+}
+
 /// Why a subscription has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SubscriptionEnd {
     pub reason: SubscriptionEndReason,
+    /// Where another subscription goes on; none for the house.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Value>")]
+    pub resume_point: Option<ResumePoint>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -76,6 +124,8 @@ pub enum SubscriptionEndReason {
     Cancelled,
     HostEnded,
     SessionRemoved,
+    /// The client took nothing for so long that its connection is closed.
+    Stalled,
 }
 
 /// Follows which threads of the house change, until the client stops.

@@ -1,12 +1,13 @@
 //! Following sessions, threads and the house.
 
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use kith_engine::engine::{ThreadItem, ThreadSubscription};
-use kith_engine::feed::{FeedItem, Subscription, SubscriptionError, ThreadKey};
+use kith_engine::feed::{FeedItem, ResumePoint, Subscription, SubscriptionError, ThreadKey};
 
 use super::Host;
-use crate::call::{Delivery, Follower, Response};
+use crate::call::{Follower, Response, Undelivered};
 use crate::caller::Caller;
 use crate::calls::feed::TurnItem;
 use crate::calls::subscription::{
@@ -33,25 +34,29 @@ pub async fn subscribe(
             (mode, FollowedSource::Thread(Box::new(subscription)))
         }
     };
-    let session_id = match &source {
-        FollowedSource::Session(subscription) => Some(subscription.session_id()),
-        FollowedSource::Thread(subscription) => subscription.session_id(),
-    };
     let epoch = host.engine.feed().epoch().to_owned();
-    follower.push(SubscriptionItem::Started { mode, epoch, session_id }, Delivery::Certain)?;
-    let host_end = host.until_end();
-    tokio::pin!(host_end);
+    let start = source.resume_point(&epoch);
+    let (session_id, after_seq) = (start.session_id, start.persistent_last_seq);
+    let mut next = Some(SubscriptionItem::Started { mode, epoch, session_id, after_seq });
+    // What the client has been sent.
+    let mut point = call.from;
+    let mut host_end = pin!(host.until_end());
     let reason = loop {
-        let item = tokio::select! {
+        let Some(item) = next.take() else { break SubscriptionEndReason::SessionRemoved };
+        let mut after = point.clone();
+        item.advance(&mut after);
+        if let Some(reason) = deliver(&follower, item, host_end.as_mut()).await? {
+            break reason;
+        }
+        point = after;
+        next = tokio::select! {
             biased;
-            () = follower.cancel.cancelled() => break SubscriptionEndReason::Cancelled,
-            item = source.next() => item?,
-            () = &mut host_end => break SubscriptionEndReason::HostEnded,
+            () = stopped(&follower) => break SubscriptionEndReason::Cancelled,
+            item = source.next(&host) => item?,
+            () = host_end.as_mut() => break SubscriptionEndReason::HostEnded,
         };
-        let Some((item, delivery)) = item else { break SubscriptionEndReason::SessionRemoved };
-        follower.push(item, delivery)?;
     };
-    Ok(Response::new(SubscriptionEnd { reason }))
+    Ok(Response::new(SubscriptionEnd { reason, resume_point: Some(point) }))
 }
 
 pub async fn follow_house(
@@ -61,14 +66,13 @@ pub async fn follow_house(
     follower: Follower<ThreadChanges>,
 ) -> Result<Response<SubscriptionEnd>, CallError> {
     let mut house = host.engine.follow_house();
-    let host_end = host.until_end();
-    tokio::pin!(host_end);
+    let mut host_end = pin!(host.until_end());
     let reason = loop {
         let changes = tokio::select! {
             biased;
-            () = follower.cancel.cancelled() => break SubscriptionEndReason::Cancelled,
+            () = stopped(&follower) => break SubscriptionEndReason::Cancelled,
             changes = house.next() => changes,
-            () = &mut host_end => break SubscriptionEndReason::HostEnded,
+            () = host_end.as_mut() => break SubscriptionEndReason::HostEnded,
         };
         let threads = changes.into_iter().map(|change| ChangedThread {
             agent_id: change.thread.agent_id,
@@ -77,9 +81,41 @@ pub async fn follow_house(
         });
         let threads = threads.collect();
         let some_missed = house.take_missed() > 0;
-        follower.push(ThreadChanges { some_missed, threads }, Delivery::Certain)?;
+        let item = ThreadChanges { some_missed, threads };
+        if let Some(reason) = deliver(&follower, item, host_end.as_mut()).await? {
+            break reason;
+        }
     };
-    Ok(Response::new(SubscriptionEnd { reason }))
+    Ok(Response::new(SubscriptionEnd { reason, resume_point: None }))
+}
+
+/// Hands over an item when the client has room for it. Returns why the follow ends, if it does.
+async fn deliver<I: 'static>(
+    follower: &Follower<I>,
+    item: I,
+    host_end: Pin<&mut impl Future<Output = ()>>,
+) -> Result<Option<SubscriptionEndReason>, CallError> {
+    let sent = tokio::select! {
+        biased;
+        () = stopped(follower) => return Ok(Some(SubscriptionEndReason::Cancelled)),
+        sent = follower.send(item) => sent,
+        () = host_end => return Ok(Some(SubscriptionEndReason::HostEnded)),
+    };
+    match sent {
+        Ok(()) => Ok(None),
+        Err(Undelivered::Stalled) => Ok(Some(SubscriptionEndReason::Stalled)),
+        Err(Undelivered::Gone) => Ok(Some(SubscriptionEndReason::Cancelled)),
+        Err(Undelivered::Refused(error)) => Err(error),
+    }
+}
+
+/// Waits until the client wants no more of the follow, or has left.
+async fn stopped<I>(follower: &Follower<I>) {
+    tokio::select! {
+        biased;
+        () = follower.cancel.cancelled() => (),
+        () = follower.gone.cancelled() => (),
+    }
 }
 
 enum FollowedSource {
@@ -88,40 +124,45 @@ enum FollowedSource {
 }
 
 impl FollowedSource {
-    /// The next item; `None` if the session was removed and its follower has been told.
-    async fn next(&mut self) -> Result<Option<(SubscriptionItem, Delivery)>, CallError> {
+    fn resume_point(&self, epoch: &str) -> ResumePoint {
         match self {
-            FollowedSource::Session(subscription) => match subscription.next().await {
-                Ok(item) => Ok(Some(item_of(item))),
-                Err(SubscriptionError::Ended { .. }) => Ok(None),
-                Err(SubscriptionError::Storage(error)) => Err(error.into()),
-            },
-            FollowedSource::Thread(subscription) => Ok(Some(match subscription.next().await? {
-                ThreadItem::Session(_, item) => item_of(item),
-                ThreadItem::Changed(id) => (SubscriptionItem::Moved(id), Delivery::Certain),
-            })),
+            FollowedSource::Session(subscription) => subscription.resume_point(epoch),
+            FollowedSource::Thread(subscription) => subscription.resume_point(epoch),
         }
+    }
+
+    /// The next item; `None` if the session was removed and its follower has been told.
+    async fn next(&mut self, host: &Host) -> Result<Option<SubscriptionItem>, CallError> {
+        let item = match self {
+            FollowedSource::Session(subscription) => match subscription.next().await {
+                Ok(item) => item,
+                Err(SubscriptionError::Ended { .. }) => return Ok(None),
+                Err(SubscriptionError::Storage(error)) => return Err(error.into()),
+            },
+            FollowedSource::Thread(subscription) => match subscription.next().await? {
+                ThreadItem::Session(_, item) => item,
+                ThreadItem::Changed(id) => return Ok(Some(SubscriptionItem::Moved(id))),
+            },
+        };
+        if let (FollowedSource::Session(subscription), FeedItem::Moved { to }) = (self, &item) {
+            **subscription = host.engine.follow(*to, 0);
+        }
+        Ok(Some(item_of(item)))
     }
 }
 
-fn item_of(item: FeedItem) -> (SubscriptionItem, Delivery) {
+fn item_of(item: FeedItem) -> SubscriptionItem {
     match item {
         FeedItem::Event(event) => {
-            let event = TurnItem::Event(Box::new((*event).clone()));
-            (SubscriptionItem::Turn(event), Delivery::Certain)
+            SubscriptionItem::Turn(TurnItem::Event(Box::new((*event).clone())))
         }
-        FeedItem::Delta(delta) => {
-            (SubscriptionItem::Turn(TurnItem::Delta((&*delta).into())), Delivery::IfRoom)
-        }
-        FeedItem::Running(answer) => {
-            (SubscriptionItem::Turn(TurnItem::running(answer)), Delivery::IfRoom)
-        }
+        FeedItem::Delta(delta) => SubscriptionItem::Turn(TurnItem::Delta((&*delta).into())),
+        FeedItem::Running(answer) => SubscriptionItem::Turn(TurnItem::running(answer)),
         FeedItem::Failed(failure) => {
-            let why = CallError::from((*failure).clone()).message();
-            (SubscriptionItem::Failed(why), Delivery::Certain)
+            SubscriptionItem::Failed(CallError::from((*failure).clone()).message())
         }
-        FeedItem::Moved { to } => (SubscriptionItem::Moved(to), Delivery::Certain),
-        FeedItem::Removed => (SubscriptionItem::Removed, Delivery::Certain),
+        FeedItem::Moved { to } => SubscriptionItem::Moved(to),
+        FeedItem::Removed => SubscriptionItem::Removed,
     }
 }
 

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use kith_engine::engine::{EngineError, RowFollower, RowProgress};
 use kith_engine::failure::SessionFailure;
-use kith_engine::feed::{FeedItem, Subscription};
-use kith_vocab::event::Body;
+use kith_engine::feed::FeedItem;
+use kith_engine::report::MessageEnd;
+use kith_sessions::desk::{Accepted, RowStatus};
 use kith_vocab::ids::SessionId;
 
 use super::Host;
@@ -18,40 +20,68 @@ impl Host {
     }
 
     /// Goes on with these sessions and tells what became of each, then wakes others when their time
-    /// comes.
+    /// comes. A host that ends waits for turns, not for messages that wait for a person.
     pub async fn resume(self: Arc<Self>, sessions: Vec<SessionId>, tell: impl Fn(String)) {
         let mut following = Vec::new();
         for id in sessions {
-            // Without the desk it cannot be followed, and its own driver says why.
-            let Ok(head) = self.desk.head(id).await else { continue };
-            let subscription = self.engine.follow(id, head.map_or(0, |head| head.seq));
-            following.push(subscription.expecting_a_driver());
+            // One that cannot be followed has a driver that says why.
+            if let Ok(Some(row)) = self.follow_last_open_row(id).await {
+                following.push(row);
+            }
             self.engine.wake(id);
         }
         self.engine.run_wakeups();
-        for subscription in following {
-            tell(self.follow_to_rest(subscription).await);
+        for row in following {
+            tokio::select! {
+                biased;
+                note = follow_to_rest(row) => note.into_iter().for_each(&tell),
+                () = self.until_end() => return,
+            }
         }
     }
 
-    async fn follow_to_rest(&self, mut subscription: Subscription) -> String {
-        let id = short(subscription.session_id());
-        loop {
-            match subscription.next().await {
-                Ok(FeedItem::Event(event)) if matches!(event.body, Body::TurnEnded(_)) => {
-                    return format!(
+    /// Follows the last message that waits for the session: it is settled after all others.
+    async fn follow_last_open_row(&self, id: SessionId) -> Result<Option<RowFollower>, CallError> {
+        let Some(row) = self.desk.open_rows(id).await?.pop() else { return Ok(None) };
+        let accepted = Accepted {
+            first: false,
+            session_id: id,
+            status: RowStatus::Open { session_id: id },
+            event: row.event,
+            generation: 0,
+            head: None,
+        };
+        Ok(Some(self.engine.follow_row(&accepted).await?))
+    }
+}
+
+/// Waits until nothing more comes of the message by itself, and says what became of its session.
+/// `None` if it waits for a person and has done so before.
+async fn follow_to_rest(mut row: RowFollower) -> Option<String> {
+    let id = short(row.session_id());
+    let mut has_changed = false;
+    loop {
+        match row.next().await {
+            Ok(RowProgress::Settled(report)) => {
+                let waits = matches!(report.end, MessageEnd::Held | MessageEnd::Waiting);
+                return (has_changed || !waits).then(|| {
+                    format!(
                         "session {id} had been cut short and has been finished: `kith session show \
                          {id}`"
-                    );
-                }
-                Ok(FeedItem::Failed(failure)) => return cannot_go_on(&id, &failure),
-                Ok(FeedItem::Moved { to }) => {
-                    return format!("session {id} is damaged; it goes on in {}", short(to));
-                }
-                Ok(FeedItem::Removed) | Err(_) => {
-                    return format!("session {id} had been cut short and is gone");
-                }
-                Ok(_) => (),
+                    )
+                });
+            }
+            Ok(RowProgress::Item(FeedItem::Moved { to })) => {
+                return Some(format!("session {id} is damaged; it goes on in {}", short(to)));
+            }
+            Ok(RowProgress::Item(FeedItem::Removed)) | Err(EngineError::InUse { .. }) => {
+                return Some(format!("session {id} had been cut short and is gone"));
+            }
+            Ok(RowProgress::Item(item)) => has_changed |= matches!(item, FeedItem::Event(_)),
+            Err(EngineError::Failed(failure)) => return Some(cannot_go_on(&id, &failure)),
+            Err(error) => {
+                let why = CallError::from(error).message();
+                return Some(format!("session {id} had been cut short and cannot go on: {why}"));
             }
         }
     }
@@ -67,3 +97,6 @@ fn cannot_go_on(id: &str, failure: &SessionFailure) -> String {
     let why = CallError::from(failure.clone()).message();
     format!("session {id} had been cut short and cannot go on: {why}")
 }
+
+#[cfg(test)]
+mod tests;

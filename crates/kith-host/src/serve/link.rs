@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::call::Delivery;
+use crate::call::{Delivery, Undelivered};
 use crate::error::{CallError, ErrorCode};
 use crate::protocol::{Alive, FRAME_BYTES_MAX, HostFrame, frame};
 
@@ -19,11 +19,15 @@ use crate::protocol::{Alive, FRAME_BYTES_MAX, HostFrame, frame};
 const FRAMES_WAITING_MAX: usize = 4096;
 /// What they may come to: a client that is behind by more has stopped reading.
 const FRAME_BYTES_WAITING_MAX: usize = 4 * FRAME_BYTES_MAX;
+/// Where so many lines wait, items that can wait do: answers find room behind them.
+const ITEMS_WAITING_MAX: usize = 256;
+/// What the waiting lines may come to for such an item.
+const ITEM_BYTES_WAITING_MAX: usize = FRAME_BYTES_MAX;
 /// Requests of one client that run side by side.
 const REQUESTS_RUNNING_MAX: usize = 256;
-/// How long a paced follow waits for a client that takes nothing.
+/// How long an item waits for a client that takes no line.
 const ROOM_WAIT_MS_MAX: u64 = 30_000;
-/// How long a host that ends waits for a client to take its last lines.
+/// How long a connection that is closed waits for its client to take the last lines.
 const DRAIN_MS_MAX: u64 = 1_000;
 /// How often a host that has nothing to say shows that it is there.
 const ALIVE_EVERY_MS: u64 = 5_000;
@@ -34,7 +38,9 @@ pub(super) struct Link {
     bytes_waiting: Arc<AtomicUsize>,
     /// Told whenever the client took a line.
     taken: Arc<Notify>,
-    /// The client fell behind or hung up.
+    /// The client took no line for too long: its follows end, and then the connection.
+    stalled: CancellationToken,
+    /// The connection is closed.
     pub(super) gone: CancellationToken,
     running: Arc<Mutex<HashMap<String, CancellationToken>>>,
 }
@@ -42,9 +48,15 @@ pub(super) struct Link {
 impl Link {
     pub(super) fn new() -> (Link, mpsc::Receiver<Vec<u8>>) {
         let (sender, receiver) = mpsc::channel(FRAMES_WAITING_MAX);
-        let (bytes_waiting, taken, gone) =
-            (Arc::default(), Arc::default(), CancellationToken::new());
-        (Link { sender, bytes_waiting, taken, gone, running: Arc::default() }, receiver)
+        let link = Link {
+            sender,
+            bytes_waiting: Arc::default(),
+            taken: Arc::default(),
+            stalled: CancellationToken::new(),
+            gone: CancellationToken::new(),
+            running: Arc::default(),
+        };
+        (link, receiver)
     }
 
     /// Sends what must arrive. A client without room for it is let go.
@@ -55,39 +67,64 @@ impl Link {
         }
     }
 
-    /// Sends an item of a follow; refused if it is too long for a line.
+    /// Hands over an item of a follow; refused if it can never arrive.
     pub(super) fn push_item(&self, item: &HostFrame, delivery: Delivery) -> Result<(), CallError> {
-        let Some(line) = frame(item) else {
-            let message = format!("a part of the answer is longer than {FRAME_BYTES_MAX} bytes");
-            return Err(CallError::request(ErrorCode::InvalidRequest, message)
-                .hint("ask without `--remote`"));
-        };
-        match (self.push(line), delivery) {
-            (Ok(()), _) | (Err(_), Delivery::IfRoom) => (),
-            (Err(_), Delivery::Certain) => self.gone.cancel(),
-            (Err(line), Delivery::Paced) => {
-                // Such a follow reads files and has a worker of its own while it waits.
-                tokio::task::block_in_place(|| {
-                    Handle::current().block_on(self.wait_and_push(line));
-                });
+        let line = item_line(item)?;
+        if self.gone.is_cancelled() {
+            return Err(Undelivered::Gone.into());
+        }
+        match delivery {
+            Delivery::Certain => {
+                if self.push(line).is_err() {
+                    self.gone.cancel();
+                }
             }
+            // It may be lost.
+            Delivery::IfRoom => drop(self.push_with_room(line)),
+            // Such a follow reads files and has a worker of its own while it waits.
+            Delivery::Paced => tokio::task::block_in_place(|| {
+                Handle::current().block_on(self.wait_and_push(line))
+            })?,
         }
         Ok(())
     }
 
-    async fn wait_and_push(&self, mut line: Vec<u8>) {
+    /// Hands over an item of a follow when the client has room for it.
+    pub(super) async fn send_item(&self, item: &HostFrame) -> Result<(), Undelivered> {
+        let line = item_line(item).map_err(Undelivered::Refused)?;
+        // A follow that has much to send lets others have their turn.
+        tokio::task::consume_budget().await;
+        self.wait_and_push(line).await
+    }
+
+    async fn wait_and_push(&self, mut line: Vec<u8>) -> Result<(), Undelivered> {
         loop {
             let taken = self.taken.notified();
-            match self.push(line) {
-                Ok(()) => return,
+            if self.gone.is_cancelled() {
+                return Err(Undelivered::Gone);
+            }
+            match self.push_with_room(line) {
+                Ok(()) => return Ok(()),
                 Err(refused) => line = refused,
             }
             let waited = tokio::time::timeout(Duration::from_millis(ROOM_WAIT_MS_MAX), taken);
             tokio::select! {
-                waited = waited => if waited.is_err() { self.gone.cancel() },
-                () = self.gone.cancelled() => return,
+                biased;
+                () = self.gone.cancelled() => return Err(Undelivered::Gone),
+                () = self.stalled.cancelled() => return Err(Undelivered::Stalled),
+                waited = waited => if waited.is_err() { self.stalled.cancel() },
             }
         }
+    }
+
+    /// Gives the line of an item that can wait back if others wait already.
+    fn push_with_room(&self, line: Vec<u8>) -> Result<(), Vec<u8>> {
+        let n_waiting = FRAMES_WAITING_MAX - self.sender.capacity();
+        let n_bytes = self.bytes_waiting.load(Ordering::Relaxed) + line.len();
+        if n_waiting >= ITEMS_WAITING_MAX || n_bytes > ITEM_BYTES_WAITING_MAX {
+            return Err(line);
+        }
+        self.push(line)
     }
 
     /// Gives the line back if there is no room for it.
@@ -127,6 +164,13 @@ impl Link {
     }
 }
 
+fn item_line(item: &HostFrame) -> Result<Vec<u8>, CallError> {
+    frame(item).ok_or_else(|| {
+        let message = format!("a part of the answer is longer than {FRAME_BYTES_MAX} bytes");
+        CallError::request(ErrorCode::InvalidRequest, message).hint("ask without `--remote`")
+    })
+}
+
 /// What is sent in place of an answer that no line can hold.
 fn too_long(message: &HostFrame) -> Option<HostFrame> {
     let HostFrame::Response(response) = message else { return None };
@@ -136,19 +180,23 @@ fn too_long(message: &HostFrame) -> Option<HostFrame> {
     Some(HostFrame::error(Some(response.request_id.clone()), error))
 }
 
-/// Sends lines until nobody is left who could add one, the client is gone, or the host has waited
-/// long enough after its end.
+/// Sends lines until nobody is left who could add one, the client is gone, or it has been waited
+/// for long enough after the host's end or its own last line.
 pub(super) async fn write_all(
     mut writer: OwnedWriteHalf,
     mut receiver: mpsc::Receiver<Vec<u8>>,
     link: Link,
     over: CancellationToken,
 ) {
-    let Link { sender, bytes_waiting, taken, gone, running: _ } = link;
+    let Link { sender, bytes_waiting, taken, stalled, gone, running: _ } = link;
     // Only those who have something to send keep the channel open.
     drop(sender);
     let too_late = async {
-        over.cancelled().await;
+        tokio::select! {
+            biased;
+            () = over.cancelled() => (),
+            () = stalled.cancelled() => (),
+        }
         tokio::time::sleep(Duration::from_millis(DRAIN_MS_MAX)).await;
     };
     let alive = frame(&HostFrame::Alive(Alive {})).unwrap_or_default();
@@ -171,9 +219,10 @@ pub(super) async fn write_all(
         }
     };
     tokio::select! {
-        () = writing => (),
+        biased;
         () = gone.cancelled() => (),
         () = too_late => (),
+        () = writing => (),
     }
     // Also when all is sent: nobody reads what would come now.
     gone.cancel();

@@ -37,6 +37,12 @@ async fn follow(host: &Arc<Host>, to: SubscribedTo, n_events: usize) -> Vec<Subs
     std::mem::take(&mut *seen.lock().unwrap())
 }
 
+/// Fails instead of waiting for ever.
+async fn within<T>(work: impl Future<Output = T>) -> T {
+    let patience = std::time::Duration::from_secs(30);
+    tokio::time::timeout(patience, work).await.expect("it waits for ever")
+}
+
 fn events(items: &[SubscriptionItem]) -> Vec<u64> {
     let seq = |item: &SubscriptionItem| match item {
         SubscriptionItem::Turn(TurnItem::Event(event)) => Some(event.seq),
@@ -66,7 +72,7 @@ async fn a_session_and_its_thread_are_followed_through_the_router() {
     let epoch = host.engine.feed().epoch().to_owned();
     let mode = ResumeMode::PersistentFallback;
     let session_id = Some(session_id);
-    assert_eq!(items[0], SubscriptionItem::Started { mode, epoch, session_id });
+    assert_eq!(items[0], SubscriptionItem::Started { mode, epoch, session_id, after_seq: 0 });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -93,4 +99,56 @@ async fn what_ended_well_is_neither_cancelled_nor_retried() {
     let retry = RetryTurn { session, retry_id: host.new_event_id() };
     let error = ask(&host, guest(), retry).await.unwrap_err();
     assert_eq!(error.code, ErrorCode::InvalidRequest);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_takes_no_more_is_told_where_to_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = host(dir.path()).await;
+    let reply = ask(&host, guest(), message(&host, "say one")).await.unwrap();
+    let session_id = reply.answer.session_id;
+    let taken = Arc::new(Mutex::new(Vec::new()));
+    let take = Arc::clone(&taken);
+    // It has room for four items.
+    let send = move |item| -> kith_vocab::clock::BoxFuture<'static, _> {
+        let mut taken = take.lock().unwrap();
+        let has_room = taken.len() < 4;
+        if has_room {
+            taken.push(item);
+        }
+        let sent = if has_room { Ok(()) } else { Err(Undelivered::Stalled) };
+        Box::pin(std::future::ready(sent))
+    };
+    let gone = CancellationToken::new();
+    let follower = Follower::none().with_room(send, gone);
+    let to = SubscribedTo::Session(session_id.to_string());
+    let mut call = Subscribe { to, from: ResumePoint::default() };
+    let end = subscribe(Arc::clone(&host), guest(), call.clone(), follower).await.unwrap().data;
+    assert_eq!(end.reason, SubscriptionEndReason::Stalled);
+    let point = end.resume_point.unwrap();
+    assert_eq!((point.session_id, point.persistent_last_seq), (Some(session_id), 3));
+    assert_eq!(events(&taken.lock().unwrap()), [1, 2, 3]);
+    // A client that counts for itself comes to the same.
+    for item in &*taken.lock().unwrap() {
+        call.note_item(item);
+    }
+    assert_eq!(call.from, point);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subscription_ends_when_its_client_has_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = host(dir.path()).await;
+    let reply = ask(&host, guest(), message(&host, "say one")).await.unwrap();
+    let gone = CancellationToken::new();
+    gone.cancel();
+    let to = SubscribedTo::Session(reply.answer.session_id.to_string());
+    let call = Subscribe { to, from: ResumePoint::default() };
+    let follower = Follower::none().with_room(|_| Box::pin(std::future::pending()), gone.clone());
+    let end = within(subscribe(Arc::clone(&host), guest(), call, follower)).await.unwrap();
+    assert_eq!(end.data.reason, SubscriptionEndReason::Cancelled);
+    let follower = Follower::none().with_room(|_| Box::pin(std::future::pending()), gone);
+    let end = follow_house(Arc::clone(&host), guest(), FollowHouse {}, follower);
+    let end = within(end).await.unwrap();
+    assert_eq!(end.data.reason, SubscriptionEndReason::Cancelled);
 }

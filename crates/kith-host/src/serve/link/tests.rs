@@ -12,7 +12,7 @@ fn item(n: usize) -> HostFrame {
 
 #[tokio::test]
 async fn what_finds_no_room_is_lost_or_ends_the_connection() {
-    let (link, _receiver) = Link::new();
+    let (link, receiver) = Link::new();
     for n in 0..FRAMES_WAITING_MAX {
         link.push_item(&item(n), Delivery::Certain).unwrap();
     }
@@ -20,11 +20,100 @@ async fn what_finds_no_room_is_lost_or_ends_the_connection() {
     assert!(!link.gone.is_cancelled());
     link.push_item(&item(0), Delivery::Certain).unwrap();
     assert!(link.gone.is_cancelled());
+    assert_eq!(receiver.len(), FRAMES_WAITING_MAX);
+}
+
+#[tokio::test]
+async fn who_follows_for_a_client_that_has_left_is_told() {
+    let (link, _receiver) = Link::new();
+    link.gone.cancel();
+    for delivery in [Delivery::Certain, Delivery::IfRoom] {
+        let error = link.push_item(&item(0), delivery).unwrap_err();
+        assert_eq!(error.code, ErrorCode::Cancelled);
+    }
+    assert!(matches!(link.send_item(&item(0)).await, Err(Undelivered::Gone)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn items_leave_room_for_what_must_arrive() {
+    let (link, receiver) = Link::new();
+    for n in 0..ITEMS_WAITING_MAX {
+        link.send_item(&item(n)).await.unwrap();
+    }
+    link.push_item(&item(0), Delivery::IfRoom).unwrap();
+    assert_eq!(receiver.len(), ITEMS_WAITING_MAX);
+    link.send(&HostFrame::Alive(Alive {}));
+    assert_eq!((receiver.len(), link.gone.is_cancelled()), (ITEMS_WAITING_MAX + 1, false));
+
+    // Long ones, too.
+    let (link, receiver) = Link::new();
+    let (request_type, request_id) = ("count".to_owned(), "1".to_owned());
+    let long = Json::of(&"x".repeat(FRAME_BYTES_MAX * 2 / 3));
+    let long = HostFrame::Item(ItemFrame { request_type, request_id, item: long });
+    link.send_item(&long).await.unwrap();
+    assert!(matches!(link.send_item(&long).await, Err(Undelivered::Stalled)));
+    assert_eq!((receiver.len(), link.gone.is_cancelled()), (1, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_takes_no_line_for_30_s_is_let_go() {
+    let (link, mut receiver) = Link::new();
+    for n in 0..ITEMS_WAITING_MAX {
+        link.send_item(&item(n)).await.unwrap();
+    }
+    // One line in 29 s is slow, and fast enough.
+    for n in 0..3 {
+        let sending = tokio::spawn({
+            let link = link.clone();
+            async move { link.send_item(&item(n)).await }
+        });
+        tokio::time::sleep(Duration::from_secs(29)).await;
+        assert!(!sending.is_finished());
+        let sent = receiver.recv().await.unwrap();
+        link.bytes_waiting.fetch_sub(sent.len(), Ordering::Relaxed);
+        link.taken.notify_waiters();
+        sending.await.unwrap().unwrap();
+    }
+    let since = tokio::time::Instant::now();
+    assert!(matches!(link.send_item(&item(0)).await, Err(Undelivered::Stalled)));
+    assert_eq!(since.elapsed().as_secs(), 30);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_is_closed_says_its_last_line_to_a_client_that_takes_it() {
+    for reads_at_the_end in [true, false] {
+        let (here, there) = tokio::net::UnixStream::pair().unwrap();
+        let (link, receiver) = Link::new();
+        let (_, writer) = here.into_split();
+        let over = CancellationToken::new();
+        let writing = tokio::spawn(write_all(writer, receiver, link.clone(), over));
+        let mut n_sent = 0;
+        while link.send_item(&item(n_sent)).await.is_ok() {
+            n_sent += 1;
+        }
+        link.send(&last_line());
+        if reads_at_the_end {
+            let mut frames = crate::protocol::Frames::new(tokio::io::BufReader::new(there));
+            for n in 0..n_sent {
+                assert_eq!(frames.next::<HostFrame>().await.unwrap(), Some(item(n)));
+            }
+            let last = frames.next::<HostFrame>().await.unwrap();
+            assert!(matches!(last, Some(HostFrame::Error(_))), "{last:?}");
+            assert!(frames.next::<HostFrame>().await.unwrap().is_none());
+        }
+        writing.await.unwrap();
+        assert!(link.gone.is_cancelled());
+    }
+}
+
+fn last_line() -> HostFrame {
+    let error = CallError::request(ErrorCode::RuntimeBusy, "the last line");
+    HostFrame::error(Some("1".to_owned()), error)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_paced_follow_waits_for_a_slow_client() {
-    let n_items = FRAMES_WAITING_MAX * 2;
+    let n_items = ITEMS_WAITING_MAX * 2;
     let (link, mut receiver) = Link::new();
     let (taken, bytes_waiting) = (Arc::clone(&link.taken), Arc::clone(&link.bytes_waiting));
     let sender = link.clone();

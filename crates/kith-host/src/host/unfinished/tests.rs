@@ -1,0 +1,107 @@
+//! What an earlier host left does not keep the next one.
+
+use std::fs;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use kith_engine::feed::Subscription;
+use kith_sessions::desk::Target;
+use kith_testkit::server::{FakeModelServer, ServerReply};
+use kith_vocab::event::Body;
+use kith_vocab::header::Audience;
+use kith_vocab::ingress::{IngressContent, IngressEvent, RunningBehavior};
+
+use super::*;
+use crate::calls::control::CancelTurn;
+use crate::calls::message::{SendMessage, TurnEnd};
+use crate::host::message::tests::{ask, guest, host, message};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn said(host: &Host, id: &str) -> SendMessage {
+    let expects = host.models.choose(None, &host.settings.last_good()).unwrap().name;
+    let client_message_id = id.to_owned();
+    SendMessage { client_message_id, model: None, expects, ..message(host, "hello") }
+}
+
+async fn event_of(subscription: &mut Subscription, fits: impl Fn(&Body) -> bool) {
+    loop {
+        if let FeedItem::Event(event) = subscription.next().await.unwrap()
+            && fits(&event.body)
+        {
+            return;
+        }
+    }
+}
+
+/// What is told when the sessions that were left have come to rest.
+async fn resumed(host: &Arc<Host>) -> Vec<String> {
+    let (left, notes) = (host.unfinished().await.unwrap(), Mutex::new(Vec::new()));
+    let tell = |note| notes.lock().unwrap().push(note);
+    let resuming = Arc::clone(host).resume(left, tell);
+    tokio::time::timeout(PATIENCE, resuming).await.expect("it waits for ever");
+    notes.into_inner().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_is_held_keeps_no_host() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = FakeModelServer::start([ServerReply::Hang]).await;
+    let model = format!(
+        "[models]\nuse = \"slow\"\n[models.slow]\nwire = \"openai_chat\"\nbaseUrl = \"{}\"\n",
+        server.base_url()
+    );
+    fs::write(dir.path().join("kith.toml"), model).unwrap();
+    let first = host(dir.path()).await;
+    let send = |id| {
+        let (host, message) = (Arc::clone(&first), said(&first, id));
+        tokio::spawn(async move { ask(&host, guest(), message).await })
+    };
+    let running = send("m1");
+    let mut house = first.engine.follow_house();
+    let id = house.next().await[0].session_id;
+    let mut session = first.engine.follow(id, 0);
+    event_of(&mut session, |body| matches!(body, Body::ModelRequested(_))).await;
+    let queued = send("m2");
+    event_of(&mut session, |body| matches!(body, Body::QueueUpdate(_))).await;
+    let cancel = CancelTurn { session: id.to_string(), cancel_id: first.new_event_id() };
+    ask(&first, guest(), cancel).await.unwrap();
+    assert_eq!(running.await.unwrap().unwrap().answer.end, TurnEnd::Cancelled);
+    assert_eq!(queued.await.unwrap().unwrap().answer.end, TurnEnd::Held);
+    first.end().await;
+    drop((first, session, house));
+
+    let next = host(dir.path()).await;
+    assert_eq!(next.unfinished().await.unwrap(), [id]);
+    assert_eq!(resumed(&next).await, Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nobody_works_on_keeps_no_host_that_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = host(dir.path()).await;
+    let caller = guest();
+    let event = IngressEvent {
+        key: caller.message_key("m1"),
+        agent_id: "main".to_owned(),
+        thread_id: "web:room:a".parse().unwrap(),
+        audience: Audience::Shared,
+        client_id: caller.client_id.clone(),
+        author: caller.user.clone(),
+        trust: caller.trust,
+        ingress: caller.ingress("m1".to_owned()),
+        ts: 1,
+        cwd: "/".to_owned(),
+        expected_leaf: None,
+        running_behavior: RunningBehavior::FollowUp,
+        models: Vec::new(),
+        attended: true,
+        language: None,
+        content: IngressContent::Text { text: "hello".to_owned() },
+    };
+    host.engine.accept(&event, Target::Current).await.unwrap();
+    host.engine.kill();
+    host.announce_end();
+    assert_eq!(resumed(&host).await, Vec::<String>::new());
+}

@@ -1,0 +1,56 @@
+//! Long texts and whole outputs, read in pages.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use kith_sessions::log::LogError;
+use kith_vocab::blocking::blocking;
+
+use super::ReadSide;
+use crate::call::Response;
+use crate::caller::Caller;
+use crate::calls::blob::{BlobPage, ReadBlob};
+use crate::error::{CallError, ErrorCode};
+
+/// Of one page, before it is written as base64.
+const BLOB_PAGE_BYTES_MAX: usize = 1024 * 1024;
+
+pub async fn read_blob(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: ReadBlob,
+) -> Result<Response<BlobPage>, CallError> {
+    // Before it becomes part of a path.
+    if !is_sha256(&call.sha256) {
+        return Err(invalid("`sha256` must be 64 hex digits in lower case".to_owned()));
+    }
+    let bytes = match blocking(|| side.store.read_blob(&call.sha256)) {
+        Ok(bytes) => bytes,
+        Err(LogError::BlobNotFound { .. }) => {
+            let message = format!("no long text of this house has the hash `{}`", call.sha256);
+            return Err(invalid(message).hint("take the hash from an event of a session"));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let page = usize::try_from(call.offset).ok().and_then(|offset| bytes.get(offset..));
+    let Some(page) = page else {
+        let message = format!("`offset` must be at most {}, the size of the text", bytes.len());
+        return Err(invalid(message));
+    };
+    let page = &page[..page.len().min(BLOB_PAGE_BYTES_MAX)];
+    let (end, n_bytes) = (call.offset + page.len() as u64, bytes.len() as u64);
+    let next_offset = (end < n_bytes).then_some(end);
+    Ok(Response::new(BlobPage { bytes: n_bytes, data: STANDARD.encode(page), next_offset }))
+}
+
+fn is_sha256(name: &str) -> bool {
+    name.len() == 64 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn invalid(message: String) -> CallError {
+    CallError::request(ErrorCode::InvalidRequest, message)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+//! Clients that come, leave, and take nothing.
+
+use std::path::Path;
+
+use kith_engine::feed::ResumePoint;
+use kith_sessions::disk::DiskFiles;
+use kith_sessions::journal::{Batch, FilesJournal, Journal};
+use kith_sessions::store::SessionStore;
+use kith_vocab::clock::Clock;
+use kith_vocab::event::control::{Level, Notice};
+use kith_vocab::event::{Body, Event};
+use kith_vocab::header::{Audience, HeaderMeta, HeaderType, LOG_FORMAT_VERSION, SessionHeader};
+use kith_vocab::ids::{EventId, SessionId};
+use kith_vocab::ingress::RunningBehavior;
+use kith_vocab::json::Json;
+use serde::Serialize;
+use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::OwnedWriteHalf;
+
+use super::*;
+use crate::attach::host_socket;
+use crate::call::Call;
+use crate::calls::feed::TurnItem;
+use crate::calls::message::{MessageReply, MessageTarget, ModelName, SendMessage};
+use crate::calls::subscription::{FollowHouse, Subscribe, SubscribedTo, SubscriptionItem};
+use crate::clock::SystemClock;
+use crate::host::HostStart;
+use crate::settings::watch::SettingsWatch;
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A house with a host that listens.
+struct Listening {
+    _dir: TempDir,
+    house: House,
+    host: Arc<Host>,
+    server: Server,
+}
+
+impl Listening {
+    async fn new() -> Listening {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("Agent.md"), "Be kind.\n").unwrap();
+        let cwd = dir.path().canonicalize().unwrap();
+        let house = House { dir: cwd.clone(), cwd, user_home: None, is_named: true };
+        let settings = SettingsWatch::open(&house).unwrap();
+        let HostStart::Here(host) = Host::start(house.clone(), settings).await.unwrap() else {
+            panic!("a new house has a host")
+        };
+        let host = Arc::from(host);
+        let server = Server::start(&house, &host).unwrap();
+        Listening { _dir: dir, house, host, server }
+    }
+
+    async fn say(&self, id: &str) -> MessageReply {
+        let (provider, model) = ("demo".to_owned(), "demo".to_owned());
+        let message = SendMessage {
+            client_message_id: id.to_owned(),
+            text: "say one".to_owned(),
+            agent_id: None,
+            thread_id: "web:room:a".parse().unwrap(),
+            target: MessageTarget::Current,
+            cwd: "/".to_owned(),
+            model: Some("demo".to_owned()),
+            expects: ModelName { provider, model, server: None },
+            expected_leaf: None,
+            running_behavior: RunningBehavior::FollowUp,
+        };
+        let (caller, follower) = (Caller::owner("test"), Follower::<TurnItem>::none());
+        routes::answer(&self.host, caller, message, follower).await.unwrap().data
+    }
+
+    async fn connect(&self) -> RawClient {
+        RawClient::connect(&host_socket(&self.house.kith_dir())).await
+    }
+}
+
+/// A client that does exactly what the test says.
+struct RawClient {
+    frames: Frames<BufReader<OwnedReadHalf>>,
+    writer: OwnedWriteHalf,
+}
+
+impl RawClient {
+    async fn connect(path: &Path) -> RawClient {
+        let (reader, writer) = UnixStream::connect(path).await.unwrap().into_split();
+        let mut client = RawClient { frames: Frames::new(BufReader::new(reader)), writer };
+        client.write(&Greeting::Hello(ClientHello::of(&Caller::owner("raw")))).await;
+        assert!(matches!(client.frames.next().await.unwrap(), Some(HostFrame::Hello(_))));
+        client
+    }
+
+    async fn write(&mut self, said: &impl Serialize) {
+        self.writer.write_all(&frame(said).unwrap()).await.unwrap();
+    }
+
+    async fn ask<C: Call>(&mut self, request_id: &str, call: &C) {
+        let (name, request_id) = (C::NAME.to_owned(), request_id.to_owned());
+        self.write(&RequestFrame { name, request_id, body: Json::of(call) }).await;
+    }
+
+    async fn subscribe(&mut self, request_id: &str, session: &str) {
+        let to = SubscribedTo::Session(session.to_owned());
+        self.ask(request_id, &Subscribe { to, from: ResumePoint::default() }).await;
+    }
+
+    /// The next item of a subscription.
+    async fn item(&mut self) -> SubscriptionItem {
+        loop {
+            let frame = tokio::time::timeout(PATIENCE, self.frames.next::<HostFrame>()).await;
+            match frame.expect("nothing comes").unwrap() {
+                Some(HostFrame::Item(frame)) => return frame.item.read().unwrap(),
+                Some(HostFrame::Alive(_)) => (),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Takes items until the event of this number.
+    async fn events_until(&mut self, last: u64) -> Vec<u64> {
+        let mut seen = Vec::new();
+        while seen.last() != Some(&last) {
+            if let SubscriptionItem::Turn(TurnItem::Event(event)) = self.item().await {
+                seen.push(event.seq);
+            }
+        }
+        seen
+    }
+}
+
+#[test]
+fn clients_leave_descriptors_for_the_host() {
+    assert_eq!(clients_max(None), 512);
+    assert_eq!(clients_max(Some(1_048_576)), 512);
+    assert_eq!(clients_max(Some(1024)), 496);
+    assert_eq!(clients_max(Some(256)), 112);
+    assert_eq!(clients_max(Some(20)), 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_has_left_follows_nothing_any_more() {
+    let house = Listening::new().await;
+    let session = house.say("m1").await.answer.session_id.to_string();
+    for _ in 0..3 {
+        let mut client = house.connect().await;
+        client.ask("house", &FollowHouse {}).await;
+        for request_id in ["a", "b", "c"] {
+            client.subscribe(request_id, &session).await;
+        }
+        client.item().await;
+    }
+    let requests = &house.server.state.requests;
+    requests.close();
+    tokio::time::timeout(PATIENCE, requests.wait()).await.expect("somebody still follows");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_has_no_more_requests_goes_on_following() {
+    let house = Listening::new().await;
+    let session = house.say("m1").await.answer.session_id.to_string();
+    let mut client = house.connect().await;
+    client.subscribe("1", &session).await;
+    client.writer.shutdown().await.unwrap();
+    let seen = client.events_until(7).await;
+    house.say("m2").await;
+    assert_eq!([seen, client.events_until(11).await].concat(), (1..=11).collect::<Vec<_>>());
+}
+
+/// A session of so many events that nobody has opened.
+async fn long_session(house: &House, n_events: u64) -> SessionId {
+    let id: SessionId = "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap();
+    let header = SessionHeader {
+        v: LOG_FORMAT_VERSION,
+        line_type: HeaderType::SessionHeader,
+        session_id: id,
+        agent_id: "main".to_owned(),
+        device_id: "test".to_owned(),
+        created_at: 1,
+        thread_id: "web:room:long".parse().unwrap(),
+        audience: Audience::Shared,
+        cwd: "/".to_owned(),
+        cloned_from: None,
+        parent: None,
+        meta: HeaderMeta::default(),
+    };
+    let event = |seq: u64| {
+        let notice = Notice { text: seq.to_string(), level: Level::Info, about: None };
+        Event {
+            seq,
+            id: EventId::from_uuid(SystemClock.new_id()),
+            ts: 1,
+            client_id: "test".to_owned(),
+            ingress_key: None,
+            parent_id: None,
+            source_tag: None,
+            body: Body::Notice(notice),
+        }
+    };
+    let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
+    let batch = Batch { events: (1..=n_events).map(event).collect(), blobs: Vec::new() };
+    FilesJournal::new(store).create(&header, vec![batch]).await.unwrap();
+    id
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_client_is_sent_a_long_session_whole() {
+    let house = Listening::new().await;
+    // More than may wait for one client.
+    let n_events = 6_000;
+    let id = long_session(&house.house, n_events).await;
+    let mut client = house.connect().await;
+    client.subscribe("1", &id.to_string()).await;
+    assert!(matches!(client.item().await, SubscriptionItem::Started { .. }));
+    let seen = client.events_until(n_events).await;
+    assert_eq!(seen, (1..=n_events).collect::<Vec<_>>());
+}
