@@ -176,8 +176,6 @@ mod tests {
             std::os::unix::fs::chown(&path, Some(0), None).unwrap();
             std::os::unix::fs::chown(dir.path(), Some(65534), None).unwrap();
             assert!(!is_own_socket(&path));
-        } else {
-            eprintln!("not run: only the superuser can give a socket away");
         }
     }
 

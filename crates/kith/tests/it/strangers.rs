@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use kith_testkit::another_user::{NOBODY, is_superuser};
+use kith_testkit::another_user::{NOBODY, is_superuser, not_run};
 use kith_testkit::server::ServerReply;
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ fn settings_that_others_own_or_could_write_are_not_obeyed_on_this_machine_either
             chown(house.path(name), Some(NOBODY), None).unwrap();
             check_refused(&house, &["ask", "hi"], "is not obeyed: it belongs to user 65534");
         } else {
-            eprintln!("not run: only the superuser can give a file away");
+            not_run("only the superuser can give a file away");
         }
     }
     assert_eq!(vendor.requests().len(), 0);
@@ -219,7 +219,7 @@ fn escape_sequences_in_wrong_arguments_are_not_printed_raw() {
         .stdin(Stdio::null())
         .output();
     let Ok(output) = output else {
-        eprintln!("not run: there is no `script` to make a terminal with");
+        not_run("there is no `script` to make a terminal with");
         return;
     };
     let said = String::from_utf8_lossy(&output.stdout);
@@ -310,5 +310,36 @@ fn a_key_in_the_query_of_an_address_is_not_printed() {
             let ran = house.kith(args);
             assert!(!ran.shown().contains("k-SECRET"), "{args:?}\n{}", ran.shown());
         }
+    }
+}
+
+#[test]
+fn what_is_kept_in_the_users_folder_is_what_the_readme_says() {
+    let house = House::empty();
+    house.write("../user/.kith/AGENTS.md", "from AGENTS\n");
+    house.write("../user/.kith/config.toml", "[identity]\nname = \"Nell\"\n");
+    house.write("../user/.kith/skills/tidy/SKILL.md", "Sort them.\n");
+    house.kith(&["init", "."]).succeeded();
+    house.kith(&["--model", "demo", "ask", "hi"]).succeeded();
+    let prompt = house.kith(&["prompt"]).succeeded().stdout;
+    assert!(prompt.contains("from AGENTS") && prompt.contains("Nell"), "{prompt}");
+    assert!(house.kith(&["skill", "ls"]).succeeded().stdout.contains("tidy"));
+    let folder = |name: &str| {
+        let entries = fs::read_dir(house.path("../user").join(name)).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(folder("."), [".kith"]);
+    assert_eq!(folder(".kith"), ["AGENTS.md", "config.toml", "houses", "skills"]);
+    assert_eq!(folder(".kith/houses").len(), 1);
+    house.kith(&["trust", "rm", "."]).succeeded();
+    assert_eq!(folder(".kith/houses").len(), 0);
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"));
+    let readme = readme.unwrap();
+    let privacy = readme.split("## Privacy").nth(1).unwrap().split("\n## ").next().unwrap();
+    for name in ["`AGENTS.md`", "`config.toml`", "`skills/`", "`~/.kith/houses/`"] {
+        assert!(privacy.contains(name), "{name}");
     }
 }
