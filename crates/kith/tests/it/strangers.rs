@@ -298,17 +298,19 @@ fn a_hard_link_is_untrusted_and_no_way_into_the_kith_folder() {
 
 #[test]
 fn a_key_in_the_query_of_an_address_is_not_printed() {
-    let url = "http://127.0.0.1:9/v1?key=k-SECRET-0123456789";
-    let house = House::new().with("OPENAI_API_KEY", "sk-test-0123456789");
-    let house = house.with("OPENAI_BASE_URL", url);
-    let model = format!("[models.x]\nwire = \"openai_chat\"\nbaseUrl = \"{url}\"\n");
-    for settings in ["", &model, &model.replace("127.0.0.1:9", "models.example")] {
-        house.write("kith.toml", settings);
-        let asks: [&[&str]; 4] =
-            [&["ask", "hi"], &["ask", "hi", "--json"], &["doctor"], &["ask", "hi", "--model", "x"]];
-        for args in asks {
-            let ran = house.kith(args);
-            assert!(!ran.shown().contains("k-SECRET"), "{args:?}\n{}", ran.shown());
+    // A query whose names say that it holds a key is refused; other names may hide one.
+    for query in ["key=k-SECRET-0123456789", "u=k-SECRET-0123456789"] {
+        let url = format!("http://127.0.0.1:9/v1?{query}");
+        let house = House::new().with("OPENAI_API_KEY", "sk-test-0123456789");
+        let house = house.with("OPENAI_BASE_URL", &url);
+        let model = format!("[models.x]\nwire = \"openai_chat\"\nbaseUrl = \"{url}\"\n");
+        for settings in ["", &model, &model.replace("127.0.0.1:9", "models.example")] {
+            house.write("kith.toml", settings);
+            for args in [&["ask", "hi", "--json"][..], &["doctor"], &["ask", "hi", "--model", "x"]]
+            {
+                let ran = house.kith(args);
+                assert!(!ran.shown().contains("k-SECRET"), "{args:?}\n{}", ran.shown());
+            }
         }
     }
 }
