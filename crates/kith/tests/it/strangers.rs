@@ -1,6 +1,7 @@
 //! Settings, names, sockets and files that somebody else may have made.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -24,6 +25,21 @@ fn model(vendor: &Vendor, name: &str, key: &str) -> String {
 
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// What the program says on a terminal where this is typed.
+fn on_a_terminal(house: &House, args: &str, typed: &str) -> Option<String> {
+    let inner = house.command(&[]);
+    let line = format!("'{}' {args}", inner.get_program().to_str().unwrap());
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).current_dir(house.path(""));
+    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.env("TERM", "xterm-256color").env_remove("NO_COLOR");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().ok()?;
+    child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[track_caller]
@@ -132,11 +148,16 @@ fn files_of_a_clone_become_an_agents_only_after_a_yes() {
     check!(house.kith(&["init", "."]), @"
     exit 1
     --- stderr
-    error: `Agent.md`, `AGENTS.md`, `SOUL.md`, `skills` came with the repository and would speak to the model as you; refusing to make them an agent's without confirmation
+    error: `Agent.md`, `AGENTS.md`, `SOUL.md`, `skills` came with the repository and would speak to the model as you; refusing to make the agent without confirmation
     hint: read them, then pass `--yes` if you trust whoever wrote them
     ");
     assert_eq!(house.files(), before);
     assert_eq!(house.kith(&["ask", "hi"]).code, 1);
+    match on_a_terminal(&house, "init .", "n\n") {
+        Some(said) => assert!(said.contains("`SOUL.md`") && said.contains("nothing was made")),
+        None => not_run("there is no `script` to make a terminal with"),
+    }
+    assert_eq!(house.files(), before);
     house.kith(&["init", ".", "--yes"]).succeeded();
     house.kith(&["--model", "demo", "ask", "hi"]).succeeded();
 }
@@ -207,22 +228,9 @@ fn escape_sequences_in_wrong_arguments_are_not_printed_raw() {
     assert_eq!(ran.code, 2);
     assert!(!ran.stderr.contains(['\u{1b}', '\u{7}', '\u{9b}']), "{:?}", ran.stderr);
     // The same on a terminal, where colours would be used.
-    let inner = house.command(&["ask", "$0"]);
-    let program = inner.get_program().to_str().unwrap();
-    let line = format!("'{program}' ask \"$ARGUMENT\"");
-    let output = Command::new("script")
-        .args(["-qec", &line, "/dev/null"])
-        .env("ARGUMENT", argument)
-        .env("TERM", "xterm-256color")
-        .env_remove("NO_COLOR")
-        .current_dir(house.path(""))
-        .stdin(Stdio::null())
-        .output();
-    let Ok(output) = output else {
-        not_run("there is no `script` to make a terminal with");
-        return;
+    let Some(said) = on_a_terminal(&house, &format!("ask '{argument}'"), "") else {
+        return not_run("there is no `script` to make a terminal with");
     };
-    let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("unexpected argument"), "{said:?}");
     assert!(!said.contains("\u{1b}]0;") && !said.contains(['\u{7}', '\u{9b}']), "{said:?}");
 }
