@@ -4,6 +4,7 @@
 //! nothing to see. Such a test starts itself again as `nobody`; any other user simply runs it.
 
 use std::ffi::OsStr;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,12 @@ pub fn run_as_nobody(test: &str, program: Option<&str>, variables: &[(&str, &OsS
     assert!(output.status.success(), "as `nobody`:\n{said}{complaint}");
     // A wrong name would run nothing, and nothing never fails.
     assert!(said.contains("test result: ok. 1 passed"), "no test is called `{test}`:\n{said}");
+}
+
+/// Says in the output of a test which part of it cannot run here.
+pub fn not_run(why: &str) {
+    // A test does not fail because nobody reads what it says.
+    writeln!(std::io::stderr(), "not run: {why}").ok();
 }
 
 /// Where the program under test lies for this user.

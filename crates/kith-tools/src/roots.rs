@@ -31,7 +31,7 @@ const PRIVATE_FOLDER: &str = ".kith";
 #[derive(Debug)]
 pub struct Roots {
     cwd: PathBuf,
-    roots: Vec<Root>,
+    readable: Vec<Root>,
     /// The `.kith` folders whose files may not be read by another name either.
     private: Vec<PathBuf>,
 }
@@ -126,7 +126,7 @@ impl Roots {
             }
         }
         let private = roots.iter().map(|root| root.real.join(PRIVATE_FOLDER)).collect();
-        Ok(Roots { cwd, roots, private })
+        Ok(Roots { cwd, readable: roots, private })
     }
 
     /// Keeps the files of this house's `.kith` from being read by another name.
@@ -147,7 +147,7 @@ impl Roots {
     pub fn with_skills(mut self, folders: &[PathBuf]) -> Roots {
         for folder in folders {
             if let Ok(root) = Root::open(folder, RootKind::Skills) {
-                self.roots.push(root);
+                self.readable.push(root);
             }
         }
         self
@@ -155,7 +155,7 @@ impl Roots {
 
     /// The real paths of the roots.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.roots.iter().map(|root| root.real.as_path())
+        self.readable.iter().map(|root| root.real.as_path())
     }
 
     /// Opens a file. An error is a sentence for the model, as everywhere in this file.
@@ -231,7 +231,7 @@ impl Roots {
         if self.place(&real).is_some() {
             return Ok(real);
         }
-        let is_beneath = self.roots.iter().any(|root| real.starts_with(&root.real));
+        let is_beneath = self.readable.iter().any(|root| real.starts_with(&root.real));
         Err(if is_beneath { private(text) } else { self.outside(text) })
     }
 
@@ -259,7 +259,7 @@ impl Roots {
     }
 
     fn place<'a>(&self, real: &'a Path) -> Option<(&Root, &'a Path)> {
-        self.roots.iter().find_map(|root| Some((root, root.place(real)?)))
+        self.readable.iter().find_map(|root| Some((root, root.place(real)?)))
     }
 
     /// Judged by the words alone, so `..` is none of a skill's.

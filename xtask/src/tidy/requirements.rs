@@ -2,7 +2,8 @@
 //!
 //! `docs/requirements.md` has rows `| S-08 | test_name, other_test |`, `| U-08 | cmd: … |` for what
 //! a person shows by typing, and `| P-20 | next |` for what is not built yet. Without this rule the
-//! list would rot with the first renamed test.
+//! list would rot with the first renamed test. `docs/found.md` has rows `| fact | test_name |` of the
+//! same kind.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +12,12 @@ use super::source::words;
 use super::tree::{RustFile, Tree};
 
 const DOCUMENT: &str = "docs/requirements.md";
+const FOUND: &str = "docs/found.md";
 
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
-    let Some(document) = tree.text(DOCUMENT) else { return Vec::new() };
     let tests: BTreeSet<&str> = tree.rust_files().flat_map(tests_of).collect();
-    let mut violations = Vec::new();
+    let mut violations = check_found(tree, &tests);
+    let Some(document) = tree.text(DOCUMENT) else { return violations };
     let mut seen = BTreeSet::new();
     for (index, line) in document.lines().enumerate() {
         let Some((id, proofs)) = row(line) else { continue };
@@ -28,6 +30,23 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
         }
     }
     violations
+}
+
+fn check_found(tree: &Tree, tests: &BTreeSet<&str>) -> Vec<Violation> {
+    let Some(document) = tree.text(FOUND) else { return Vec::new() };
+    let mut violations = Vec::new();
+    for (index, line) in document.lines().enumerate() {
+        let Some((fact, proofs)) = fact_row(line) else { continue };
+        let objections = objections(&format!("`{fact}`"), proofs, tests);
+        violations.extend(objections.into_iter().map(|it| Violation::new(FOUND, index + 1, it)));
+    }
+    violations
+}
+
+/// The fact and its tests, unless the line is the head of a table or no row at all.
+fn fact_row(line: &str) -> Option<(&str, &str)> {
+    let (fact, tests) = line.strip_prefix("| ")?.strip_suffix(" |")?.rsplit_once(" | ")?;
+    (fact != "fact").then_some((fact, tests))
 }
 
 /// The id and what stands in the second cell, when the line is a row about a requirement.

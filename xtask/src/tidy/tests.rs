@@ -355,6 +355,27 @@ fn plain() {}
     );
 }
 
+#[test]
+fn what_was_found_names_tests_that_exist() {
+    check(
+        requirements::check,
+        "\
+//- docs/found.md
+| fact | test |
+|---|---|
+| A `|` is read | one |
+| A pipe is refused | one, ghost |
+//- crates/a/src/tests.rs
+#[test]
+fn one() {}
+",
+        &[
+            "docs/found.md:4: `A pipe is refused` names the test `ghost`, which does not exist; correct \
+           the row",
+        ],
+    );
+}
+
 const FORMAT: &str = "\
 //- docs/format/log.md
 # Log

@@ -214,6 +214,23 @@ fn what_others_could_write_is_left_out_unless_it_is_the_homes() {
 }
 
 #[test]
+fn skills_of_another_user_are_left_out_also_of_the_home() {
+    if !rustix::process::geteuid().is_root() {
+        // Nobody but root can give a file away; `standing` is tested without it.
+        return;
+    }
+    let home =
+        TestHome::new("//- skills/own/SKILL.md\nown\n//- skills/foreign/SKILL.md\nobey me\n");
+    let foreign = home.home.join("skills/foreign/SKILL.md");
+    std::os::unix::fs::chown(&foreign, Some(4242), None).unwrap();
+    let told = "belongs to user 4242 and is left out; `chown` it if it is yours";
+    assert_eq!(
+        shown(&home, &skills(&request(&home, &[]))),
+        format!("own own home\n/skills/foreign/SKILL.md:1 {told}")
+    );
+}
+
+#[test]
 fn a_pipe_is_not_waited_for() {
     let home = TestHome::new("//- skills/pipe/x\nx\n");
     let path = home.home.join("skills/pipe/SKILL.md");

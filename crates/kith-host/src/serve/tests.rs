@@ -44,7 +44,7 @@ impl Listening {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("Agent.md"), "Be kind.\n").unwrap();
         let cwd = dir.path().canonicalize().unwrap();
-        let house = House { dir: cwd.clone(), cwd, user_home: None, is_named: true };
+        let house = House { dir: cwd.clone(), cwd, user_home: None };
         let settings = SettingsWatch::open(&house).unwrap();
         let HostStart::Here(host) = Host::start(house.clone(), settings).await.unwrap() else {
             panic!("a new house has a host")

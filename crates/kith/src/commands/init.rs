@@ -59,12 +59,12 @@ fn confirm(shared: &Shared, dir: &Path) -> Result<(), CallError> {
         names.join(", ")
     );
     if shared.json || !ui::is_interactive() {
-        let message = format!("{what}; refusing to make them an agent's without confirmation");
+        let message = format!("{what}; refusing to make the agent without confirmation");
         return Err(CallError::request(ErrorCode::Untrusted, message)
             .hint("read them, then pass `--yes` if you trust whoever wrote them"));
     }
     ui::line(&what);
-    ui::prompt("make them your agent's? [y/N] ");
+    ui::prompt("trust them and make the agent? [y/N] ");
     if ui::is_yes()? {
         return Ok(());
     }

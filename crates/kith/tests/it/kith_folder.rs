@@ -5,7 +5,7 @@ use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kith_testkit::another_user::{NOBODY, is_superuser};
+use kith_testkit::another_user::{NOBODY, is_superuser, not_run};
 
 use crate::check;
 use crate::house::House;
@@ -84,7 +84,7 @@ fn a_pipe_in_the_kith_folder_is_refused_and_not_waited_for() {
 #[test]
 fn a_file_of_another_user_in_the_kith_folder_is_refused() {
     if !is_superuser() {
-        eprintln!("not run: only the superuser can give a file away");
+        not_run("only the superuser can give a file away");
         return;
     }
     let give_away = |to: &Path, from: &Path| {

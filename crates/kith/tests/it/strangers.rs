@@ -1,11 +1,12 @@
 //! Settings, names, sockets and files that somebody else may have made.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use kith_testkit::another_user::{NOBODY, is_superuser};
+use kith_testkit::another_user::{NOBODY, is_superuser, not_run};
 use kith_testkit::server::ServerReply;
 use serde_json::{Value, json};
 
@@ -24,6 +25,21 @@ fn model(vendor: &Vendor, name: &str, key: &str) -> String {
 
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// What the program says on a terminal where this is typed.
+fn on_a_terminal(house: &House, args: &str, typed: &str) -> Option<String> {
+    let inner = house.command(&[]);
+    let line = format!("'{}' {args}", inner.get_program().to_str().unwrap());
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).current_dir(house.path(""));
+    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.env("TERM", "xterm-256color").env_remove("NO_COLOR");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().ok()?;
+    child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[track_caller]
@@ -49,7 +65,7 @@ fn settings_that_others_own_or_could_write_are_not_obeyed_on_this_machine_either
             chown(house.path(name), Some(NOBODY), None).unwrap();
             check_refused(&house, &["ask", "hi"], "is not obeyed: it belongs to user 65534");
         } else {
-            eprintln!("not run: only the superuser can give a file away");
+            not_run("only the superuser can give a file away");
         }
     }
     assert_eq!(vendor.requests().len(), 0);
@@ -132,11 +148,16 @@ fn files_of_a_clone_become_an_agents_only_after_a_yes() {
     check!(house.kith(&["init", "."]), @"
     exit 1
     --- stderr
-    error: `Agent.md`, `AGENTS.md`, `SOUL.md`, `skills` came with the repository and would speak to the model as you; refusing to make them an agent's without confirmation
+    error: `Agent.md`, `AGENTS.md`, `SOUL.md`, `skills` came with the repository and would speak to the model as you; refusing to make the agent without confirmation
     hint: read them, then pass `--yes` if you trust whoever wrote them
     ");
     assert_eq!(house.files(), before);
     assert_eq!(house.kith(&["ask", "hi"]).code, 1);
+    match on_a_terminal(&house, "init .", "n\n") {
+        Some(said) => assert!(said.contains("`SOUL.md`") && said.contains("nothing was made")),
+        None => not_run("there is no `script` to make a terminal with"),
+    }
+    assert_eq!(house.files(), before);
     house.kith(&["init", ".", "--yes"]).succeeded();
     house.kith(&["--model", "demo", "ask", "hi"]).succeeded();
 }
@@ -207,22 +228,9 @@ fn escape_sequences_in_wrong_arguments_are_not_printed_raw() {
     assert_eq!(ran.code, 2);
     assert!(!ran.stderr.contains(['\u{1b}', '\u{7}', '\u{9b}']), "{:?}", ran.stderr);
     // The same on a terminal, where colours would be used.
-    let inner = house.command(&["ask", "$0"]);
-    let program = inner.get_program().to_str().unwrap();
-    let line = format!("'{program}' ask \"$ARGUMENT\"");
-    let output = Command::new("script")
-        .args(["-qec", &line, "/dev/null"])
-        .env("ARGUMENT", argument)
-        .env("TERM", "xterm-256color")
-        .env_remove("NO_COLOR")
-        .current_dir(house.path(""))
-        .stdin(Stdio::null())
-        .output();
-    let Ok(output) = output else {
-        eprintln!("not run: there is no `script` to make a terminal with");
-        return;
+    let Some(said) = on_a_terminal(&house, &format!("ask '{argument}'"), "") else {
+        return not_run("there is no `script` to make a terminal with");
     };
-    let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("unexpected argument"), "{said:?}");
     assert!(!said.contains("\u{1b}]0;") && !said.contains(['\u{7}', '\u{9b}']), "{said:?}");
 }
@@ -298,17 +306,50 @@ fn a_hard_link_is_untrusted_and_no_way_into_the_kith_folder() {
 
 #[test]
 fn a_key_in_the_query_of_an_address_is_not_printed() {
-    let url = "http://127.0.0.1:9/v1?key=k-SECRET-0123456789";
-    let house = House::new().with("OPENAI_API_KEY", "sk-test-0123456789");
-    let house = house.with("OPENAI_BASE_URL", url);
-    let model = format!("[models.x]\nwire = \"openai_chat\"\nbaseUrl = \"{url}\"\n");
-    for settings in ["", &model, &model.replace("127.0.0.1:9", "models.example")] {
-        house.write("kith.toml", settings);
-        let asks: [&[&str]; 4] =
-            [&["ask", "hi"], &["ask", "hi", "--json"], &["doctor"], &["ask", "hi", "--model", "x"]];
-        for args in asks {
-            let ran = house.kith(args);
-            assert!(!ran.shown().contains("k-SECRET"), "{args:?}\n{}", ran.shown());
+    // A query whose names say that it holds a key is refused; other names may hide one.
+    for query in ["key=k-SECRET-0123456789", "u=k-SECRET-0123456789"] {
+        let url = format!("http://127.0.0.1:9/v1?{query}");
+        let house = House::new().with("OPENAI_API_KEY", "sk-test-0123456789");
+        let house = house.with("OPENAI_BASE_URL", &url);
+        let model = format!("[models.x]\nwire = \"openai_chat\"\nbaseUrl = \"{url}\"\n");
+        for settings in ["", &model, &model.replace("127.0.0.1:9", "models.example")] {
+            house.write("kith.toml", settings);
+            for args in [&["ask", "hi", "--json"][..], &["doctor"], &["ask", "hi", "--model", "x"]]
+            {
+                let ran = house.kith(args);
+                assert!(!ran.shown().contains("k-SECRET"), "{args:?}\n{}", ran.shown());
+            }
         }
+    }
+}
+
+#[test]
+fn what_is_kept_in_the_users_folder_is_what_the_readme_says() {
+    let house = House::empty();
+    house.write("../user/.kith/AGENTS.md", "from AGENTS\n");
+    house.write("../user/.kith/config.toml", "[identity]\nname = \"Nell\"\n");
+    house.write("../user/.kith/skills/tidy/SKILL.md", "Sort them.\n");
+    house.kith(&["init", "."]).succeeded();
+    house.kith(&["--model", "demo", "ask", "hi"]).succeeded();
+    let prompt = house.kith(&["prompt"]).succeeded().stdout;
+    assert!(prompt.contains("from AGENTS") && prompt.contains("Nell"), "{prompt}");
+    assert!(house.kith(&["skill", "ls"]).succeeded().stdout.contains("tidy"));
+    let folder = |name: &str| {
+        let entries = fs::read_dir(house.path("../user").join(name)).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(folder("."), [".kith"]);
+    assert_eq!(folder(".kith"), ["AGENTS.md", "config.toml", "houses", "skills"]);
+    assert_eq!(folder(".kith/houses").len(), 1);
+    house.kith(&["trust", "rm", "."]).succeeded();
+    assert_eq!(folder(".kith/houses").len(), 0);
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"));
+    let readme = readme.unwrap();
+    let privacy = readme.split("## Privacy").nth(1).unwrap().split("\n## ").next().unwrap();
+    for name in ["`AGENTS.md`", "`config.toml`", "`skills/`", "`~/.kith/houses/`"] {
+        assert!(privacy.contains(name), "{name}");
     }
 }

@@ -20,7 +20,7 @@ impl TestBlobs {
     fn new() -> TestBlobs {
         let dir = tempfile::tempdir().unwrap();
         let cwd = dir.path().canonicalize().unwrap();
-        let house = House { dir: cwd.clone(), cwd, user_home: None, is_named: true };
+        let house = House { dir: cwd.clone(), cwd, user_home: None };
         fs::create_dir_all(house.kith_dir().join("blobs")).unwrap();
         TestBlobs { _dir: dir, house }
     }
