@@ -126,6 +126,13 @@ pub(crate) fn run_and_record(
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// The table of this section as the document has it.
+pub(crate) fn recorded(root: &Path, section: &str) -> String {
+    // Without a document there is no table.
+    let document = fs::read_to_string(root.join(DOCUMENT)).unwrap_or_default();
+    between_marks(&document, section).unwrap_or_default().to_owned()
+}
+
 /// Puts one table into the document, with the command that made it.
 pub(crate) fn record(
     root: &Path,

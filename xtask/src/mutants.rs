@@ -26,8 +26,8 @@ cargo xtask mutants [NAME…]
 
 Applies each patch of xtask/mutants/ (or those named, without `.patch`) to a copy of the working tree
 in target/mutants/, runs the tests it names, and reports whether they failed. First the tests run
-without any patch and must pass. A run of all patches writes its table to docs/measured.md. Fails
-if a guard can go without a test noticing.
+without any patch and must pass. The table in docs/measured.md gets a row for each that was run and
+keeps the rows of the others. Fails if a guard can go without a test noticing.
 
 Examples:
   cargo xtask mutants
@@ -78,9 +78,9 @@ pub(crate) fn run(names: &[String]) -> anyhow::Result<ExitCode> {
         verdicts.push((mutant, verdict));
     }
     println!("\n{times}");
-    if names.is_empty() {
-        measured::record(&root, "mutants", &table(&verdicts), "cargo xtask mutants")?;
-    }
+    let old = measured::recorded(&root, "mutants");
+    let all: Vec<&Mutant> = all.iter().collect();
+    measured::record(&root, "mutants", &table(&all, &verdicts, &old), "cargo xtask mutants")?;
     let n_caught = verdicts.iter().filter(|(_, it)| *it == Verdict::Caught).count();
     println!("{n_caught} of {} guards are missed by their tests when they go", verdicts.len());
     Ok(if n_caught == verdicts.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -101,12 +101,15 @@ fn read_mutants(root: &Path) -> anyhow::Result<Vec<Mutant>> {
     Ok(mutants)
 }
 
-fn table(verdicts: &[(&Mutant, Verdict)]) -> String {
+/// A row for each mutant there is: what came of it now, else what the old table says.
+fn table(all: &[&Mutant], verdicts: &[(&Mutant, Verdict)], old: &str) -> String {
     let mut text = "| guard taken out | tests that fail then | |\n| --- | --- | --- |\n".to_owned();
-    for (mutant, verdict) in verdicts {
+    for mutant in all {
         let tests: Vec<String> = mutant.tests.iter().map(|it| format!("`{it}`")).collect();
-        let row = format!("| {} | {} | {} |\n", mutant.guard, tests.join(", "), verdict.in_words());
-        text += &row;
+        let begin = format!("| {} | {} | ", mutant.guard, tests.join(", "));
+        let now = verdicts.iter().find(|(it, _)| it == mutant).map(|(_, it)| it.in_words());
+        let before = || old.lines().find_map(|line| line.strip_prefix(&begin)?.strip_suffix(" |"));
+        text += &format!("{begin}{} |\n", now.or_else(before).unwrap_or("not tried"));
     }
     text
 }

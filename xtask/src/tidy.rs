@@ -5,6 +5,7 @@
 //! and `--fix` writes that down. `cargo test` runs all rules on the real tree.
 
 mod clippy_tables;
+mod conversions;
 mod dependencies;
 mod documents;
 mod formats;
@@ -80,7 +81,7 @@ struct Generated {
 
 type Rule = fn(&Tree) -> Vec<Violation>;
 
-const RULES: [Rule; 14] = [
+const RULES: [Rule; 15] = [
     rows::check,
     purity::check,
     clippy_tables::check,
@@ -95,6 +96,7 @@ const RULES: [Rule; 14] = [
     leftovers::check,
     documents::check,
     mutants::check,
+    conversions::check,
 ];
 
 type Generator = fn(&Tree) -> Vec<Generated>;

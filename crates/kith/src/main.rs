@@ -33,28 +33,36 @@ use std::process::ExitCode;
 
 #[cfg(unix)]
 fn main() -> ExitCode {
-    use kith_host::error::CallError;
-
     resources::end_without_threads();
-    // A panic is a broken promise of ours. It must not look like a refusal or a failed disk.
-    let outcome = std::panic::catch_unwind(|| match args::Invocation::parse() {
+    ui::conclude(guarded(|| match args::Invocation::parse() {
         Ok(invocation) => commands::run(invocation),
         Err(code) => code,
-    });
-    let code = outcome.unwrap_or_else(|_| {
+    }))
+}
+
+/// A panic is a broken promise of ours. It must not look like a refusal or a failed disk.
+#[cfg(unix)]
+fn guarded(run: impl FnOnce() -> ExitCode + std::panic::UnwindSafe) -> ExitCode {
+    use kith_host::error::CallError;
+
+    std::panic::catch_unwind(run).unwrap_or_else(|_| {
         let bug =
             CallError::bug("this is a bug in kith").hint("please report it, with the lines above");
         ui::failure(&bug, args::asks_for_json())
-    });
-    ui::conclude(code)
+    })
 }
+
+#[cfg(any(test, not(unix)))]
+const UNSUPPORTED: &str =
+    "error: kith runs on Linux and macOS only so far\nhint: on Windows, use it inside WSL";
 
 /// Locks, permissions and signals of another kind would be guesses, and guesses lose data.
 #[cfg(not(unix))]
 #[expect(clippy::print_stderr, reason = "here is no other file than this one")]
 fn main() -> ExitCode {
-    eprintln!(
-        "error: kith runs on Linux and macOS only so far\nhint: on Windows, use it inside WSL"
-    );
+    eprintln!("{UNSUPPORTED}");
     ExitCode::FAILURE
 }
+
+#[cfg(all(unix, test))]
+mod tests;

@@ -514,3 +514,23 @@ fn patches_of_mutants_apply_and_name_tests_that_exist() {
         ],
     );
 }
+
+#[test]
+fn a_log_is_converted_in_one_place_for_models_and_in_one_for_screens() {
+    let file = |path: &str, code: &str| format!("//- {path}\n//! x\n{code}\n");
+    let (element, role) = ("fn f() { ElementKind::Text(x); }", "fn f() { UiRole::User; }");
+    check(conversions::check, &file("crates/kith-engine/src/state/tail.rs", element), &[]);
+    check(conversions::check, &file("crates/kith-engine/src/ui_message/parts.rs", role), &[]);
+    check(
+        conversions::check,
+        &file("crates/kith-channels/src/a.rs", element),
+        &["crates/kith-channels/src/a.rs:2: `ElementKind` is used outside \
+           `crates/kith-vocab/src/conversation.rs`; convert there"],
+    );
+    check(
+        conversions::check,
+        &file("crates/kith-host/src/a.rs", role),
+        &["crates/kith-host/src/a.rs:2: `UiRole` is used outside \
+           `crates/kith-engine/src/ui_message`; convert there"],
+    );
+}

@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
             of.fields().iter().any(|field| Some(field.name) == name)
         };
         let inside = &self.lines[first..first + n_inside];
-        let Some(at) = inside.iter().position(|line| is_field(&line)) else { return };
+        let Some(at) = inside.iter().position(is_field) else { return };
         if self.warnings.len() < WARNINGS_MAX {
             let message = format!(
                 "`{}` stands in the text of the block; is the line `---` above it missing or doubled?",

@@ -1,0 +1,29 @@
+//! How the program ends, and what it says where it cannot run.
+
+use super::*;
+
+#[test]
+fn readme_and_program_say_what_each_platform_can_expect() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (name, words) in [
+        (
+            "README.md",
+            "Linux is supported. macOS is expected to work but is not tested. Windows: not",
+        ),
+        ("README.zh-CN.md", "Windows"),
+    ] {
+        let readme = std::fs::read_to_string(root.join(name)).unwrap();
+        assert!(readme.contains(words), "{name}");
+    }
+    let (sentence, hint) = UNSUPPORTED.split_once("\nhint: ").unwrap();
+    assert_eq!(sentence, "error: kith runs on Linux and macOS only so far");
+    assert!(hint.contains("Windows") && !hint.contains('\n'));
+}
+
+#[test]
+fn a_bug_of_ours_ends_with_70_and_nothing_else_does() {
+    let exit_code = |code: ExitCode| format!("{code:?}");
+    let panicked = guarded(|| panic!("a promise is broken"));
+    assert_eq!(exit_code(panicked), exit_code(ExitCode::from(70)));
+    assert_eq!(exit_code(guarded(|| ExitCode::from(3))), exit_code(ExitCode::from(3)));
+}

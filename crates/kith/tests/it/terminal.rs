@@ -1,0 +1,148 @@
+//! The program in a real terminal: what stands on the screen, what is asked, what is coloured.
+
+use std::io::{Read, Write};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+use crate::house::{House, KITH};
+
+const ROWS: u16 = 30;
+const COLUMNS: u16 = 110;
+/// How long a test waits for something to appear.
+const WAIT_MAX: Duration = Duration::from_mins(1);
+/// Where is the cursor?
+const ASKS_FOR_POSITION: &[u8] = b"\x1b[6n";
+
+/// A terminal in which one command runs.
+struct Terminal {
+    _master: Box<dyn MasterPty + Send>,
+    keyboard: Box<dyn Write + Send>,
+    child: Box<dyn Child + Send + Sync>,
+    output: Receiver<Vec<u8>>,
+    screen: vt100::Parser,
+    raw: Vec<u8>,
+}
+
+impl Terminal {
+    fn start(house: &House, args: &[&str], variables: &[(&str, &str)]) -> Terminal {
+        let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
+        let pty = native_pty_system().openpty(size).unwrap();
+        let mut command = CommandBuilder::new(KITH);
+        command.args(args);
+        command.cwd(house.path(""));
+        command.env_clear();
+        command.env("HOME", house.path("../user"));
+        command.env("TERM", "xterm-256color");
+        command.env("TZ", "UTC");
+        for (name, value) in variables {
+            command.env(name, value);
+        }
+        let child = pty.slave.spawn_command(command).unwrap();
+        let mut reader = pty.master.try_clone_reader().unwrap();
+        let (sender, output) = channel();
+        thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            // A terminal whose program has ended gives an error or nothing.
+            while let Ok(n_bytes @ 1..) = reader.read(&mut chunk) {
+                if sender.send(chunk[..n_bytes].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let keyboard = pty.master.take_writer().unwrap();
+        let (rows, columns) = (ROWS.try_into().unwrap(), COLUMNS.try_into().unwrap());
+        let screen = vt100::Parser::new(rows, columns, 0);
+        Terminal { _master: pty.master, keyboard, child, output, screen, raw: Vec::new() }
+    }
+
+    fn show(&mut self, chunk: &[u8]) {
+        self.screen.process(chunk);
+        self.raw.extend_from_slice(chunk);
+        if chunk.windows(ASKS_FOR_POSITION.len()).any(|it| it == ASKS_FOR_POSITION) {
+            let (row, column) = self.screen.screen().cursor_position();
+            self.press(&format!("\x1b[{};{}R", row + 1, column + 1));
+        }
+    }
+
+    /// Waits until this stands on the screen.
+    #[track_caller]
+    fn until(&mut self, text: &str) {
+        while !self.screen.screen().contents().contains(text) {
+            let Ok(chunk) = self.output.recv_timeout(WAIT_MAX) else {
+                panic!("`{text}` never came:\n{}", self.screen.screen().contents());
+            };
+            self.show(&chunk);
+        }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+        self.keyboard.flush().unwrap();
+    }
+
+    /// Waits for the end of the program, and returns its exit code and the screen.
+    fn end(mut self) -> (u32, String, Vec<u8>) {
+        while let Ok(chunk) = self.output.recv_timeout(WAIT_MAX) {
+            self.show(&chunk);
+        }
+        let code = self.child.wait().unwrap().exit_code();
+        (code, self.screen.screen().contents(), self.raw)
+    }
+}
+
+fn is_coloured(raw: &[u8]) -> bool {
+    raw.windows(2).any(|it| it == b"\x1b[")
+}
+
+#[test]
+fn a_terminal_is_coloured_and_no_color_is_honoured() {
+    let house = House::empty();
+    for args in [&["--help"] as &[&str], &["session", "--hepl"]] {
+        let (_, shown, raw) = Terminal::start(&house, args, &[]).end();
+        assert!(is_coloured(&raw), "{shown}");
+        let (_, shown, raw) = Terminal::start(&house, args, &[("NO_COLOR", "1")]).end();
+        assert!(!is_coloured(&raw), "{shown}");
+        // An empty value says nothing.
+        let (_, shown, raw) = Terminal::start(&house, args, &[("NO_COLOR", "")]).end();
+        assert!(is_coloured(&raw), "{shown}");
+        let output = house.command(args).env_remove("NO_COLOR").output().unwrap();
+        assert!(!is_coloured(&output.stdout) && !is_coloured(&output.stderr), "in a pipe");
+    }
+}
+
+#[test]
+fn a_removal_asks_and_only_a_yes_removes() {
+    let house = House::new();
+    house.kith(&["ask", "say one", "--model", "demo"]).succeeded();
+    let args = ["session", "rm", "latest"];
+    for (answer, code) in [("n\r", 1), ("\r", 1)] {
+        let mut terminal = Terminal::start(&house, &args, &[]);
+        terminal.until("remove it? [y/N]");
+        terminal.press(answer);
+        let (found, shown, _) = terminal.end();
+        assert_eq!(found, code, "{shown}");
+        assert!(shown.contains("nothing was removed"), "{shown}");
+        assert_eq!(house.session_files().len(), 1);
+    }
+    let mut terminal = Terminal::start(&house, &args, &[]);
+    terminal.until("remove it? [y/N]");
+    terminal.press("y\r");
+    let (code, shown, _) = terminal.end();
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(house.session_files().len(), 0);
+}
+
+#[test]
+fn a_conversation_in_a_terminal_answers_and_ends() {
+    let house = House::new();
+    let mut terminal = Terminal::start(&house, &["--model", "demo"], &[("NO_COLOR", "1")]);
+    terminal.until("\n> ");
+    terminal.press("say 你好 there\r");
+    terminal.until("\n你好 there");
+    terminal.press("/quit\r");
+    let (code, shown, _) = terminal.end();
+    assert_eq!(code, 0, "{shown}");
+}
