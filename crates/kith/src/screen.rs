@@ -56,12 +56,11 @@ impl Live {
     fn complete(&self, answer: &AssistantMessage) {
         let shown = std::mem::take(&mut *self.shown.lock().unwrap_or_else(PoisonError::into_inner));
         let text = plain_text(&answer.message.content);
-        if let Some(rest) = text.strip_prefix(shown.as_str()) {
-            self.print(rest);
-        } else {
+        let (is_prefix, rest) = missing(&shown, &text);
+        if !is_prefix {
             self.end_line();
-            self.print(&text);
         }
+        self.print(rest);
         self.end_line();
     }
 
@@ -128,6 +127,11 @@ impl Screen for StreamJson {
     }
 }
 
+/// What of an answer was not seen growing: its end, or all of it if something before it was lost too.
+fn missing<'a>(shown: &str, text: &'a str) -> (bool, &'a str) {
+    text.strip_prefix(shown).map_or((false, text), |rest| (true, rest))
+}
+
 fn print_delta(delta: &AnswerDelta) {
     let key = match delta.kind {
         AnswerDeltaKind::Text => "text",
@@ -152,4 +156,18 @@ fn retry_in_words(event: &Event) -> Option<String> {
     let Body::ModelFailed(failed) = &event.body else { return None };
     failed.retry_at?;
     Some(format!("{}; trying again", failed.message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::missing;
+
+    #[test]
+    fn of_an_answer_whose_deltas_were_lost_the_rest_is_shown() {
+        assert_eq!(missing("", "One two."), (true, "One two."));
+        assert_eq!(missing("One ", "One two."), (true, "two."));
+        assert_eq!(missing("One two.", "One two."), (true, ""));
+        // The middle was lost: what was shown cannot be completed.
+        assert_eq!(missing("One .", "One two."), (false, "One two."));
+    }
 }
