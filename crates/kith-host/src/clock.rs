@@ -3,10 +3,11 @@
 #![expect(clippy::disallowed_methods, reason = "this is the one place that knows the time")]
 
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use kith_vocab::clock::{BoxFuture, Clock};
-use uuid::Uuid;
+use uuid::{NoContext, Timestamp, Uuid};
 
 pub struct SystemClock;
 
@@ -22,11 +23,38 @@ impl Clock for SystemClock {
     }
 
     fn new_id(&self) -> Uuid {
-        // Counts up within a millisecond, so ids of this process rise.
-        Uuid::now_v7()
+        id_at(SystemTime::now())
     }
 
     fn sleep(&self, ms: u64) -> BoxFuture<'static, ()> {
         Box::pin(tokio::time::sleep(Duration::from_millis(ms)))
+    }
+}
+
+/// An id made at this time. Ids of this process rise.
+fn id_at(now: SystemTime) -> Uuid {
+    // There is no id of a time before 1970, which a machine without a battery may show. Such ids count
+    // up from there.
+    static BEFORE_1970: AtomicU64 = AtomicU64::new(0);
+    if now < UNIX_EPOCH {
+        let ms = BEFORE_1970.fetch_add(1, Ordering::Relaxed);
+        let ns = u32::try_from(ms % 1000).unwrap_or_default() * 1_000_000;
+        return Uuid::new_v7(Timestamp::from_unix(NoContext, ms / 1000, ns));
+    }
+    // Counts up within a millisecond.
+    Uuid::now_v7()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_before_1970_gives_ids_that_rise() {
+        let before = UNIX_EPOCH - Duration::from_hours(100 * 365 * 24);
+        let ids: Vec<Uuid> = (0..2_000).map(|_| id_at(before)).collect();
+        assert!(ids.is_sorted_by(|a, b| a < b));
+        assert!(ids.iter().all(|id| id.get_version_num() == 7));
+        assert!(ids.iter().all(|id| *id < id_at(SystemTime::now())));
     }
 }

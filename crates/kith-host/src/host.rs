@@ -59,6 +59,10 @@ pub struct Host {
     lock: Mutex<HouseLock>,
 }
 
+/// How long the key of a message that was dealt with is remembered. Whoever delivers it again after
+/// that says it again.
+const KEYS_KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1000;
+
 /// Where the host of a house is.
 pub enum HostStart {
     Here(Box<Host>),
@@ -114,6 +118,8 @@ impl Host {
             }
             lock.set_generation(generation)?;
         }
+        // What was delivered so long ago is not delivered again.
+        desk.prune(clock.now().saturating_sub(KEYS_KEPT_MS)).await?;
         let reads = ReadSide::of_host(
             house.clone(),
             store.clone(),
@@ -206,3 +212,6 @@ async fn recover(engine: &Engine) -> Result<String, CallError> {
         recovered.n_threads
     ))
 }
+
+#[cfg(test)]
+mod tests;

@@ -186,6 +186,52 @@ pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// What the index of a log (`-shm`) takes. It is mapped, and grows beyond this only with a log of
+/// more than 30 MB.
+const INDEX_BYTES: u64 = 64 * 1024;
+/// SQLite writes to each of these of the index before it relies on them.
+const INDEX_PAGE_BYTES: u64 = 4096;
+
+/// Whether the index of the log can be made where this file lies.
+pub(crate) fn has_room(path: &Path) -> bool {
+    let folder = path.parent().unwrap_or(path);
+    rustix::fs::statvfs(folder)
+        .is_ok_and(|it| it.f_bavail.saturating_mul(it.f_frsize) >= 2 * INDEX_BYTES)
+}
+
+/// Refuses to open a file where the index would be mapped over blocks that the disk does not have: who
+/// writes there is killed by the system. Blocks as large as SQLite's pages are there once it wrote.
+pub(crate) fn require_room(path: &Path) -> rusqlite::Result<()> {
+    if has_small_blocks(path) && !has_room(path) {
+        return Err(no_room());
+    }
+    Ok(())
+}
+
+pub(crate) fn no_room() -> rusqlite::Error {
+    let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
+    rusqlite::Error::SqliteFailure(full, None)
+}
+
+/// Has the disk keep the blocks of the index.
+pub(crate) fn keep_room(path: &Path, connection: &Connection) -> io::Result<()> {
+    if !has_small_blocks(path) {
+        return Ok(());
+    }
+    // The index is made by the first who reads; what is wrong with the file shows when it is used.
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).ok();
+    let index = OpenOptions::new().read(true).write(true).open(beside(path, "-shm"))?;
+    let kept = rustix::fs::fallocate(&index, rustix::fs::FallocateFlags::empty(), 0, INDEX_BYTES);
+    // To close it would take SQLite's locks on the file from this whole process.
+    std::mem::forget(index);
+    Ok(kept?)
+}
+
+fn has_small_blocks(path: &Path) -> bool {
+    let folder = path.parent().unwrap_or(path);
+    rustix::fs::statvfs(folder).is_ok_and(|it| it.f_frsize < INDEX_PAGE_BYTES)
+}
+
 /// How a file can be read without making another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileState {

@@ -25,6 +25,8 @@ use crate::damage::{BadLine, DamageCode, Flaw};
 use crate::past::EventKind;
 use crate::texts::{BlobRef, INLINE_TEXT_BYTES_MAX, LongText, may_name_a_blob, put_back, take_out};
 
+pub(crate) use intact::RunningChecksum;
+
 /// A longer line is neither written nor read; the blobs that it names count as part of it.
 pub const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// A batch is held in memory until its last line is seen; these two bound it.

@@ -20,7 +20,8 @@ use crate::blob::no_blobs;
 use crate::checkpoint::CheckpointPlace;
 use crate::damage::{BadLine, Damage, DamageCode, Flaw};
 use crate::line::{
-    BATCH_BYTES_MAX, BATCH_EVENTS_MAX, Decoder, Head, LINE_BYTES_MAX, LineHash, id_of, place_of,
+    BATCH_BYTES_MAX, BATCH_EVENTS_MAX, Decoder, Head, LINE_BYTES_MAX, LineHash, RunningChecksum,
+    id_of, place_of,
 };
 use crate::past::{OlderIds, Past, PastMarks};
 use crate::texts::BlobRef;
@@ -186,7 +187,7 @@ pub(crate) fn read_header(
 fn first_line(line: &[u8], ending: Option<LineEnding>) -> Result<(SessionHeader, LineHash), Flaw> {
     match ending {
         None => Err(Flaw::partial(DamageCode::MissingHeader, "the file is empty")),
-        Some(LineEnding::TooLong) => Err(too_long()),
+        Some(LineEnding::TooLong { is_whole }) => Err(too_long(is_whole)),
         Some(LineEnding::Newline | LineEnding::EndOfFile) => {
             Ok((Decoder::default().header(line)?, LineHash::of(line)))
         }
@@ -277,8 +278,8 @@ impl LogReader<'_> {
     }
 
     fn take(&mut self, line: &[u8], ending: LineEnding) -> Result<(), BadLine> {
-        if ending == LineEnding::TooLong {
-            return Err(too_long().into());
+        if let LineEnding::TooLong { is_whole } = ending {
+            return Err(too_long(is_whole).into());
         }
         let read = self.decoder.whole_event(line, self.past.last_hash(), self.text_of)?;
         self.batch.expect(read.batch, line.len() as u64 + read.blob_bytes)?;
@@ -332,8 +333,10 @@ impl LogReader<'_> {
         let mut n = (!self.batch.events.is_empty()).then_some(self.batch.n);
         let mut place_min = self.batch.events.len() as u64 + 2;
         while let Some(ending) = self.lines.next(line)? {
-            if ending == LineEnding::TooLong {
-                continue;
+            match ending {
+                LineEnding::TooLong { is_whole: true } => return Ok(End::Damaged(first_bad)),
+                LineEnding::TooLong { is_whole: false } => continue,
+                LineEnding::Newline | LineEnding::EndOfFile => (),
             }
             let Some(place) = place_of(line) else { continue };
             let Ok(place) = place else { return Ok(End::Damaged(first_bad)) };
@@ -427,8 +430,10 @@ struct LogLines {
 enum LineEnding {
     Newline,
     EndOfFile,
-    /// The line was skipped.
-    TooLong,
+    /// The line was skipped. A crash leaves no such line that ends in its checksum.
+    TooLong {
+        is_whole: bool,
+    },
 }
 
 impl LogLines {
@@ -458,14 +463,37 @@ impl LogLines {
             self.has_ended = true;
             return Ok(Some(LineEnding::EndOfFile));
         }
-        self.offset += self.source.skip_until(b'\n')? as u64;
+        let is_whole = self.skip_rest(line)?;
         line.clear();
-        Ok(Some(LineEnding::TooLong))
+        Ok(Some(LineEnding::TooLong { is_whole }))
+    }
+
+    /// Reads to the end of a line of which this is the beginning, and says whether it is whole.
+    fn skip_rest(&mut self, begun: &[u8]) -> io::Result<bool> {
+        let mut checksum = RunningChecksum::default();
+        checksum.add(begun);
+        loop {
+            let chunk = self.source.fill_buf()?;
+            if chunk.is_empty() {
+                self.has_ended = true;
+                return Ok(checksum.is_right());
+            }
+            let line_end = chunk.iter().position(|&byte| byte == b'\n');
+            checksum.add(chunk.get(..line_end.unwrap_or(chunk.len())).unwrap_or_default());
+            let n_bytes = line_end.map_or(chunk.len(), |at| at + 1);
+            self.source.consume(n_bytes);
+            self.offset += n_bytes as u64;
+            if line_end.is_some() {
+                return Ok(checksum.is_right());
+            }
+        }
     }
 }
 
-fn too_long() -> Flaw {
-    Flaw::partial(DamageCode::InvalidJson, format!("it is longer than {LINE_BYTES_MAX} bytes"))
+fn too_long(is_whole: bool) -> Flaw {
+    let detail = format!("it is longer than {LINE_BYTES_MAX} bytes");
+    let flaw = if is_whole { Flaw::wrong } else { Flaw::partial };
+    flaw(DamageCode::InvalidJson, detail)
 }
 
 #[cfg(test)]

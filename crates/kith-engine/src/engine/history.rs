@@ -27,6 +27,8 @@ use crate::survey::{PlaceError, Survey};
 
 /// Events of a history that are written as one batch: whoever opens it later holds one at a time.
 const HISTORY_BATCH_EVENTS: usize = 256;
+/// What the events of such a batch may come to, unless it has only one.
+const HISTORY_BATCH_BYTES: usize = 1024 * 1024;
 
 /// A session as far as it can be read, with its whole tree.
 pub struct SurveyedSession {
@@ -70,10 +72,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let shared = &self.shared;
         let id = header.session_id;
-        let batches: Vec<Batch> = events
-            .chunks(HISTORY_BATCH_EVENTS)
-            .map(|events| Batch { events: events.to_vec(), blobs: Vec::new() })
-            .collect();
+        let batches = in_batches(&events);
         let head = shared.journal.create(header, batches).await?;
         shared.journal.close(id);
         // Before its thread is in it: from then on a driver may write and publish.
@@ -378,6 +377,27 @@ impl EngineShared {
         committed?;
         Ok(session.id())
     }
+}
+
+/// A history as it is written: in batches of which each fits into memory with ease.
+fn in_batches(events: &[Event]) -> Vec<Batch> {
+    let mut batches: Vec<Batch> = Vec::new();
+    let mut room = 0;
+    for event in events {
+        // What cannot be written is refused when it is.
+        let n_bytes = serde_json::to_vec(&event.body).map_or(0, |bytes| bytes.len());
+        match batches.last_mut() {
+            Some(batch) if batch.events.len() < HISTORY_BATCH_EVENTS && n_bytes <= room => {
+                batch.events.push(event.clone());
+            }
+            _ => {
+                batches.push(Batch { events: vec![event.clone()], blobs: Vec::new() });
+                room = HISTORY_BATCH_BYTES;
+            }
+        }
+        room = room.saturating_sub(n_bytes);
+    }
+    batches
 }
 
 fn is_header_lost(error: &StorageError) -> bool {

@@ -29,6 +29,8 @@ const MODEL_ATTEMPTS_MAX: u32 = 4;
 /// A vendor that wants us to wait longer than this is reported instead.
 const RETRY_WAIT_MS_MAX: u64 = 60_000;
 const RETRY_WAIT_MS_FIRST: u64 = 500;
+/// A longer request is not sent. It holds the whole conversation, which nothing else bounds.
+const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// A request that was sent.
 pub(crate) struct Asked {
@@ -71,6 +73,10 @@ pub(super) fn start(session: &mut Session, ctx: &TurnContext) -> Result<Action, 
         render::render(choice.wire, &request)
             .map_err(|error| SessionFailure::Render { reason: error.to_string() })?
     };
+    if body.len() > REQUEST_BYTES_MAX {
+        fail(session, None, too_large(body.len()));
+        return Ok(Action::Staged);
+    }
     let request_id = session.new_event_id();
     session.stage(Body::ModelRequested(requested(request_id, &choice, &body)));
     let (cancel, time_left) = (CancellationToken::new(), time_left(session));
@@ -211,6 +217,17 @@ fn out_of_time(session: &Session) -> Failure {
     let message = "the model had not answered when the turn's time was over".to_owned();
     let attempt = next_attempt(session).min(MODEL_ATTEMPTS_MAX - 1);
     Failure { kind: FailureKind::Timeout, message, attempt, wait_ms: Some(0) }
+}
+
+fn too_large(n_bytes: usize) -> Failure {
+    let message = format!(
+        "the conversation is too long to be sent: the request would have {} MiB, and at most {} are \
+         sent; go back with `kith session branch`, or begin anew with `kith ask --new`",
+        n_bytes.div_ceil(1024 * 1024),
+        REQUEST_BYTES_MAX / (1024 * 1024)
+    );
+    let attempt = MODEL_ATTEMPTS_MAX;
+    Failure { kind: FailureKind::ContextLength, message, attempt, wait_ms: None }
 }
 
 fn fail(session: &mut Session, request_id: Option<EventId>, failure: Failure) {

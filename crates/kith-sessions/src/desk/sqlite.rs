@@ -132,7 +132,7 @@ impl SqliteDesk {
             Ok(value) => return Ok(value),
             Err(source) => source,
         };
-        let error = DeskError::of(&self.0.path, source).or_of_the_disk();
+        let error = DeskError::of(&self.0.path, source);
         let DeskError::Damaged { path, source } = error else { return Err(error.into()) };
         // Whether it is damage shows when everything is read once more.
         let problem = self.0.worker.run(|desk| check::problem(desk)).await;

@@ -27,7 +27,7 @@ pub(crate) fn each_line(
     // The header.
     lines.next(&mut line)?;
     while let Some(ending) = lines.next(&mut line)? {
-        if ending == LineEnding::TooLong {
+        if matches!(ending, LineEnding::TooLong { .. }) {
             each(IntactLine::Lost);
             continue;
         }

@@ -253,6 +253,21 @@ fn an_endless_line_costs_no_memory_and_is_torn() {
 }
 
 #[test]
+fn a_whole_line_that_is_too_long_is_damage_also_at_the_end() {
+    let (mut bytes, _) = small();
+    let text = "x".repeat(LINE_BYTES_MAX + 1024);
+    let line = forged_line(&format!("{{\"text\":\"{text}\"}}"), LineHash::of(b""));
+    bytes.extend_from_slice(&line);
+    let reading = read_events(Box::new(Cursor::new(bytes.clone())), None, &mut |_| ()).unwrap();
+    let Tail::Damaged(damage) = reading.tail else { panic!("{:?}", reading.tail) };
+    assert_eq!((damage.line, damage.code), (9, DamageCode::InvalidJson));
+    // Without its last byte it is half of a write.
+    bytes.truncate(bytes.len() - 2);
+    let reading = read_events(Box::new(Cursor::new(bytes)), None, &mut |_| ()).unwrap();
+    assert!(matches!(reading.tail, Tail::Torn { .. }), "{:?}", reading.tail);
+}
+
+#[test]
 fn the_reading_tells_header_and_head() {
     let (bytes, _) = small();
     let result = read(&bytes, None).unwrap().result;

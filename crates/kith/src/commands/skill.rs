@@ -43,7 +43,7 @@ async fn list(shared: &Shared, cwd: String) -> Result<ExitCode, CallError> {
     let skills = &told.data.skills;
     if shared.json {
         print_form(true, &told.data);
-    } else if skills.is_empty() {
+    } else if skills.is_empty() && told.notes.is_empty() {
         ui::note("no skills yet; a skill is a folder `skills/<name>` with a `SKILL.md`");
     } else {
         let width = skills.iter().map(|it| it.name.chars().count()).max().unwrap_or_default();

@@ -90,3 +90,26 @@ fn a_copy_over_something_or_into_the_house_is_refused() {
     assert_eq!(ran["error"]["code"], "invalid_request", "{ran}");
     assert_eq!((house.files(), elsewhere.files()), (before, vec!["Agent.md".to_owned()]));
 }
+
+#[test]
+fn a_copy_is_synced_before_it_gets_its_name_and_its_folder_after() {
+    let house = House::new();
+    house.kith(&["ask", "say one"]).succeeded();
+    let target = house.path("../copy").display().to_string();
+    let calls = house.path("../calls").display().to_string();
+    let strace =
+        ["strace", "-f", "-qq", "-y", "-o", &calls, "-e", "trace=fsync,fdatasync,/^rename"];
+    let ran = house.behind(&strace, &["backup", &target]).unwrap();
+    // Without strace `timeout` says that there is no such program.
+    if ran.code == 127 {
+        return;
+    }
+    assert_eq!(ran.code, 0, "{}", ran.shown());
+    let calls = fs::read_to_string(calls).unwrap();
+    let lines: Vec<&str> = calls.lines().collect();
+    let named = lines.iter().rposition(|line| line.contains("rename")).unwrap();
+    let above = std::path::Path::new(&target).parent().unwrap().canonicalize().unwrap();
+    let is_synced = |lines: &[&str], folder: &str| lines.iter().any(|it| it.contains(folder));
+    assert!(is_synced(&lines[named + 1..], &format!("<{}>)", above.display())), "{calls}");
+    assert!(is_synced(&lines[..named], "/.kith/sessions>)"), "{calls}");
+}

@@ -313,3 +313,19 @@ fn a_read_of_the_desk_that_fails_once_is_tried_again_and_is_no_damage() {
     let keys = log.iter().filter(|line| line["type"] == "user_message").count();
     assert_eq!(keys, 13, "each was said once");
 }
+
+#[test]
+fn a_write_of_the_desk_that_fails_is_not_called_a_full_disk() {
+    let house = House::new();
+    house.kith(&["ask", "say one"]).succeeded();
+    for n in 1..=10 {
+        let id = format!("n{n}");
+        let ask = ["ask", "--message-id", &id, "say two"];
+        let fault = format!("inject=pwrite64:error=EIO:when={n}");
+        let rules = ["-e", "trace=pwrite64", "-e", &fault];
+        let Some(ran) = house.refused(&rules, &ask) else { return };
+        assert!(matches!(ran.code, 0 | 3), "write {n}: {}", ran.shown());
+        assert!(!ran.stderr.contains("no room"), "write {n}: {}", ran.shown());
+        house.kith(&ask).succeeded();
+    }
+}

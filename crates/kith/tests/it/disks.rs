@@ -139,3 +139,42 @@ kith doctor | grep -A1 ^fail
                         -> move the house to another disk
     ");
 }
+
+/// SQLite maps a file that the disk may have no blocks for; whoever writes there is killed.
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
+fn a_full_disk_with_small_blocks_is_told_in_words_and_kills_nobody() {
+    let house = House::empty();
+    let whole = format!(
+        "set -u; cd '{}'; mkdir disk
+dd if=/dev/zero of=image bs=1M count=6 2>/dev/null
+mkfs.ext4 -q -m 0 -b 1024 -F image 2>/dev/null && mount -o loop image disk || exit 77
+mkdir disk/house && cd disk/house && echo 'Be kind.' > Agent.md
+'{KITH}' ask 'say one' --model demo
+for left in $(seq 0 8 150); do
+    rm -f ../filler; free=$(df --output=avail -k .. | tail -1)
+    dd if=/dev/zero of=../filler bs=1k count=$((free - left)) 2>/dev/null
+    '{KITH}' ask 'say two' --model demo --message-id m$left >/dev/null 2>../../said; code=$?
+    case $code in 0|3) ;; *) echo \"with $left kB: $code\"; cat ../../said ;; esac
+done
+rm ../filler; '{KITH}' ask 'say three' --model demo
+'{KITH}' doctor >/dev/null; echo \"doctor $?\"",
+        house.path("").display()
+    );
+    let output = Command::new("unshare")
+        .args(["-m", "sh", "-c", &whole])
+        .env("HOME", house.path("../user"))
+        .output();
+    match output {
+        Ok(output) if output.status.code() == Some(0) => {
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(
+                said,
+                "one\nthree\ndoctor 0\n",
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        _ => eprintln!("skipped: only the superuser mounts a disk with small blocks"),
+    }
+}

@@ -78,6 +78,13 @@ impl Staying {
         assert!(kill.unwrap().success());
     }
 
+    /// The most memory it ever had.
+    fn peak_memory_kb(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
     /// Returns when not one of its threads runs any longer.
     fn stop(&self) {
         self.signal("STOP");
@@ -463,6 +470,30 @@ fn a_client_that_never_reads_does_not_keep_the_host() {
     assert!(begun.ends_with(b"\n{"));
     assert_eq!(host.end().0, 0);
     drop(stream);
+}
+
+#[test]
+fn a_frame_of_sixteen_megabytes_costs_the_host_little_more_than_that() {
+    let house = House::new();
+    let mut host = Staying::new(&house, &["--model", "demo"], "say one");
+    assert_eq!(host.hear(), "one");
+    let numbers = "0,".repeat(7_900_000);
+    let before = host.peak_memory_kb();
+    for frame in [
+        format!(r#"{{"type":"list_sessions","requestId":"1","body":{{"x":[{numbers}0]}}}}"#),
+        format!(r#"{{"requestId":"1","x":[{numbers}0],"type":"list_sessions"}}"#),
+    ] {
+        let mut stream = UnixStream::connect(socket(&house)).unwrap();
+        let hello = json!({ "type": "hello", "protocol": 2, "clientId": "test" });
+        stream.write_all(format!("{hello}\n{frame}\n").as_bytes()).unwrap();
+        let mut lines = BufReader::new(stream).lines();
+        lines.next().unwrap().unwrap();
+        let answer = lines.next().unwrap().unwrap();
+        assert!(answer.contains("\"code\":\"invalid_request\""), "{answer}");
+    }
+    let grown = host.peak_memory_kb() - before;
+    assert!(grown < 64 * 1024, "{grown} kB for a frame of 15,800 kB");
+    assert_eq!(host.end().0, 0);
 }
 
 #[test]

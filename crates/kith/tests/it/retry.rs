@@ -97,6 +97,22 @@ fn a_failed_turn_is_retried_once_and_one_that_ended_well_is_not() {
 }
 
 #[test]
+fn a_message_whose_model_was_away_is_asked_again_when_it_is_sent_again() {
+    let away = ServerReply::Raw {
+        status: 401,
+        content_type: "application/json".to_owned(),
+        body: br#"{"error":{"message":"no such key"}}"#.to_vec(),
+    };
+    let vendor = Vendor::new([away, ServerReply::text("at last")]);
+    let house = House::asking(&vendor);
+    let ask = ["ask", "hello", "--message-id", "m1"];
+    assert_eq!(house.kith(&ask).code, 3);
+    assert_eq!(house.kith(&ask).succeeded().stdout, "at last\n");
+    assert_eq!(house.kith(&ask).succeeded().stdout, "at last\n");
+    assert_eq!((vendor.requests().len(), of_type(&house.log(), "user_message").len()), (2, 1));
+}
+
+#[test]
 fn a_turn_is_cancelled_from_another_terminal() {
     let vendor = Vendor::new([ServerReply::Trickle { pause_ms: 1 }, ServerReply::text("again")]);
     let house = House::asking(&vendor);

@@ -53,6 +53,19 @@ fn a_house_without_skills_says_how_to_make_one() {
 }
 
 #[test]
+fn a_folder_with_too_many_skills_is_not_called_empty() {
+    let house = House::new();
+    for n in 0..1_100 {
+        house.write(&format!("skills/s{n}/SKILL.md"), "Does something.\n");
+    }
+    let ran = house.kith(&["skill", "ls"]).succeeded();
+    assert!(!ran.stderr.contains("no skills yet"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`kith skill check` says what"), "{}", ran.stderr);
+    let checked = house.kith(&["skill", "check"]);
+    assert!(checked.shown().contains("1024"), "{}", checked.shown());
+}
+
+#[test]
 fn a_skill_is_shown_as_it_is() {
     let house = house_with_skills();
     check!(house.kith(&["skill", "show", "tidy"]), @"

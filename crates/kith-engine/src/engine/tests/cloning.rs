@@ -268,3 +268,23 @@ async fn a_clone_that_its_thread_did_not_learn_of_is_found_again() {
     let current = house.desk.current_session("main", &made.thread_id).await.unwrap();
     assert_eq!(current, Some(made.session_id));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_clone_of_long_texts_is_written_in_several_batches() {
+    let model = Arc::new(script().says("One.").says("Two.").says("Three."));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let long = "x".repeat(600 * 1024);
+    let id = ask(&engine, &message("m1", ROOM, &long)).await.unwrap().session_id;
+    ask(&engine, &message("m2", ROOM, &long)).await.unwrap();
+    ask(&engine, &message("m3", ROOM, &long)).await.unwrap();
+    let made = clone(&house, &engine, id, None).await.unwrap();
+    let file = String::from_utf8(house.file(made.session_id)).unwrap();
+    let n_long = file.lines().filter(|line| line.contains("\"blob\":")).count();
+    let n_batches = file
+        .lines()
+        .skip(1)
+        .filter(|line| !line.contains("\"batch\":[") || line.contains("\"batch\":[1,"))
+        .count();
+    assert_eq!((n_long, n_batches), (3, 3), "one batch for each long text");
+}

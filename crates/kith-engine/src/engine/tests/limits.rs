@@ -11,6 +11,7 @@ use kith_vocab::event::control::SessionTitleUpdated;
 use kith_vocab::event::control::TitleSource;
 use serde_json::json;
 
+use super::branching::mover;
 use super::*;
 use crate::command::CommandAction;
 use crate::failure::SessionFailure;
@@ -44,6 +45,27 @@ async fn a_driver_that_panics_is_reported_and_its_session_opens_again() {
     assert_eq!(engine.n_sessions(), (0, 1));
     // The thread was given back.
     assert_eq!(ask(&engine, &message("m2", ROOM, "on")).await.unwrap().end, MessageEnd::Done);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_too_large_is_not_sent_and_the_conversation_can_go_back() {
+    let model = Arc::new(script().says("One.").says("Two.").says("Three."));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let long = "x".repeat(6 * 1024 * 1024);
+    let first = ask(&engine, &message("m1", ROOM, &long)).await.unwrap();
+    ask(&engine, &message("m2", ROOM, &long)).await.unwrap();
+    let third = ask(&engine, &message("m3", ROOM, &long)).await.unwrap();
+    assert_eq!((third.end, model.bodies().len()), (MessageEnd::Failed, 2));
+    let failure = third.failure.unwrap();
+    assert!(failure.contains("would have 19 MiB, and at most 16 are sent"), "{failure}");
+    // The same again is refused the same way, and asks nobody.
+    let again = ask(&engine, &message("m3", ROOM, &long)).await.unwrap();
+    assert_eq!((again.end, model.bodies().len()), (MessageEnd::Failed, 2));
+    let to = LeafId::Event(first.leaf.unwrap());
+    engine.branch(first.session_id, to, mover(&house)).await.unwrap();
+    let after = ask(&engine, &message("m4", ROOM, "short")).await.unwrap();
+    assert_eq!((after.end, after.text.as_str()), (MessageEnd::Done, "Three."));
 }
 
 #[tokio::test(start_paused = true)]

@@ -466,3 +466,15 @@ async fn a_command_under_the_id_of_an_event_breaks_nothing() {
     gate.open();
     assert_eq!(within(first.end()).await.unwrap().text, "One.");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_ends_at_its_time_whatever_a_tool_does() {
+    let tool = CountingTool::new("write_file").hanging();
+    let model = Arc::new(script().calls("", &[("write_file", json!({}))]));
+    let house = TestHouse::with_tools(&model, vec![Arc::new(tool.clone())]);
+    *house.setup.limits.lock().unwrap() = Limits { wall_ms: 5_000, ..Limits::default() };
+    let engine = house.engine();
+    let report = ask(&engine, &message("m1", ROOM, "go")).await.unwrap();
+    let wall = kith_vocab::event::control::Bound::Wall;
+    assert_eq!((report.end, tool.runs()), (MessageEnd::Bound(Some(wall)), 1), "{report:?}");
+}

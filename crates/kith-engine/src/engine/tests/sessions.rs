@@ -119,6 +119,27 @@ async fn a_long_session_goes_on_from_where_it_was_put_away() {
     prove(&house, id, &model);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_checkpoint_is_made_again_only_when_the_log_has_grown_by_what_the_last_one_weighed() {
+    let model = Arc::new(script().says("One."));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let id = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap().session_id;
+    within(engine.until_rest()).await;
+    engine.kill();
+    let engine = house.engine();
+    let head = house.desk.head(id).await.unwrap();
+    let mut session = engine.shared.load(id, head).await.unwrap();
+    let n_bytes = house.file(id).len() as u64;
+    assert!(
+        session.due_checkpoint(n_bytes).is_some() && session.due_checkpoint(n_bytes + 1).is_none()
+    );
+    session.note_checkpoint(0);
+    assert!(session.due_checkpoint(0).is_some());
+    session.note_checkpoint(1);
+    assert!(session.due_checkpoint(0).is_none());
+}
+
 /// Changes one bit in the middle of a session file.
 fn damage(house: &TestHouse, id: SessionId, words: &[u8]) -> Vec<u8> {
     let mut bytes = house.file(id);

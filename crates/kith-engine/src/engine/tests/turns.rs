@@ -415,3 +415,16 @@ async fn a_failed_write_stops_the_turn_and_it_goes_on_by_itself_when_there_is_ro
     within(engine.until_rest()).await;
     assert!(house.desk_is_clear(first.session_id).await);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_became_of_an_older_message_is_not_taken_from_the_newest() {
+    let model = Arc::new(script().says("One.").fails(FailureKind::Auth, false));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let first = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap();
+    let second = ask(&engine, &message("m2", ROOM, "more")).await.unwrap();
+    assert_eq!((second.end, second.failure.is_some()), (MessageEnd::Failed, true));
+    let again = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap();
+    assert_eq!(again, first);
+    assert_eq!((again.end, again.failure, again.text.as_str()), (MessageEnd::Done, None, "One."));
+}

@@ -17,7 +17,10 @@ use rusqlite::{
 use super::index::IndexError;
 use super::passages;
 use crate::catalog::{CHECKPOINT_BYTES_MAX, CatalogRow, Checkpoint, LogStamp};
-use crate::database::{FileState, beside, connect, connect_read_only, file_state, make_file};
+use crate::database::{
+    FileState, beside, connect, connect_read_only, file_state, keep_room, make_file, no_room,
+    require_room,
+};
 use crate::journal::Cursor;
 use crate::line::Head;
 
@@ -138,6 +141,7 @@ impl From<rusqlite::Error> for OpenFailure {
 /// `None` if the file is of something else or of another version.
 fn open_ours(path: &Path) -> std::result::Result<Option<Connection>, OpenFailure> {
     make_file(path)?;
+    require_room(path)?;
     let mut connection = connect(path)?;
     // Asked first: the journal mode of somebody else's file is not ours to change.
     let found = is_ours(&connection)?;
@@ -147,6 +151,9 @@ fn open_ours(path: &Path) -> std::result::Result<Option<Connection>, OpenFailure
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     // A power cut may take the newest rows and never leaves half of one.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    if keep_room(path, &connection).is_err() {
+        return Err(no_room().into());
+    }
     if found.is_none() {
         make_tables(&mut connection)?;
     }

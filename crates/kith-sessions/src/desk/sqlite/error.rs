@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{ErrorCode, ffi};
 
+use crate::database::has_room;
 use crate::storage::{StorageError, StorageErrorKind, kind_of_io, words_of};
 
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +87,12 @@ impl DeskError {
     /// The same, unless the file cannot even be read: then it is not known to be damaged.
     pub(super) fn or_of_the_disk(self) -> DeskError {
         if let DeskError::Damaged { path, .. } | DeskError::NotADatabase { path } = &self {
-            let read = fs::File::open(path).and_then(|mut it| io::copy(&mut it, &mut io::sink()));
+            let read = fs::File::open(path).and_then(|mut file| {
+                let read = io::copy(&mut file, &mut io::sink());
+                // To close it would take SQLite's locks on the file from this whole process.
+                std::mem::forget(file);
+                read
+            });
             if let Err(source) = read {
                 return DeskError::Open { path: path.clone(), source };
             }
@@ -118,15 +124,6 @@ impl DeskError {
             _ => DeskError::Failed { path, source },
         }
     }
-}
-
-/// Room that the index of the log needs to grow.
-const INDEX_BYTES: u64 = 64 * 1024;
-
-fn has_room(desk: &Path) -> bool {
-    let folder = desk.parent().unwrap_or(desk);
-    rustix::fs::statvfs(folder)
-        .is_ok_and(|it| it.f_bavail.saturating_mul(it.f_frsize) >= INDEX_BYTES)
 }
 
 impl From<DeskError> for StorageError {

@@ -8,7 +8,9 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use super::DeskError;
-use crate::database::{FileState, connect, connect_read_only, file_state, make_file};
+use crate::database::{
+    FileState, connect, connect_read_only, file_state, keep_room, make_file, require_room,
+};
 
 pub(super) const MIGRATIONS: [&str; 3] = [
     "
@@ -114,6 +116,7 @@ const GENERATION: &str = "generation";
 pub(super) fn open(path: &Path, new_device_id: &str) -> Result<Connection, DeskError> {
     make_file(path).map_err(|source| DeskError::Open { path: path.to_owned(), source })?;
     let failed = |source| DeskError::of(path, source);
+    require_room(path).map_err(failed)?;
     let mut connection = connect(path).map_err(failed)?;
     check_version(path, &connection)?;
     let mode: String = connection
@@ -126,6 +129,8 @@ pub(super) fn open(path: &Path, new_device_id: &str) -> Result<Connection, DeskE
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
     // A row loses its text when it is closed; the text must not stay in the free part of a page.
     connection.pragma_update_and_check(None, "secure_delete", true, |_| Ok(())).map_err(failed)?;
+    keep_room(path, &connection)
+        .map_err(|source| DeskError::Open { path: path.to_owned(), source })?;
     migrate(&mut connection, new_device_id).map_err(failed)?;
     Ok(connection)
 }
