@@ -109,7 +109,9 @@ fn table(all: &[&Mutant], verdicts: &[(&Mutant, Verdict)], old: &str) -> String 
         let begin = format!("| {} | {} | ", mutant.guard, tests.join(", "));
         let now = verdicts.iter().find(|(it, _)| it == mutant).map(|(_, it)| it.in_words());
         let before = || old.lines().find_map(|line| line.strip_prefix(&begin)?.strip_suffix(" |"));
-        text += &format!("{begin}{} |\n", now.or_else(before).unwrap_or("not tried"));
+        text += &begin;
+        text += now.or_else(before).unwrap_or("not tried");
+        text += " |\n";
     }
     text
 }
