@@ -130,8 +130,40 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
     for sentence in skipped(runner, std::env::var_os("KITH_SLOW_TESTS").as_deref()) {
         println!("skipped: {sentence}");
     }
+    if let Some(sentence) = not_run_without_privileges(is_superuser()) {
+        println!("skipped: {sentence}");
+    }
     println!("everything passed");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tests that give a file away, which only the superuser can: under any other user they pass without
+/// having looked.
+const SUPERUSER_TESTS: [&str; 7] = [
+    "a_file_of_another_user_in_the_kith_folder_is_refused",
+    "files_of_another_user_are_left_out_and_told",
+    "only_a_socket_of_ours_in_a_folder_of_ours_is_talked_to (in part)",
+    "settings_that_others_own_or_could_write_are_not_obeyed_on_this_machine_either (in part)",
+    "skills_of_another_user_are_left_out_also_of_the_home",
+    "the_walk_never_goes_through_a_folder_of_another_user",
+    "what_belongs_to_another_user_is_not_opened",
+];
+
+fn not_run_without_privileges(is_superuser: bool) -> Option<String> {
+    let names = SUPERUSER_TESTS.join(", ");
+    (!is_superuser).then(|| format!("what only the superuser can try: {names}"))
+}
+
+#[cfg(unix)]
+fn is_superuser() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    // The folder of a process belongs to whoever started it.
+    std::fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0)
+}
+
+#[cfg(not(unix))]
+fn is_superuser() -> bool {
+    false
 }
 
 /// Which program runs the tests. nextest is faster and is used when it is there, but a clone must

@@ -149,7 +149,7 @@ pub fn is_held(kith_dir: &Path) -> bool {
 }
 
 /// Where the host of a house says that it listens. `None` if nothing says so, or if what says so is
-/// not a file of ours: then [`socket_path`] tells where it should.
+/// not a file of ours: then [`socket_path`](crate::socket::socket_path) tells where it should.
 pub fn socket_path_of_holder(kith_dir: &Path) -> Option<PathBuf> {
     let file = open_ours(&kith_dir.join(LOCK_NAME), OpenOptions::new().read(true)).ok()?;
     read_text(&file).ok()?.socket

@@ -18,6 +18,8 @@ use crate::lock::socket_path_of_holder;
 /// What `sun_path` takes on Linux is 107 bytes; other systems take a little less.
 pub const SOCKET_PATH_BYTES_MAX: usize = 100;
 
+const SOCKET_NAME: &str = "host.sock";
+
 /// A socket that is removed when its host ends.
 #[derive(Debug)]
 pub struct HostSocket {
@@ -26,16 +28,12 @@ pub struct HostSocket {
 
 /// Where the host of this house would listen from here. Where it does listen, the lock says.
 pub fn socket_path(kith_dir: &Path) -> PathBuf {
-    socket_path_in(&runtime_dir(), kith_dir)
-}
-
-fn socket_path_in(runtime_dir: &Path, kith_dir: &Path) -> PathBuf {
-    let path = kith_dir.join("host.sock");
+    let path = kith_dir.join(SOCKET_NAME);
     if path.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {
         return path;
     }
     let name = sha256_hex(path.as_os_str().as_encoded_bytes());
-    runtime_dir.join(format!("{}.sock", &name[..32]))
+    runtime_dir().join(format!("{}.sock", &name[..32]))
 }
 
 /// Chooses where a new host listens, and makes the folder if it is not `.kith`. If another user was
@@ -52,7 +50,7 @@ pub(crate) fn choose_socket_path(kith_dir: &Path) -> io::Result<PathBuf> {
     let user = rustix::process::getuid().as_raw();
     let dir = env::temp_dir().join(format!("kith-{user}-{number:016x}"));
     make_own_dir(&dir)?;
-    Ok(socket_path_in(&dir, kith_dir))
+    Ok(dir.join(SOCKET_NAME))
 }
 
 /// Whether the socket at the path was made by this user, in a folder where nobody else can put one.

@@ -21,6 +21,13 @@ fn every_step_can_be_repeated_by_hand() {
 }
 
 #[test]
+fn what_only_the_superuser_can_try_is_named_in_the_summary() {
+    assert_eq!(not_run_without_privileges(true), None);
+    let named = not_run_without_privileges(false).unwrap();
+    assert!(named.contains("what_belongs_to_another_user_is_not_opened"), "{named}");
+}
+
+#[test]
 fn without_nextest_cargo_runs_the_tests_and_says_so() {
     assert_eq!(shown(Runner::CargoTest)[3], "tests: cargo test --workspace --all-targets");
     assert_eq!(

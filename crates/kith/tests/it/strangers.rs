@@ -199,6 +199,7 @@ fn another_users_folder_for_sockets_stands_in_nobodys_way() {
     let mut house = House::new();
     let tmp = house.path("../tmp");
     fs::create_dir(&tmp).unwrap();
+    let tmp = tmp.canonicalize().unwrap();
     set_mode(&tmp, 0o1777);
     let taken = tmp.join(format!("kith-{}", fs::metadata(&tmp).unwrap().uid()));
     fs::create_dir(&taken).unwrap();
