@@ -123,7 +123,8 @@ async fn a_client_that_takes_no_more_is_told_where_to_go_on() {
     let follower = Follower::none().with_room(send, gone);
     let to = SubscribedTo::Session(session_id.to_string());
     let mut call = Subscribe { to, from: ResumePoint::default() };
-    let end = subscribe(Arc::clone(&host), guest(), call.clone(), follower).await.unwrap().data;
+    let end = subscribe(Arc::clone(&host), guest(), call.clone(), follower);
+    let end = within(end).await.unwrap().data;
     assert_eq!(end.reason, SubscriptionEndReason::Stalled);
     let point = end.resume_point.unwrap();
     assert_eq!((point.session_id, point.persistent_last_seq), (Some(session_id), 3));
