@@ -32,8 +32,8 @@ use crate::error::{CallError, ErrorCode};
 use crate::host::Host;
 use crate::house::House;
 use crate::protocol::{
-    Alive, CANCEL, ClientHello, Frames, Greeting, HostFrame, HostHello, ItemFrame, PROTOCOL,
-    RequestFrame, ResponseFrame, frame,
+    CANCEL, ClientHello, Frames, Greeting, HostFrame, HostHello, ItemFrame, PROTOCOL, RequestFrame,
+    ResponseFrame, frame,
 };
 use crate::routes;
 
@@ -198,8 +198,8 @@ async fn converse(
     loop {
         match frames.next::<RequestFrame>().await {
             Ok(Some(request)) => answer(request, &caller, state, link),
-            // One that only has no more requests takes this; if it has left, the writer finds out.
-            Ok(None) => return link.send(&HostFrame::Alive(Alive {})),
+            // It has no more requests. If it has left, the writer finds that out.
+            Ok(None) => return,
             Err(error) => {
                 let message = format!("a request could not be read: {error}");
                 let error = CallError::request(ErrorCode::InvalidRequest, message);

@@ -3,12 +3,15 @@
 use std::sync::Mutex;
 
 use kith_engine::feed::{ResumeMode, ResumePoint};
+use kith_vocab::event::Body;
 use kith_vocab::json::Json;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::call::Call;
 use crate::calls::control::{CancelTurn, RetryTurn};
+use crate::calls::message::SendMessage;
 use crate::calls::session::ShowSession;
 use crate::error::ErrorCode;
 use crate::host::message::tests::{ask, guest, host, message};
@@ -123,7 +126,8 @@ async fn a_client_that_takes_no_more_is_told_where_to_go_on() {
     let follower = Follower::none().with_room(send, gone);
     let to = SubscribedTo::Session(session_id.to_string());
     let mut call = Subscribe { to, from: ResumePoint::default() };
-    let end = subscribe(Arc::clone(&host), guest(), call.clone(), follower).await.unwrap().data;
+    let end = subscribe(Arc::clone(&host), guest(), call.clone(), follower);
+    let end = within(end).await.unwrap().data;
     assert_eq!(end.reason, SubscriptionEndReason::Stalled);
     let point = end.resume_point.unwrap();
     assert_eq!((point.session_id, point.persistent_last_seq), (Some(session_id), 3));
@@ -151,4 +155,70 @@ async fn a_subscription_ends_when_its_client_has_left() {
     let end = follow_house(Arc::clone(&host), guest(), FollowHouse {}, follower);
     let end = within(end).await.unwrap();
     assert_eq!(end.data.reason, SubscriptionEndReason::Cancelled);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_session_and_its_thread_are_followed_into_the_copy() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = host(dir.path()).await;
+    let answer = ask(&first, guest(), message(&first, "say one")).await.unwrap().answer;
+    let path = first.store.path(answer.session_id);
+    first.end().await;
+    drop(first);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(17).rposition(|it| it == b"assistant_message").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+
+    let host = host(dir.path()).await;
+    let session = SubscribedTo::Session(answer.session_id.to_string());
+    let (agent_id, thread_id) = ("main".to_owned(), answer.thread_id);
+    let (started, mut starts) = mpsc::unbounded_channel();
+    let following = [session, SubscribedTo::Thread { agent_id, thread_id }].map(|to| {
+        let (host, started) = (Arc::clone(&host), started.clone());
+        tokio::spawn(async move { within(follow_into_copy(&host, to, started)).await })
+    });
+    for _ in 0..following.len() {
+        within(starts.recv()).await.unwrap();
+    }
+    let second = SendMessage { client_message_id: "m2".to_owned(), ..message(&host, "say two") };
+    let copy = ask(&host, guest(), second).await.unwrap().answer.session_id;
+    assert_ne!(copy, answer.session_id);
+    for followed in following {
+        let items = followed.await.unwrap();
+        let moved: Vec<usize> =
+            (0..items.len()).filter(|n| items[*n] == SubscriptionItem::Moved(copy)).collect();
+        assert_eq!(moved.len(), 1, "{items:?}");
+        let seen = events(&items[moved[0]..]);
+        assert_eq!(seen, (1..=seen.len() as u64).collect::<Vec<_>>());
+    }
+}
+
+/// Follows until a turn has ended: that of the damaged session cannot be read.
+async fn follow_into_copy(
+    host: &Arc<Host>,
+    to: SubscribedTo,
+    started: mpsc::UnboundedSender<()>,
+) -> Vec<SubscriptionItem> {
+    let cancel = CancellationToken::new();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let take = {
+        let (seen, cancel) = (Arc::clone(&seen), cancel.clone());
+        move |item: SubscriptionItem, _| {
+            if matches!(item, SubscriptionItem::Started { .. }) {
+                started.send(()).unwrap();
+            }
+            if let SubscriptionItem::Turn(TurnItem::Event(event)) = &item
+                && matches!(event.body, Body::TurnEnded(_))
+            {
+                cancel.cancel();
+            }
+            seen.lock().unwrap().push(item);
+            Ok(())
+        }
+    };
+    let follower = Follower::new(take, cancel);
+    let call = Subscribe { to, from: ResumePoint::default() };
+    subscribe(Arc::clone(host), guest(), call, follower).await.unwrap();
+    std::mem::take(&mut *seen.lock().unwrap())
 }
