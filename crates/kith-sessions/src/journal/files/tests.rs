@@ -55,18 +55,32 @@ async fn while_the_disk_is_waited_for_other_tasks_run() {
             release.send(()).unwrap();
         }
     });
-    let work = tokio::spawn(async move {
-        journal.list().await.unwrap();
-        journal.header(session_id(1)).await.unwrap();
-        journal.read(session_id(1), None, 0, &mut |_| ()).await.unwrap();
+    // Each in a task of its own: one that has waited once is no longer on the worker.
+    let on_the_worker = async |work: StorageFuture<'static, ()>| {
+        tokio::spawn(work).await.unwrap().unwrap();
+    };
+    let it = || Arc::clone(&journal);
+    let (list, header, read, open, append, remove) = (it(), it(), it(), it(), it(), it());
+    let id = session_id(1);
+    on_the_worker(Box::pin(async move { list.list().await.map(drop) })).await;
+    on_the_worker(Box::pin(async move { header.header(id).await.map(drop) })).await;
+    on_the_worker(Box::pin(async move { read.read(id, None, 0, &mut |_| ()).await.map(drop) }))
+        .await;
+    on_the_worker(Box::pin(async move {
         let clock = StillClock::default();
-        let opened = journal.open(session_id(1), None, None, &clock, &mut |_| ()).await.unwrap();
-        let opened = opened.unwrap();
-        let batch = Batch::from(vec![notice(8, "more")]);
-        journal.append(session_id(1), opened.head, batch).await.unwrap();
-        journal.remove(session_id(1)).await.ok();
-    });
-    work.await.unwrap();
+        open.open(id, None, None, &clock, &mut |_| ()).await.map(drop)
+    }))
+    .await;
+    on_the_worker(Box::pin(async move {
+        let head = append.cursor(id).map(|it| it.head);
+        append.append(id, head, Batch::from(vec![notice(8, "more")])).await.map(drop)
+    }))
+    .await;
+    on_the_worker(Box::pin(async move {
+        remove.close(id);
+        remove.remove(id).await.map(drop)
+    }))
+    .await;
 }
 
 #[tokio::test]
