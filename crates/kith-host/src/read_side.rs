@@ -29,6 +29,7 @@ use kith_sessions::line::Head;
 use kith_sessions::log::LogError;
 use kith_sessions::read::{Reading, Tail};
 use kith_sessions::store::SessionStore;
+use kith_vocab::blocking::blocking;
 use kith_vocab::event::Event;
 use kith_vocab::ids::SessionId;
 
@@ -133,13 +134,13 @@ impl ReadSide {
         each: &mut (dyn FnMut(Event) + Send),
     ) -> Result<Reading, CallError> {
         let head = self.head(id).await?;
-        Ok(self.store.read(id, head.as_ref(), each)?)
+        Ok(blocking(|| self.store.read(id, head.as_ref(), each))?)
     }
 
     /// Why a session can only be read.
     pub(crate) async fn damage_of(&self, id: SessionId) -> Result<Option<Damage>, CallError> {
         let head = self.head(id).await?;
-        match self.store.read(id, head.as_ref(), &mut |_| ()) {
+        match blocking(|| self.store.read(id, head.as_ref(), &mut |_| ())) {
             Ok(Reading { tail: Tail::Damaged(damage), .. })
             | Err(LogError::Damaged { damage, .. }) => Ok(Some(damage)),
             Ok(_) => Ok(None),
@@ -177,7 +178,7 @@ impl ReadSide {
             let id = id.to_string();
             !session.is_empty() && (id.starts_with(session) || id.ends_with(session))
         };
-        let mut fitting = self.store.list()?.into_iter().filter(fits);
+        let mut fitting = blocking(|| self.store.list())?.into_iter().filter(fits);
         match (fitting.next(), fitting.next()) {
             (Some(id), None) => Ok(id),
             (Some(_), Some(_)) => Err(not_found(format!("several sessions fit `{session}`"))),

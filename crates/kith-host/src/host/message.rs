@@ -7,6 +7,7 @@ use kith_engine::engine::{EngineError, RowFollower, RowProgress};
 use kith_engine::feed::FeedItem;
 use kith_engine::report::{MessageEnd, TurnReport};
 use kith_sessions::desk::{Accepted, RowOutcome, RowStatus, Target};
+use kith_vocab::blocking::blocking;
 use kith_vocab::event::models::ModelRef;
 use kith_vocab::header::Audience;
 use kith_vocab::ids::{EventId, SessionId};
@@ -221,7 +222,7 @@ impl Host {
             let id = self.reads.resolve(session).await?;
             // A session never changes its thread, whatever folder it is spoken to from, nor whose
             // it is or who can read it.
-            let header = self.store.header(id)?;
+            let header = blocking(|| self.store.header(id))?;
             if named.is_some_and(|named| named != header.agent_id) {
                 return Err(of_another_agent(id, &header.agent_id));
             }

@@ -8,6 +8,7 @@ use kith_engine::verify::Verifier;
 use kith_sessions::catalog::{CatalogRow, LogStamp};
 use kith_sessions::log::LogError;
 use kith_sessions::read::{Reading, Tail};
+use kith_vocab::blocking::blocking;
 use kith_vocab::event::Event;
 use kith_vocab::ids::SessionId;
 use kith_vocab::json::Json;
@@ -54,11 +55,13 @@ pub async fn show_session(
     let id = side.resolve(&call.session).await?;
     let head = side.head(id).await?;
     let mut events = Vec::new();
-    let read = state_of(|each| {
-        events.clear();
-        side.store.read(id, head.as_ref(), &mut |event| {
-            each(&event);
-            events.push(event);
+    let read = blocking(|| {
+        state_of(|each| {
+            events.clear();
+            side.store.read(id, head.as_ref(), &mut |event| {
+                each(&event);
+                events.push(event);
+            })
         })
     });
     let (reading, state) = read?;
@@ -143,9 +146,9 @@ pub async fn verify_session(
         });
         (verifier, read)
     };
-    let (mut verifier, mut read) = verify(Verifier::thrifty());
+    let (mut verifier, mut read) = blocking(|| verify(Verifier::thrifty()));
     if verifier.needs_all() {
-        (verifier, read) = verify(Verifier::default());
+        (verifier, read) = blocking(|| verify(Verifier::default()));
     }
     let tail = match read {
         Ok(reading) => reading.tail,
@@ -229,7 +232,8 @@ impl ReadSide {
     async fn row(&self, id: SessionId) -> Result<(u64, SessionRow, Option<String>), CallError> {
         let head = self.head(id).await?;
         let store = &self.store;
-        let read = state_of(|each| store.read(id, head.as_ref(), &mut |event| each(&event)));
+        let read = || state_of(|each| store.read(id, head.as_ref(), &mut |event| each(&event)));
+        let read = blocking(read);
         let (Reading { header, tail, .. }, state) = match read {
             Ok(read) => read,
             Err(error) => {

@@ -1,11 +1,12 @@
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::disk::DiskFiles;
 use crate::faults::{Fault, FaultyFiles, HookedFiles, Leaves};
 use crate::line::{EncodedBatch, encode_batch};
 use crate::samples::{
-    NOW, StillClock, event_id, file_of, header, notice, session_id, small_session,
+    NOW, StillClock, event_id, file_of, header, notice, session_id, small_session, user,
 };
 
 const DIR: &str = "/house/.kith";
@@ -301,4 +302,19 @@ fn what_is_written_while_a_session_is_read_is_not_read() {
         let reading = store.read(session_id(1), None, &mut |_| ()).unwrap();
         assert_eq!(reading, expected, "cut at {cut}");
     }
+}
+
+#[test]
+fn a_header_is_read_without_the_rest() {
+    let files = HookedFiles::default();
+    let store = SessionStore::new(Arc::new(files.clone()), Path::new(DIR));
+    store.create(&header(1), &[user(1, None, &"x".repeat(60_000))]).unwrap();
+    let n_opened = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&n_opened);
+    files.set_hook(move |operation, _| {
+        counted.fetch_add(usize::from(operation.starts_with("open")), Ordering::Relaxed);
+        Ok(())
+    });
+    assert_eq!(store.header(session_id(1)).unwrap(), header(1));
+    assert_eq!(n_opened.load(Ordering::Relaxed), 1);
 }

@@ -34,6 +34,55 @@ async fn a_session_costs_one_sync_of_its_file_and_one_of_the_folder() {
     assert_eq!(n_syncs.map(|it| it.load(Ordering::Relaxed)), [1, 1]);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn while_the_disk_is_waited_for_other_tasks_run() {
+    let hooked = HookedFiles::default();
+    let journal = Arc::new(journal(&hooked));
+    let batches = small_session().into_iter().map(Batch::from).collect();
+    journal.create(&header(1), batches).await.unwrap();
+    journal.close(session_id(1));
+    // Every access to the disk takes until another task of the one worker has run.
+    let (waiting, mut asked) = tokio::sync::mpsc::unbounded_channel();
+    let (release, released) = std::sync::mpsc::channel();
+    let released = Mutex::new(released);
+    hooked.set_hook(move |_, _| {
+        waiting.send(()).map_err(io::Error::other)?;
+        let wait = std::time::Duration::from_secs(10);
+        released.lock().unwrap().recv_timeout(wait).map_err(io::Error::other)
+    });
+    tokio::spawn(async move {
+        while asked.recv().await.is_some() {
+            release.send(()).unwrap();
+        }
+    });
+    // Each in a task of its own: one that has waited once is no longer on the worker.
+    let on_the_worker = async |work: StorageFuture<'static, ()>| {
+        tokio::spawn(work).await.unwrap().unwrap();
+    };
+    let it = || Arc::clone(&journal);
+    let (list, header, read, open, append, remove) = (it(), it(), it(), it(), it(), it());
+    let id = session_id(1);
+    on_the_worker(Box::pin(async move { list.list().await.map(drop) })).await;
+    on_the_worker(Box::pin(async move { header.header(id).await.map(drop) })).await;
+    on_the_worker(Box::pin(async move { read.read(id, None, 0, &mut |_| ()).await.map(drop) }))
+        .await;
+    on_the_worker(Box::pin(async move {
+        let clock = StillClock::default();
+        open.open(id, None, None, &clock, &mut |_| ()).await.map(drop)
+    }))
+    .await;
+    on_the_worker(Box::pin(async move {
+        let head = append.cursor(id).map(|it| it.head);
+        append.append(id, head, Batch::from(vec![notice(8, "more")])).await.map(drop)
+    }))
+    .await;
+    on_the_worker(Box::pin(async move {
+        remove.close(id);
+        remove.remove(id).await.map(drop)
+    }))
+    .await;
+}
+
 #[tokio::test]
 async fn after_a_failed_write_the_session_must_be_opened_again() {
     for fault in [Fault::Fail, Fault::Short, Fault::Torn] {
