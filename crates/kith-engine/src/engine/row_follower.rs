@@ -67,7 +67,7 @@ impl RowFollower {
         match &item {
             FeedItem::Event(event) => self.reader.read(event),
             FeedItem::Failed(failure) => return Err(EngineError::Failed((**failure).clone())),
-            FeedItem::Moved { to } => self.go_on_in(*to).await?,
+            FeedItem::Moved { .. } => self.go_on_in_copy().await?,
             FeedItem::Removed => self.is_closed = true,
             FeedItem::Delta(_) | FeedItem::Running(_) => (),
         }
@@ -85,11 +85,11 @@ impl RowFollower {
 
     /// The session was damaged, and its rows wait for a copy. A message that the damaged log holds
     /// is not said again: that could do twice what was done once.
-    async fn go_on_in(&mut self, to: SessionId) -> Result<(), EngineError> {
+    async fn go_on_in_copy(&mut self) -> Result<(), EngineError> {
         let shared = &self.engine.shared;
         let status = shared.desk.row(self.reader.key()).await?;
-        // The copy may have dealt with it by now.
-        if status.map(RowStatus::session_id) == Some(to) {
+        // The copy may have dealt with it by now, or may be damaged as well.
+        if let Some(to) = status.map(RowStatus::session_id).filter(|to| *to != self.session_id()) {
             self.reader = self.reader.in_copy(to);
             self.subscription = shared.feed.follow(&shared.journal, to, 0);
         } else {

@@ -100,17 +100,18 @@ fn is_coloured(raw: &[u8]) -> bool {
 #[test]
 fn a_terminal_is_coloured_and_no_color_is_honoured() {
     let house = House::empty();
-    for args in [&["--help"] as &[&str], &["session", "--hepl"]] {
-        let (_, shown, raw) = Terminal::start(&house, args, &[]).end();
-        assert!(is_coloured(&raw), "{shown}");
-        let (_, shown, raw) = Terminal::start(&house, args, &[("NO_COLOR", "1")]).end();
-        assert!(!is_coloured(&raw), "{shown}");
-        // An empty value says nothing.
-        let (_, shown, raw) = Terminal::start(&house, args, &[("NO_COLOR", "")]).end();
-        assert!(is_coloured(&raw), "{shown}");
-        let output = house.command(args).env_remove("NO_COLOR").output().unwrap();
-        assert!(!is_coloured(&output.stdout) && !is_coloured(&output.stderr), "in a pipe");
-    }
+    let (_, shown, raw) = Terminal::start(&house, &["--help"], &[]).end();
+    assert!(is_coloured(&raw), "{shown}");
+    let (_, shown, raw) = Terminal::start(&house, &["--help"], &[("NO_COLOR", "1")]).end();
+    assert!(!is_coloured(&raw), "{shown}");
+    // An empty value says nothing.
+    let (_, shown, raw) = Terminal::start(&house, &["--help"], &[("NO_COLOR", "")]).end();
+    assert!(is_coloured(&raw), "{shown}");
+    let output = house.command(&["--help"]).env_remove("NO_COLOR").output().unwrap();
+    assert!(!is_coloured(&output.stdout) && !is_coloured(&output.stderr), "in a pipe");
+    // What is wrong is told without: it repeats arguments, which may hold escape sequences.
+    let (_, shown, raw) = Terminal::start(&house, &["session", "--hepl"], &[]).end();
+    assert!(!is_coloured(&raw), "{shown}");
 }
 
 #[test]
