@@ -32,8 +32,10 @@ use kith_sessions::store::SessionStore;
 use kith_vocab::blocking::blocking;
 use kith_vocab::event::Event;
 use kith_vocab::ids::SessionId;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio_util::sync::CancellationToken;
 
-use crate::call::Access;
+use crate::call::{Access, Undelivered};
 use crate::error::{CallError, ErrorCode};
 use crate::house::House;
 use crate::router::Side;
@@ -50,7 +52,11 @@ pub struct ReadSide {
     desk_error: Option<CallError>,
     /// Those of the host; without a host they are read when they are needed.
     settings: Option<Arc<SettingsWatch>>,
+    whole_reads: Semaphore,
 }
+
+/// Sessions that are read whole at once; each may take as much memory as its log is long.
+const WHOLE_READS_MAX: usize = 4;
 
 impl Side for ReadSide {
     const ACCESS: Access = Access::Read;
@@ -72,7 +78,8 @@ impl ReadSide {
         };
         let index = house.kith_dir().join("index.db");
         let catalog = Arc::new(SqliteCatalog::read_only(&index, store.clone()));
-        ReadSide { house, store, desk, catalog, desk_error, settings: None }
+        let whole_reads = Semaphore::new(WHOLE_READS_MAX);
+        ReadSide { house, store, desk, catalog, desk_error, settings: None, whole_reads }
     }
 
     /// The read side of a host.
@@ -84,7 +91,8 @@ impl ReadSide {
         settings: Arc<SettingsWatch>,
     ) -> ReadSide {
         let (desk, settings) = (Some(desk), Some(settings));
-        ReadSide { house, store, desk, catalog, desk_error: None, settings }
+        let whole_reads = Semaphore::new(WHOLE_READS_MAX);
+        ReadSide { house, store, desk, catalog, desk_error: None, settings, whole_reads }
     }
 
     pub(crate) fn settings(&self) -> Result<Arc<Settings>, CallError> {
@@ -162,6 +170,20 @@ impl ReadSide {
         Ok(fitting.next().filter(|_| fitting.next().is_none()))
     }
 
+    /// Waits until few enough others read a whole session. Refused if the client leaves meanwhile.
+    pub(crate) async fn whole_read(
+        &self,
+        gone: &CancellationToken,
+    ) -> Result<SemaphorePermit<'_>, CallError> {
+        tokio::select! {
+            biased;
+            () = gone.cancelled() => Err(Undelivered::Gone.into()),
+            permit = self.whole_reads.acquire() => {
+                permit.map_err(|_| CallError::bug("the semaphore is never closed"))
+            }
+        }
+    }
+
     /// A whole id, the beginning or the end of one, or `latest`.
     pub(crate) async fn resolve(&self, session: &str) -> Result<SessionId, CallError> {
         let not_found = |message: String| {
@@ -186,3 +208,6 @@ impl ReadSide {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

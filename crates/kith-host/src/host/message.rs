@@ -144,7 +144,7 @@ impl Host {
                 FeedItem::Event(event) => {
                     // One that cannot be sent can be read in the session.
                     let item = TurnItem::Event(Box::new((*event).clone()));
-                    follower.push(item, Delivery::Certain).ok();
+                    follower.send(item).await.ok();
                 }
                 FeedItem::Delta(delta) => {
                     follower.push(TurnItem::Delta((&*delta).into()), Delivery::IfRoom).ok();

@@ -133,6 +133,7 @@ pub async fn verify_session(
     // Without the desk nobody can tell whether the end of a log was lost.
     side.require_desk()?;
     let id = side.resolve(&call.session).await?;
+    let _reading = side.whole_read(&follower.gone).await?;
     let head = side.head(id).await?;
     let verify = |mut verifier: Verifier| {
         let mut n_events = 0;
@@ -178,10 +179,13 @@ pub async fn export_session(
     follower: Follower<ExportItem>,
 ) -> Result<Response<ExportSummary>, CallError> {
     let session_id = side.resolve(&call.session).await?;
+    let _reading = side.whole_read(&follower.gone).await?;
     // Twice, so that nothing is kept: the title stands at the end of the log.
-    let FoldedSession { reading, state } = side.read(session_id).await?;
-    let header = reading.header;
-    let title = state.title.map(|(title, _)| title).or_else(|| header.meta.title.clone());
+    let (header, title) = {
+        let FoldedSession { reading, state } = side.read(session_id).await?;
+        (reading.header, state.title.map(|(title, _)| title))
+    };
+    let title = title.or_else(|| header.meta.title.clone());
     follower.push(ExportItem::Header { header, title }, Delivery::Paced)?;
     let (mut events, mut refused) = (0, None);
     let each = &mut |event| {
