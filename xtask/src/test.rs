@@ -158,7 +158,7 @@ fn not_run_without_privileges(is_superuser: bool) -> Option<String> {
 fn is_superuser() -> bool {
     use std::os::unix::fs::MetadataExt;
     // The folder of a process belongs to whoever started it.
-    std::fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0)
+    fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0)
 }
 
 #[cfg(not(unix))]

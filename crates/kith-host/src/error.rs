@@ -187,6 +187,10 @@ impl From<LockError> for CallError {
         match error {
             LockError::Held { .. } => CallError::new(Blame::Request, ErrorCode::RuntimeBusy, error)
                 .hint("wait until it is done, or end it"),
+            LockError::Lost { .. } => {
+                CallError::new(Blame::Environment, ErrorCode::RuntimeBusy, error)
+                    .hint("end this kith; the next one takes the house")
+            }
             LockError::NotOurs(_) => CallError::new(Blame::Request, ErrorCode::Untrusted, error),
             LockError::Io { .. } => on_disk(error),
         }

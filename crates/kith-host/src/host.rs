@@ -176,6 +176,11 @@ impl Host {
         Ok(before.map_or(by_name, |before| before.narrowed_by(by_name)))
     }
 
+    /// Refuses what would be written if another host may hold the house.
+    fn require_lock(&self) -> Result<(), CallError> {
+        Ok(self.lock.lock().unwrap_or_else(PoisonError::into_inner).check()?)
+    }
+
     /// Keeps the desk's generation outside the desk, so that an old copy of it shows.
     fn note_generation(&self, generation: u64) -> Result<(), CallError> {
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);

@@ -5,7 +5,7 @@
 //! generation outside the desk, so that an old copy of the desk shows.
 
 use std::ffi::OsStr;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
@@ -35,6 +35,8 @@ pub enum LockError {
     /// Locking it would lock, and writing to it change, a file that is somebody else's.
     #[error(transparent)]
     NotOurs(#[from] ForeignFile),
+    #[error("`{}` was removed or replaced while this kith held the house", path.display())]
+    Lost { path: PathBuf },
     #[error("cannot take the lock `{}`", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -96,6 +98,17 @@ impl HouseLock {
         let lock = HouseLock { file, path, text, previous_generation, was_missing };
         lock.write(&lock.text)?;
         Ok(lock)
+    }
+
+    /// Refuses if the file is no longer the one at its path: another may hold the house by now.
+    pub fn check(&self) -> Result<(), LockError> {
+        let failed = |source| LockError::Io { path: self.path.clone(), source };
+        let here = self.file.metadata().map_err(failed)?;
+        match fs::symlink_metadata(&self.path) {
+            Ok(there) if own_file::is_same(&here, &there) => Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
+            _ => Err(LockError::Lost { path: self.path.clone() }),
+        }
     }
 
     /// The desk's generation as the host before this one wrote it.

@@ -40,6 +40,7 @@ pub async fn send_message(
     let (agent_id, target, audience) = host.target(&settings, &mut message, &mut notes).await?;
     let event = host.ingress(&caller, message, agent_id, audience, chosen.refs);
     host.store.keep_folders();
+    host.require_lock()?;
     let accepted = host.engine.accept(&event, target).await?;
     let (session_id, is_open) = (accepted.session_id, accepted.status.is_open());
     let row = host.follow_accepted(&caller, accepted, &mut notes).await;

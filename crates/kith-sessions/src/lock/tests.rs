@@ -21,6 +21,18 @@ fn a_house_has_one_holder_at_a_time() {
 }
 
 #[test]
+fn a_lock_that_was_removed_or_replaced_is_lost() {
+    let (_house, kith_dir) = house();
+    let first = HouseLock::take(&kith_dir, 7).unwrap();
+    first.check().unwrap();
+    fs::remove_file(kith_dir.join(LOCK_NAME)).unwrap();
+    assert!(matches!(first.check(), Err(LockError::Lost { .. })));
+    let second = HouseLock::take(&kith_dir, 8).unwrap();
+    assert!(matches!(first.check(), Err(LockError::Lost { .. })));
+    second.check().unwrap();
+}
+
+#[test]
 fn the_generation_is_kept_from_host_to_host() {
     let (_house, kith_dir) = house();
     let mut lock = HouseLock::take(&kith_dir, 7).unwrap();

@@ -578,3 +578,16 @@ fn a_conversation_takes_up_what_a_killed_host_left() {
     assert_eq!(again["ok"], true, "{again}");
     assert!(again.to_string().contains("nothing waits"), "{again}");
 }
+
+#[test]
+fn a_host_whose_lock_was_removed_accepts_nothing_more() {
+    let house = House::new();
+    let mut host = Staying::new(&house, &[], "say one");
+    assert_eq!(host.hear(), "one");
+    fs::remove_file(house.path(".kith/host.lock")).unwrap();
+    host.say("say two");
+    let (code, stderr) = host.end();
+    assert_eq!(code, 3, "{stderr}");
+    assert!(stderr.contains("was removed or replaced"), "{stderr}");
+    assert_eq!(of_type(&house.log(), "user_message").len(), 1);
+}
