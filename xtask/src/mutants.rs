@@ -80,9 +80,13 @@ pub(crate) fn run(names: &[String]) -> anyhow::Result<ExitCode> {
     println!("\n{times}");
     let old = measured::recorded(&root, "mutants");
     let all: Vec<&Mutant> = all.iter().collect();
-    measured::record(&root, "mutants", &table(&all, &verdicts, &old), "cargo xtask mutants")?;
+    let table = table(&all, &verdicts, &old);
+    let command = [&["cargo xtask mutants".to_owned()], names].concat().join(" ");
+    // Who reads the table must know that it was not made in one go.
+    let note = if names.is_empty() { "" } else { "Other rows are of earlier runs.\n\n" };
+    measured::record(&root, "mutants", &format!("{note}{table}"), &command)?;
     let n_caught = verdicts.iter().filter(|(_, it)| *it == Verdict::Caught).count();
-    println!("{n_caught} of {} guards are missed by their tests when they go", verdicts.len());
+    println!("{n_caught} of {} removals were caught", verdicts.len());
     Ok(if n_caught == verdicts.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
