@@ -1,6 +1,6 @@
 //! `cargo xtask simulate`: the whole host, from one seed after another.
 //!
-//! The program is `kith-engine/benches/simulate`; here it is built, started, and its table is put
+//! The program is `kith-host/benches/simulate`; here it is built, started, and its table is put
 //! into `docs/measured.md`.
 
 use std::process::ExitCode;
@@ -31,7 +31,7 @@ Examples:
 const FLAGS: [Flag; 4] =
     [Flag::number("--seeds"), Flag::number("--first"), Flag::number("--seed"), Flag::word("--bug")];
 
-const PROGRAM: Program = Program { name: "simulate", package: "kith-engine", needs_kith: false };
+const PROGRAM: Program = Program { name: "simulate", package: "kith-host", needs_kith: false };
 
 pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
     measured::check_flags("simulate", args, &FLAGS)?;

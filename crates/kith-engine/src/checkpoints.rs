@@ -32,12 +32,14 @@ const SEARCHED_PART: u64 = 8;
 
 pub(crate) struct Checkpoints {
     catalog: Arc<dyn Catalog>,
+    /// Of logs that get one.
+    bytes_min: u64,
     rows: Mutex<BTreeMap<SessionId, CatalogRow>>,
 }
 
 impl Checkpoints {
-    pub(crate) fn new(catalog: Arc<dyn Catalog>) -> Checkpoints {
-        Checkpoints { catalog, rows: Mutex::default() }
+    pub(crate) fn new(catalog: Arc<dyn Catalog>, bytes_min: u64) -> Checkpoints {
+        Checkpoints { catalog, bytes_min, rows: Mutex::default() }
     }
 
     /// What a session's log amounts to up to some place in it, if that is no more than the desk
@@ -45,7 +47,7 @@ impl Checkpoints {
     pub(crate) async fn take(&self, id: SessionId, head: Option<Head>) -> Option<(Cursor, State)> {
         let head = head?;
         let stamp = self.catalog.stamp(id).await.ok()?;
-        if stamp.bytes < CHECKPOINT_BYTES_MIN {
+        if stamp.bytes < self.bytes_min {
             return None;
         }
         let checkpoint = self.catalog.checkpoint(id, FOLD_VERSION).await.ok()??;
@@ -57,7 +59,7 @@ impl Checkpoints {
     /// After a turn: notes what would take long to find again.
     pub(crate) async fn put_away(&self, session: &mut Session) {
         let id = session.id();
-        if let Some(cursor) = session.due_checkpoint(CHECKPOINT_BYTES_MIN)
+        if let Some(cursor) = session.due_checkpoint(self.bytes_min)
             && let Ok(state) = serde_json::to_vec(session.state())
         {
             session.note_checkpoint(state.len() as u64);

@@ -23,11 +23,13 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::checkpoints::Checkpoints;
+use crate::checkpoints::{CHECKPOINT_BYTES_MIN, Checkpoints};
 use crate::command::{Command, CommandAnswer};
 use crate::driver;
 use crate::failure::SessionFailure;
-use crate::feed::{Feed, HouseSubscription, ResumeMode, ResumePoint, Subscription, ThreadKey};
+use crate::feed::{
+    Feed, FeedLimits, HouseSubscription, ResumeMode, ResumePoint, Subscription, ThreadKey,
+};
 use crate::mailbox::Mail;
 use crate::permits::ThreadPermits;
 use crate::registry::{NotSubmitted, Registry};
@@ -115,6 +117,22 @@ pub enum EngineError {
     Stopping,
 }
 
+/// From where on an engine does something else. Where they are small, a short run meets all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineLimits {
+    /// Logs from this length on get a checkpoint.
+    pub checkpoint_bytes_min: u64,
+    /// What the feed keeps of each session.
+    pub feed: FeedLimits,
+}
+
+impl Default for EngineLimits {
+    fn default() -> EngineLimits {
+        let checkpoint_bytes_min = CHECKPOINT_BYTES_MIN;
+        EngineLimits { checkpoint_bytes_min, feed: FeedLimits::default() }
+    }
+}
+
 /// What an engine works with.
 pub struct EngineParts {
     pub journal: Arc<dyn Journal>,
@@ -123,6 +141,7 @@ pub struct EngineParts {
     pub clock: Arc<dyn Clock>,
     pub models: Arc<dyn Models>,
     pub setup: Arc<dyn AgentSetup>,
+    pub limits: EngineLimits,
 }
 
 /// A handle on the engine. When it is stopped, so are its drivers.
@@ -149,16 +168,16 @@ pub(crate) struct EngineShared {
 
 impl Engine {
     pub fn new(parts: EngineParts) -> Engine {
-        let EngineParts { journal, desk, catalog, clock, models, setup } = parts;
+        let EngineParts { journal, desk, catalog, clock, models, setup, limits } = parts;
         let epoch = clock.new_id().simple().to_string();
         let shared = EngineShared {
-            checkpoints: Checkpoints::new(catalog),
+            checkpoints: Checkpoints::new(catalog, limits.checkpoint_bytes_min),
             journal,
             desk,
             clock,
             models,
             setup,
-            feed: Feed::new(epoch),
+            feed: Feed::with_limits(epoch, limits.feed),
             registry: Registry::new(),
             permits: ThreadPermits::new(),
             wakeups: Wakeups::default(),

@@ -24,7 +24,9 @@ use kith_vocab::tool::Progress;
 
 pub use delta::{DeltaKind, FeedDelta, RUNNING_ANSWER_BYTES_MAX, RunningAnswer, RunningPart};
 pub use house::{HouseSubscription, ThreadChange};
-pub use ring::{FEED_BATCHES_MAX, FEED_BYTES_MAX, FEED_DELTA_BYTES_MAX, FEED_DELTAS_MAX};
+pub use ring::{
+    FEED_BATCHES_MAX, FEED_BYTES_MAX, FEED_DELTA_BYTES_MAX, FEED_DELTAS_MAX, FeedLimits,
+};
 pub use subscription::{
     EVENTS_BEHIND_MAX, FeedItem, ResumeMode, ResumePoint, Subscription, SubscriptionError,
 };
@@ -57,13 +59,18 @@ pub struct Feed {
     /// Numbers batches and deltas of all sessions, in the order in which they were published.
     order: Arc<AtomicU64>,
     sessions: Mutex<BTreeMap<SessionId, Weak<SessionFeed>>>,
+    limits: FeedLimits,
     house: Arc<House>,
 }
 
 impl Feed {
     pub fn new(epoch: String) -> Feed {
+        Feed::with_limits(epoch, FeedLimits::default())
+    }
+
+    pub fn with_limits(epoch: String, limits: FeedLimits) -> Feed {
         let (order, house) = (Arc::new(AtomicU64::new(1)), Arc::new(House::default()));
-        Feed { epoch, order, sessions: Mutex::default(), house }
+        Feed { epoch, order, sessions: Mutex::default(), limits, house }
     }
 
     pub fn epoch(&self) -> &str {
@@ -81,7 +88,7 @@ impl Feed {
         }
         let feed = Arc::new(SessionFeed {
             id,
-            ring: Mutex::new(Ring::new(self.order.load(Ordering::Relaxed))),
+            ring: Mutex::new(Ring::new(self.order.load(Ordering::Relaxed), self.limits)),
             changes: Changes::default(),
             followers: Arc::default(),
             order: Arc::clone(&self.order),

@@ -46,7 +46,7 @@ use kith_vocab::tool::Tool;
 use serde_json::json;
 
 use crate::command::{Command, CommandAction, CommandAnswer};
-use crate::engine::{AgentSetup, Engine, EngineError, EngineParts, SetupError};
+use crate::engine::{AgentSetup, Engine, EngineError, EngineLimits, EngineParts, SetupError};
 use crate::report::TurnReport;
 use crate::state::told::Told;
 use crate::turn::TurnSetup;
@@ -159,6 +159,7 @@ impl TestHouse {
             clock: self.clock.clone(),
             models: Arc::clone(&self.models),
             setup: self.setup.clone(),
+            limits: EngineLimits::default(),
         })
     }
 

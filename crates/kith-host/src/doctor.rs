@@ -74,7 +74,7 @@ async fn examine(house: House, agent: Option<&str>) -> Vec<Check> {
     }
     let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
     checks.extend(life::sessions(&store, desk, SystemClock.now()).await);
-    checks.push(threads::files(&house, store, is_hosted));
+    checks.push(threads::files(&store, is_hosted));
     checks.push(trust::trust(&house, desk).await);
     match SettingsWatch::open(&house) {
         Ok(watch) => {

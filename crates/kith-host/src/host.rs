@@ -3,6 +3,7 @@
 pub mod control;
 pub mod dialog;
 pub mod message;
+pub mod parts;
 pub mod scripts;
 pub mod subscription;
 pub mod threads;
@@ -15,10 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kith_engine::engine::{AgentSetup, Engine, EngineParts};
 use kith_engine::thread_keeper::ThreadKeeper;
-use kith_sessions::catalog::{Catalog, SqliteCatalog};
-use kith_sessions::desk::{Desk, SqliteDesk};
-use kith_sessions::disk::DiskFiles;
-use kith_sessions::journal::{FilesJournal, Journal};
+use kith_sessions::desk::Desk;
 use kith_sessions::lock::{HouseLock, LockError};
 use kith_sessions::store::SessionStore;
 use kith_vocab::audience::audience_of;
@@ -33,11 +31,12 @@ use crate::clock::SystemClock;
 use crate::error::CallError;
 use crate::house::House;
 use crate::models::ModelRegistry;
-use crate::opening::HomeSetup;
+use crate::opening::HouseSetup;
 use crate::read_side::ReadSide;
 use crate::router::Side;
 use crate::settings::watch::SettingsWatch;
 
+use parts::{HostParts, WriterLock};
 use threads::threads_of;
 
 pub struct Host {
@@ -45,7 +44,7 @@ pub struct Host {
     reads: Arc<ReadSide>,
     store: SessionStore,
     desk: Arc<dyn Desk>,
-    setup: Arc<HomeSetup>,
+    setup: Arc<dyn HouseSetup>,
     models: Arc<ModelRegistry>,
     settings: Arc<SettingsWatch>,
     threads: ThreadKeeper,
@@ -56,7 +55,7 @@ pub struct Host {
     /// What the person should know about how the host started, until someone tells it.
     start_notes: Mutex<Vec<String>>,
     /// Held for as long as the host lives: it stands last, so it is given back last.
-    lock: Mutex<HouseLock>,
+    lock: Mutex<Box<dyn WriterLock>>,
 }
 
 /// How long the key of a message that was dealt with is remembered. Whoever delivers it again after
@@ -80,23 +79,19 @@ impl Host {
     /// Takes the house's lock and starts the engine, unless the house has a host.
     pub async fn start(house: House, settings: Arc<SettingsWatch>) -> Result<HostStart, CallError> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let mut lock = match HouseLock::take(&house.kith_dir(), clock.now()) {
+        let lock = match HouseLock::take(&house.kith_dir(), clock.now()) {
             Ok(lock) => lock,
             Err(LockError::Held { holder, .. }) => return Ok(HostStart::Elsewhere { holder }),
             Err(error) => return Err(error.into()),
         };
-        let new_device_id = clock.new_id().to_string();
-        let desk = SqliteDesk::open(&house.desk_path(), new_device_id.clone()).await?;
-        let is_new_desk = desk.device_id() == new_device_id;
-        let desk: Arc<dyn Desk> = Arc::new(desk);
-        let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
-        let catalog: Arc<dyn Catalog> =
-            Arc::new(SqliteCatalog::new(&house.kith_dir().join("index.db"), store.clone()));
-        let journal: Arc<dyn Journal> = Arc::new(FilesJournal::new(store.clone()));
-        let repositories = desk.repositories().await?;
-        let setup = HomeSetup::new(house.clone(), Arc::clone(&settings), repositories);
-        let setup = Arc::new(setup);
-        let models = Arc::new(ModelRegistry::new(Arc::clone(&settings)));
+        let parts = HostParts::on_disk(house, settings, clock, Box::new(lock)).await?;
+        Ok(HostStart::Here(Box::new(Host::assemble(parts).await?)))
+    }
+
+    /// Starts a host that works with these parts. It must be the only one that does.
+    pub async fn assemble(parts: HostParts) -> Result<Host, CallError> {
+        let HostParts { house, settings, models, setup, store, journal, desk, .. } = parts;
+        let HostParts { catalog, clock, limits, is_new_desk, mut lock, .. } = parts;
         let engine = Engine::new(EngineParts {
             journal,
             desk: Arc::clone(&desk),
@@ -104,12 +99,13 @@ impl Host {
             clock: Arc::clone(&clock),
             models: Arc::clone(&models) as Arc<dyn Models>,
             setup: Arc::clone(&setup) as Arc<dyn AgentSetup>,
+            limits,
         });
         let mut start_notes = Vec::new();
-        if is_desk_behind(&lock, is_new_desk, &*desk, &store).await? {
+        if is_desk_behind(&*lock, is_new_desk, &*desk, &store).await? {
             // If this host ends before all is read, the next one begins again.
             let generation = desk.generation().await?;
-            let is_lost = is_new_desk || is_desk_older(&lock, generation);
+            let is_lost = is_new_desk || is_desk_older(&*lock, generation);
             lock.set_generation(generation + 1)?;
             let note = recover(&engine).await?;
             // A house that was copied has no lock, and a desk that knows everything.
@@ -120,15 +116,11 @@ impl Host {
         }
         // What was delivered so long ago is not delivered again.
         desk.prune(clock.now().saturating_sub(KEYS_KEPT_MS)).await?;
-        let reads = ReadSide::of_host(
-            house.clone(),
-            store.clone(),
-            Arc::clone(&desk),
-            catalog,
-            Arc::clone(&settings),
-        );
-        let threads = ThreadKeeper::start(&engine, threads_of(&house, store.clone()));
-        Ok(HostStart::Here(Box::new(Host {
+        let (reads_desk, reads_settings) = (Arc::clone(&desk), Arc::clone(&settings));
+        let reads =
+            ReadSide::of_host(house.clone(), store.clone(), reads_desk, catalog, reads_settings);
+        let threads = ThreadKeeper::start(&engine, threads_of(&store));
+        Ok(Host {
             engine,
             reads: Arc::new(reads),
             store,
@@ -143,7 +135,12 @@ impl Host {
             clock,
             start_notes: Mutex::new(start_notes),
             lock: Mutex::new(lock),
-        })))
+        })
+    }
+
+    /// The engine, for what has no call yet.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
     }
 
     pub(crate) fn reads(&self) -> &Arc<ReadSide> {
@@ -151,7 +148,7 @@ impl Host {
     }
 
     /// Tells those who only follow that the host is about to end; it does not stay for them.
-    pub(crate) fn announce_end(&self) {
+    pub fn announce_end(&self) {
         self.ending.cancel();
     }
 
@@ -194,7 +191,7 @@ impl Host {
 
 /// Whether the logs may know of messages that the desk does not.
 async fn is_desk_behind(
-    lock: &HouseLock,
+    lock: &dyn WriterLock,
     is_new_desk: bool,
     desk: &dyn Desk,
     store: &SessionStore,
@@ -205,7 +202,7 @@ async fn is_desk_behind(
     Ok(is_desk_older(lock, desk.generation().await?))
 }
 
-fn is_desk_older(lock: &HouseLock, generation: u64) -> bool {
+fn is_desk_older(lock: &dyn WriterLock, generation: u64) -> bool {
     lock.previous_generation().is_some_and(|previous| previous > generation)
 }
 

@@ -41,16 +41,28 @@ pub struct ChosenModel {
     pub notes: Vec<String>,
 }
 
+/// Makes providers in place of those that ask servers.
+pub type ProviderMaker = Box<dyn Fn(&ModelRef) -> Arc<dyn Provider> + Send + Sync>;
+
 /// Keeps providers, and so their connections, for as long as their settings stay the same.
 pub struct ModelRegistry {
     settings: Arc<SettingsWatch>,
+    /// `None`: servers are asked.
+    maker: Option<ProviderMaker>,
     /// By a digest of all that decides how a model is asked.
     kept: Mutex<BTreeMap<String, Arc<dyn Provider>>>,
 }
 
 impl ModelRegistry {
     pub fn new(settings: Arc<SettingsWatch>) -> ModelRegistry {
-        ModelRegistry { settings, kept: Mutex::default() }
+        ModelRegistry { settings, maker: None, kept: Mutex::default() }
+    }
+
+    /// A registry that asks no server.
+    #[must_use]
+    pub fn with_maker(mut self, maker: ProviderMaker) -> ModelRegistry {
+        self.maker = Some(maker);
+        self
     }
 
     /// Chooses the model that is named, else that of the settings, with its fallbacks. A model that
@@ -133,7 +145,10 @@ impl ModelRegistry {
         if let Some(provider) = kept.get(&digest) {
             return Ok(Arc::clone(provider));
         }
-        let provider = source.provider(key)?;
+        let provider = match &self.maker {
+            Some(make) => make(&source.model_ref),
+            None => source.provider(key)?,
+        };
         if kept.len() == PROVIDERS_KEPT_MAX {
             kept.clear();
         }

@@ -26,6 +26,7 @@ use kith_vocab::snapshot::{ToolSpec, ToolsetSnapshot};
 use kith_vocab::tool::Tool;
 use sha2::{Digest, Sha256};
 
+use crate::error::CallError;
 use crate::house::{House, OWNER_ID};
 use crate::policy::ReadsOnly;
 use crate::settings::Settings;
@@ -33,6 +34,24 @@ use crate::settings::watch::SettingsWatch;
 use crate::skills;
 use crate::team::Member;
 use crate::trust::CurrentTrust;
+
+/// What sessions start from, and what the calls of a host need of it besides.
+pub trait HouseSetup: AgentSetup {
+    /// Refuses a session that could not begin, before anything is accepted for it.
+    fn check(
+        &self,
+        member: &Member,
+        cwd: &Path,
+        audience: Audience,
+        now: u64,
+    ) -> Result<(), CallError>;
+
+    /// What was odd about the files of sessions that began since somebody asked.
+    fn take_problems(&self) -> Vec<String>;
+
+    /// Takes note of the repositories that are trusted from now on.
+    fn set_repositories(&self, repositories: Vec<Repository>);
+}
 
 pub struct HomeSetup {
     house: House,
@@ -58,12 +77,8 @@ impl HomeSetup {
         }
     }
 
-    pub fn set_repositories(&self, repositories: Vec<Repository>) {
-        self.trust.set_repositories(repositories);
-    }
-
     /// The snapshot that a session of this agent would get now.
-    pub fn assemble(
+    fn assemble(
         &self,
         member: &Member,
         cwd: &Path,
@@ -114,10 +129,27 @@ impl HomeSetup {
         };
         set.or_else(of_user)
     }
+}
 
-    pub fn take_problems(&self) -> Vec<String> {
+impl HouseSetup for HomeSetup {
+    fn check(
+        &self,
+        member: &Member,
+        cwd: &Path,
+        audience: Audience,
+        now: u64,
+    ) -> Result<(), CallError> {
+        self.assemble(member, cwd, audience, now)?;
+        Ok(())
+    }
+
+    fn take_problems(&self) -> Vec<String> {
         // A list of sentences is never left half-changed.
         std::mem::take(&mut *self.problems.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn set_repositories(&self, repositories: Vec<Repository>) {
+        self.trust.set_repositories(repositories);
     }
 }
 

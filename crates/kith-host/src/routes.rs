@@ -94,8 +94,8 @@ pub fn dispatch(
     })
 }
 
-/// Answers a call of the host's own process.
-pub(crate) fn answer<C: Call, I: Payload>(
+/// Answers a call of the host's own process. `I` is the item of a follow, else `()`.
+pub fn answer<C: Call, I: Payload>(
     host: &Arc<Host>,
     caller: Caller,
     call: C,

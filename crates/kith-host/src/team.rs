@@ -69,6 +69,13 @@ impl Team {
         Ok(team)
     }
 
+    /// A team of these agents, wherever they live; the first is used when none is named.
+    pub fn of_members(members: Vec<Member>) -> Team {
+        let default_agent = members.first().map(|member| member.id.clone());
+        let members = members.into_iter().map(|member| (member.id.clone(), member)).collect();
+        Team { members, default_agent }
+    }
+
     fn add(
         &mut self,
         house: &House,

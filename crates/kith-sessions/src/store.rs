@@ -32,6 +32,7 @@ use crate::line::Head;
 use crate::log::{Extent, LogError, SessionLog};
 use crate::own_file;
 use crate::read::{ReadError, Reading, Scanned, Tail, read_header, scan, scan_from};
+use crate::thread_file::ThreadFiles;
 
 use draft::SessionDraft;
 pub use remove::Belongings;
@@ -64,6 +65,12 @@ impl SessionStore {
                 self.files.create_dir_all(&kith_dir.join(name)).ok();
             }
         }
+    }
+
+    /// The thread files beside the sessions.
+    pub fn thread_files(&self) -> ThreadFiles {
+        let kith_dir = self.sessions.parent().unwrap_or(&self.sessions);
+        ThreadFiles::new(Arc::clone(&self.files), kith_dir)
     }
 
     pub fn path(&self, id: SessionId) -> PathBuf {

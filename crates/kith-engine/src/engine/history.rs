@@ -348,13 +348,13 @@ impl EngineShared {
             // The desk still knows whose it is.
             repair = self.repair_as(&self.header_for(id, event), head).await;
         }
-        let (mut session, _reserved, text) = match repair {
+        let (session, _reserved, text) = match repair {
             // If the copy is damaged as well, its own driver finds out.
             Ok(Repair { copy, repaired: None, .. }) => return Ok(copy),
             Ok(Repair { copy, reserved, .. }) => {
-                let head = self.desk.head(copy).await?;
                 let text = "The conversation goes on here with what could be read of it.";
-                (self.load(copy, head).await?, reserved, text)
+                let Ok(session) = self.load_copy(copy).await else { return Ok(copy) };
+                (session, reserved, text)
             }
             Err(error) if matches!(error.kind, StorageErrorKind::Damaged(_)) => {
                 let fresh = SessionId::from_uuid(self.clock.new_id());
@@ -371,11 +371,23 @@ impl EngineShared {
         };
         let text = format!("The earlier session of this thread can only be read: {error}. {text}");
         let notice = Notice { text, level: Level::Warn, about: Some(id.to_string()) };
+        Ok(self.write_notice(session, notice).await)
+    }
+
+    async fn load_copy(&self, copy: SessionId) -> Result<Session, StorageError> {
+        let head = self.desk.head(copy).await?;
+        self.load(copy, head).await
+    }
+
+    /// Writes the notice, and says to which session. The rows wait for that one by now, so whatever
+    /// goes wrong is left to its own driver.
+    async fn write_notice(&self, mut session: Session, notice: Notice) -> SessionId {
+        let id = session.id();
         session.stage(Body::Notice(notice));
-        let committed = session.commit().await;
-        self.journal.close(session.id());
-        committed?;
-        Ok(session.id())
+        // Without the notice the conversation goes on all the same.
+        session.commit().await.ok();
+        self.journal.close(id);
+        id
     }
 }
 

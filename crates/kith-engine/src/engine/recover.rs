@@ -161,9 +161,11 @@ impl EngineShared {
     /// Reads a log, and makes it durable: the head that the desk notes must be. One that is damaged
     /// is read as far as possible. `None` if that is nowhere.
     async fn read_for_desk(&self, id: SessionId) -> Result<Option<RecoveredLog>, StorageError> {
+        // An old desk knows little of where a log ends, but what it knows was there.
+        let head = self.desk.head(id).await?;
         let mut reader = LogReader::default();
         let each = &mut |event: Event| reader.read(&event);
-        let opened = self.journal.open(id, None, None, &*self.clock, each).await;
+        let opened = self.journal.open(id, head, None, &*self.clock, each).await;
         self.journal.close(id);
         match opened {
             Ok(Some(opened)) => return Ok(Some(reader.into_log(opened.header, opened.head))),
@@ -173,7 +175,7 @@ impl EngineShared {
         }
         let mut reader = LogReader::default();
         let each = &mut |event: Event| reader.read(&event);
-        let Ok(reading) = self.journal.read(id, None, 0, each).await else { return Ok(None) };
+        let Ok(reading) = self.journal.read(id, head, 0, each).await else { return Ok(None) };
         let log = reader.into_log(reading.header, reading.head);
         Ok(Some(RecoveredLog { is_damaged: true, ..log }))
     }

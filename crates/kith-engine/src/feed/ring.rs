@@ -22,8 +22,24 @@ pub const FEED_DELTA_BYTES_MAX: usize = 1024 * 1024;
 /// What an event weighs besides its texts.
 const EVENT_BYTES: usize = 512;
 
+/// What is kept of each session for subscribers that are slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeedLimits {
+    pub batches_max: usize,
+    pub bytes_max: usize,
+    pub deltas_max: usize,
+}
+
+impl Default for FeedLimits {
+    fn default() -> FeedLimits {
+        let (batches_max, bytes_max) = (FEED_BATCHES_MAX, FEED_BYTES_MAX);
+        FeedLimits { batches_max, bytes_max, deltas_max: FEED_DELTAS_MAX }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Ring {
+    limits: FeedLimits,
     /// The number of the event that will be published next; `None` before a driver said so.
     pub(super) next_seq: Option<u64>,
     pub(super) batches: VecDeque<PublishedBatch>,
@@ -48,8 +64,9 @@ pub(super) struct PublishedBatch {
 }
 
 impl Ring {
-    pub(super) fn new(order: u64) -> Ring {
+    pub(super) fn new(order: u64, limits: FeedLimits) -> Ring {
         Ring {
+            limits,
             next_seq: None,
             batches: VecDeque::new(),
             n_bytes: 0,
@@ -97,8 +114,9 @@ impl Ring {
         let events = events.into_iter().map(Arc::new).collect();
         self.batches.push_back(PublishedBatch { order, events, n_bytes });
         // The newest batch stays however large it is: those who keep up need no reading.
+        let FeedLimits { batches_max, bytes_max, .. } = self.limits;
         while self.batches.len() > 1
-            && (self.batches.len() > FEED_BATCHES_MAX || self.n_bytes > FEED_BYTES_MAX)
+            && (self.batches.len() > batches_max || self.n_bytes > bytes_max)
         {
             if let Some(dropped) = self.batches.pop_front() {
                 self.n_bytes -= dropped.n_bytes;
@@ -119,7 +137,8 @@ impl Ring {
         }
         self.delta_bytes += delta.text.len();
         self.deltas.push_back(Arc::new(delta));
-        while (self.deltas.len() > FEED_DELTAS_MAX || self.delta_bytes > FEED_DELTA_BYTES_MAX)
+        while (self.deltas.len() > self.limits.deltas_max
+            || self.delta_bytes > FEED_DELTA_BYTES_MAX)
             && let Some(dropped) = self.deltas.pop_front()
         {
             self.delta_bytes -= dropped.text.len();

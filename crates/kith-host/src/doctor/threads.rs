@@ -6,14 +6,13 @@ use kith_sessions::store::SessionStore;
 use super::{Check, failed, ok, warn};
 use crate::error::CallError;
 use crate::host::threads::threads_of;
-use crate::house::House;
 
 /// So many threads are named; the rest is counted.
 const NAMES_SHOWN_MAX: usize = 3;
 
-pub(super) fn files(house: &House, store: SessionStore, is_hosted: bool) -> Check {
+pub(super) fn files(store: &SessionStore, is_hosted: bool) -> Check {
     let name = "threads";
-    let threads = threads_of(house, store);
+    let threads = threads_of(store);
     let looked = || {
         let sessions = threads.sessions()?;
         let mut behind = Vec::new();

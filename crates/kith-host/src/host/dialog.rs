@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use kith_engine::engine::AgentSetup;
 use kith_engine::session::CLIENT_ID;
 use kith_home::priming::replay::{Draft, Speaker, replay};
 use kith_home::priming::script::Script;

@@ -250,7 +250,7 @@ impl Host {
             }
         }
         let (cwd, now) = (message.cwd.as_ref(), self.clock.now());
-        self.setup.assemble(member, cwd, audience, now)?;
+        self.setup.check(member, cwd, audience, now)?;
         Ok((agent_id, target, audience))
     }
 

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use kith_engine::feed::ThreadKey;
 use kith_engine::threads::{Made, Threads, ThreadsError};
-use kith_sessions::disk::DiskFiles;
 use kith_sessions::store::SessionStore;
-use kith_sessions::thread_file::ThreadFiles;
 use kith_vocab::header::SessionHeader;
 
 use super::Host;
@@ -14,12 +12,11 @@ use crate::call::Response;
 use crate::caller::Caller;
 use crate::calls::thread::{CompactThreads, RebuildThreads, ThreadFilesSummary};
 use crate::error::{Blame, CallError, ErrorCode};
-use crate::house::House;
 use crate::read_side::threads::resolve_thread;
 
-/// The thread files of a house.
-pub fn threads_of(house: &House, store: SessionStore) -> Threads {
-    Threads::new(store, ThreadFiles::new(Arc::new(DiskFiles), &house.kith_dir()))
+/// The thread files of these sessions.
+pub fn threads_of(store: &SessionStore) -> Threads {
+    Threads::new(store.clone(), store.thread_files())
 }
 
 impl Host {

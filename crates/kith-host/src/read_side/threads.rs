@@ -79,7 +79,7 @@ pub async fn list_messages(
     let messages = match &call.of {
         MessageSource::Session(session) => {
             let id = side.resolve(session).await?;
-            threads_of(&side.house, side.store.clone()).messages(&[id])?
+            threads_of(&side.store).messages(&[id])?
         }
         MessageSource::Thread(thread) => {
             let agent_id = side.agent_id(call.agent_id.as_deref())?;
@@ -134,7 +134,7 @@ impl ReadSide {
         agent_id: &str,
         thread: &str,
     ) -> Result<(Threads, Vec<SessionId>), CallError> {
-        let threads = threads_of(&self.house, self.store.clone());
+        let threads = threads_of(&self.store);
         let mut sessions = threads.sessions()?;
         let key = resolve_thread(sessions.keys(), agent_id, thread)?;
         let ids = threads.told_once(&sessions.remove(&key).unwrap_or_default());
@@ -165,7 +165,7 @@ impl ReadSide {
         &self,
         agent_id: &str,
     ) -> Result<Vec<(ThreadId, ThreadPosition)>, CallError> {
-        let sessions: Sessions = threads_of(&self.house, self.store.clone()).sessions()?;
+        let sessions: Sessions = threads_of(&self.store).sessions()?;
         let own = sessions.into_iter().filter(|(key, _)| key.agent_id == agent_id);
         let newest = own.filter_map(|(key, ids)| Some((key.thread_id, *ids.last()?)));
         let current = newest.filter_map(|(thread_id, session_id)| {

@@ -21,13 +21,14 @@ use crate::trust::HouseClaim;
 const TICK_MS: u128 = 2_000;
 
 pub struct SettingsWatch {
-    house: House,
+    /// Whose files are looked at; `None` if the settings were given.
+    house: Option<House>,
     kept: Mutex<KeptSettings>,
 }
 
 struct KeptSettings {
     settings: Arc<Settings>,
-    seen: Sources,
+    seen: Option<Sources>,
 }
 
 /// What the settings depend on, as it was before they were read.
@@ -53,22 +54,34 @@ struct SettingsStamp {
 impl SettingsWatch {
     /// Reads the settings for the first time.
     pub fn open(house: &House) -> Result<Arc<SettingsWatch>, CallError> {
-        let seen = Sources::of(house);
+        let seen = Some(Sources::of(house));
         let settings = Arc::new(Settings::load(house)?);
         let kept = Mutex::new(KeptSettings { settings, seen });
-        Ok(Arc::new(SettingsWatch { house: house.clone(), kept }))
+        Ok(Arc::new(SettingsWatch { house: Some(house.clone()), kept }))
+    }
+
+    /// Settings that stand in no file. They stay until others are given.
+    pub fn given(settings: Settings) -> Arc<SettingsWatch> {
+        let kept = KeptSettings { settings: Arc::new(settings), seen: None };
+        Arc::new(SettingsWatch { house: None, kept: Mutex::new(kept) })
+    }
+
+    /// Takes these settings in place of the ones before.
+    pub fn give(&self, settings: Settings) {
+        *self.kept() = KeptSettings { settings: Arc::new(settings), seen: None };
     }
 
     /// Returns the settings as they are now. A changed file that cannot be read is an error until
     /// it is mended; [`SettingsWatch::last_good`] stays as it was.
     pub fn current(&self) -> Result<Arc<Settings>, CallError> {
-        let seen = Sources::of(&self.house);
+        let Some(house) = &self.house else { return Ok(self.last_good()) };
+        let seen = Sources::of(house);
         let mut kept = self.kept();
-        if seen.is_settled && seen == kept.seen {
+        if seen.is_settled && kept.seen.as_ref() == Some(&seen) {
             return Ok(Arc::clone(&kept.settings));
         }
-        let settings = Arc::new(Settings::load(&self.house)?);
-        *kept = KeptSettings { settings: Arc::clone(&settings), seen };
+        let settings = Arc::new(Settings::load(house)?);
+        *kept = KeptSettings { settings: Arc::clone(&settings), seen: Some(seen) };
         Ok(settings)
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use kith_engine::engine::{Engine, EngineParts};
+use kith_engine::engine::{Engine, EngineLimits, EngineParts};
 use kith_engine::report::MessageEnd;
 use kith_providers::openai_chat::OpenAiChat;
 use kith_sessions::catalog::SqliteCatalog;
@@ -80,6 +80,7 @@ impl BenchHouse {
             clock: Arc::new(WallClock),
             models: Arc::new(OneModel(provider)),
             setup: Arc::new(FixedSetup { prompt: prompt(), tools: tools(dir) }),
+            limits: EngineLimits::default(),
         });
         BenchHouse { engine }
     }

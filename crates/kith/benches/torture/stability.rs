@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kith_engine::engine::{Engine, EngineParts};
+use kith_engine::engine::{Engine, EngineLimits, EngineParts};
 use kith_engine::verify::Verifier;
 use kith_sessions::catalog::SqliteCatalog;
 use kith_sessions::desk::{SqliteDesk, Target};
@@ -43,6 +43,7 @@ pub(crate) async fn run(dir: &Path) -> (Table, bool) {
             clock: Arc::new(WallClock),
             models: Arc::new(OneModel(model.clone())),
             setup: Arc::new(setup),
+            limits: EngineLimits::default(),
         });
         for n in 0..TURNS_PER_HOST {
             let n = host * TURNS_PER_HOST + n;

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kith_engine::command::{Command, CommandAction};
-use kith_engine::engine::{Engine, EngineError, EngineParts, RowFollower, RowProgress};
+use kith_engine::engine::{
+    Engine, EngineError, EngineLimits, EngineParts, RowFollower, RowProgress,
+};
 use kith_engine::feed::FeedItem;
 use kith_engine::verify::Verifier;
 use kith_sessions::catalog::SqliteCatalog;
@@ -276,6 +278,7 @@ impl Life {
             clock: Arc::new(HastyClock::new()),
             models: Arc::new(OneModel(model.clone())),
             setup: Arc::new(FixedSetup { prompt: "Be kind.".to_owned(), tools: tools.to_vec() }),
+            limits: EngineLimits::default(),
         })
     }
 

@@ -149,3 +149,18 @@ async fn messages_that_joined_a_queue_together_are_known_again_each_by_its_key()
     assert_eq!(texts, ["One.", "Two.", "Three."]);
     assert_eq!(answers.bodies().len(), 3);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_damaged_end_that_the_desk_knows_of_is_not_cut_off_as_torn() {
+    let house = TestHouse::new(&Arc::new(script().says("One.")));
+    let engine = house.engine();
+    let id = ask(&engine, &message("m1", ROOM, "one")).await.unwrap().session_id;
+    within(engine.until_rest()).await;
+    engine.kill();
+    let mut bytes = house.file(id);
+    let at = bytes.len() - 2;
+    bytes[at] ^= 1;
+    house.files.write_raw(house.store().path(id), &bytes);
+    let recovered = house.engine().recover_desk().await.unwrap();
+    assert_eq!((recovered.n_damaged, house.file(id) == bytes), (1, true));
+}

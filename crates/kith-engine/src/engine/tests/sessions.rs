@@ -297,6 +297,25 @@ async fn a_session_without_its_first_line_goes_on_with_the_rest() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn whatever_fails_once_while_a_session_is_repaired_its_message_is_answered() {
+    for operation in 1..30 {
+        let house = TestHouse::new(&Arc::new(script().says("One.").says("Two.")));
+        let engine = house.engine();
+        let id = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap().session_id;
+        within(engine.until_rest()).await;
+        engine.kill();
+        damage(&house, id, b"One.");
+        house.files.plan(house.files.count() + operation, Fault::FailSync);
+        let engine = house.engine();
+        engine.send(&message("m2", ROOM, "more"), Target::Current).await.unwrap();
+        house.clock.sleep(120_000).await;
+        within(engine.until_rest()).await;
+        let waiting = house.desk.sessions_with_open_rows().await.unwrap();
+        assert_eq!(waiting, [], "operation {operation}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn followers_of_a_damaged_session_are_told_where_it_goes_on() {
     let model = Arc::new(script().says("One.").says("Two."));
     let house = TestHouse::new(&model);

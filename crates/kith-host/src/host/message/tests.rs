@@ -1,8 +1,10 @@
 //! Who says something stands in the log as the caller says.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
+use kith_sessions::lock::LockError;
 use kith_vocab::event::Body;
 use kith_vocab::event::messages::{Author, Trust};
 use kith_vocab::ingress::RunningBehavior;
@@ -13,7 +15,9 @@ use crate::call::Call;
 use crate::caller::CLI;
 use crate::calls::session::{RemoveSession, ShowSession};
 use crate::calls::trust::TrustRepository;
+use crate::clock::SystemClock;
 use crate::host::HostStart;
+use crate::host::parts::{HostParts, WriterLock};
 use crate::house::House;
 use crate::routes;
 use crate::settings::watch::SettingsWatch;
@@ -27,6 +31,43 @@ pub(in crate::host) async fn host(dir: &Path) -> Arc<Host> {
         HostStart::Here(host) => Arc::from(host),
         HostStart::Elsewhere { holder } => panic!("{holder} holds a new house"),
     }
+}
+
+/// A lock in which nothing can be noted.
+struct FullLock;
+
+impl WriterLock for FullLock {
+    fn previous_generation(&self) -> Option<u64> {
+        None
+    }
+
+    fn was_missing(&self) -> bool {
+        false
+    }
+
+    fn check(&self) -> Result<(), LockError> {
+        Ok(())
+    }
+
+    fn set_generation(&mut self, _: u64) -> Result<(), LockError> {
+        let source = io::Error::from(io::ErrorKind::StorageFull);
+        Err(LockError::Io { path: "host.lock".into(), source })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_is_answered_although_the_lock_cannot_be_written() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("Agent.md"), "Be kind.\n").unwrap();
+    let dir = dir.path().canonicalize().unwrap();
+    fs::create_dir(dir.join(".kith")).unwrap();
+    let house = House { cwd: dir.clone(), dir, user_home: None };
+    let settings = SettingsWatch::open(&house).unwrap();
+    let (clock, lock) = (Arc::new(SystemClock), Box::new(FullLock));
+    let parts = HostParts::on_disk(house, settings, clock, lock).await.unwrap();
+    let host = Arc::new(Host::assemble(parts).await.unwrap());
+    let reply = ask(&host, guest(), message(&host, "say one")).await.unwrap();
+    assert_eq!(reply.outcome, MessageOutcome::Answered);
 }
 
 pub(in crate::host) fn guest() -> Caller {

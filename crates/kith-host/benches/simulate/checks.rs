@@ -25,6 +25,9 @@ struct Logs {
     said: BTreeMap<String, Vec<SessionId>>,
     queued: BTreeSet<String>,
     started: BTreeSet<CallId>,
+    /// Calls and messages that stood in a part that cannot be read any more.
+    lost: BTreeSet<CallId>,
+    lost_keys: BTreeSet<String>,
     results: BTreeMap<CallId, Vec<Outcome>>,
     /// Requests by model and hash of the body.
     requests: BTreeMap<(String, String), u64>,
@@ -41,7 +44,8 @@ pub(crate) fn check_all(house: &House, world: &World) {
             check_log(*id, events)?;
             // One whose messages only a lost desk knew may have been removed before its turn went on.
             let is_removed = state.oracle.removed.iter().any(|(removed, _)| removed == id);
-            if !is_removed && State::of(events).turn.is_some() {
+            let is_damaged = state.oracle.damaged.contains_key(id);
+            if !is_removed && !is_damaged && State::of(events).turn.is_some() {
                 return Err(format!("a turn of session {id} has not ended"));
             }
         }
@@ -58,10 +62,18 @@ pub(crate) fn check_all(house: &House, world: &World) {
 
 fn read_logs(house: &House, world: &World) -> Result<Logs, String> {
     let mut logs = Logs::default();
+    let (removed, damaged) = {
+        let oracle = &world.lock().oracle;
+        (oracle.removed.clone(), oracle.damaged.clone())
+    };
     for id in house.sessions() {
-        logs.add(id, house.log(id)?);
+        let is_damaged = damaged.contains_key(&id);
+        logs.add(id, if is_damaged { house.readable(id) } else { house.log(id)? });
     }
-    let removed = world.lock().oracle.removed.clone();
+    for (id, events) in &damaged {
+        let n_left = house.readable(*id).len();
+        logs.add_lost(events.get(n_left..).unwrap_or_default());
+    }
     for (id, events) in removed {
         // A kill may have come before the removal came to its end; then it is there still. And what
         // is said to a session that was removed makes another of its name.
@@ -77,6 +89,31 @@ fn read_logs(house: &House, world: &World) -> Result<Logs, String> {
 }
 
 impl Logs {
+    /// What stood in a part of a log that cannot be read any more. What was said there may be said
+    /// again, for nobody can know of it; what was done there was done.
+    fn add_lost(&mut self, events: &[Event]) {
+        for event in events.iter().filter(|event| event.is_lived()) {
+            self.lost_keys.extend(event.ingress_key.clone());
+            match &event.body {
+                Body::QueueUpdate(it) => {
+                    self.queued.extend(it.items.iter().filter_map(|it| it.ingress_key.clone()));
+                }
+                Body::ToolStarted(it) => {
+                    self.started.insert(it.call_id);
+                    self.lost.insert(it.call_id);
+                }
+                Body::ToolResult(it) => {
+                    self.lost.insert(it.call_id);
+                }
+                Body::ModelRequested(it) => {
+                    let request = (it.model.clone(), it.body_sha256.clone());
+                    *self.requests.entry(request).or_default() += 1;
+                }
+                _ => (),
+            }
+        }
+    }
+
     fn add(&mut self, id: SessionId, events: Vec<Event>) {
         for event in events.iter().filter(|event| event.is_lived()) {
             match (&event.body, &event.ingress_key) {
@@ -106,6 +143,14 @@ fn is_removed(call_id: CallId, oracle: &Oracle) -> bool {
     let tells =
         |event: &Event| matches!(&event.body, Body::ToolStarted(it) if it.call_id == call_id);
     oracle.removed.iter().any(|(_, events)| events.iter().any(tells))
+}
+
+/// Whether the log that tells of the call can be read no further, with whatever was open in it.
+fn is_cut(call_id: CallId, logs: &Logs, oracle: &Oracle) -> bool {
+    let tells =
+        |event: &Event| matches!(&event.body, Body::ToolStarted(it) if it.call_id == call_id);
+    let mut damaged = logs.all.iter().filter(|(id, _)| oracle.damaged.contains_key(id));
+    logs.lost.contains(&call_id) || damaged.any(|(_, events)| events.iter().any(tells))
 }
 
 /// One log by itself.
@@ -147,12 +192,12 @@ fn check_model(id: SessionId, state: &State, event: &Event) -> Checked {
 /// Nothing that anybody was told of is missing.
 fn check_published(house: &House, oracle: &Oracle) -> Checked {
     for (id, view) in &oracle.sessions {
-        if view.events.is_empty() {
+        if view.events.is_empty() || oracle.damaged.contains_key(id) {
             continue;
         }
         let events = house.log(*id)?;
         let digests: Vec<u64> = events.iter().map(digest_of).collect();
-        if digests != view.events {
+        if !digests.starts_with(&view.events) {
             let (found, told) = (digests.len(), view.events.len());
             return Err(format!("session {id} holds {found} events, and {told} were told of"));
         }
@@ -176,7 +221,8 @@ fn check_messages(house: &House, logs: &Logs, oracle: &Oracle) -> Checked {
     }
     for key in oracle.accepted.keys() {
         let said = logs.said.get(key).and_then(|sessions| sessions.first());
-        if said.is_none() && !logs.queued.contains(key) {
+        let is_lost = logs.lost_keys.contains(key);
+        if said.is_none() && !logs.queued.contains(key) && !is_lost {
             return Err(format!("{key} was accepted and stands in no log"));
         }
         match now(house.desk.row(key)) {
@@ -184,7 +230,8 @@ fn check_messages(house: &House, logs: &Logs, oracle: &Oracle) -> Checked {
             status => return Err(format!("the row of {key} is {status:?}")),
         }
         let Some(id) = said else { continue };
-        if oracle.removed.iter().any(|(removed, _)| removed == id) {
+        let is_removed = oracle.removed.iter().any(|(removed, _)| removed == id);
+        if is_removed || oracle.damaged.contains_key(id) {
             continue;
         }
         let of_session = logs.all.iter().filter(|(there, _)| there == id);
@@ -199,9 +246,9 @@ fn check_messages(house: &House, logs: &Logs, oracle: &Oracle) -> Checked {
 }
 
 fn check_end(key: &str, id: SessionId, events: &[Event], oracle: &Oracle) -> Checked {
-    let sent = oracle.sent.iter().find(|(event, _)| event.key == *key);
-    let Some((event, _)) = sent else { return Ok(()) };
-    let mut reader = RowReader::new(id, &event.thread_id, key);
+    let view = oracle.sessions.get(&id);
+    let Some(thread) = view.and_then(|view| view.thread.as_ref()) else { return Ok(()) };
+    let mut reader = RowReader::new(id, &thread.thread_id, key);
     for event in events {
         reader.read(event);
     }
@@ -232,7 +279,7 @@ fn check_calls(logs: &Logs, oracle: &Oracle) -> Checked {
             [Outcome::Done] => run.returned == Some(ToolOutcome::Done),
             [Outcome::Failed | Outcome::Cancelled] => run.returned == Some(ToolOutcome::Failed),
             [Outcome::Interrupted] => true,
-            [] => is_removed(*call_id, oracle),
+            [] => is_removed(*call_id, oracle) || is_cut(*call_id, logs, oracle),
             _ => false,
         };
         if !fits {

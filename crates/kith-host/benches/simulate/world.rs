@@ -8,8 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
 use kith_testkit::clock::FakeClock;
+use kith_testkit::files::MemoryFiles;
 use kith_vocab::clock::Clock;
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
 use super::bug::Bug;
 use super::chance::Chance;
@@ -40,6 +42,9 @@ pub(crate) struct WorldState {
     pub(crate) kill_at: Option<u64>,
     is_dead: bool,
     clock: Option<Arc<FakeClock>>,
+    disk: Option<MemoryFiles>,
+    /// Tasks of people and of the calls they make.
+    n_tasks: usize,
     trace: VecDeque<String>,
     /// Of all that was observed, in order.
     digest: u64,
@@ -68,6 +73,8 @@ impl World {
             kill_at: None,
             is_dead: false,
             clock: None,
+            disk: None,
+            n_tasks: 0,
             trace: VecDeque::new(),
             digest: 0xcbf2_9ce4_8422_2325,
             violation: None,
@@ -84,12 +91,17 @@ impl World {
     }
 
     /// Begins a life of the host that dies at this step, if at one.
-    pub(crate) fn begin_life(&self, clock: Arc<FakeClock>, kill_at: Option<u64>) {
+    pub(crate) fn begin_life(
+        &self,
+        clock: Arc<FakeClock>,
+        disk: MemoryFiles,
+        kill_at: Option<u64>,
+    ) {
         let mut state = self.lock();
         state.life += 1;
         state.tally.lives += 1;
         (state.step, state.kill_at, state.is_dead) = (0, kill_at, false);
-        state.clock = Some(clock);
+        (state.clock, state.disk, state.n_tasks) = (Some(clock), Some(disk), 0);
         state.oracle.begin_life();
         let life = state.life;
         state.note(format!("life {life} begins, kill at {kill_at:?}"));
@@ -122,6 +134,8 @@ impl World {
             state.note("the process is killed".to_owned());
             state.is_dead = true;
         }
+        // Whatever the host does after its disk died is nothing anybody sees.
+        state.is_dead |= state.disk.as_ref().is_some_and(MemoryFiles::is_killed);
         if state.is_dead {
             drop(state);
             self.death.notify_one();
@@ -156,8 +170,25 @@ impl World {
         self.death.notify_one();
     }
 
+    /// Runs a task that is not the host's own.
+    pub(crate) fn spawn<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.lock().n_tasks += 1;
+        let world = Arc::clone(self);
+        tokio::spawn(async move {
+            let done = work.await;
+            world.lock().n_tasks -= 1;
+            done
+        })
+    }
+
     pub(crate) async fn death(&self) {
-        self.death.notified().await;
+        // It may have been told of the death of an earlier life.
+        while !self.is_dead() {
+            self.death.notified().await;
+        }
     }
 
     pub(crate) fn note(&self, what: String) {
@@ -187,6 +218,14 @@ impl World {
 }
 
 impl WorldState {
+    pub(crate) fn is_dead(&self) -> bool {
+        self.is_dead
+    }
+
+    pub(crate) fn n_tasks(&self) -> usize {
+        self.n_tasks
+    }
+
     #[expect(clippy::needless_pass_by_value, reason = "whoever notes something has just made it")]
     pub(crate) fn note(&mut self, what: String) {
         self.observe(what.as_bytes());

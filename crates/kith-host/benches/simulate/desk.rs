@@ -1,6 +1,9 @@
 //! The desk in memory, watched.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use kith_engine::engine::Engine;
 
 use kith_sessions::desk::{
     Accepted, Desk, Inbox, InboxRow, MemoryDesk, Repository, RowOutcome, RowStatus, Target,
@@ -13,14 +16,36 @@ use kith_vocab::ids::{SessionId, ThreadId};
 use kith_vocab::ingress::IngressEvent;
 
 use super::bug::Bug;
+use super::house::now;
+use super::journal::short;
 use super::world::World;
 
 pub(crate) struct SimDesk {
     pub(crate) inner: MemoryDesk,
     pub(crate) world: Arc<World>,
+    /// A second engine that drives the same sessions: one of the seeded bugs.
+    pub(crate) double: OnceLock<Engine>,
 }
 
 impl SimDesk {
+    /// The message is on the disk: from now on it must be answered.
+    fn accepted(&self, event: &IngressEvent, accepted: &Accepted) {
+        let mut world = self.world.lock();
+        if accepted.status.is_open() {
+            world.oracle.accepted.insert(event.key.clone(), accepted.session_id);
+        }
+        if accepted.first {
+            world.tally.messages += 1;
+        } else {
+            world.tally.redeliveries += 1;
+        }
+        world.note(format!("{} accepted for {}", event.key, short(accepted.session_id)));
+        drop(world);
+        if let Some(double) = self.double.get() {
+            double.wake(accepted.session_id);
+        }
+    }
+
     /// A change that nobody waits for, so nobody is told if it fails.
     fn later<'a>(
         &'a self,
@@ -108,7 +133,11 @@ impl Inbox for SimDesk {
         fresh: SessionId,
         now: u64,
     ) -> StorageFuture<'a, Accepted> {
-        self.change(move |desk| desk.accept(event, target, fresh, now))
+        Box::pin(async move {
+            let accepted = self.change(move |desk| desk.accept(event, target, fresh, now)).await?;
+            self.accepted(event, &accepted);
+            Ok(accepted)
+        })
     }
 
     fn open_rows(&self, session: SessionId) -> StorageFuture<'_, Vec<InboxRow>> {
@@ -136,11 +165,27 @@ impl Inbox for SimDesk {
         if self.loses_change() {
             return Box::pin(std::future::ready(Ok(())));
         }
+        for (key, outcome) in &rows {
+            self.world.note(format!("{key} is closed: {outcome:?}"));
+        }
         self.later(move |desk| desk.close(rows, session, head, now))
     }
 
     fn prune(&self, closed_before: u64) -> StorageFuture<'_, ()> {
-        self.later(move |desk| desk.prune(closed_before))
+        Box::pin(async move {
+            self.later(move |desk| desk.prune(closed_before)).await?;
+            // Nobody delivers again what was delivered so long ago.
+            let oracle = &mut self.world.lock().oracle;
+            let is_kept = |key: &String| now(self.inner.row(key)).is_some();
+            let accepted = std::mem::take(&mut oracle.accepted);
+            let (kept, gone) = accepted.into_iter().partition(|(key, _)| is_kept(key));
+            oracle.accepted = kept;
+            let gone: BTreeMap<String, SessionId> = gone;
+            oracle.sent.retain(|(caller, message)| {
+                !gone.contains_key(&caller.message_key(&message.client_message_id))
+            });
+            Ok(())
+        })
     }
 }
 
@@ -189,6 +234,7 @@ impl Threads for SimDesk {
     }
 
     fn forget_session(&self, session: SessionId) -> StorageFuture<'_, bool> {
+        self.world.note(format!("the desk forgets {}", short(session)));
         self.change(move |desk| desk.forget_session(session))
     }
 }

@@ -2,38 +2,47 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kith_engine::command::Command;
-use kith_engine::feed::ResumePoint;
-use kith_sessions::desk::Target;
+use kith_engine::feed::{ResumePoint, ThreadKey};
+use kith_host::caller::Caller;
+use kith_host::calls::message::SendMessage;
 use kith_vocab::event::control::{Queue, QueueItem};
 use kith_vocab::event::{Body, Event};
-use kith_vocab::ids::{CallId, EventId, LeafId, SessionId, ThreadId};
-use kith_vocab::ingress::IngressEvent;
+use kith_vocab::ids::{CallId, EventId, LeafId, SessionId};
 use kith_vocab::tool::ToolOutcome;
 
+use super::command::SimCommand;
 use super::world::fnv;
 
 #[derive(Default)]
 pub(crate) struct Oracle {
     /// Everything anybody tried to say, whether they know that it was accepted or not.
-    pub(crate) sent: Vec<(IngressEvent, Target)>,
-    /// The messages whose authors were told that they were accepted.
+    pub(crate) sent: Vec<(Caller, SendMessage)>,
+    /// The messages that were accepted.
     pub(crate) accepted: BTreeMap<String, SessionId>,
-    pub(crate) commands: Vec<(SessionId, Command)>,
+    pub(crate) commands: Vec<SimCommand>,
     /// Events that somebody was told of by a reply.
     pub(crate) confirmed: BTreeSet<(SessionId, EventId)>,
     pub(crate) sessions: BTreeMap<SessionId, SessionView>,
+    /// Sessions with a wake-up that a crash took from the desk, where it is not synced. A turn that
+    /// was taken up again has no row, so nobody knows of it until its session is spoken to.
+    pub(crate) lost_wakeups: BTreeSet<SessionId>,
     /// The logs of sessions that were removed, as they were then.
     pub(crate) removed: Vec<(SessionId, Vec<Event>)>,
+    /// Sessions that were damaged, each with all that was ever written to it.
+    pub(crate) damaged: BTreeMap<SessionId, Vec<Event>>,
     pub(crate) runs: BTreeMap<CallId, ToolRun>,
     /// The model, and the hash of the body that it received.
     pub(crate) requests: Vec<(String, String)>,
     pub(crate) followers: Vec<FollowerState>,
+    pub(crate) house_followers: Vec<HouseFollowerState>,
+    /// How often something was written, and when last to each thread.
+    pub(crate) n_changes: u64,
+    pub(crate) thread_changes: BTreeMap<ThreadKey, u64>,
     /// What `host.lock` says.
     pub(crate) generation: u64,
-    /// Authors who wait for what comes of their message.
-    pub(crate) waiting: BTreeSet<(u64, String)>,
-    /// Commands that were not answered yet.
+    /// Whoever waits for the end of a turn.
+    pub(crate) waiting: BTreeSet<(u64, WaitsFor)>,
+    /// Other calls that were not answered yet.
     pub(crate) n_asked: u64,
     pub(crate) n_keys: u64,
 }
@@ -41,7 +50,7 @@ pub(crate) struct Oracle {
 /// A session as somebody sees it who missed nothing.
 #[derive(Default)]
 pub(crate) struct SessionView {
-    pub(crate) thread: Option<ThreadId>,
+    pub(crate) thread: Option<ThreadKey>,
     /// A digest of each event that is durable, in the order of the log.
     pub(crate) events: Vec<u64>,
     pub(crate) tree: Vec<EventId>,
@@ -60,13 +69,32 @@ pub(crate) struct ToolRun {
     pub(crate) returned: Option<ToolOutcome>,
 }
 
-/// Somebody who follows a session, from life to life.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum WaitsFor {
+    Message(String),
+    /// A turn of this session that is taken up again.
+    Turn(SessionId),
+}
+
+/// Somebody who follows a session or a thread, from life to life.
 #[derive(Clone, Debug)]
 pub(crate) struct FollowerState {
-    pub(crate) session_id: SessionId,
+    /// `None`: it follows one session.
+    pub(crate) thread: Option<ThreadKey>,
+    /// The session it is in, as far as it was told.
+    pub(crate) session_id: Option<SessionId>,
     pub(crate) point: ResumePoint,
     /// It follows no more: the session was removed.
     pub(crate) is_over: bool,
+}
+
+/// Somebody who follows the house, for one life.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HouseFollowerState {
+    /// What was written before is nothing it must be told of.
+    pub(crate) since: u64,
+    /// How much was written when it was last told of a thread.
+    pub(crate) told: BTreeMap<ThreadKey, u64>,
 }
 
 impl SessionView {
@@ -117,6 +145,7 @@ impl Oracle {
             view.runs_turn = false;
         }
         self.waiting.clear();
+        self.house_followers.clear();
         self.n_asked = 0;
     }
 
@@ -124,7 +153,7 @@ impl Oracle {
     pub(crate) fn append(
         &mut self,
         id: SessionId,
-        thread: Option<&ThreadId>,
+        thread: Option<&ThreadKey>,
         events: &[Event],
     ) -> Result<(), String> {
         let view = self.sessions.entry(id).or_default();
@@ -140,6 +169,12 @@ impl Oracle {
             view.read(event);
         }
         let thread = view.thread.clone();
+        if let Some(written) = self.damaged.get_mut(&id) {
+            // A checkpoint stands for the part with the damage, so it goes on for a while.
+            written.extend_from_slice(events);
+        }
+        self.n_changes += 1;
+        self.thread_changes.extend(thread.clone().map(|thread| (thread, self.n_changes)));
         let is_of_thread = |it: &SessionView| it.thread.is_some() && it.thread == thread;
         let with_turn = self.sessions.iter().filter(|(_, it)| it.runs_turn && is_of_thread(it));
         let with_turn: Vec<SessionId> = with_turn.map(|(id, _)| *id).collect();
@@ -149,29 +184,40 @@ impl Oracle {
         Ok(())
     }
 
-    /// The log as it was found when it was opened. It may hold more than anybody was told of, but
-    /// not less. Says what is wrong with it.
+    /// The log as it was found when it was opened, from its beginning or after `n_skipped` events
+    /// that a checkpoint stands for. It may hold more than anybody was told of, but not less. Says
+    /// what is wrong with it.
     pub(crate) fn find(
         &mut self,
         id: SessionId,
-        thread: &ThreadId,
+        thread: &ThreadKey,
+        n_skipped: usize,
         events: &[Event],
     ) -> Result<(), String> {
         let view = self.sessions.entry(id).or_default();
         view.thread = Some(thread.clone());
-        let n_known = view.events.len();
-        if events.len() < n_known {
+        self.lost_wakeups.remove(&id);
+        let (n_known, n_found) = (view.events.len(), n_skipped + events.len());
+        if n_found < n_known {
+            return Err(format!("session {id} has {n_found} events, and {n_known} were told of"));
+        }
+        if n_skipped > n_known {
             return Err(format!(
-                "session {id} has {} events, and {n_known} were told of",
-                events.len()
+                "session {id} is opened after {n_skipped} events, and {n_known} were told of"
             ));
         }
-        if let Some(place) = (0..n_known).find(|&it| view.events[it] != digest_of(&events[it])) {
-            return Err(format!("event {} of session {id} is another than was told of", place + 1));
-        }
-        for event in &events[n_known..] {
-            view.events.push(digest_of(event));
-            view.read(event);
+        for (place, event) in (n_skipped..).zip(events) {
+            match view.events.get(place) {
+                Some(known) if *known == digest_of(event) => (),
+                Some(_) => {
+                    let seq = place + 1;
+                    return Err(format!("event {seq} of session {id} is another than was told of"));
+                }
+                None => {
+                    view.events.push(digest_of(event));
+                    view.read(event);
+                }
+            }
         }
         view.runs_turn = false;
         Ok(())
@@ -194,12 +240,20 @@ impl Oracle {
     /// A follower was shown an event. Says what is wrong with it.
     pub(crate) fn show(&mut self, follower: usize, event: &Event) -> Result<(), String> {
         let state = &mut self.followers[follower];
-        let (id, last) = (state.session_id, state.point.persistent_last_seq);
+        let last = state.point.persistent_last_seq;
+        let Some(id) = state.session_id else {
+            return Err(format!("follower {follower} sees an event of no session"));
+        };
         if event.seq != last + 1 {
             let seq = event.seq;
             return Err(format!("follower {follower} of {id} saw event {seq} after {last}"));
         }
         state.point.persistent_last_seq = event.seq;
+        let is_known = self.sessions.contains_key(&id);
+        if !is_known && self.removed.iter().any(|(removed, _)| *removed == id) {
+            // It was on its way to the follower when its session was removed.
+            return Ok(());
+        }
         let view = self.sessions.entry(id).or_default();
         let place = usize::try_from(last).unwrap_or(usize::MAX);
         if place == view.events.len() {
@@ -218,15 +272,36 @@ impl Oracle {
         Ok(())
     }
 
-    /// Those who follow a session and have not seen all of it, in words.
-    pub(crate) fn followers_behind(&self) -> Vec<String> {
+    /// Those who follow and have not seen all there is, in words. `current` says in which session a
+    /// thread is.
+    pub(crate) fn followers_behind(
+        &self,
+        current: impl Fn(&ThreadKey) -> Option<SessionId>,
+    ) -> Vec<String> {
         let mut behind = Vec::new();
-        for (number, follower) in self.followers.iter().enumerate() {
-            let id = follower.session_id;
-            let Some(view) = self.sessions.get(&id).filter(|_| !follower.is_over) else { continue };
+        for (number, follower) in self.followers.iter().enumerate().filter(|(_, it)| !it.is_over) {
+            let expected = match &follower.thread {
+                None => follower.session_id,
+                Some(thread) => current(thread).filter(|id| self.sessions.contains_key(id)),
+            };
+            let Some(id) = expected.filter(|id| !self.damaged.contains_key(id)) else { continue };
+            let Some(view) = self.sessions.get(&id) else { continue };
+            if follower.session_id != expected {
+                behind.push(format!("follower {number} is not told that its thread is in {id}"));
+                continue;
+            }
             let (seen, there) = (follower.point.persistent_last_seq, view.events.len() as u64);
             if seen < there {
                 behind.push(format!("follower {number} of {id} has seen {seen} of {there} events"));
+            }
+        }
+        for (number, follower) in self.house_followers.iter().enumerate() {
+            for (thread, changed) in &self.thread_changes {
+                let told = follower.told.get(thread).copied().unwrap_or_default();
+                if *changed > follower.since && told < *changed {
+                    let thread = &thread.thread_id;
+                    behind.push(format!("house follower {number} is not told of {thread}"));
+                }
             }
         }
         behind

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use kith_engine::feed::ThreadKey;
 use kith_sessions::journal::{
     Batch, Cursor, EachEvent, FilesJournal, Journal, Opened, RemovedSession, RepairedSession,
 };
@@ -12,7 +13,7 @@ use kith_testkit::files::MemoryFiles;
 use kith_vocab::clock::Clock;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
-use kith_vocab::ids::{EventId, SessionId, ThreadId};
+use kith_vocab::ids::{EventId, SessionId};
 
 use super::bug::Bug;
 use super::world::World;
@@ -45,7 +46,7 @@ impl SimJournal {
         Ok(())
     }
 
-    fn wrote(&self, id: SessionId, thread: Option<&ThreadId>, events: &[Event]) {
+    fn wrote(&self, id: SessionId, thread: Option<&ThreadKey>, events: &[Event]) {
         let mut world = self.world.lock();
         let mut names = String::new();
         for event in events {
@@ -124,7 +125,7 @@ impl Journal for SimJournal {
             let made = self.inner.create(header, batches).await;
             self.after().await;
             match &made {
-                Ok(_) => self.wrote(header.session_id, Some(&header.thread_id), &events),
+                Ok(_) => self.wrote(header.session_id, Some(&ThreadKey::of(header)), &events),
                 Err(error) => {
                     self.world.note(format!("{} not made: {error}", short(header.session_id)));
                 }
@@ -156,10 +157,16 @@ impl Journal for SimJournal {
             self.after().await;
             let events = read.into_inner().unwrap();
             match &opened {
-                Ok(Some(opened)) if cursor.is_none() => {
+                Ok(Some(opened)) => {
                     let mut world = self.world.lock();
-                    world.note(format!("{} opened with {} events", short(id), events.len()));
-                    let wrong = world.oracle.find(id, &opened.header.thread_id, &events).err();
+                    let first = events.first().map(|event| event.seq - 1);
+                    let n_skipped = first.or(cursor.map(|it| it.head.seq)).unwrap_or_default();
+                    let from = format!("{} events after {n_skipped}", events.len());
+                    world.note(format!("{} opened with {from}", short(id)));
+                    world.tally.checkpoint_openings += u64::from(n_skipped > 0);
+                    let n_skipped = usize::try_from(n_skipped).unwrap_or(usize::MAX);
+                    let thread = ThreadKey::of(&opened.header);
+                    let wrong = world.oracle.find(id, &thread, n_skipped, &events).err();
                     drop(world);
                     if let Some(wrong) = wrong {
                         self.world.violate(wrong);
@@ -251,13 +258,28 @@ impl Journal for SimJournal {
     fn repair<'a>(
         &'a self,
         damaged: SessionId,
-        _head: Option<Head>,
-        _header: SessionHeader,
-        _clock: &'a dyn Clock,
+        head: Option<Head>,
+        header: SessionHeader,
+        clock: &'a dyn Clock,
     ) -> StorageFuture<'a, RepairedSession> {
-        // No fault of this simulation damages what was synced.
-        self.world.violate(format!("session {damaged} is damaged"));
-        Box::pin(std::future::pending())
+        Box::pin(async move {
+            self.world.step().await;
+            if !self.world.lock().oracle.damaged.contains_key(&damaged) {
+                self.world.violate(format!("session {damaged} is damaged"));
+            }
+            let (copy, thread) = (header.session_id, ThreadKey::of(&header));
+            let repaired = self.inner.repair(damaged, head, header, clock).await;
+            self.after().await;
+            if repaired.is_ok() {
+                let mut events = Vec::new();
+                self.inner.read(copy, None, 0, &mut |event| events.push(event)).await?;
+                self.world.lock().tally.repairs += 1;
+                self.world.note(format!("{} is copied", short(damaged)));
+                self.wrote(copy, Some(&thread), &events);
+            }
+            self.world.step().await;
+            repaired
+        })
     }
 
     fn belongings(&self, id: SessionId) -> StorageFuture<'_, RemovedSession> {

@@ -46,6 +46,13 @@ tally! {
     old_desks: "old desks put back",
     clock_jumps: "jumps of the clock",
     events_followed: "events seen by followers",
+    stream_resumes: "subscriptions that went on with the stream",
+    fallbacks: "subscriptions that went on from the log",
+    reloads: "subscriptions that began anew",
+    checkpoints: "checkpoints made",
+    checkpoint_openings: "sessions opened from a checkpoint",
+    damages: "session files damaged",
+    repairs: "damaged sessions copied",
 }
 
 impl fmt::Display for Tally {

@@ -2,57 +2,23 @@
 
 use std::sync::Arc;
 
+use kith_host::models::ProviderMaker;
 use kith_vocab::clock::{BoxFuture, Clock};
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::messages::StopReason;
 use kith_vocab::event::models::{FailureKind, ModelRef, Wire};
 use kith_vocab::json::Json;
 use kith_vocab::provider::{
-    Answer, AnswerBlock, AskContext, Cause, Delta, DeltaPart, ModelChoice, ModelUnavailable,
-    Models, Provider, Unfinished,
+    Answer, AnswerBlock, AskContext, Cause, Delta, DeltaPart, ModelChoice, Provider, Unfinished,
 };
 
 use super::chance::Chance;
 use super::world::World;
 
-/// The names of the models that there are.
-pub(crate) const MODEL_NAMES: [&str; 2] = ["a", "b"];
-
-/// How a message names a model. Each speaks another wire, so that both are rendered.
-pub(crate) fn model_ref(name: &str) -> ModelRef {
-    ModelRef {
-        name: name.to_owned(),
-        provider: format!("vendor-{name}"),
-        wire: if name == "a" { Wire::OpenaiChat } else { Wire::Anthropic },
-        model: format!("model-{name}"),
-        endpoint: sha256_hex(name.as_bytes())[..16].to_owned(),
-    }
-}
-
-/// The models that a life of the host can reach.
-pub(crate) struct SimModels {
-    reachable: Vec<(ModelRef, Arc<dyn Provider>)>,
-}
-
-impl SimModels {
-    pub(crate) fn new(names: &[&str], world: &Arc<World>, clock: &Arc<dyn Clock>) -> SimModels {
-        let model = |name: &&str| {
-            let reference = model_ref(name);
-            let model = SimModel::new(&reference, Arc::clone(world), Arc::clone(clock));
-            let model: Arc<dyn Provider> = Arc::new(model);
-            (reference, model)
-        };
-        SimModels { reachable: names.iter().map(model).collect() }
-    }
-}
-
-impl Models for SimModels {
-    fn find(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, ModelUnavailable> {
-        let found = self.reachable.iter().find(|(reference, _)| reference == model);
-        found.map(|(_, provider)| Arc::clone(provider)).ok_or_else(|| ModelUnavailable {
-            reason: format!("model `{}` cannot be reached in this life", model.name),
-        })
-    }
+/// Makes the models of a life.
+pub(crate) fn maker(world: &Arc<World>, clock: &Arc<dyn Clock>) -> ProviderMaker {
+    let (world, clock) = (Arc::clone(world), Arc::clone(clock));
+    Box::new(move |model| Arc::new(SimModel::new(model, Arc::clone(&world), Arc::clone(&clock))))
 }
 
 struct SimModel {
@@ -84,7 +50,8 @@ impl SimModel {
     fn new(reference: &ModelRef, world: Arc<World>, clock: Arc<dyn Clock>) -> SimModel {
         let choice = ModelChoice {
             provider: reference.provider.clone(),
-            wire: reference.wire,
+            // Settings cannot name it yet; so that both wires are rendered, one model speaks it.
+            wire: if reference.name == "b" { Wire::Anthropic } else { reference.wire },
             model: reference.model.clone(),
             parameters: Json::empty_object(),
             context_window: 128_000,
@@ -164,7 +131,13 @@ impl SimModel {
         let mut call = 0;
         for (block, content) in (0..).zip(&answer.content) {
             let part = match content {
-                AnswerBlock::Text(text) => DeltaPart::Text(text),
+                AnswerBlock::Text(text) => {
+                    for word in text.split_inclusive(' ') {
+                        ctx.tap.delta(Delta { block, part: DeltaPart::Text(word) });
+                        self.world.step().await;
+                    }
+                    continue;
+                }
                 AnswerBlock::Thinking(thinking) => DeltaPart::Thinking(&thinking.text),
                 AnswerBlock::Call { arguments, .. } => {
                     call += 1;
@@ -208,7 +181,7 @@ fn answer(chance: &mut Chance, tool_calls: u64) -> Answer {
     let mut content = Vec::new();
     let calls = chance.percent(tool_calls);
     if !calls || chance.percent(50) {
-        content.push(AnswerBlock::Text(format!("answer {}", chance.below(1000))));
+        content.push(AnswerBlock::Text(format!("it is {} of it", chance.below(1000))));
     }
     if !calls {
         return Answer { content, usage: None, stop_reason: StopReason::EndTurn };

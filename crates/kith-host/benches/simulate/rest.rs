@@ -3,7 +3,7 @@
 use kith_engine::engine::Engine;
 use kith_engine::report::{MessageEnd, RowReader};
 use kith_engine::state::State;
-use kith_sessions::desk::{Inbox, InboxRow, RowStatus};
+use kith_sessions::desk::{Inbox, InboxRow, RowStatus, Threads};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::control::EndReason;
 use kith_vocab::event::models::ModelRef;
@@ -11,6 +11,7 @@ use kith_vocab::ids::SessionId;
 
 use super::house::{House, now};
 use super::journal::short;
+use super::oracle::WaitsFor;
 use super::scene::{PATIENCE_MS, Scene};
 
 /// How often it is looked whether there is anything left to do.
@@ -20,7 +21,8 @@ pub(crate) struct Rest<'a> {
     pub(crate) house: &'a House,
     pub(crate) scene: &'a Scene,
     pub(crate) engine: &'a Engine,
-    pub(crate) reachable: &'a [&'static str],
+    /// Nothing that was said names a model that cannot be reached.
+    pub(crate) reaches_all: bool,
     /// Things may still go wrong.
     pub(crate) is_ordinary: bool,
 }
@@ -50,6 +52,7 @@ impl Rest<'_> {
             // Somebody makes room on the disk.
             self.house.files.lift();
             clock.sleep(LOOK_MS).await;
+            self.scene.world.step().await;
         }
     }
 
@@ -59,17 +62,14 @@ impl Rest<'_> {
         let sessions = self.house.sessions();
         for id in &sessions {
             let Some(state) = self.house.state(*id) else { continue };
-            // A turn that was taken up again has no row, so nobody knows of it after a kill until its
-            // session is spoken to.
-            if let Some(turn) = state.turn.as_ref().filter(|turn| !turn.keys.is_empty())
-                && self.reaches(&turn.models)
-            {
+            let is_forgotten = self.scene.world.lock().oracle.lost_wakeups.contains(id);
+            if !is_forgotten && state.turn.as_ref().is_some_and(|it| self.reaches(&it.models)) {
                 left.push(format!("a turn of {} is open", short(*id)));
             }
         }
         let desk = &self.house.desk;
         for id in now(desk.sessions_with_open_rows()) {
-            let state = self.house.state(id).unwrap_or_default();
+            let state = self.house.driven_state(id, &self.scene.world).unwrap_or_default();
             let rows = now(desk.open_rows(id));
             left.extend(self.rows_left(id, &state, &rows));
         }
@@ -77,13 +77,19 @@ impl Rest<'_> {
         if world.oracle.n_asked > 0 {
             left.push(format!("{} requests are not answered", world.oracle.n_asked));
         }
-        left.extend(world.oracle.followers_behind());
-        for (_, key) in &world.oracle.waiting {
+        left.extend(world.oracle.followers_behind(|thread| {
+            now(desk.current_session(&thread.agent_id, &thread.thread_id))
+        }));
+        for (_, what) in &world.oracle.waiting {
             // Whoever waits for a model that cannot be reached waits for another host.
-            let is_open = matches!(now(desk.row(key)), Some(RowStatus::Open { .. }));
-            let all_reached = self.reachable.len() > 1;
-            if !is_open || all_reached {
-                left.push(format!("somebody still waits for {key}"));
+            let is_open = match what {
+                WaitsFor::Message(key) => {
+                    matches!(now(desk.row(key)), Some(RowStatus::Open { .. }))
+                }
+                WaitsFor::Turn(id) => self.house.state(*id).is_some_and(|it| it.turn.is_some()),
+            };
+            if !is_open || self.reaches_all {
+                left.push(format!("somebody still waits for {what:?}"));
             }
         }
         left
@@ -111,7 +117,8 @@ impl Rest<'_> {
     /// The desk may have lost that the row is dealt with; it learns it with the next one.
     fn is_settled(&self, id: SessionId, row: &InboxRow) -> bool {
         let mut reader = RowReader::new(id, &row.event.thread_id, &row.key);
-        for event in self.house.log(id).unwrap_or_default() {
+        let damaged = self.scene.world.lock().oracle.damaged.get(&id).cloned();
+        for event in damaged.unwrap_or_else(|| self.house.log(id).unwrap_or_default()) {
             reader.read(&event);
         }
         let end = reader.settled().map(|report| report.end);
@@ -119,6 +126,6 @@ impl Rest<'_> {
     }
 
     fn reaches(&self, models: &[ModelRef]) -> bool {
-        models.iter().any(|model| self.reachable.contains(&model.name.as_str()))
+        self.scene.models().reaches(models)
     }
 }

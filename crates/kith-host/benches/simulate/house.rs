@@ -1,11 +1,12 @@
 //! What outlives a life of the host: disk, desk, the time of day.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 
 use kith_engine::state::State;
-use kith_sessions::desk::{Desk, Inbox, MemoryDesk, RowStatus};
+use kith_sessions::catalog::MemoryCatalog;
+use kith_sessions::desk::{Desk, Inbox, MemoryDesk, RowStatus, Threads, Wakeups};
+use kith_sessions::journal::MemoryJournal;
 use kith_sessions::read::Tail;
 use kith_sessions::storage::StorageFuture;
 use kith_sessions::store::SessionStore;
@@ -14,6 +15,8 @@ use kith_testkit::files::{CrashModel, MemoryFiles};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::SessionId;
 
+use super::catalog::KeptCheckpoints;
+use super::settings;
 use super::world::World;
 
 /// A month after the first time that ids can carry, so that the clock can be set back.
@@ -23,9 +26,14 @@ const OLD_DESKS_MAX: usize = 3;
 pub(crate) struct House {
     pub(crate) files: MemoryFiles,
     pub(crate) desk: MemoryDesk,
+    pub(crate) catalog: MemoryCatalog,
+    /// Of each session, the oldest first.
+    pub(crate) checkpoints: KeptCheckpoints,
     pub(crate) wall: u64,
     pub(crate) next_id: u64,
     old_desks: Vec<MemoryDesk>,
+    /// Only the desk tells a damaged end from a torn one, so it is known by heart.
+    damaged: BTreeSet<SessionId>,
 }
 
 impl House {
@@ -33,14 +41,17 @@ impl House {
         House {
             files: MemoryFiles::new(),
             desk: MemoryDesk::new("device"),
+            catalog: MemoryCatalog::new(MemoryJournal::default()),
+            checkpoints: KeptCheckpoints::default(),
             wall: WALL_START,
             next_id: 1,
             old_desks: Vec::new(),
+            damaged: BTreeSet::new(),
         }
     }
 
     pub(crate) fn store(&self) -> SessionStore {
-        SessionStore::new(Arc::new(self.files.clone()), Path::new("/house/.kith"))
+        SessionStore::new(Arc::new(self.files.clone()), &settings::house().kith_dir())
     }
 
     /// The sessions there are.
@@ -50,6 +61,9 @@ impl House {
 
     /// The whole log of a session, or why it cannot be read.
     pub(crate) fn log(&self, id: SessionId) -> Result<Vec<Event>, String> {
+        if self.damaged.contains(&id) {
+            return Err(format!("session {id} is damaged"));
+        }
         let mut events = Vec::new();
         let reading = self.store().read(id, None, &mut |event| events.push(event));
         match reading.map(|it| it.tail) {
@@ -63,11 +77,63 @@ impl House {
         Some(State::of(&self.log(id).ok()?))
     }
 
+    /// The same as its driver knows it, also of a damaged session: a checkpoint may stand for the
+    /// part that cannot be read.
+    pub(crate) fn driven_state(&self, id: SessionId, world: &World) -> Option<State> {
+        let damaged = world.lock().oracle.damaged.get(&id).map(|events| State::of(events));
+        damaged.or_else(|| self.state(id))
+    }
+
+    /// The events that can be read, also of a damaged session.
+    pub(crate) fn readable(&self, id: SessionId) -> Vec<Event> {
+        let mut events = Vec::new();
+        // Of one without a good first line there is nothing.
+        self.store().read(id, None, &mut |event| events.push(event)).ok();
+        events
+    }
+
+    /// Whether no turn is open and no message waits.
+    pub(crate) fn is_complete(&self) -> bool {
+        let is_open = |id| self.state(id).is_some_and(|state| state.turn.is_some());
+        now(self.desk.sessions_with_open_rows()).is_empty()
+            && !self.sessions().into_iter().any(is_open)
+    }
+
+    /// Changes a byte of a session file somewhere before where the desk knows that it ends.
+    fn damage(&mut self, world: &World) {
+        let mut guard = world.lock();
+        let state = &mut *guard;
+        if !state.chance.percent(state.plan.damage) {
+            return;
+        }
+        let ids = self.sessions();
+        let Some(id) = state.chance.pick(&ids).copied() else { return };
+        let Some(head) = now(self.desk.head(id)) else { return };
+        if self.damaged.contains(&id) {
+            return;
+        }
+        let path = self.store().path(id);
+        let Some(mut bytes) = self.files.contents(&path) else { return };
+        let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|it| it.0);
+        let n_lines = usize::try_from(head.seq).unwrap_or_default() + 1;
+        let Some(end) = ends.take(n_lines).last() else { return };
+        let place = state.chance.index(end);
+        bytes[place] ^= 1 << state.chance.below(8);
+        let events = self.readable(id);
+        self.files.write_raw(&path, &bytes);
+        let n_left = self.readable(id).len();
+        state.note(format!("byte {place} of {id} is damaged, {n_left} events can be read"));
+        state.tally.damages += 1;
+        state.oracle.damaged.insert(id, events);
+        self.damaged.insert(id);
+    }
+
     /// The host has ended as it should.
     pub(crate) fn end(&mut self, world: &World) {
         self.keep_desk(world);
         self.files = self.files.reboot(CrashModel::ProcessKilled);
         self.desk = self.desk.crash(usize::MAX);
+        self.damage(world);
     }
 
     /// The host was killed, or the power failed.
@@ -89,10 +155,20 @@ impl House {
         let puts_back = state.chance.percent(rate);
         drop(state);
         self.files = self.files.reboot(model);
+        let with_wakeups = self.sessions_with_wakeups();
         self.desk = self.desk.crash(kept);
+        let still = self.sessions_with_wakeups();
+        world.lock().oracle.lost_wakeups.extend(with_wakeups.difference(&still));
+        world.draw(|chance| self.checkpoints.crash(chance));
+        self.damage(world);
         if puts_back {
             self.put_old_desk_back(world);
         }
+    }
+
+    fn sessions_with_wakeups(&self) -> BTreeSet<SessionId> {
+        let has_one = |id: &SessionId| !now(self.desk.wakeups_of(*id)).is_empty();
+        self.sessions().into_iter().filter(has_one).collect()
     }
 
     /// Sometimes somebody makes a copy of the desk.

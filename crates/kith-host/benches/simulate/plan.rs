@@ -11,6 +11,7 @@ pub(crate) struct Plan {
     pub(crate) n_people: u64,
     pub(crate) n_actions: u64,
     pub(crate) n_threads: u64,
+    pub(crate) n_agents: u64,
     /// Of a hundred lives, so many end by a kill.
     pub(crate) kills: u64,
     /// Of a hundred kills, so many are power cuts.
@@ -39,6 +40,12 @@ pub(crate) struct Plan {
     pub(crate) other_sessions: u64,
     /// Of a thousand turns and requests, so many end in a failure of ours.
     pub(crate) own_faults: u64,
+    /// Of a hundred lives, so many have a model under its name that is another one.
+    pub(crate) other_models: u64,
+    /// Of a hundred lives, so many keep little for slow followers, and make checkpoints early.
+    pub(crate) small_limits: u64,
+    /// Of a hundred times between two lives, so often a session file is damaged.
+    pub(crate) damage: u64,
 }
 
 impl Plan {
@@ -53,11 +60,15 @@ impl Plan {
         let (model_faults, tool_calls, tool_faults) = (rate(60), rate(80), rate(50));
         let (old_desks, clock_jumps, lone_models) = (rate(40), rate(12), rate(50));
         let (slow_steps, other_sessions, own_faults) = (rate(60), rate(50), rate(15));
+        let (other_models, small_limits) = (rate(30), rate(80));
+        // A desk that is older than the damage would take a damaged end for a torn one.
+        let damage = if old_desks == 0 { rate(40) } else { 0 };
         Plan {
             n_lives: chance.between(1, 5),
             n_people: chance.between(1, 3),
             n_actions: chance.between(2, 14),
             n_threads: chance.between(1, 3),
+            n_agents: chance.between(1, 2),
             kills,
             power_cuts,
             disk_faults,
@@ -72,6 +83,9 @@ impl Plan {
             slow_steps,
             other_sessions,
             own_faults,
+            other_models,
+            small_limits,
+            damage,
         }
     }
 
@@ -87,6 +101,7 @@ impl Plan {
             clock_jumps: 0,
             lone_models: 0,
             own_faults: 0,
+            damage: 0,
             ..self.clone()
         }
     }

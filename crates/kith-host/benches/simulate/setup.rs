@@ -1,10 +1,15 @@
 //! What the sessions of the simulated agent start from.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use kith_engine::engine::{AgentSetup, SetupError};
 use kith_engine::state::told::Told;
 use kith_engine::turn::TurnSetup;
+use kith_host::error::CallError;
+use kith_host::opening::HouseSetup;
+use kith_host::team::Member;
+use kith_sessions::desk::Repository;
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::Body;
 use kith_vocab::event::calls::Sandbox;
@@ -12,7 +17,7 @@ use kith_vocab::event::control::Limits;
 use kith_vocab::event::messages::{
     HarnessItem, HarnessItemEvent, HarnessKind, InstructionSnapshotEvent, Origin, Trust,
 };
-use kith_vocab::header::SessionHeader;
+use kith_vocab::header::{Audience, SessionHeader};
 use kith_vocab::json::Json;
 use kith_vocab::snapshot::{
     InstructionSnapshot, SNAPSHOT_VERSION, Section, SectionKind, ToolsetSnapshot,
@@ -36,6 +41,18 @@ impl SimSetup {
         }
         Ok(())
     }
+}
+
+impl HouseSetup for SimSetup {
+    fn check(&self, _: &Member, _: &Path, _: Audience, _: u64) -> Result<(), CallError> {
+        Ok(self.fault()?)
+    }
+
+    fn take_problems(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn set_repositories(&self, _: Vec<Repository>) {}
 }
 
 impl AgentSetup for SimSetup {

@@ -1,0 +1,128 @@
+//! Commands: given once, and sometimes again under their id.
+
+use std::future::Future;
+
+use kith_engine::command::{Command, CommandAction};
+use kith_host::call::Follower;
+use kith_host::calls::control::{CancelTurn, RetryTurn};
+use kith_host::calls::feed::TurnItem;
+use kith_host::calls::tree::{BranchSession, CloneSession};
+use kith_host::error::CallError;
+use kith_vocab::ids::{EventId, SessionId};
+
+use super::client::words;
+use super::journal::short;
+use super::oracle::WaitsFor;
+use super::scene::Scene;
+
+#[derive(Clone, Debug)]
+pub(crate) enum SimCommand {
+    Cancel(SessionId, CancelTurn),
+    Retry(SessionId, RetryTurn),
+    Branch(SessionId, BranchSession),
+    Clone(SessionId, CloneSession),
+    /// What has no call yet.
+    Queue(SessionId, Command),
+}
+
+impl SimCommand {
+    fn name(&self) -> String {
+        let (id, what) = match self {
+            SimCommand::Cancel(id, _) => (id, "cancel"),
+            SimCommand::Retry(id, _) => (id, "retry"),
+            SimCommand::Branch(id, _) => (id, "branch"),
+            SimCommand::Clone(id, _) => (id, "clone"),
+            SimCommand::Queue(id, Command { action: CommandAction::TakeNext, .. }) => {
+                (id, "queue go")
+            }
+            SimCommand::Queue(id, _) => (id, "queue edit"),
+        };
+        format!("{} {what}", short(*id))
+    }
+}
+
+impl Scene {
+    pub(crate) fn command_for(&self, action: CommandAction) -> Command {
+        let caller = &self.client.caller;
+        let (client_id, user_id) = (caller.client_id.clone(), caller.user.user_id.clone());
+        Command { id: self.new_event_id(), client_id, user_id, action }
+    }
+
+    /// Gives a command and waits for its answer, and remembers that it was given.
+    pub(crate) async fn command(&self, command: SimCommand) {
+        self.world.lock().oracle.commands.push(command.clone());
+        self.give(command).await;
+    }
+
+    pub(crate) async fn give(&self, command: SimCommand) {
+        let what = command.name();
+        self.world.note(format!("command {what}"));
+        match command {
+            SimCommand::Cancel(id, call) => {
+                let event_id = call.cancel_id;
+                let done = async {
+                    let cancelled = self.client.call(call).await?;
+                    Ok(cancelled.was_running.then_some(event_id))
+                };
+                self.finish(id, &what, done).await;
+            }
+            SimCommand::Branch(id, call) => {
+                let done = async { self.client.call(call).await.map(|_| None) };
+                if self.finish(id, &what, done).await {
+                    self.world.lock().tally.branches += 1;
+                }
+            }
+            SimCommand::Clone(id, call) => {
+                let done = async { self.client.call(call).await.map(|_| None) };
+                if self.finish(id, &what, done).await {
+                    self.world.lock().tally.clones += 1;
+                }
+            }
+            SimCommand::Queue(id, command) => {
+                let done = async {
+                    let answer = self.client.host.engine().command(id, command).await;
+                    answer.map(|answer| answer.event_id).map_err(CallError::from)
+                };
+                self.finish(id, &what, done).await;
+            }
+            SimCommand::Retry(id, call) => self.retry(id, call),
+        }
+    }
+
+    /// True if the command was obeyed. An event that it answers with must stay.
+    async fn finish(
+        &self,
+        id: SessionId,
+        what: &str,
+        work: impl Future<Output = Result<Option<EventId>, CallError>>,
+    ) -> bool {
+        let Some(answer) = self.within(what, work).await else { return false };
+        let mut world = self.world.lock();
+        world.tally.commands += 1;
+        match &answer {
+            Ok(event_id) => {
+                world.oracle.confirmed.extend(event_id.map(|event_id| (id, event_id)));
+                world.note(format!("done {what}"));
+            }
+            Err(error) => world.note(format!("refused {what}: {}", words(error))),
+        }
+        answer.is_ok()
+    }
+
+    /// The answer comes when the turn has ended, so nobody stands and waits for it.
+    fn retry(&self, id: SessionId, call: RetryTurn) {
+        let scene = self.clone();
+        self.world.spawn(async move {
+            let what = format!("{} retry", short(id));
+            let follower = Follower::<TurnItem>::none();
+            let work = scene.client.ask(call, follower);
+            let answer = scene.waiting(WaitsFor::Turn(id), work).await;
+            let mut world = scene.world.lock();
+            world.tally.commands += 1;
+            match answer {
+                Ok(reply) => world.note(format!("{what} came to {:?}", reply.answer.end)),
+                Err(error) => world.note(format!("{what} refused: {}", words(&error))),
+            }
+        });
+    }
+}

@@ -1,0 +1,103 @@
+//! Everything a host works with.
+//!
+//! A host touches the world only through these, so one can be put together without a disk, a server
+//! or the time of day.
+
+use std::sync::Arc;
+
+use kith_engine::engine::EngineLimits;
+use kith_sessions::catalog::{Catalog, SqliteCatalog};
+use kith_sessions::desk::{Desk, SqliteDesk, TrustRecords};
+use kith_sessions::disk::DiskFiles;
+use kith_sessions::journal::{FilesJournal, Journal};
+use kith_sessions::lock::{HouseLock, LockError};
+use kith_sessions::store::SessionStore;
+use kith_vocab::clock::Clock;
+
+use crate::error::CallError;
+use crate::house::House;
+use crate::models::ModelRegistry;
+use crate::opening::{HomeSetup, HouseSetup};
+use crate::settings::watch::SettingsWatch;
+
+pub struct HostParts {
+    pub house: House,
+    pub settings: Arc<SettingsWatch>,
+    pub models: Arc<ModelRegistry>,
+    pub setup: Arc<dyn HouseSetup>,
+    /// Where the sessions of the journal lie, for those who only read.
+    pub store: SessionStore,
+    pub journal: Arc<dyn Journal>,
+    pub desk: Arc<dyn Desk>,
+    /// The desk was made just now.
+    pub is_new_desk: bool,
+    pub catalog: Arc<dyn Catalog>,
+    pub clock: Arc<dyn Clock>,
+    pub limits: EngineLimits,
+    /// Held for as long as the host lives.
+    pub lock: Box<dyn WriterLock>,
+}
+
+impl HostParts {
+    /// Those of a house on this machine's disk, whose models are asked over the network.
+    pub async fn on_disk(
+        house: House,
+        settings: Arc<SettingsWatch>,
+        clock: Arc<dyn Clock>,
+        lock: Box<dyn WriterLock>,
+    ) -> Result<HostParts, CallError> {
+        let new_device_id = clock.new_id().to_string();
+        let desk = SqliteDesk::open(&house.desk_path(), new_device_id.clone()).await?;
+        let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
+        let index = house.kith_dir().join("index.db");
+        let repositories = desk.repositories().await?;
+        let setup = HomeSetup::new(house.clone(), Arc::clone(&settings), repositories);
+        Ok(HostParts {
+            models: Arc::new(ModelRegistry::new(Arc::clone(&settings))),
+            setup: Arc::new(setup),
+            journal: Arc::new(FilesJournal::new(store.clone())),
+            is_new_desk: desk.device_id() == new_device_id,
+            desk: Arc::new(desk),
+            catalog: Arc::new(SqliteCatalog::new(&index, store.clone())),
+            limits: EngineLimits::default(),
+            house,
+            settings,
+            store,
+            clock,
+            lock,
+        })
+    }
+}
+
+/// The lock of a house as its host sees it: it keeps the desk's generation outside the desk, so that
+/// an old copy of the desk shows.
+pub trait WriterLock: Send {
+    /// The desk's generation as the host before this one noted it.
+    fn previous_generation(&self) -> Option<u64>;
+
+    /// Whether there was no lock, so that nothing is known of the desk's generation.
+    fn was_missing(&self) -> bool;
+
+    fn set_generation(&mut self, generation: u64) -> Result<(), LockError>;
+
+    /// Refuses if another may hold the house by now.
+    fn check(&self) -> Result<(), LockError>;
+}
+
+impl WriterLock for HouseLock {
+    fn previous_generation(&self) -> Option<u64> {
+        HouseLock::previous_generation(self)
+    }
+
+    fn was_missing(&self) -> bool {
+        HouseLock::was_missing(self)
+    }
+
+    fn set_generation(&mut self, generation: u64) -> Result<(), LockError> {
+        HouseLock::set_generation(self, generation)
+    }
+
+    fn check(&self) -> Result<(), LockError> {
+        HouseLock::check(self)
+    }
+}
