@@ -259,7 +259,8 @@ pub trait Threads: Send + Sync {
 
 pub trait Wakeups: Send + Sync {
     /// Sets the wake-up, in place of one with its key. This does not wait for the disk: wake-ups
-    /// follow from the log and are set again when their session is opened.
+    /// follow from the log and are set again when their session is opened. Only
+    /// [`WakeupReason::SessionRetry`] is durable: nothing else makes anybody open that session.
     fn set_wakeup(&self, wakeup: Wakeup) -> StorageFuture<'_, ()>;
 
     /// Removes the wake-up, if there is one. This does not wait for the disk either.

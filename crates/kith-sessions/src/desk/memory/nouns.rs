@@ -7,6 +7,7 @@ use kith_vocab::ids::{SessionId, ThreadId};
 use kith_vocab::ingress::IngressEvent;
 
 use super::{MemoryDesk, Tables};
+use crate::desk::WakeupReason;
 use crate::desk::checks::{
     REPOSITORIES_MAX, check_message, check_repository, too_many_repositories,
 };
@@ -132,9 +133,17 @@ impl Threads for MemoryDesk {
 
 impl Wakeups for MemoryDesk {
     fn set_wakeup(&self, wakeup: Wakeup) -> StorageFuture<'_, ()> {
-        self.change_later(|tables| {
+        let is_durable = wakeup.reason == WakeupReason::SessionRetry;
+        let set = |tables: &mut Tables| {
             tables.wakeups.insert(wakeup.key.clone(), wakeup);
-        })
+        };
+        if is_durable {
+            return self.change_now(|tables| {
+                set(tables);
+                Ok(())
+            });
+        }
+        self.change_later(set)
     }
 
     fn remove_wakeup<'a>(&'a self, key: &'a str) -> StorageFuture<'a, ()> {

@@ -5,11 +5,16 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
 use super::SqliteDesk;
 use super::columns::{number, read_word, stored, word};
-use crate::desk::{Wakeup, Wakeups};
+use crate::desk::{Wakeup, WakeupReason, Wakeups};
 use crate::storage::StorageFuture;
 
 impl Wakeups for SqliteDesk {
     fn set_wakeup(&self, wakeup: Wakeup) -> StorageFuture<'_, ()> {
+        if wakeup.reason == WakeupReason::SessionRetry {
+            return Box::pin(
+                async move { self.change(move |desk| set(desk, &wakeup)).await.map(drop) },
+            );
+        }
         Box::pin(self.change_later(move |desk| set(desk, &wakeup)))
     }
 
