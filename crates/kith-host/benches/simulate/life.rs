@@ -178,7 +178,9 @@ impl Life<'_> {
             self.people(&host).await;
         } else {
             let forgotten = self.world.lock().oracle.lost_wakeups.clone();
-            forgotten.into_iter().for_each(|id| host.engine().wake(id));
+            for id in forgotten {
+                host.engine().wake(id);
+            }
         }
         self.house.files.lift();
         if !self.rest(&host, &scene).await {

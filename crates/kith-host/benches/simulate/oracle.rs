@@ -232,7 +232,13 @@ impl Oracle {
 
     /// The session is about to be removed.
     pub(crate) fn remove(&mut self, id: SessionId, events: Vec<Event>) {
-        self.sessions.remove(&id);
+        let thread = self.sessions.remove(&id).and_then(|view| view.thread);
+        // A clone that could not be placed is removed before anybody was told of it.
+        if let Some(thread) = thread
+            && !self.sessions.values().any(|it| it.thread.as_ref() == Some(&thread))
+        {
+            self.thread_changes.remove(&thread);
+        }
         self.confirmed.retain(|(session, _)| *session != id);
         self.removed.push((id, events));
     }
