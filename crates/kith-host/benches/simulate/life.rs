@@ -177,7 +177,8 @@ impl Life<'_> {
         if self.kind == LifeKind::Ordinary {
             self.people(&host).await;
         } else {
-            let forgotten = self.world.lock().oracle.lost_wakeups.clone();
+            let mut forgotten = self.world.lock().oracle.lost_wakeups.clone();
+            forgotten.retain(|id| self.house.state(*id).is_some());
             for id in forgotten {
                 host.engine().wake(id);
             }
