@@ -80,7 +80,7 @@ impl House {
     /// The same as its driver knows it, also of a damaged session: a checkpoint may stand for the
     /// part that cannot be read.
     pub(crate) fn driven_state(&self, id: SessionId, world: &World) -> Option<State> {
-        let damaged = world.lock().oracle.damaged.get(&id).map(|events| State::of(events));
+        let damaged = world.lock().oracle.damaged.get(&id).map(|it| State::of(it.as_slice()));
         damaged.or_else(|| self.state(id))
     }
 

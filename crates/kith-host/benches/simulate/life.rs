@@ -177,8 +177,11 @@ impl Life<'_> {
         if self.kind == LifeKind::Ordinary {
             self.people(&host).await;
         } else {
-            let forgotten = self.world.lock().oracle.lost_wakeups.clone();
-            forgotten.into_iter().for_each(|id| host.engine().wake(id));
+            let mut forgotten = self.world.lock().oracle.lost_wakeups.clone();
+            forgotten.retain(|id| self.house.state(*id).is_some());
+            for id in forgotten {
+                host.engine().wake(id);
+            }
         }
         self.house.files.lift();
         if !self.rest(&host, &scene).await {

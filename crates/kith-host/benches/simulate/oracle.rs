@@ -23,8 +23,8 @@ pub(crate) struct Oracle {
     /// Events that somebody was told of by a reply.
     pub(crate) confirmed: BTreeSet<(SessionId, EventId)>,
     pub(crate) sessions: BTreeMap<SessionId, SessionView>,
-    /// Sessions with a wake-up that a crash took from the desk, where it is not synced. A turn that
-    /// was taken up again has no row, so nobody knows of it until its session is spoken to.
+    /// KNOWN FAULT: sessions with a wake-up that a crash took from the desk, where it is not synced. A
+    /// turn that was taken up again has no row, so nobody knows of it until its session is spoken to.
     pub(crate) lost_wakeups: BTreeSet<SessionId>,
     /// The logs of sessions that were removed, as they were then.
     pub(crate) removed: Vec<(SessionId, Vec<Event>)>,
@@ -232,7 +232,13 @@ impl Oracle {
 
     /// The session is about to be removed.
     pub(crate) fn remove(&mut self, id: SessionId, events: Vec<Event>) {
-        self.sessions.remove(&id);
+        let thread = self.sessions.remove(&id).and_then(|view| view.thread);
+        // A clone that could not be placed is removed before anybody was told of it.
+        if let Some(thread) = thread
+            && !self.sessions.values().any(|it| it.thread.as_ref() == Some(&thread))
+        {
+            self.thread_changes.remove(&thread);
+        }
         self.confirmed.retain(|(session, _)| *session != id);
         self.removed.push((id, events));
     }
