@@ -153,8 +153,11 @@ fn draw_faults(house: &House, world: &World, kind: LifeKind) -> Option<u64> {
         house.files.plan(operation, Fault::Kill { written });
     }
     // Bytes that a failed sync lost are cut off in the next operation, and a death between the two
-    // is more than any file system makes good.
-    if fails && !(by_disk && fault == Fault::FailSync) {
+    // is more than any file system makes good. So is a failed sync of what a dead process left: the
+    // system forgets that it failed.
+    let files = &house.files;
+    let has_leftovers = || files.paths().iter().any(|it| files.durable(it) != files.contents(it));
+    if fails && !(fault == Fault::FailSync && (by_disk || has_leftovers())) {
         house.files.plan(failing, fault);
         guard.tally.disk_faults += 1;
         guard.note(format!("{fault:?} at operation {failing}"));
