@@ -30,6 +30,7 @@ use crate::registry::{IdleSession, NewDriver};
 use crate::session::Session;
 use crate::step::{Step, Wait, decide};
 use crate::turn::{self, Action, TurnContext};
+use crate::wakeups::wakeup_key;
 
 /// More steps than any honest turn takes: a backstop behind the turn's own limits.
 pub const DRIVE_STEPS_MAX: usize = 10_000;
@@ -256,7 +257,7 @@ impl SessionDriver {
         let session_id = self.session.id();
         // The desk goes by the wall clock, which may have been put right since the turn began.
         let at = self.engine.clock.now().saturating_add(time.saturating_sub(self.session.now()));
-        let key = format!("{reason:?}:{session_id}");
+        let key = wakeup_key(reason, session_id);
         let wakeup = Wakeup { key, session_id: Some(session_id), agent_thread: None, at, reason };
         self.engine.desk.set_wakeup(wakeup).await?;
         self.engine.wakeups.changed();

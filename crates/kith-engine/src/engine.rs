@@ -335,13 +335,16 @@ impl EngineShared {
         };
         let engine = Arc::clone(self);
         self.spawn(async move {
+            // A desk that cannot be asked may have a row.
+            let rows = engine.desk.open_rows(id).await;
+            if needs_rows && rows.is_ok_and(|rows| rows.is_empty()) {
+                engine.registry.waited(id);
+                engine.forget_due_retry(id).await.ok();
+                return;
+            }
             engine.clock.sleep(wait_ms).await;
             engine.registry.waited(id);
-            // A desk that cannot be asked may have a row.
-            if !needs_rows || engine.desk.open_rows(id).await.map_or(true, |rows| !rows.is_empty())
-            {
-                engine.wake(id);
-            }
+            engine.wake(id);
         });
     }
 

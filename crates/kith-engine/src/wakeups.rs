@@ -1,9 +1,11 @@
 //! Times at which a session is looked at again, kept on the desk because they may be far ahead.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kith_sessions::desk::WakeupReason;
+use kith_sessions::desk::{Wakeup, WakeupReason};
 use kith_sessions::storage::StorageError;
+use kith_vocab::ids::SessionId;
 use tokio::sync::Notify;
 
 use crate::engine::EngineShared;
@@ -15,12 +17,36 @@ const LOOK_MS_MAX: u64 = 60_000;
 #[derive(Debug, Default)]
 pub(crate) struct Wakeups {
     changed: Notify,
+    /// Sessions whose retry was due: their wake-up stays on the desk until they are open, so that no
+    /// kill takes it away.
+    due: Mutex<BTreeSet<SessionId>>,
 }
 
 impl Wakeups {
     /// Tells the timer that the desk holds another wake-up.
     pub(crate) fn changed(&self) {
         self.changed.notify_one();
+    }
+
+    fn due(&self) -> MutexGuard<'_, BTreeSet<SessionId>> {
+        // Entries are put and taken whole.
+        self.due.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The name of a session's wake-up on the desk.
+pub(crate) fn wakeup_key(reason: WakeupReason, id: SessionId) -> String {
+    format!("{reason:?}:{id}")
+}
+
+impl EngineShared {
+    /// Takes the wake-up for a retry off the desk, if that woke the session: there is nothing to
+    /// retry any more.
+    pub(crate) async fn forget_due_retry(&self, id: SessionId) -> Result<(), StorageError> {
+        if self.wakeups.due().remove(&id) {
+            self.desk.remove_wakeup(&wakeup_key(WakeupReason::SessionRetry, id)).await?;
+        }
+        Ok(())
     }
 }
 
@@ -56,7 +82,13 @@ async fn wake_due(engine: &Arc<EngineShared>) -> Result<u64, StorageError> {
         if ahead > 0 && !is_wrong {
             return Ok(ahead.min(LOOK_MS_MAX));
         }
-        engine.desk.remove_wakeup(&wakeup.key).await?;
+        if let (WakeupReason::SessionRetry, Some(id)) = (wakeup.reason, wakeup.session_id) {
+            engine.wakeups.due().insert(id);
+            let at = engine.clock.now().saturating_add(LOOK_MS_MAX);
+            engine.desk.set_wakeup(Wakeup { at, ..wakeup.clone() }).await?;
+        } else {
+            engine.desk.remove_wakeup(&wakeup.key).await?;
+        }
         if let Some(id) = wakeup.session_id {
             engine.wake(id);
         }

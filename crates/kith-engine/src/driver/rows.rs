@@ -37,6 +37,8 @@ impl SessionDriver {
         if runs && !self.is_left_alone {
             let time = self.session.now().saturating_add(DRIVER_WAIT_MS_MAX);
             self.set_wakeup(time, WakeupReason::SessionRetry).await?;
+        } else {
+            self.engine.forget_due_retry(self.session.id()).await?;
         }
         Ok(())
     }

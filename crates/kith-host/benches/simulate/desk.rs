@@ -245,10 +245,6 @@ impl Wakeups for SimDesk {
     }
 
     fn remove_wakeup<'a>(&'a self, key: &'a str) -> StorageFuture<'a, ()> {
-        // KNOWN FAULT: the timer removes it before the session is opened, and a kill between the two
-        // leaves nobody who knows.
-        let id = key.rsplit(':').next().and_then(|id| id.parse().ok());
-        self.world.lock().oracle.lost_wakeups.extend::<Option<SessionId>>(id);
         self.later(move |desk| desk.remove_wakeup(key))
     }
 

@@ -155,14 +155,14 @@ impl House {
         let puts_back = state.chance.percent(rate);
         drop(state);
         self.files = self.files.reboot(model);
-        let with_wakeups = self.sessions_with_wakeups();
         self.desk = self.desk.crash(kept);
-        let still = self.sessions_with_wakeups();
-        world.lock().oracle.lost_wakeups.extend(with_wakeups.difference(&still));
         world.draw(|chance| self.checkpoints.crash(chance));
         self.damage(world);
         if puts_back {
+            let with_wakeups = self.sessions_with_wakeups();
             self.put_old_desk_back(world);
+            let still = self.sessions_with_wakeups();
+            world.lock().oracle.lost_wakeups.extend(with_wakeups.difference(&still));
         }
     }
 

@@ -23,8 +23,8 @@ pub(crate) struct Oracle {
     /// Events that somebody was told of by a reply.
     pub(crate) confirmed: BTreeSet<(SessionId, EventId)>,
     pub(crate) sessions: BTreeMap<SessionId, SessionView>,
-    /// KNOWN FAULT: sessions with a wake-up that a crash took from the desk, where it is not synced. A
-    /// turn that was taken up again has no row, so nobody knows of it until its session is spoken to.
+    /// KNOWN FAULT: sessions with a wake-up that an old desk does not have. A turn that was taken up
+    /// again has no row, so nobody knows of it until its session is spoken to.
     pub(crate) lost_wakeups: BTreeSet<SessionId>,
     /// The logs of sessions that were removed, as they were then.
     pub(crate) removed: Vec<(SessionId, Vec<Event>)>,
