@@ -30,7 +30,7 @@ async fn a_synced_commit_makes_all_before_it_durable() {
         session_id: Some(session_id(1)),
         agent_thread: None,
         at: NOW,
-        reason: WakeupReason::SessionRetry,
+        reason: WakeupReason::ModelRetry,
     };
     desk.set_wakeup(wakeup.clone()).await.unwrap();
     assert_eq!(desk.n_unsynced(), 2);
@@ -39,6 +39,20 @@ async fn a_synced_commit_makes_all_before_it_durable() {
     let left = desk.crash(0);
     assert_eq!(left.next_wakeup().await.unwrap(), Some(wakeup));
     assert_eq!(left.open_rows(session_id(1)).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn the_wakeup_of_a_retried_turn_is_durable() {
+    let desk = MemoryDesk::new("device");
+    let wakeup = Wakeup {
+        key: "w".to_owned(),
+        session_id: Some(session_id(1)),
+        agent_thread: None,
+        at: NOW,
+        reason: WakeupReason::SessionRetry,
+    };
+    desk.set_wakeup(wakeup.clone()).await.unwrap();
+    assert_eq!(desk.crash(0).next_wakeup().await.unwrap(), Some(wakeup));
 }
 
 #[tokio::test]
