@@ -16,7 +16,13 @@ struct Wall {
     reason: &'static str,
 }
 
-const WALLS: [Wall; 5] = [
+const WALLS: [Wall; 6] = [
+    Wall {
+        methods: &["tokio::task::block_in_place", "tokio::task::spawn_blocking"],
+        types: &[],
+        open_to: &["kith-vocab", "kith-tools", "kith-testkit", "xtask"],
+        reason: "an async task waits for the disk in `kith_vocab::blocking` only; tools may be left behind",
+    },
     Wall {
         methods: &[
             "std::time::SystemTime::now",

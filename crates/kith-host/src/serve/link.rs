@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use kith_vocab::blocking::blocking;
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::runtime::Handle;
@@ -82,9 +83,9 @@ impl Link {
             // It may be lost.
             Delivery::IfRoom => drop(self.push_with_room(line)),
             // Such a follow reads files and has a worker of its own while it waits.
-            Delivery::Paced => tokio::task::block_in_place(|| {
-                Handle::current().block_on(self.wait_and_push(line))
-            })?,
+            Delivery::Paced => {
+                blocking(|| Handle::current().block_on(self.wait_and_push(line)))?;
+            }
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
+use kith_host::calls::control::CancelTurn;
 use kith_host::calls::message::{MessageOutcome, MessageReply, MessageTarget, SendMessage};
 use kith_host::calls::prompt::ExplainAgent;
 use kith_host::calls::thread::GetThread;
@@ -23,7 +24,7 @@ use kith_host::models::{ChosenModel, DEMO_LABEL, ModelRegistry};
 use kith_host::settings::watch::SettingsWatch;
 use kith_host::words::short;
 use kith_vocab::clock::Clock;
-use kith_vocab::ids::ThreadId;
+use kith_vocab::ids::{EventId, ThreadId};
 use kith_vocab::ingress::{MESSAGE_BYTES_MAX, RunningBehavior};
 use tokio::sync::mpsc;
 
@@ -200,6 +201,7 @@ impl ChatLoop {
             "/quit" | "/exit" => return Ok(true),
             "/help" => ui::error_line(HELP),
             "/new" => {
+                self.stop_running_turn().await;
                 self.target = MessageTarget::New;
                 ui::error_line("(the next message begins a new session)");
             }
@@ -215,6 +217,20 @@ impl ChatLoop {
             },
         }
         Ok(false)
+    }
+
+    /// The person moves on: a turn that still runs in the thread, begun elsewhere, is stopped.
+    async fn stop_running_turn(&self) {
+        let (agent_id, thread_id) = (Some(self.agent_id.clone()), self.thread_id.clone());
+        // What cannot be stopped is waited for by the next message, which tells why.
+        let Ok(thread) = self.client.call(GetThread { agent_id, thread_id }).await else { return };
+        let Some(session) = thread.data.session else { return };
+        let cancel_id = EventId::from_uuid(SystemClock.new_id());
+        let session = session.session_id.to_string();
+        let stopped = self.client.call(CancelTurn { session, cancel_id }).await;
+        if stopped.is_ok_and(|told| told.data.was_running) {
+            ui::error_line("(the turn that was running is being stopped)");
+        }
     }
 
     async fn turn(&mut self, text: String) -> Result<(), CallError> {

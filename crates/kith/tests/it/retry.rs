@@ -197,3 +197,16 @@ fn a_retry_tells_of_its_own_turn_and_not_of_what_waits_behind_it() {
     assert_eq!((held.code, &held.json()["end"]), (4, &"held".into()));
     assert_eq!(house.json(&["retry", "--json"])["text"], "the first");
 }
+
+#[test]
+fn a_new_conversation_stops_the_turn_that_runs_in_the_thread() {
+    let vendor = Vendor::new([ServerReply::Trickle { pause_ms: 1 }, ServerReply::text("anew")]);
+    let house = House::asking(&vendor);
+    let mut running = house.start(&["ask", "talk for ever", "--stream-json"]);
+    running.until("drip");
+    let ran = house.kith_with_input(&[], "/new\nhello\n");
+    assert_eq!((ran.code, ran.stdout.trim()), (0, "anew"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("is being stopped"), "{}", ran.stderr);
+    let stopped = running.finish();
+    assert_eq!(Running::last_line(&stopped)["error"]["code"], "cancelled");
+}
