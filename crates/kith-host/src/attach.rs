@@ -169,7 +169,7 @@ type Connected = (Frames<BufReader<OwnedReadHalf>>, OwnedWriteHalf);
 
 async fn greet(path: &Path, caller: &Caller, timeouts: Timeouts) -> Result<Connected, AskFailure> {
     // Whoever made the socket hears what is said, so it is looked at before anything is.
-    if path.symlink_metadata().is_ok() && !is_own_socket(path) {
+    if !is_own_socket(path).map_err(AskFailure::Unreachable)? {
         return Err(of_another_user(path));
     }
     let greeting = async {

@@ -54,15 +54,17 @@ pub(crate) fn choose_socket_path(kith_dir: &Path) -> io::Result<PathBuf> {
 }
 
 /// Whether the socket at the path was made by this user, in a folder where nobody else can put one.
-pub fn is_own_socket(path: &Path) -> bool {
+/// An error if there is none, as between two hosts.
+pub fn is_own_socket(path: &Path) -> io::Result<bool> {
     let user = rustix::process::getuid().as_raw();
     let is_ours = |it: &Metadata| it.uid() == user;
     let folder = path.parent().and_then(|it| fs::symlink_metadata(it).ok());
     // Writable by a group is usual where every user has a group of their own.
     let is_own_folder =
         folder.is_some_and(|it| it.is_dir() && is_ours(&it) && it.mode() & 0o002 == 0);
-    let socket = fs::symlink_metadata(path);
-    is_own_folder && socket.is_ok_and(|it| it.file_type().is_socket() && is_ours(&it))
+    // Looked at once: a host that ends takes it away.
+    let socket = fs::symlink_metadata(path)?;
+    Ok(is_own_folder && socket.file_type().is_socket() && is_ours(&socket))
 }
 
 fn runtime_dir() -> PathBuf {
@@ -155,26 +157,26 @@ mod tests {
         let set_mode = |mode| {
             fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
         };
-        assert!(!is_own_socket(&path), "there is none");
+        assert_eq!(is_own_socket(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
         let _listener = UnixListener::bind(&path).unwrap();
         set_mode(0o755);
-        assert!(is_own_socket(&path));
+        assert!(is_own_socket(&path).unwrap());
         for mode in [0o777, 0o1777, 0o702] {
             set_mode(mode);
-            assert!(!is_own_socket(&path), "{mode:o}");
+            assert!(!is_own_socket(&path).unwrap(), "{mode:o}");
         }
         set_mode(0o700);
         let link = dir.path().join("link.sock");
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        assert!(!is_own_socket(&link));
+        assert!(!is_own_socket(&link).unwrap());
         fs::write(dir.path().join("file"), "").unwrap();
-        assert!(!is_own_socket(&dir.path().join("file")));
+        assert!(!is_own_socket(&dir.path().join("file")).unwrap());
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
-            assert!(!is_own_socket(&path));
+            assert!(!is_own_socket(&path).unwrap());
             std::os::unix::fs::chown(&path, Some(0), None).unwrap();
             std::os::unix::fs::chown(dir.path(), Some(65534), None).unwrap();
-            assert!(!is_own_socket(&path));
+            assert!(!is_own_socket(&path).unwrap());
         }
     }
 

@@ -89,13 +89,20 @@ impl ReadTurn {
     }
 }
 
+/// The home of the user whose houses lie in one folder: what is made here for a minute is not to be
+/// remembered as somebody's.
+fn user_home(house: &Path) -> PathBuf {
+    let home = house.parent().unwrap_or(house).join("user");
+    fs::create_dir_all(&home).expect("a folder can be made");
+    home
+}
+
 impl RealHouse {
     pub(crate) fn make(kith: &Path, dir: &Path, server: &ServerProcess) -> RealHouse {
         let status = Command::new(kith)
             .args(["init", "--yes"])
             .arg(dir)
-            // What is made here for a minute is not to be remembered as somebody's.
-            .env("HOME", "/nonexistent")
+            .env("HOME", user_home(dir))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status()
@@ -108,6 +115,10 @@ impl RealHouse {
     /// The same house in another place.
     pub(crate) fn copied_to(&self, dir: &Path) -> RealHouse {
         copy_folder(&self.dir, dir);
+        let mut trust = Command::new(&self.kith);
+        trust.args(["trust", "."]).current_dir(dir);
+        trust.env("HOME", user_home(dir)).stdout(Stdio::null());
+        assert!(trust.status().expect("kith can be started").success(), "kith trust failed");
         RealHouse { dir: dir.to_owned(), kith: self.kith.clone(), url: self.url.clone() }
     }
 
@@ -131,6 +142,7 @@ impl RealHouse {
             .env("OPENAI_BASE_URL", &self.url)
             .env_remove("ANTHROPIC_API_KEY")
             .env_remove("KITH_HOME")
+            .env("HOME", user_home(&self.dir))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
