@@ -10,7 +10,7 @@ mod thread_subscription;
 use std::sync::Arc;
 
 use kith_sessions::catalog::Catalog;
-use kith_sessions::desk::Desk;
+use kith_sessions::desk::{Desk, WakeupReason};
 use kith_sessions::journal::Journal;
 use kith_sessions::line::Head;
 use kith_sessions::storage::{StorageError, StorageErrorKind};
@@ -240,10 +240,22 @@ impl Engine {
         self.shared.feed.follow_house()
     }
 
-    /// Goes on with everything that an earlier host left: messages whose turn has not ended.
-    /// Returns the sessions that are looked at.
+    /// The sessions that an earlier host left with something to do: messages whose turn has not
+    /// ended, and turns that were taken up again.
+    pub async fn unfinished(&self) -> Result<Vec<SessionId>, EngineError> {
+        let desk = &self.shared.desk;
+        let mut sessions = desk.sessions_with_open_rows().await?;
+        let wakeups = desk.wakeups().await?.into_iter();
+        let retried = wakeups.filter(|it| it.reason == WakeupReason::SessionRetry);
+        sessions.extend(retried.filter_map(|it| it.session_id));
+        sessions.sort_unstable();
+        sessions.dedup();
+        Ok(sessions)
+    }
+
+    /// Goes on with everything that an earlier host left. Returns the sessions that are looked at.
     pub async fn resume_all(&self) -> Result<Vec<SessionId>, EngineError> {
-        let sessions = self.shared.desk.sessions_with_open_rows().await?;
+        let sessions = self.unfinished().await?;
         for id in &sessions {
             self.wake(*id);
         }

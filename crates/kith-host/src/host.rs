@@ -103,16 +103,20 @@ impl Host {
         });
         let mut start_notes = Vec::new();
         if is_desk_behind(&*lock, is_new_desk, &*desk, &store).await? {
-            // If this host ends before all is read, the next one begins again.
             let generation = desk.generation().await?;
             let is_lost = is_new_desk || is_desk_older(&*lock, generation);
-            lock.set_generation(generation + 1)?;
+            // The desk gets this generation when all is read, and what is entered before that raises
+            // it by one at most: if this host ends meanwhile, the next one begins again.
+            let newest = generation.max(lock.previous_generation().unwrap_or_default());
+            let rebuilt = newest.saturating_add(2);
+            lock.set_generation(rebuilt)?;
+            lock.sync()?;
             let note = recover(&engine).await?;
+            desk.raise_generation(rebuilt).await?;
             // A house that was copied has no lock, and a desk that knows everything.
             if is_lost {
                 start_notes.push(note);
             }
-            lock.set_generation(generation)?;
         }
         // What was delivered so long ago is not delivered again.
         desk.prune(clock.now().saturating_sub(KEYS_KEPT_MS)).await?;
@@ -196,7 +200,7 @@ async fn is_desk_behind(
     desk: &dyn Desk,
     store: &SessionStore,
 ) -> Result<bool, CallError> {
-    if is_new_desk || lock.was_missing() {
+    if is_new_desk || lock.previous_generation().is_none() {
         return Ok(!store.list()?.is_empty());
     }
     Ok(is_desk_older(lock, desk.generation().await?))

@@ -269,8 +269,8 @@ pub trait Wakeups: Send + Sync {
     /// The earliest of all.
     fn next_wakeup(&self) -> StorageFuture<'_, Option<Wakeup>>;
 
-    /// Those of a session, the earliest first.
-    fn wakeups_of(&self, session: SessionId) -> StorageFuture<'_, Vec<Wakeup>>;
+    /// All of them, the earliest first.
+    fn wakeups(&self) -> StorageFuture<'_, Vec<Wakeup>>;
 }
 
 pub trait TrustRecords: Send + Sync {
@@ -290,4 +290,8 @@ pub trait Desk: Inbox + Threads + Wakeups + TrustRecords {
     /// Raised with the first new row of each host. A desk whose generation is behind the one in
     /// `host.lock` is an old copy.
     fn generation(&self) -> StorageFuture<'_, u64>;
+
+    /// Raises the generation to at least this one, durably. A desk that was rebuilt from the logs is
+    /// newer than any before it.
+    fn raise_generation(&self, generation: u64) -> StorageFuture<'_, ()>;
 }

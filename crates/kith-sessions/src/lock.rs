@@ -25,7 +25,6 @@ pub struct HouseLock {
     path: PathBuf,
     text: LockText,
     previous_generation: Option<u64>,
-    was_missing: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -66,14 +65,14 @@ impl HouseLock {
         DiskFiles.create_dir_all(kith_dir).map_err(|error| refused(&path, error))?;
         let mut options = OpenOptions::new();
         options.read(true).write(true);
-        let (file, was_missing) = match open_ours(&path, &mut options) {
+        let file = match open_ours(&path, &mut options) {
             Err(LockError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 // Not truncated: another may have made it meanwhile, and says who that is.
                 options.create(true).truncate(false);
                 owner_only(&mut options);
-                (open_ours(&path, &mut options)?, true)
+                open_ours(&path, &mut options)?
             }
-            opened => (opened?, false),
+            opened => opened?,
         };
         let locked = file.try_lock();
         // The lock itself answers; without its text it only says less.
@@ -87,15 +86,13 @@ impl HouseLock {
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
         keep_out_of_git(kith_dir).map_err(failed)?;
-        // A power cut may leave a file without its text, which says as little as none.
-        let was_missing = was_missing || before == LockText::default();
         let text = LockText {
             holder: format!("pid {} since {now}", process::id()),
             socket: Some(choose_socket_path(kith_dir).map_err(failed)?),
             generation: before.generation,
         };
         let previous_generation = before.generation;
-        let lock = HouseLock { file, path, text, previous_generation, was_missing };
+        let lock = HouseLock { file, path, text, previous_generation };
         lock.write(&lock.text)?;
         Ok(lock)
     }
@@ -111,22 +108,25 @@ impl HouseLock {
         }
     }
 
-    /// The desk's generation as the host before this one wrote it.
+    /// The desk's generation as the host before this one wrote it. `None` if nothing says so: there
+    /// was no lock, a power cut left one without its text, or a host ended before it wrote any.
     pub fn previous_generation(&self) -> Option<u64> {
         self.previous_generation
     }
 
-    /// Whether there was no lock, so that nothing is known of the desk's generation.
-    pub fn was_missing(&self) -> bool {
-        self.was_missing
-    }
-
-    /// Notes the desk's generation. Nothing is synced: a lock that is behind the desk is no harm.
+    /// Notes the desk's generation. Nothing is synced: a lock that is behind the desk is no harm,
+    /// unless the desk is being rebuilt.
     pub fn set_generation(&mut self, generation: u64) -> Result<(), LockError> {
         let text = LockText { generation: Some(generation), ..self.text.clone() };
         self.write(&text)?;
         self.text = text;
         Ok(())
+    }
+
+    /// Makes durable what was noted.
+    pub fn sync(&self) -> Result<(), LockError> {
+        let failed = |source| LockError::Io { path: self.path.clone(), source };
+        self.file.sync_all().map_err(failed)
     }
 
     fn write(&self, text: &LockText) -> Result<(), LockError> {

@@ -14,7 +14,7 @@ use super::{DRIVER_WAIT_MS_MAX, SessionDriver};
 use crate::failure::SessionFailure;
 use crate::session::Source;
 use crate::state::calls::Stage;
-use crate::step::{Ending, Step, decide};
+use crate::step::{Ending, RETRY_AHEAD_MS_MAX, Step, decide};
 use crate::turn::{self, NewTurn, find_model};
 
 impl SessionDriver {
@@ -30,12 +30,14 @@ impl SessionDriver {
     }
 
     /// A turn that was taken up again has no open row by which the next host would find it, should
-    /// this one be lost. So the session is looked at again and again while it is open.
+    /// this one be lost. So the session is looked at again and again while it is open, and seldom
+    /// while its model cannot be asked.
     pub(super) async fn note_turn_without_row(&mut self) -> Result<(), StorageError> {
         let turn = self.session.state().turn.as_ref();
         let runs = turn.is_some_and(|turn| turn.keys.is_empty() && !turn.calls.any_asked());
-        if runs && !self.is_left_alone {
-            let time = self.session.now().saturating_add(DRIVER_WAIT_MS_MAX);
+        if runs {
+            let wait = if self.is_left_alone { RETRY_AHEAD_MS_MAX } else { DRIVER_WAIT_MS_MAX };
+            let time = self.session.now().saturating_add(wait);
             self.set_wakeup(time, WakeupReason::SessionRetry).await?;
         } else {
             self.engine.forget_due_retry(self.session.id()).await?;

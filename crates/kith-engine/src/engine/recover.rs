@@ -21,6 +21,7 @@ use crate::feed::ThreadKey;
 use crate::session::RowKeys;
 use crate::state::State;
 use crate::step::{Step, decide};
+use crate::wakeups::wakeup_key;
 use open_messages::OpenMessages;
 
 /// What was read from the logs.
@@ -201,6 +202,6 @@ impl EngineShared {
 }
 
 fn unfinished(id: SessionId, at: u64) -> Wakeup {
-    let (key, reason) = (format!("unfinished:{id}"), WakeupReason::SessionRetry);
-    Wakeup { key, session_id: Some(id), agent_thread: None, at, reason }
+    let reason = WakeupReason::SessionRetry;
+    Wakeup { key: wakeup_key(reason, id), session_id: Some(id), agent_thread: None, at, reason }
 }

@@ -7,7 +7,7 @@ use kith_engine::engine::Engine;
 
 use kith_sessions::desk::{
     Accepted, Desk, Inbox, InboxRow, MemoryDesk, Repository, RowOutcome, RowStatus, Target,
-    ThreadRow, Threads, TrustRecords, Wakeup, Wakeups,
+    ThreadRow, Threads, TrustRecords, Wakeup, WakeupReason, Wakeups,
 };
 use kith_sessions::line::Head;
 use kith_sessions::storage::{StorageError, StorageErrorKind, StorageFuture};
@@ -241,6 +241,9 @@ impl Threads for SimDesk {
 
 impl Wakeups for SimDesk {
     fn set_wakeup(&self, wakeup: Wakeup) -> StorageFuture<'_, ()> {
+        if wakeup.reason == WakeupReason::SessionRetry {
+            return self.change(move |desk| desk.set_wakeup(wakeup));
+        }
         self.later(move |desk| desk.set_wakeup(wakeup))
     }
 
@@ -252,8 +255,8 @@ impl Wakeups for SimDesk {
         self.call(|desk| desk.next_wakeup())
     }
 
-    fn wakeups_of(&self, session: SessionId) -> StorageFuture<'_, Vec<Wakeup>> {
-        self.call(move |desk| desk.wakeups_of(session))
+    fn wakeups(&self) -> StorageFuture<'_, Vec<Wakeup>> {
+        self.call(|desk| desk.wakeups())
     }
 }
 
@@ -278,5 +281,9 @@ impl Desk for SimDesk {
 
     fn generation(&self) -> StorageFuture<'_, u64> {
         self.call(|desk| desk.generation())
+    }
+
+    fn raise_generation(&self, generation: u64) -> StorageFuture<'_, ()> {
+        self.change(move |desk| desk.raise_generation(generation))
     }
 }

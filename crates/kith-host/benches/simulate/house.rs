@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kith_engine::state::State;
 use kith_sessions::catalog::MemoryCatalog;
-use kith_sessions::desk::{Desk, Inbox, MemoryDesk, RowStatus, Threads, Wakeups};
+use kith_sessions::desk::{Desk, Inbox, MemoryDesk, RowStatus, Threads};
 use kith_sessions::journal::MemoryJournal;
 use kith_sessions::read::Tail;
 use kith_sessions::storage::StorageFuture;
@@ -159,16 +159,8 @@ impl House {
         world.draw(|chance| self.checkpoints.crash(chance));
         self.damage(world);
         if puts_back {
-            let with_wakeups = self.sessions_with_wakeups();
             self.put_old_desk_back(world);
-            let still = self.sessions_with_wakeups();
-            world.lock().oracle.lost_wakeups.extend(with_wakeups.difference(&still));
         }
-    }
-
-    fn sessions_with_wakeups(&self) -> BTreeSet<SessionId> {
-        let has_one = |id: &SessionId| !now(self.desk.wakeups_of(*id)).is_empty();
-        self.sessions().into_iter().filter(has_one).collect()
     }
 
     /// Sometimes somebody makes a copy of the desk.

@@ -179,12 +179,6 @@ impl Life<'_> {
         }
         if self.kind == LifeKind::Ordinary {
             self.people(&host).await;
-        } else {
-            let mut forgotten = self.world.lock().oracle.lost_wakeups.clone();
-            forgotten.retain(|id| self.house.state(*id).is_some());
-            for id in forgotten {
-                host.engine().wake(id);
-            }
         }
         self.house.files.lift();
         if !self.rest(&host, &scene).await {

@@ -11,7 +11,6 @@ use super::world::World;
 pub(crate) struct SimLock {
     world: Arc<World>,
     previous_generation: Option<u64>,
-    was_missing: bool,
 }
 
 impl SimLock {
@@ -20,10 +19,10 @@ impl SimLock {
         let mut state = world.lock();
         let generation = state.oracle.generation;
         let rate = state.plan.old_desks;
-        let was_missing = generation == 0 || state.chance.percent(rate / 8);
+        let is_missing = generation == 0 || state.chance.percent(rate / 8);
         drop(state);
-        let previous_generation = (!was_missing).then_some(generation);
-        SimLock { world: Arc::clone(world), previous_generation, was_missing }
+        let previous_generation = (!is_missing).then_some(generation);
+        SimLock { world: Arc::clone(world), previous_generation }
     }
 }
 
@@ -32,8 +31,8 @@ impl WriterLock for SimLock {
         self.previous_generation
     }
 
-    fn was_missing(&self) -> bool {
-        self.was_missing
+    fn sync(&self) -> Result<(), LockError> {
+        Ok(())
     }
 
     fn check(&self) -> Result<(), LockError> {

@@ -23,9 +23,6 @@ pub(crate) struct Oracle {
     /// Events that somebody was told of by a reply.
     pub(crate) confirmed: BTreeSet<(SessionId, EventId)>,
     pub(crate) sessions: BTreeMap<SessionId, SessionView>,
-    /// KNOWN FAULT: sessions with a wake-up that an old desk does not have. A turn that was taken up
-    /// again has no row, so nobody knows of it until its session is spoken to.
-    pub(crate) lost_wakeups: BTreeSet<SessionId>,
     /// The logs of sessions that were removed, as they were then.
     pub(crate) removed: Vec<(SessionId, Vec<Event>)>,
     /// Sessions that were damaged, each with all that was ever written to it.
@@ -196,7 +193,6 @@ impl Oracle {
     ) -> Result<(), String> {
         let view = self.sessions.entry(id).or_default();
         view.thread = Some(thread.clone());
-        self.lost_wakeups.remove(&id);
         let (n_known, n_found) = (view.events.len(), n_skipped + events.len());
         if n_found < n_known {
             return Err(format!("session {id} has {n_found} events, and {n_known} were told of"));

@@ -62,8 +62,7 @@ impl Rest<'_> {
         let sessions = self.house.sessions();
         for id in &sessions {
             let Some(state) = self.house.state(*id) else { continue };
-            let is_forgotten = self.scene.world.lock().oracle.lost_wakeups.contains(id);
-            if !is_forgotten && state.turn.as_ref().is_some_and(|it| self.reaches(&it.models)) {
+            if state.turn.as_ref().is_some_and(|it| self.reaches(&it.models)) {
                 left.push(format!("a turn of {} is open", short(*id)));
             }
         }

@@ -72,13 +72,13 @@ impl HostParts {
 /// The lock of a house as its host sees it: it keeps the desk's generation outside the desk, so that
 /// an old copy of the desk shows.
 pub trait WriterLock: Send {
-    /// The desk's generation as the host before this one noted it.
+    /// The desk's generation as the host before this one noted it; `None` if nobody knows.
     fn previous_generation(&self) -> Option<u64>;
 
-    /// Whether there was no lock, so that nothing is known of the desk's generation.
-    fn was_missing(&self) -> bool;
-
     fn set_generation(&mut self, generation: u64) -> Result<(), LockError>;
+
+    /// Makes durable what was noted.
+    fn sync(&self) -> Result<(), LockError>;
 
     /// Refuses if another may hold the house by now.
     fn check(&self) -> Result<(), LockError>;
@@ -89,12 +89,12 @@ impl WriterLock for HouseLock {
         HouseLock::previous_generation(self)
     }
 
-    fn was_missing(&self) -> bool {
-        HouseLock::was_missing(self)
-    }
-
     fn set_generation(&mut self, generation: u64) -> Result<(), LockError> {
         HouseLock::set_generation(self, generation)
+    }
+
+    fn sync(&self) -> Result<(), LockError> {
+        HouseLock::sync(self)
     }
 
     fn check(&self) -> Result<(), LockError> {

@@ -14,9 +14,9 @@ use crate::error::CallError;
 use crate::words::short;
 
 impl Host {
-    /// The sessions with messages whose turn has not ended.
+    /// The sessions that an earlier host left with something to do.
     pub async fn unfinished(&self) -> Result<Vec<SessionId>, CallError> {
-        Ok(self.desk.sessions_with_open_rows().await?)
+        Ok(self.engine.unfinished().await?)
     }
 
     /// Goes on with these sessions and tells what became of each, then wakes others when their time

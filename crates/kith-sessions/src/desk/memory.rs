@@ -143,6 +143,13 @@ impl Desk for MemoryDesk {
     fn generation(&self) -> StorageFuture<'_, u64> {
         self.read(|tables| tables.generation)
     }
+
+    fn raise_generation(&self, generation: u64) -> StorageFuture<'_, ()> {
+        self.change_now(move |tables| {
+            tables.generation = tables.generation.max(generation);
+            Ok(())
+        })
+    }
 }
 
 #[cfg(test)]

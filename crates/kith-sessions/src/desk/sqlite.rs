@@ -155,6 +155,13 @@ impl Desk for SqliteDesk {
     fn generation(&self) -> StorageFuture<'_, u64> {
         Box::pin(self.run(|desk| schema::generation(desk)))
     }
+
+    fn raise_generation(&self, generation: u64) -> StorageFuture<'_, ()> {
+        Box::pin(async move {
+            let raised = self.change(move |desk| schema::raise_generation(desk, generation));
+            raised.await.map(drop)
+        })
+    }
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ async fn a_question_that_nobody_answers_expires_by_itself() {
         engine.run_wakeups();
         engine.wake(id);
         within(engine.until_rest()).await;
-        assert_eq!(house.desk.wakeups_of(id).await.unwrap().len(), 1);
+        assert_eq!(house.desk.wakeups().await.unwrap().len(), 1);
         house.clock.jump_to(house.clock.now() + jump);
         let mut followed = engine.subscribe(id, &ResumePoint::default()).await.unwrap().1;
         let decided =

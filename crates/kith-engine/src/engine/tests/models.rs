@@ -1,16 +1,19 @@
 //! The model belongs to the message: no other gets to see it.
 
+use std::time::Duration;
+
 use kith_sessions::desk::{Inbox, Target};
 use kith_testkit::gate::Gate;
 use kith_testkit::samples::sample_model_ref;
 use kith_testkit::scripted::ScriptedModels;
 use kith_testkit::transcript::transcript;
-use kith_vocab::event::models::ModelRef;
+use kith_vocab::event::models::{FailureKind, ModelRef};
 use kith_vocab::ingress::{IngressEvent, RunningBehavior};
 
 use super::*;
 use crate::command::CommandAction;
 use crate::feed::{FeedItem, Subscription};
+use crate::step::RETRY_AHEAD_MS_MAX;
 
 /// A message to a model, with those that may be asked in its place.
 fn to(models: &[&str], key: &str, text: &str) -> IngressEvent {
@@ -141,6 +144,29 @@ async fn retried_without_its_model_a_turn_fails_and_with_it_it_is_finished() {
     1/2 assistant_message stopReason=end_turn [From A.]
     2/2 turn_ended reason=done
     ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retried_turn_that_was_left_alone_goes_on_with_the_next_host_that_has_its_model() {
+    let a = script().fails(FailureKind::Auth, false).waits().says("From A.");
+    let (a, b) = (Arc::new(a), Arc::new(script()));
+    let mut house = TestHouse::new(&a);
+    let engine = host_with(&mut house, &[("a", &a)]);
+    let id = ask(&engine, &to(&["a"], "m1", "for A only")).await.unwrap().session_id;
+    house.command(&engine, id, CommandAction::Retry { key: None, attended: true }).await.unwrap();
+    until(|| a.bodies().len() == 2).await;
+    engine.kill();
+    let engine = host_with(&mut house, &[("b", &b)]);
+    engine.run_wakeups();
+    assert_eq!(resume(&engine).await, [id]);
+    tokio::time::sleep(Duration::from_millis(RETRY_AHEAD_MS_MAX)).await;
+    engine.kill();
+
+    let engine = host_with(&mut house, &[("a", &a)]);
+    resume(&engine).await;
+    let report = ask(&engine, &to(&["a"], "m1", "for A only")).await.unwrap();
+    assert_eq!((report.text.as_str(), report.end), ("From A.", MessageEnd::Done));
+    assert!(b.bodies().is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -157,14 +157,14 @@ async fn a_long_wait_is_a_row_of_the_desk_and_outlives_its_driver() {
     let (house, engine, id) = waits_for_ten_minutes(&model).await;
     // No driver, no timer: without somebody who looks at the desk nothing happens.
     assert_eq!(engine.n_sessions(), (0, 1));
-    let wakeups = house.desk.wakeups_of(id).await.unwrap();
+    let wakeups = house.desk.wakeups().await.unwrap();
     assert_eq!(wakeups.len(), 1);
     assert_eq!(wakeups[0].at - house.clock.now(), 10 * MINUTE_MS + 50_000);
     engine.run_wakeups();
     let waited = until_ended(&house, &engine, id).await;
     assert!((10 * MINUTE_MS..12 * MINUTE_MS).contains(&waited), "{waited}");
     assert_eq!(model.bodies().len(), 2);
-    assert!(house.desk.wakeups_of(id).await.unwrap().is_empty());
+    assert!(house.desk.wakeups().await.unwrap().is_empty());
     within(engine.until_rest()).await;
     assert!(house.desk_is_clear(id).await);
 }
@@ -175,10 +175,10 @@ async fn a_wakeup_that_was_lost_is_set_again_when_its_session_is_opened() {
     let (mut house, engine, id) = waits_for_ten_minutes(&model).await;
     engine.kill();
     house.desk = house.desk.crash(0);
-    assert!(house.desk.wakeups_of(id).await.unwrap().is_empty());
+    assert!(house.desk.wakeups().await.unwrap().is_empty());
     let engine = house.engine();
     resume(&engine).await;
-    assert_eq!(house.desk.wakeups_of(id).await.unwrap().len(), 1);
+    assert_eq!(house.desk.wakeups().await.unwrap().len(), 1);
     engine.run_wakeups();
     until_ended(&house, &engine, id).await;
 }

@@ -41,8 +41,8 @@ impl WriterLock for FullLock {
         None
     }
 
-    fn was_missing(&self) -> bool {
-        false
+    fn sync(&self) -> Result<(), LockError> {
+        Ok(())
     }
 
     fn check(&self) -> Result<(), LockError> {

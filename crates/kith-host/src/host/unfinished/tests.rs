@@ -1,20 +1,29 @@
 //! What an earlier host left does not keep the next one.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use kith_engine::feed::Subscription;
-use kith_sessions::desk::Target;
+use kith_sessions::desk::{MemoryDesk, RowStatus, Target};
+use kith_sessions::lock::HouseLock;
 use kith_testkit::server::{FakeModelServer, ServerReply};
+use kith_vocab::clock::Clock as _;
 use kith_vocab::event::Body;
 use kith_vocab::header::Audience;
+use kith_vocab::ids::ThreadId;
 use kith_vocab::ingress::{IngressContent, IngressEvent, RunningBehavior};
 
 use super::*;
 use crate::calls::control::CancelTurn;
+use crate::calls::dialog::CreateDialog;
 use crate::calls::message::{SendMessage, TurnEnd};
+use crate::clock::SystemClock;
 use crate::host::message::tests::{ask, guest, host, message};
+use crate::host::parts::HostParts;
+use crate::house::{AGENT_ID, House};
+use crate::settings::watch::SettingsWatch;
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -44,16 +53,15 @@ async fn resumed(host: &Arc<Host>) -> Vec<String> {
     notes.into_inner().unwrap()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_message_that_is_held_keeps_no_host() {
-    let dir = tempfile::tempdir().unwrap();
+/// A house in which a message was cancelled and the one behind it, `m2`, is held.
+async fn house_with_held_message(dir: &Path) -> SessionId {
     let server = FakeModelServer::start([ServerReply::Hang]).await;
     let model = format!(
         "[models]\nuse = \"slow\"\n[models.slow]\nwire = \"openai_chat\"\nbaseUrl = \"{}\"\n",
         server.base_url()
     );
-    fs::write(dir.path().join("kith.toml"), model).unwrap();
-    let first = host(dir.path()).await;
+    fs::write(dir.join("kith.toml"), model).unwrap();
+    let first = host(dir).await;
     let send = |id| {
         let (host, message) = (Arc::clone(&first), said(&first, id));
         tokio::spawn(async move { ask(&host, guest(), message).await })
@@ -70,11 +78,58 @@ async fn a_message_that_is_held_keeps_no_host() {
     assert_eq!(running.await.unwrap().unwrap().answer.end, TurnEnd::Cancelled);
     assert_eq!(queued.await.unwrap().unwrap().answer.end, TurnEnd::Held);
     first.end().await;
-    drop((first, session, house));
+    id
+}
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_is_held_keeps_no_host() {
+    let dir = tempfile::tempdir().unwrap();
+    let id = house_with_held_message(dir.path()).await;
     let next = host(dir.path()).await;
     assert_eq!(next.unfinished().await.unwrap(), [id]);
     assert_eq!(resumed(&next).await, Vec::<String>::new());
+}
+
+/// Starts a host with this desk, on the other files of the house.
+async fn host_with(dir: &Path, desk: MemoryDesk, is_new_desk: bool) -> Result<Host, CallError> {
+    let dir = dir.canonicalize().unwrap();
+    let lock = Box::new(HouseLock::take(&dir.join(".kith"), 1).unwrap());
+    let house = House { cwd: dir.clone(), dir, user_home: None };
+    let settings = SettingsWatch::open(&house).unwrap();
+    let parts = HostParts::on_disk(house, settings, Arc::new(SystemClock), lock).await.unwrap();
+    Host::assemble(HostParts { desk: Arc::new(desk), is_new_desk, ..parts }).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_desk_whose_rebuilding_was_cut_short_is_rebuilt_again() {
+    let dir = tempfile::tempdir().unwrap();
+    house_with_held_message(dir.path()).await;
+    let thread_id: ThreadId = "web:room:b".parse().unwrap();
+    let first = host(dir.path()).await;
+    let quiet = CreateDialog {
+        agent_id: None,
+        session_id: SessionId::from_uuid(SystemClock.new_id()),
+        thread_id: thread_id.clone(),
+        cwd: "/".to_owned(),
+        priming: None,
+    };
+    let quiet = ask(&first, guest(), quiet).await.unwrap().session_id;
+    drop(first);
+    let mut n_cut = 0;
+    for n_commits in 0..8 {
+        fs::remove_file(dir.path().join(".kith/host.lock")).unwrap();
+        let desk = MemoryDesk::new("device");
+        desk.fail_commit_at(n_commits);
+        n_cut += usize::from(host_with(dir.path(), desk.clone(), true).await.is_err());
+        let again = host_with(dir.path(), desk.crash(n_commits), false).await.unwrap();
+        for (key, is_open) in [("m1", false), ("m2", true)] {
+            let row = again.desk.row(&guest().message_key(key)).await.unwrap();
+            assert_eq!(row.map(RowStatus::is_open), Some(is_open), "{key} after {n_commits}");
+        }
+        let current = again.desk.current_session(AGENT_ID, &thread_id).await.unwrap();
+        assert_eq!(current, Some(quiet), "after {n_commits}");
+    }
+    assert!(n_cut > 2, "{n_cut}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -101,7 +101,7 @@ async fn view(desk: &dyn Desk) -> View {
         waiting: desk.sessions_with_open_rows().await.unwrap(),
         threads: desk.threads().await.unwrap(),
         heads: desk.heads().await.unwrap(),
-        wakeups: (desk.next_wakeup().await.unwrap(), desk.wakeups_of(session_id(1)).await.unwrap()),
+        wakeups: (desk.next_wakeup().await.unwrap(), desk.wakeups().await.unwrap()),
         generation: desk.generation().await.unwrap(),
     }
 }

@@ -156,11 +156,8 @@ impl Wakeups for MemoryDesk {
         self.read(|tables| tables.wakeups_by_time().first().copied().cloned())
     }
 
-    fn wakeups_of(&self, session: SessionId) -> StorageFuture<'_, Vec<Wakeup>> {
-        self.read(|tables| {
-            let of_session = |it: &&Wakeup| it.session_id == Some(session);
-            tables.wakeups_by_time().into_iter().filter(of_session).cloned().collect()
-        })
+    fn wakeups(&self) -> StorageFuture<'_, Vec<Wakeup>> {
+        self.read(|tables| tables.wakeups_by_time().into_iter().cloned().collect())
     }
 }
 

@@ -86,7 +86,7 @@ impl Tables {
         self.set_current(thread, session_id, event.audience, now);
         let stage = RowStage::Open { event: Box::new(event.clone()), accepted_at: now };
         self.enter(event.key.clone(), session_id, digest(event), stage);
-        self.generation = self.generation.max(found_generation + 1);
+        self.generation = self.generation.max(found_generation.saturating_add(1));
         let (event, generation) = (event.clone(), self.generation);
         let status = RowStatus::Open { session_id };
         let head = self.heads.get(&session_id).copied();

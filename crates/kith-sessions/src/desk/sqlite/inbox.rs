@@ -125,7 +125,7 @@ fn accept(
         stored(content_bytes(&event))?,
         stored(now)?,
     ])?;
-    let generation = schema::raise_generation(desk, found_generation)?;
+    let generation = schema::raise_generation(desk, found_generation.saturating_add(1))?;
     let status = RowStatus::Open { session_id };
     let head = head(desk, session_id)?;
     Ok(Ok(Accepted { first: true, session_id, status, event, generation, head }))

@@ -175,17 +175,16 @@ pub(super) fn generation(connection: &Connection) -> rusqlite::Result<u64> {
     })
 }
 
-/// Raises the generation above the one that was found on opening, once; gives the one it has now.
-pub(super) fn raise_generation(connection: &Connection, found: u64) -> rusqlite::Result<u64> {
+/// Raises the generation to at least this one, and gives the one it has now.
+pub(super) fn raise_generation(connection: &Connection, at_least: u64) -> rusqlite::Result<u64> {
     let stored = generation(connection)?;
-    if stored > found {
+    if stored >= at_least {
         return Ok(stored);
     }
-    let raised = found + 1;
     connection
         .prepare_cached("UPDATE facts SET value = ?2 WHERE name = ?1")?
-        .execute([GENERATION, &raised.to_string()])?;
-    Ok(raised)
+        .execute([GENERATION, &at_least.to_string()])?;
+    Ok(at_least)
 }
 
 fn check_version(path: &Path, connection: &Connection) -> Result<u32, DeskError> {

@@ -1,6 +1,5 @@
 //! When sessions and threads are to be looked at again.
 
-use kith_vocab::ids::SessionId;
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
 use super::SqliteDesk;
@@ -33,17 +32,13 @@ impl Wakeups for SqliteDesk {
         }))
     }
 
-    fn wakeups_of(&self, session: SessionId) -> StorageFuture<'_, Vec<Wakeup>> {
-        Box::pin(self.run(move |desk| {
-            desk.prepare_cached("SELECT * FROM wakeups WHERE session_id = ?1 ORDER BY at, key")?
-                .query_map([session.to_string()], wakeup)?
-                .collect()
-        }))
+    fn wakeups(&self) -> StorageFuture<'_, Vec<Wakeup>> {
+        Box::pin(self.run(|desk| all(desk)))
     }
 }
 
 pub(super) fn all(desk: &Connection) -> Result<Vec<Wakeup>> {
-    desk.prepare("SELECT * FROM wakeups")?.query_map([], wakeup)?.collect()
+    desk.prepare("SELECT * FROM wakeups ORDER BY at, key")?.query_map([], wakeup)?.collect()
 }
 
 fn set(desk: &Connection, wakeup: &Wakeup) -> Result<()> {
