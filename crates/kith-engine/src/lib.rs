@@ -20,6 +20,7 @@
 //! - [`passage`]: what of an event can be searched for.
 //! - [`survey`]: the whole tree, and where the conversation may go on from (pure).
 //! - [`ui_message`]: the conversation as a screen reads it (pure).
+//! - [`thread_logs`]: which sessions a thread has, and what was said in them.
 //! - [`threads`], [`thread_keeper`]: thread files, and the follower that keeps them up with the logs.
 //! - [`verify`]: every request of a log, built again and compared.
 
@@ -41,6 +42,7 @@ pub mod state;
 pub mod step;
 pub mod survey;
 pub mod thread_keeper;
+pub mod thread_logs;
 pub mod threads;
 pub mod turn;
 pub mod ui_message;

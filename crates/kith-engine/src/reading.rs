@@ -5,27 +5,60 @@
 //! memory that its context needs. In the rare case that it was needed after all, the log is read
 //! once more and nothing is let go.
 
+use kith_sessions::journal::{EachEvent, Journal};
+use kith_sessions::line::Head;
+use kith_sessions::read::Reading;
+use kith_sessions::storage::StorageError;
 use kith_vocab::event::{Body, Event};
+use kith_vocab::ids::SessionId;
 
 use crate::state::State;
 
-/// Reads a log by `read`, which gives each of its events to whom it is given. It may be asked twice.
-pub fn state_of<R, E>(
-    mut read: impl FnMut(&mut dyn FnMut(&Event)) -> Result<R, E>,
-) -> Result<(R, State), E> {
-    let mut state = State::default();
-    let found = read(&mut |event| {
-        state.fold(event);
-        if matches!(event.body, Body::Compact(_)) {
-            state.trim();
+/// Reads a session and gives each of its events to `each`. If it is read twice, they all come again,
+/// from the first one on.
+pub async fn state_of(
+    journal: &dyn Journal,
+    id: SessionId,
+    head: Option<Head>,
+    each: EachEvent<'_>,
+) -> Result<(Reading, State), StorageError> {
+    let mut folding = Folding::default();
+    loop {
+        let take = &mut |event: Event| {
+            folding.take(&event);
+            each(event);
+        };
+        let reading = journal.read(id, head, 0, take).await?;
+        if let Some(state) = folding.finish() {
+            return Ok((reading, state));
         }
-    })?;
-    if !state.lost_track {
-        return Ok((found, state));
     }
-    let mut state = State::default();
-    let found = read(&mut |event| state.fold(event))?;
-    Ok((found, state))
+}
+
+/// One reading of a log.
+#[derive(Default)]
+struct Folding {
+    state: State,
+    keeps_all: bool,
+}
+
+impl Folding {
+    fn take(&mut self, event: &Event) {
+        self.state.fold(event);
+        if !self.keeps_all && matches!(event.body, Body::Compact(_)) {
+            self.state.trim();
+        }
+    }
+
+    /// What the log amounts to; `None` if it must be read once more.
+    fn finish(&mut self) -> Option<State> {
+        let state = std::mem::take(&mut self.state);
+        if self.keeps_all || !state.lost_track {
+            return Some(state);
+        }
+        self.keeps_all = true;
+        None
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kith_vocab::blocking::blocking;
+use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::SessionId;
 use tokio::sync::{mpsc, oneshot};
@@ -21,7 +21,7 @@ const REQUESTS_WAITING_MAX: usize = 64;
 /// Sessions that are followed at once; beyond that, those without an open turn are let go.
 const FOLLOWED_SESSIONS_MAX: usize = 256;
 
-type Request = Box<dyn FnOnce(&Threads) + Send>;
+type Request = Box<dyn for<'a> FnOnce(&'a Threads) -> BoxFuture<'a, ()> + Send>;
 
 /// A handle on the task that writes thread files. It ends with the engine.
 #[derive(Clone)]
@@ -68,12 +68,14 @@ impl ThreadKeeper {
     /// them. `None` if the engine has been stopped.
     pub async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Threads) -> T + Send + 'static,
+        work: impl for<'a> FnOnce(&'a Threads) -> BoxFuture<'a, T> + Send + 'static,
     ) -> Option<T> {
         let (sender, receiver) = oneshot::channel();
         let request: Request = Box::new(move |threads| {
-            // Whoever asked may have left.
-            sender.send(work(threads)).ok();
+            Box::pin(async move {
+                // Whoever asked may have left.
+                sender.send(work(threads).await).ok();
+            })
         });
         self.requests.send(request).await.ok()?;
         receiver.await.ok()
@@ -81,7 +83,7 @@ impl ThreadKeeper {
 
     /// Waits until everything that was published so far is in the files.
     pub async fn until_written(&self) {
-        self.run(|_| ()).await;
+        self.run(|_| Box::pin(std::future::ready(()))).await;
     }
 }
 
@@ -92,14 +94,14 @@ impl Keeper {
                 biased;
                 changes = house.next() => self.follow(changes).await,
                 request = requests.recv() => match request {
-                    Some(request) => blocking(|| request(&self.threads)),
+                    Some(request) => request(&self.threads).await,
                     None => return,
                 },
             }
             if house.take_missed() > 0 {
                 // Too much happened at once; what the files lack is found by looking.
                 self.followed.clear();
-                self.note(blocking(|| self.threads.catch_up_all()));
+                self.note(self.threads.catch_up_all().await);
             }
         }
     }
@@ -121,7 +123,7 @@ impl Keeper {
     async fn follow_session(&mut self, change: &ThreadChange) -> Result<(), ThreadsError> {
         let id = change.session_id;
         if !self.followed.contains_key(&id) {
-            let position = blocking(|| self.threads.position(&change.thread, id))?;
+            let position = self.threads.position(&change.thread, id)?;
             let session = FollowedSession {
                 subscription: self.engine.follow(id, position.unwrap_or_default()),
                 projection: new_projection(change),
@@ -137,7 +139,7 @@ impl Keeper {
             return Ok(());
         }
         let projection = std::mem::replace(&mut session.projection, new_projection(change));
-        blocking(|| self.threads.catch_up(id, Some(&projection)))
+        self.threads.catch_up(id, Some(&projection)).await
     }
 
     fn note(&self, result: Result<(), ThreadsError>) {

@@ -7,32 +7,30 @@
 //! again and takes the place of its own lines, and if the file itself makes no sense, the whole
 //! thread is made again. So a crash between log and file costs the next turn one reading.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kith_sessions::LastLine;
-use kith_sessions::log::LogError;
+use kith_sessions::journal::Journal;
 use kith_sessions::storage::StorageError;
-use kith_sessions::store::SessionStore;
 use kith_sessions::thread_file::{ThreadFileError, ThreadFiles};
+use kith_vocab::blocking::blocking;
 use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::SessionId;
 use kith_vocab::json::Json;
 use serde::Deserialize;
 
 use crate::feed::ThreadKey;
-use crate::ui_message::{Gathering, Projection, UiMessage};
+use crate::thread_logs::{Sessions, ThreadLogs};
+use crate::ui_message::{Projection, UiMessage};
 
 pub struct Threads {
-    store: SessionStore,
+    logs: ThreadLogs,
     files: ThreadFiles,
     /// The sessions of every thread. Found when a file is missing, and then kept up to date.
     known: Mutex<Option<Sessions>>,
 }
-
-/// Threads, and the sessions of each from the oldest to the newest.
-pub type Sessions = BTreeMap<ThreadKey, Vec<SessionId>>;
 
 /// What was made again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,29 +44,31 @@ pub enum ThreadsError {
     #[error(transparent)]
     File(#[from] ThreadFileError),
     #[error(transparent)]
-    Log(#[from] LogError),
-    #[error(transparent)]
     Storage(#[from] StorageError),
 }
 
 impl Threads {
-    pub fn new(store: SessionStore, files: ThreadFiles) -> Threads {
-        Threads { store, files, known: Mutex::default() }
+    pub fn new(journal: Arc<dyn Journal>, files: ThreadFiles) -> Threads {
+        Threads { logs: ThreadLogs::new(journal), files, known: Mutex::default() }
     }
 
     /// Brings the file of the session's thread up to what the session's log says.
     ///
     /// `new` is what was lived since, if somebody saw it: then nothing need be read.
-    pub fn catch_up(&self, id: SessionId, new: Option<&Projection>) -> Result<(), ThreadsError> {
-        let header = self.store.header(id)?;
+    pub async fn catch_up(
+        &self,
+        id: SessionId,
+        new: Option<&Projection>,
+    ) -> Result<(), ThreadsError> {
+        let header = self.logs.journal().header(id).await?;
         let key = ThreadKey::of(&header);
         self.learn(&key, id);
         let path = self.files.path(&key.agent_id, &key.thread_id);
-        let last = match self.files.last(&path)? {
+        let last = match blocking(|| self.files.last(&path))? {
             LastLine::Whole(line) => Stamp::read(&line),
             LastLine::Absent | LastLine::Torn => None,
         };
-        let Some(last) = last else { return self.rebuild(&key).map(drop) };
+        let Some(last) = last else { return self.rebuild(&key).await.map(drop) };
         if let Some((new, (first_seq, last_seq))) = new.and_then(|it| Some((it, it.span()?)))
             && last.metadata.session_id == id
             && last.is_of_a_reply()
@@ -79,138 +79,119 @@ impl Threads {
                 return Ok(());
             }
             if seq + 1 == first_seq && !new.lost_track() {
-                return Ok(self.files.append(&path, &lines(new.messages()))?);
+                return Ok(blocking(|| self.files.append(&path, &lines(new.messages())))?);
             }
         }
         if last.metadata.session_id >= id {
-            return self.mend(&header, &path, &last);
+            return self.mend(&header, &path, &last).await;
         }
         // A session that begins stands at the end, if the file holds all that came before.
         let is_between = |it: &SessionId| last.metadata.session_id < *it && *it < id;
-        let is_complete = !self.sessions_of(&key)?.iter().any(is_between);
-        if header.cloned_from.is_none() && is_complete && self.is_current(&last) {
-            return Ok(self.files.append(&path, &lines(&self.session_messages(id)?))?);
+        let is_complete = !self.sessions_of(&key).await?.iter().any(is_between);
+        if header.cloned_from.is_none() && is_complete && self.is_current(&last).await {
+            let messages = self.logs.session_messages(id).await?;
+            return Ok(blocking(|| self.files.append(&path, &lines(&messages)))?);
         }
-        self.rebuild(&key).map(drop)
+        self.rebuild(&key).await.map(drop)
     }
 
     /// The last event of the session that the file of its thread takes into account, if that is
     /// the session the file ends with.
     pub fn position(&self, key: &ThreadKey, id: SessionId) -> Result<Option<u64>, ThreadsError> {
         let path = self.files.path(&key.agent_id, &key.thread_id);
-        let LastLine::Whole(line) = self.files.last(&path)? else { return Ok(None) };
+        let LastLine::Whole(line) = blocking(|| self.files.last(&path))? else { return Ok(None) };
         let stamp = Stamp::read(&line).filter(|it| it.metadata.session_id == id);
         Ok(stamp.map(|it| it.metadata.seq))
     }
 
     /// Brings the files of all threads up to what their newest sessions say.
-    pub fn catch_up_all(&self) -> Result<(), ThreadsError> {
+    pub async fn catch_up_all(&self) -> Result<(), ThreadsError> {
         self.forget();
-        for ids in self.sessions()?.values() {
+        for ids in self.sessions().await?.values() {
             if let Some(id) = ids.last() {
-                self.catch_up(*id, None)?;
+                self.catch_up(*id, None).await?;
             }
         }
         Ok(())
     }
 
     /// Makes the file of a thread from its logs. A thread without messages has none.
-    pub fn rebuild(&self, key: &ThreadKey) -> Result<Made, ThreadsError> {
-        let ids = self.sessions_of(key)?;
-        let messages = self.messages(&ids)?;
+    pub async fn rebuild(&self, key: &ThreadKey) -> Result<Made, ThreadsError> {
+        let ids = self.sessions_of(key).await?;
+        let messages = self.logs.messages(&ids).await?;
         let path = self.files.path(&key.agent_id, &key.thread_id);
-        self.files.replace(&path, &lines(&messages))?;
+        blocking(|| self.files.replace(&path, &lines(&messages)))?;
         Ok(Made { threads: 1, messages: messages.len() as u64 })
     }
 
     /// Makes all files from the logs, and takes away those of threads that are gone.
-    pub fn rebuild_all(&self) -> Result<Made, ThreadsError> {
+    pub async fn rebuild_all(&self) -> Result<Made, ThreadsError> {
         self.forget();
-        let sessions = self.sessions()?;
+        let sessions = self.sessions().await?;
         let mut made = Made::default();
         let mut paths = HashSet::new();
         for key in sessions.keys() {
-            let one = self.rebuild(key)?;
+            let one = self.rebuild(key).await?;
             made.threads += one.threads;
             made.messages += one.messages;
             paths.insert(self.files.path(&key.agent_id, &key.thread_id));
         }
         let agents = sessions.keys().map(|key| key.agent_id.as_str());
-        for path in self.files.list(agents)? {
+        for path in blocking(|| self.files.list(agents))? {
             if !paths.contains(&path) {
-                self.files.replace(&path, &[])?;
+                blocking(|| self.files.replace(&path, &[]))?;
             }
         }
         Ok(made)
     }
 
     /// Leaves of each message in the file only the last line.
-    pub fn compact(&self, key: &ThreadKey) -> Result<Made, ThreadsError> {
+    pub async fn compact(&self, key: &ThreadKey) -> Result<Made, ThreadsError> {
         let path = self.files.path(&key.agent_id, &key.thread_id);
-        let folded = self.files.lines(&path)?.and_then(Folded::of);
-        let Some(folded) = folded else { return self.rebuild(key) };
-        self.files.replace(&path, &folded.bytes())?;
+        let folded = blocking(|| self.files.lines(&path))?.and_then(Folded::of);
+        let Some(folded) = folded else { return self.rebuild(key).await };
+        blocking(|| self.files.replace(&path, &folded.bytes()))?;
         Ok(Made { threads: 1, messages: folded.lines.len() as u64 })
     }
 
     /// Whether the file says what the logs say.
-    pub fn is_up_to_date(&self, key: &ThreadKey) -> Result<bool, ThreadsError> {
+    pub async fn is_up_to_date(&self, key: &ThreadKey) -> Result<bool, ThreadsError> {
         let path = self.files.path(&key.agent_id, &key.thread_id);
-        let ids = self.sessions_of(key)?;
-        let folded = self.files.lines(&path)?.and_then(Folded::of);
+        let ids = self.sessions_of(key).await?;
+        let folded = blocking(|| self.files.lines(&path))?.and_then(Folded::of);
         let held = folded.map(|it| it.bytes()).unwrap_or_default();
-        Ok(held == lines(&self.messages(&ids)?))
-    }
-
-    /// The messages of these sessions of one thread, one session after the other.
-    pub fn messages(&self, ids: &[SessionId]) -> Result<Vec<UiMessage>, ThreadsError> {
-        let mut messages = Vec::new();
-        for id in self.told_once(ids) {
-            messages.extend(self.session_messages(id)?);
-        }
-        Ok(messages)
-    }
-
-    /// These sessions of one thread without those that were repaired: such a one goes on in its
-    /// copy, which says all of it again.
-    pub fn told_once(&self, ids: &[SessionId]) -> Vec<SessionId> {
-        let origin = |id: &SessionId| self.store.header(*id).ok()?.cloned_from;
-        let copied: HashSet<SessionId> =
-            ids.iter().filter_map(origin).map(|it| it.session_id).collect();
-        ids.iter().copied().filter(|id| !copied.contains(id)).collect()
+        Ok(held == lines(&self.logs.messages(&ids).await?))
     }
 
     /// Every thread there is, read off the first lines of the sessions.
-    pub fn sessions(&self) -> Result<Sessions, ThreadsError> {
-        self.look_up(Sessions::clone)
+    pub async fn sessions(&self) -> Result<Sessions, ThreadsError> {
+        self.look_up(Sessions::clone).await
     }
 
     /// Looks anew at which sessions there are when that is next asked.
     pub fn forget(&self) {
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.known() = None;
     }
 
-    fn sessions_of(&self, key: &ThreadKey) -> Result<Vec<SessionId>, ThreadsError> {
-        self.look_up(|sessions| sessions.get(key).cloned().unwrap_or_default())
+    async fn sessions_of(&self, key: &ThreadKey) -> Result<Vec<SessionId>, ThreadsError> {
+        self.look_up(|sessions| sessions.get(key).cloned().unwrap_or_default()).await
     }
 
-    fn look_up<T>(&self, look: impl FnOnce(&Sessions) -> T) -> Result<T, ThreadsError> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sessions) = &*known {
+    async fn look_up<T>(&self, look: impl FnOnce(&Sessions) -> T) -> Result<T, ThreadsError> {
+        if let Some(sessions) = &*self.known() {
             return Ok(look(sessions));
         }
-        let mut sessions = Sessions::new();
-        for id in self.store.list()? {
-            // One without a good first line is nobody's.
-            if let Ok(header) = self.store.header(id) {
-                sessions.entry(ThreadKey::of(&header)).or_default().push(id);
-            }
-        }
-        Ok(look(known.insert(sessions)))
+        let sessions = self.logs.sessions().await?;
+        Ok(look(self.known().insert(sessions)))
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<Sessions>> {
+        // The sessions are put and taken whole.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn learn(&self, key: &ThreadKey, id: SessionId) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
         let Some(sessions) = &mut *known else { return };
         let ids = sessions.entry(key.clone()).or_default();
         if let Err(place) = ids.binary_search(&id) {
@@ -219,35 +200,30 @@ impl Threads {
     }
 
     /// Puts the session's messages in the place of its lines.
-    fn mend(&self, header: &SessionHeader, path: &Path, last: &Stamp) -> Result<(), ThreadsError> {
+    async fn mend(
+        &self,
+        header: &SessionHeader,
+        path: &Path,
+        last: &Stamp,
+    ) -> Result<(), ThreadsError> {
         let id = header.session_id;
-        let folded = self.files.lines(path)?.and_then(Folded::of);
-        let is_sound = last.metadata.session_id == id || self.is_current(last);
+        let folded = blocking(|| self.files.lines(path))?.and_then(Folded::of);
+        let is_sound = last.metadata.session_id == id || self.is_current(last).await;
         let Some(mut folded) = folded.filter(|_| is_sound) else {
-            return self.rebuild(&ThreadKey::of(header)).map(drop);
+            return self.rebuild(&ThreadKey::of(header)).await.map(drop);
         };
         folded.lines.retain(|(session_id, _)| *session_id != id);
-        let messages = self.session_messages(id)?;
+        let messages = self.logs.session_messages(id).await?;
         let of_session = messages.iter().map(|message| (id, line(message)));
         folded.lines.extend(of_session);
         folded.lines.sort_by_key(|(session_id, _)| *session_id);
-        Ok(self.files.replace(path, &folded.bytes())?)
+        Ok(blocking(|| self.files.replace(path, &folded.bytes()))?)
     }
 
     /// Whether its session has no event that the line does not take into account.
-    fn is_current(&self, stamp: &Stamp) -> bool {
-        let newest = self.store.newest_seq(stamp.metadata.session_id);
+    async fn is_current(&self, stamp: &Stamp) -> bool {
+        let newest = self.logs.journal().newest_seq(stamp.metadata.session_id).await;
         stamp.is_of_a_reply() && matches!(newest, Ok(Some(seq)) if seq == stamp.metadata.seq)
-    }
-
-    /// As far as it can be read. One that is gone, or has no good first line, says nothing.
-    fn session_messages(&self, id: SessionId) -> Result<Vec<UiMessage>, ThreadsError> {
-        let mut gathering = Gathering::default();
-        match self.store.read(id, None, &mut |event| gathering.take(event)) {
-            Ok(reading) => Ok(gathering.project(&reading.header)),
-            Err(LogError::NotFound { .. } | LogError::Damaged { .. }) => Ok(Vec::new()),
-            Err(error) => Err(error.into()),
-        }
     }
 }
 

@@ -13,10 +13,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures_util::FutureExt;
 use kith_engine::feed::ThreadKey;
 use kith_engine::threads::Threads;
 use kith_engine::ui_message::{Projection, UiMessage, project};
 use kith_sessions::disk::DiskFiles;
+use kith_sessions::journal::FilesJournal;
 use kith_sessions::store::SessionStore;
 use kith_sessions::thread_file::ThreadFiles;
 use kith_testkit::clock::{START, numbered_id};
@@ -178,7 +180,7 @@ fn told(name: &str, turns: &[&str]) -> PathBuf {
     }
     let store = SessionStore::new(Arc::new(DiskFiles), &dir);
     let files = ThreadFiles::new(Arc::new(DiskFiles), &dir);
-    let threads = Threads::new(store.clone(), files.clone());
+    let threads = Threads::new(Arc::new(FilesJournal::reader(store.clone())), files.clone());
     let header = header(0);
     let mut log = store.create(&header, &[]).unwrap();
     let mut n_written = 0;
@@ -192,10 +194,15 @@ fn told(name: &str, turns: &[&str]) -> PathBuf {
         for event in new {
             seen.take(event);
         }
-        threads.catch_up(header.session_id, Some(&seen)).unwrap();
+        now(threads.catch_up(header.session_id, Some(&seen))).unwrap();
     }
-    assert!(threads.is_up_to_date(&ThreadKey::of(&header)).unwrap(), "{name}");
+    assert!(now(threads.is_up_to_date(&ThreadKey::of(&header))).unwrap(), "{name}");
     files.path(&header.agent_id, &header.thread_id)
+}
+
+/// What the files answer, which they do at once.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    future.now_or_never().expect("files are read at once")
 }
 
 fn primed() -> SessionHeader {

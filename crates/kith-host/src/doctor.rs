@@ -12,10 +12,13 @@ mod trust;
 use std::env;
 use std::sync::Arc;
 
+use kith_engine::threads::Threads;
 use kith_home::identity::IdentityFields;
 use kith_sessions::desk::{Desk, SqliteDesk};
 use kith_sessions::disk::DiskFiles;
+use kith_sessions::journal::{FilesJournal, Journal};
 use kith_sessions::store::SessionStore;
+use kith_vocab::blocking::blocking;
 use kith_vocab::clock::Clock;
 use kith_vocab::header::Audience;
 
@@ -49,10 +52,7 @@ pub fn without_house(error: &CallError) -> DoctorReport {
 /// Looks at everything there is to look at.
 async fn examine(house: House, agent: Option<&str>) -> Vec<Check> {
     let mut checks = vec![platform(env::consts::OS)];
-    checks.push(disk::house(&house));
-    checks.push(disk::modes(&house));
-    checks.extend(disk::tracked(&house));
-    checks.push(disk::disk(&house));
+    checks.extend(blocking(|| disk::checks(&house)));
     let (host, is_hosted) = life::host(&house).await;
     checks.push(host);
     let desk = match SqliteDesk::open_read_only(&house.desk_path()).await {
@@ -72,14 +72,17 @@ async fn examine(house: House, agent: Option<&str>) -> Vec<Check> {
     if let Some(desk) = desk {
         checks.push(life::inbox(desk, is_hosted).await);
     }
+    // Not the host's journal: what is asked here is what the disk holds.
     let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
-    checks.extend(life::sessions(&store, desk, SystemClock.now()).await);
-    checks.push(threads::files(&store, is_hosted));
+    let files = store.thread_files();
+    let journal: Arc<dyn Journal> = Arc::new(FilesJournal::reader(store));
+    checks.extend(life::sessions(&*journal, desk, SystemClock.now()).await);
+    checks.push(threads::files(Threads::new(journal, files), is_hosted).await);
     checks.push(trust::trust(&house, desk).await);
-    match SettingsWatch::open(&house) {
+    match blocking(|| SettingsWatch::open(&house)) {
         Ok(watch) => {
             let settings = watch.last_good();
-            checks.extend(settings::agents(&house, &settings));
+            checks.extend(blocking(|| settings::agents(&house, &settings)));
             checks.push(match settings.team.choose(agent) {
                 Ok(member) => prompt_files(&house, member, desk).await,
                 Err(report) => failed("prompt files", &report),
@@ -120,11 +123,12 @@ async fn prompt_files(house: &House, member: &Member, desk: Option<&dyn Desk>) -
         Err(report) => return failed(name, &report),
     };
     let whose = (house, member);
-    let assembled =
-        match opening::assemble(whose, &house.cwd, Audience::Owner, now, trust.folders()) {
-            Ok(assembled) => assembled,
-            Err(error) => return failed(name, &CallError::from(error)),
-        };
+    let (cwd, folders) = (&house.cwd, trust.folders());
+    let assembled = match blocking(|| opening::assemble(whose, cwd, Audience::Owner, now, folders))
+    {
+        Ok(assembled) => assembled,
+        Err(error) => return failed(name, &CallError::from(error)),
+    };
     let counts: Vec<String> = assembled
         .reports
         .iter()

@@ -19,8 +19,8 @@ use kith_home::error::HomeError;
 use kith_sessions::damage::{Damage, DamageCode};
 use kith_sessions::desk::DeskError;
 use kith_sessions::lock::LockError;
-use kith_sessions::log::LogError;
 use kith_sessions::storage::{StorageError, StorageErrorKind};
+use kith_vocab::ids::SessionId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +90,16 @@ impl CallError {
         CallError::new(Blame::Program, ErrorCode::InternalError, error)
     }
 
+    /// An error of the storage that concerns a session.
+    pub(crate) fn of_session(id: SessionId, error: StorageError) -> CallError {
+        let Some(damage) = error.damage() else { return error.into() };
+        // The disk did its work; what it holds is not a session that can be used.
+        let message = format!("session `{id}` {}", damage_in_words(damage));
+        CallError::new(Blame::Request, damage.code, message)
+            .at_line(damage.line)
+            .hint(what_helps(id, damage))
+    }
+
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> CallError {
         self.hints.push(hint.into());
@@ -124,33 +134,6 @@ impl fmt::Display for CallError {
 }
 
 impl Error for CallError {}
-
-impl From<LogError> for CallError {
-    fn from(error: LogError) -> CallError {
-        match &error {
-            LogError::NotFound { .. } => {
-                CallError::new(Blame::Request, ErrorCode::SessionNotFound, error)
-                    .hint("`kith session ls` lists the sessions there are")
-            }
-            // The disk did its work; what it holds is not a session that can be used.
-            LogError::Damaged { path, damage } => {
-                let message =
-                    format!("session file `{}` {}", path.display(), damage_in_words(damage));
-                CallError::new(Blame::Request, damage.code, message)
-                    .at_line(damage.line)
-                    .hint(what_helps(path, damage))
-            }
-            LogError::NotDamaged { .. } => {
-                CallError::new(Blame::Request, ErrorCode::InvalidRequest, error)
-            }
-            _ if error.is_disk_full() => {
-                CallError::new(Blame::Environment, ErrorCode::DiskFull, error)
-                    .hint("make room on the disk; what was said is kept and answered the next time")
-            }
-            _ => on_disk(error),
-        }
-    }
-}
 
 /// What to do about a desk that cannot be used, and what that costs.
 pub(crate) const DESK_LOST: &str = "nothing was changed; move `.kith/state.db` away together with its `-wal` and \
@@ -246,8 +229,7 @@ impl From<HomeError> for CallError {
 }
 
 /// What can be done about a damaged session.
-fn what_helps(path: &Path, damage: &Damage) -> String {
-    let id = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("latest");
+fn what_helps(id: SessionId, damage: &Damage) -> String {
     // Without its first line nobody knows what the rest belongs to; and what a newer program wrote
     // is not damaged for the newer program.
     if damage.line <= 1 || damage.code == DamageCode::NewerVersion {

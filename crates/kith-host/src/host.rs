@@ -16,7 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kith_engine::engine::{AgentSetup, Engine, EngineParts};
 use kith_engine::thread_keeper::ThreadKeeper;
+use kith_engine::threads::Threads;
 use kith_sessions::desk::Desk;
+use kith_sessions::journal::Journal;
 use kith_sessions::lock::{HouseLock, LockError};
 use kith_sessions::store::SessionStore;
 use kith_vocab::audience::audience_of;
@@ -37,12 +39,13 @@ use crate::router::Side;
 use crate::settings::watch::SettingsWatch;
 
 use parts::{HostParts, WriterLock};
-use threads::threads_of;
 
 pub struct Host {
     engine: Engine,
     reads: Arc<ReadSide>,
+    /// Only for the folders beside the sessions.
     store: SessionStore,
+    journal: Arc<dyn Journal>,
     desk: Arc<dyn Desk>,
     setup: Arc<dyn HouseSetup>,
     models: Arc<ModelRegistry>,
@@ -93,7 +96,7 @@ impl Host {
         let HostParts { house, settings, models, setup, store, journal, desk, .. } = parts;
         let HostParts { catalog, clock, limits, is_new_desk, mut lock, .. } = parts;
         let engine = Engine::new(EngineParts {
-            journal,
+            journal: Arc::clone(&journal),
             desk: Arc::clone(&desk),
             catalog: Arc::clone(&catalog),
             clock: Arc::clone(&clock),
@@ -102,7 +105,7 @@ impl Host {
             limits,
         });
         let mut start_notes = Vec::new();
-        if is_desk_behind(&*lock, is_new_desk, &*desk, &store).await? {
+        if is_desk_behind(&*lock, is_new_desk, &*desk, &*journal).await? {
             let generation = desk.generation().await?;
             let is_lost = is_new_desk || is_desk_older(&*lock, generation);
             // The desk gets this generation when all is read, and what is entered before that raises
@@ -121,13 +124,16 @@ impl Host {
         // What was delivered so long ago is not delivered again.
         desk.prune(clock.now().saturating_sub(KEYS_KEPT_MS)).await?;
         let (reads_desk, reads_settings) = (Arc::clone(&desk), Arc::clone(&settings));
+        let reads_journal = Arc::clone(&journal);
         let reads =
-            ReadSide::of_host(house.clone(), store.clone(), reads_desk, catalog, reads_settings);
-        let threads = ThreadKeeper::start(&engine, threads_of(&store));
+            ReadSide::of_host(house.clone(), reads_journal, reads_desk, catalog, reads_settings);
+        let thread_files = Threads::new(Arc::clone(&journal), store.thread_files());
+        let threads = ThreadKeeper::start(&engine, thread_files);
         Ok(Host {
             engine,
             reads: Arc::new(reads),
             store,
+            journal,
             desk,
             setup,
             models,
@@ -198,10 +204,10 @@ async fn is_desk_behind(
     lock: &dyn WriterLock,
     is_new_desk: bool,
     desk: &dyn Desk,
-    store: &SessionStore,
+    journal: &dyn Journal,
 ) -> Result<bool, CallError> {
     if is_new_desk || lock.previous_generation().is_none() {
-        return Ok(!store.list()?.is_empty());
+        return Ok(!journal.list().await?.is_empty());
     }
     Ok(is_desk_older(lock, desk.generation().await?))
 }

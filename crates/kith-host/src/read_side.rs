@@ -1,4 +1,5 @@
-//! Answers calls from the files alone: no lock is taken and nothing is created.
+//! Answers calls from the journal alone: no lock is taken and nothing is created. Inside a host
+//! nothing is shown that is not durable; without one the files are read as they are.
 //!
 //! - [`sessions`]: listed, shown, read in pages, verified, exported.
 //! - [`search`], [`tree`], [`threads`]: what was said, on which branch, in which thread.
@@ -25,12 +26,11 @@ use kith_sessions::catalog::{Catalog, SqliteCatalog};
 use kith_sessions::damage::Damage;
 use kith_sessions::desk::{Desk, SqliteDesk};
 use kith_sessions::disk::DiskFiles;
+use kith_sessions::journal::{EachEvent, FilesJournal, Journal};
 use kith_sessions::line::Head;
-use kith_sessions::log::LogError;
 use kith_sessions::read::{Reading, Tail};
+use kith_sessions::storage::{StorageError, StorageErrorKind};
 use kith_sessions::store::SessionStore;
-use kith_vocab::blocking::blocking;
-use kith_vocab::event::Event;
 use kith_vocab::ids::SessionId;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
@@ -44,7 +44,7 @@ use crate::settings::watch::SettingsWatch;
 
 pub struct ReadSide {
     pub(crate) house: House,
-    pub(crate) store: SessionStore,
+    pub(crate) journal: Arc<dyn Journal>,
     /// Absent in a house where nothing was ever said, and where it cannot be read.
     pub(crate) desk: Option<Arc<dyn Desk>>,
     pub(crate) catalog: Arc<dyn Catalog>,
@@ -78,21 +78,22 @@ impl ReadSide {
         };
         let index = house.kith_dir().join("index.db");
         let catalog = Arc::new(SqliteCatalog::read_only(&index, store.clone()));
+        let journal = Arc::new(FilesJournal::reader(store));
         let whole_reads = Semaphore::new(WHOLE_READS_MAX);
-        ReadSide { house, store, desk, catalog, desk_error, settings: None, whole_reads }
+        ReadSide { house, journal, desk, catalog, desk_error, settings: None, whole_reads }
     }
 
     /// The read side of a host.
     pub(crate) fn of_host(
         house: House,
-        store: SessionStore,
+        journal: Arc<dyn Journal>,
         desk: Arc<dyn Desk>,
         catalog: Arc<dyn Catalog>,
         settings: Arc<SettingsWatch>,
     ) -> ReadSide {
         let (desk, settings) = (Some(desk), Some(settings));
         let whole_reads = Semaphore::new(WHOLE_READS_MAX);
-        ReadSide { house, store, desk, catalog, desk_error: None, settings, whole_reads }
+        ReadSide { house, journal, desk, catalog, desk_error: None, settings, whole_reads }
     }
 
     pub(crate) fn settings(&self) -> Result<Arc<Settings>, CallError> {
@@ -139,18 +140,19 @@ impl ReadSide {
     pub(crate) async fn each(
         &self,
         id: SessionId,
-        each: &mut (dyn FnMut(Event) + Send),
+        each: EachEvent<'_>,
     ) -> Result<Reading, CallError> {
         let head = self.head(id).await?;
-        Ok(blocking(|| self.store.read(id, head.as_ref(), each))?)
+        let reading = self.journal.read(id, head, 0, each).await;
+        reading.map_err(|error| CallError::of_session(id, error))
     }
 
     /// Why a session can only be read.
     pub(crate) async fn damage_of(&self, id: SessionId) -> Result<Option<Damage>, CallError> {
         let head = self.head(id).await?;
-        match blocking(|| self.store.read(id, head.as_ref(), &mut |_| ())) {
+        match self.journal.read(id, head, 0, &mut |_| ()).await {
             Ok(Reading { tail: Tail::Damaged(damage), .. })
-            | Err(LogError::Damaged { damage, .. }) => Ok(Some(damage)),
+            | Err(StorageError { kind: StorageErrorKind::Damaged(damage), .. }) => Ok(Some(damage)),
             Ok(_) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -161,7 +163,7 @@ impl ReadSide {
         let Some(desk) = self.desk.as_ref().filter(|_| !session.is_empty()) else {
             return Ok(None);
         };
-        let there = self.store.list()?;
+        let there = self.journal.list().await?;
         let heads = desk.heads().await?.into_iter().map(|(id, _)| id);
         let mut fitting = heads.filter(|id| {
             let name = id.to_string();
@@ -200,7 +202,7 @@ impl ReadSide {
             let id = id.to_string();
             !session.is_empty() && (id.starts_with(session) || id.ends_with(session))
         };
-        let mut fitting = blocking(|| self.store.list())?.into_iter().filter(fits);
+        let mut fitting = self.journal.list().await?.into_iter().filter(fits);
         match (fitting.next(), fitting.next()) {
             (Some(id), None) => Ok(id),
             (Some(_), Some(_)) => Err(not_found(format!("several sessions fit `{session}`"))),

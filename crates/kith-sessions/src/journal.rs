@@ -149,6 +149,13 @@ pub trait Journal: Send + Sync {
     /// Finds one event of the session, wherever it stands.
     fn find(&self, id: SessionId, event_id: EventId) -> StorageFuture<'_, Option<Event>>;
 
+    /// The number of the newest event that [`Journal::read`] would give, without reading the log.
+    /// `None` if there is none, or if only reading the log can tell.
+    fn newest_seq(&self, id: SessionId) -> StorageFuture<'_, Option<u64>>;
+
+    /// The size of the log in bytes: of a session that is open, of what is durable.
+    fn size(&self, id: SessionId) -> StorageFuture<'_, u64>;
+
     fn header(&self, id: SessionId) -> StorageFuture<'_, SessionHeader>;
 
     fn exists(&self, id: SessionId) -> StorageFuture<'_, bool>;
@@ -185,6 +192,11 @@ fn not_open(id: SessionId) -> StorageError {
 
 fn in_use(id: SessionId) -> StorageError {
     StorageError::new(StorageErrorKind::InUse, format!("session `{id}` is open"))
+}
+
+fn reads_only() -> StorageError {
+    let message = "the sessions of this house are only read here";
+    StorageError::new(StorageErrorKind::ReadOnly, message)
 }
 
 fn fenced(id: SessionId, expected: Option<Head>, found: Option<Head>) -> StorageError {

@@ -1,5 +1,3 @@
-use std::convert::Infallible;
-
 use kith_testkit::events::{any_event_log, fixed_cases};
 use kith_testkit::transcript::transcript;
 use proptest::proptest;
@@ -43,12 +41,13 @@ fn a_log_whose_leaf_went_back_behind_a_compaction_is_read_again() {
 }
 
 fn read(log: &[Event]) -> (State, usize) {
+    let mut folding = Folding::default();
     let mut n_readings = 0;
-    let read = state_of(|each| {
+    loop {
         n_readings += 1;
-        log.iter().for_each(each);
-        Ok::<(), Infallible>(())
-    });
-    let Ok(((), state)) = read;
-    (state, n_readings)
+        log.iter().for_each(|event| folding.take(event));
+        if let Some(state) = folding.finish() {
+            return (state, n_readings);
+        }
+    }
 }

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use kith_sessions::journal::FilesJournal;
 use kith_sessions::thread_file::ThreadFiles;
 use kith_testkit::scripted::ScriptedModel;
 use kith_vocab::event::control::{SessionTitleUpdated, TitleSource};
@@ -11,13 +12,16 @@ use crate::fixture::{TestHouse, ask, message};
 
 fn keeper(house: &TestHouse, engine: &Engine) -> ThreadKeeper {
     let files = ThreadFiles::new(Arc::new(house.files.clone()), Path::new("/house/.kith"));
-    ThreadKeeper::start(engine, Threads::new(house.store(), files))
+    let journal = Arc::new(FilesJournal::reader(house.store()));
+    ThreadKeeper::start(engine, Threads::new(journal, files))
 }
 
 async fn is_up_to_date(keeper: &ThreadKeeper) -> bool {
     let thread_id = "cli:room:a".parse().unwrap();
     let key = ThreadKey { agent_id: "main".to_owned(), thread_id };
-    keeper.run(move |threads| threads.is_up_to_date(&key).unwrap()).await.unwrap()
+    let looked = keeper
+        .run(move |threads| Box::pin(async move { threads.is_up_to_date(&key).await.unwrap() }));
+    looked.await.unwrap()
 }
 
 #[tokio::test(start_paused = true)]

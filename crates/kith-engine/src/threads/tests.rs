@@ -3,7 +3,10 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+use kith_sessions::journal::FilesJournal;
 use kith_sessions::log::SessionLog;
+use kith_sessions::store::SessionStore;
 use kith_testkit::clock::{FakeClock, START, numbered_id};
 use kith_testkit::events::fixed_cases;
 use kith_testkit::files::{CrashModel, Fault, MemoryFiles, Written};
@@ -85,7 +88,7 @@ impl House {
 
     fn turn(&mut self, session: usize, line: &str) {
         let seen = self.live(session, line);
-        self.threads.catch_up(self.sessions[session].id, Some(&seen)).unwrap();
+        now(self.threads.catch_up(self.sessions[session].id, Some(&seen))).unwrap();
     }
 
     fn file(&self) -> Option<String> {
@@ -96,12 +99,12 @@ impl House {
     #[track_caller]
     fn check(&self) {
         let ids: Vec<SessionId> = self.sessions.iter().map(|it| it.id).collect();
-        let expected = lines(&self.threads.messages(&ids).unwrap());
+        let expected = lines(&now(self.threads.logs.messages(&ids)).unwrap());
         let held = self.threads.files.lines(FILE.as_ref()).unwrap();
         let held = held.map(|it| Folded::of(it).unwrap().bytes()).unwrap_or_default();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         assert_eq!(text(held), text(expected));
-        assert!(self.threads.is_up_to_date(&key()).unwrap());
+        assert!(now(self.threads.is_up_to_date(&key())).unwrap());
     }
 }
 
@@ -112,7 +115,13 @@ fn key() -> ThreadKey {
 fn threads(files: &MemoryFiles) -> Threads {
     let files: Arc<dyn FileSystem> = Arc::new(files.clone());
     let store = SessionStore::new(Arc::clone(&files), DIR.as_ref());
-    Threads::new(store, ThreadFiles::new(files, DIR.as_ref()))
+    let journal = Arc::new(FilesJournal::reader(store));
+    Threads::new(journal, ThreadFiles::new(files, DIR.as_ref()))
+}
+
+/// What the files answer, which they do at once.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    future.now_or_never().expect("files are read at once")
 }
 
 fn session_id(n: u64) -> SessionId {
@@ -241,7 +250,7 @@ fn compacting_leaves_one_line_per_message() {
     house.turn(0, "allow c1 | start c1 | done c1 | model: done | ended done");
     house.files.write_raw(FILE, (waiting + &house.file().unwrap()).as_bytes());
     house.check();
-    let made = house.threads.compact(&key()).unwrap();
+    let made = now(house.threads.compact(&key())).unwrap();
     assert_eq!(made, Made { threads: 1, messages: 2 });
     assert_eq!(house.file().unwrap().lines().count(), 2);
     house.check();
@@ -256,7 +265,7 @@ fn rebuilding_takes_away_what_belongs_to_no_thread() {
     let orphan = "/house/.kith/threads/web%3aroom%3agone.jsonl";
     house.files.write_raw(orphan, b"{}\n");
     house.files.write_raw(FILE, b"not a message\n");
-    assert_eq!(house.threads.rebuild_all().unwrap(), Made { threads: 1, messages: 2 });
+    assert_eq!(now(house.threads.rebuild_all()).unwrap(), Made { threads: 1, messages: 2 });
     assert_eq!(house.file(), before);
     assert_eq!(house.files.contents(orphan), None);
 }
@@ -306,7 +315,7 @@ proptest! {
                 1 | 2 => {
                     let written = Written::EACH[usize::from(cut) % 3];
                     house.files.plan(house.files.count() + 1, Fault::Kill { written });
-                    let caught_up = house.threads.catch_up(id, Some(&seen));
+                    let caught_up = now(house.threads.catch_up(id, Some(&seen)));
                     let is_killed = house.files.is_killed();
                     house.restart();
                     if is_killed {
@@ -315,14 +324,14 @@ proptest! {
                     caught_up.unwrap();
                 }
                 3 => {
-                    house.threads.catch_up(id, Some(&seen)).unwrap();
+                    now(house.threads.catch_up(id, Some(&seen))).unwrap();
                     if let Some(bytes) = house.files.contents(FILE) {
                         let len = bytes.len().saturating_sub(usize::from(cut));
                         house.files.write_raw(FILE, &bytes[..len]);
                         continue;
                     }
                 }
-                _ => house.threads.catch_up(id, Some(&seen)).unwrap(),
+                _ => now(house.threads.catch_up(id, Some(&seen))).unwrap(),
             }
             is_behind = false;
             house.check();
@@ -337,7 +346,7 @@ fn what_cannot_be_written_is_an_error_and_is_made_up_for() {
     house.turn(0, &turn(1, 0));
     let seen = house.live(0, &turn(2, 0));
     house.files.plan(house.files.count() + 1, Fault::Full);
-    let error = house.threads.catch_up(house.sessions[0].id, Some(&seen)).unwrap_err();
+    let error = now(house.threads.catch_up(house.sessions[0].id, Some(&seen))).unwrap_err();
     assert_eq!(error.to_string(), format!("cannot write the thread file `{FILE}`"));
     house.files.lift();
     house.turn(0, &turn(3, 0));
@@ -350,8 +359,8 @@ fn a_log_that_was_written_behind_its_back_is_read() {
     house.begin(None);
     house.turn(0, &turn(1, 0));
     house.live(0, "title another | notice told");
-    assert!(!house.threads.is_up_to_date(&key()).unwrap());
-    house.threads.catch_up(house.sessions[0].id, None).unwrap();
+    assert!(!now(house.threads.is_up_to_date(&key())).unwrap());
+    now(house.threads.catch_up(house.sessions[0].id, None)).unwrap();
     house.check();
     let events = of_session(0, &house.sessions[0].story);
     assert!(matches!(events.last().unwrap().body, Body::Notice(_)));

@@ -233,6 +233,23 @@ impl Journal for SimJournal {
         })
     }
 
+    fn newest_seq(&self, id: SessionId) -> StorageFuture<'_, Option<u64>> {
+        Box::pin(async move {
+            self.world.step().await;
+            self.read_fault()?;
+            let newest = self.inner.newest_seq(id).await;
+            self.after().await;
+            newest
+        })
+    }
+
+    fn size(&self, id: SessionId) -> StorageFuture<'_, u64> {
+        Box::pin(async move {
+            self.world.step().await;
+            self.inner.size(id).await
+        })
+    }
+
     fn header(&self, id: SessionId) -> StorageFuture<'_, SessionHeader> {
         Box::pin(async move {
             self.world.step().await;

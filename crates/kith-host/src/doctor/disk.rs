@@ -18,7 +18,14 @@ const FREE_BYTES_FEW: u64 = 100 * 1024 * 1024;
 /// Below this, hardly anything can be said.
 const FREE_BYTES_MIN: u64 = 1024 * 1024;
 
-pub(super) fn house(house: &House) -> Check {
+pub(super) fn checks(house: &House) -> Vec<Check> {
+    let mut checks = vec![self::house(house), modes(house)];
+    checks.extend(tracked(house));
+    checks.push(disk(house));
+    checks
+}
+
+fn house(house: &House) -> Check {
     let name = "house";
     let dir = house.dir.display();
     for folder in [&house.dir, &house.kith_dir()] {
@@ -44,7 +51,7 @@ pub(super) fn house(house: &House) -> Check {
 }
 
 /// What people said is for its owner's eyes only.
-pub(super) fn modes(house: &House) -> Check {
+fn modes(house: &House) -> Check {
     let name = "modes";
     let kith_dir = house.kith_dir();
     let Ok(metadata) = fs::metadata(&kith_dir) else {
@@ -67,7 +74,7 @@ pub(super) fn modes(house: &House) -> Check {
 
 /// What was said must not be published with the repository that the house lies in. Skills in
 /// `.kith/skills` are meant to be shared.
-pub(super) fn tracked(house: &House) -> Option<Check> {
+fn tracked(house: &House) -> Option<Check> {
     let kith_dir = house.kith_dir();
     let root = repository_root(&house.dir)?;
     let skills = kith_dir.strip_prefix(&root).ok()?.join("skills");
@@ -79,7 +86,7 @@ pub(super) fn tracked(house: &House) -> Option<Check> {
     Some(fail("git", detail, fix))
 }
 
-pub(super) fn disk(house: &House) -> Check {
+fn disk(house: &House) -> Check {
     let name = "disk";
     let stat = match statvfs(&house.dir) {
         Ok(stat) => stat,

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use kith_sessions::damage::DamageCode;
 use kith_sessions::desk::{DESK_VERSION, Desk, SqliteDesk};
+use kith_sessions::journal::Journal;
 use kith_sessions::lock;
-use kith_sessions::log::LogError;
 use kith_sessions::read::{Reading, Tail};
-use kith_sessions::storage::StorageError;
-use kith_sessions::store::SessionStore;
+use kith_sessions::storage::{StorageError, StorageErrorKind};
+use kith_vocab::blocking::blocking;
+use kith_vocab::event::Event;
 use kith_vocab::ids::SessionId;
 
 use super::{Check, fail, failed, ok, warn};
@@ -28,7 +29,7 @@ const CLOCK_MS_MIN: u64 = 1_767_225_600_000;
 pub(super) async fn host(house: &House) -> (Check, bool) {
     let name = "host";
     let kith_dir = house.kith_dir();
-    let holder = match lock::holder(&kith_dir) {
+    let holder = match blocking(|| lock::holder(&kith_dir)) {
         Ok(holder) => holder,
         Err(error) => return (failed(name, &CallError::from(error)), false),
     };
@@ -37,7 +38,7 @@ pub(super) async fn host(house: &House) -> (Check, bool) {
         Err(AskFailure::Refused(report)) => return (failed(name, &report), true),
         Err(AskFailure::Silent | AskFailure::Disconnected | AskFailure::Unreachable(_)) => (),
     }
-    if lock::is_held(&kith_dir) {
+    if blocking(|| lock::is_held(&kith_dir)) {
         let detail = format!("it holds the house and does not answer ({holder})");
         let fix = "it may be suspended: resume it with `fg`, or end it (nothing will be lost)";
         return (fail(name, detail, fix), true);
@@ -94,11 +95,11 @@ struct SessionHealth {
 
 /// The sessions, their blobs, and the clock, which must not be behind what they say.
 pub(super) async fn sessions(
-    store: &SessionStore,
+    journal: &dyn Journal,
     desk: Option<&dyn Desk>,
     now: u64,
 ) -> Vec<Check> {
-    let ids = match store.list() {
+    let ids = match journal.list().await {
         Ok(ids) => ids,
         Err(error) => return vec![failed("sessions", &CallError::from(error))],
     };
@@ -115,24 +116,25 @@ pub(super) async fn sessions(
             None => None,
         };
         let mut newest = 0;
-        let reading = store.read(id, head.as_ref(), &mut |event| newest = newest.max(event.ts));
+        let each = &mut |event: Event| newest = newest.max(event.ts);
+        let reading = journal.read(id, head, 0, each).await;
         found.newest = found.newest.max(newest);
         found.add(id, reading);
     }
-    let copied = copied_sessions(store);
+    let copied = copied_sessions(journal).await;
     let damaged = std::mem::take(&mut found.damaged);
     (found.repaired, found.damaged) = damaged.into_iter().partition(|id| copied.contains(id));
     vec![found.files(), found.blobs(), found.clock(now)]
 }
 
 /// The sessions of which a repaired copy exists. A clone is in a thread of its own.
-fn copied_sessions(store: &SessionStore) -> BTreeSet<SessionId> {
+async fn copied_sessions(journal: &dyn Journal) -> BTreeSet<SessionId> {
     let mut copied = BTreeSet::new();
     // Without a list of them all damaged ones are told as such.
-    for id in store.list().unwrap_or_default() {
-        let Some(header) = store.header(id).ok() else { continue };
+    for id in journal.list().await.unwrap_or_default() {
+        let Some(header) = journal.header(id).await.ok() else { continue };
         let Some(origin) = header.cloned_from else { continue };
-        let source = store.header(origin.session_id);
+        let source = journal.header(origin.session_id).await;
         if source.is_ok_and(|source| source.thread_id == header.thread_id) {
             copied.insert(origin.session_id);
         }
@@ -141,14 +143,14 @@ fn copied_sessions(store: &SessionStore) -> BTreeSet<SessionId> {
 }
 
 impl SessionHealth {
-    fn add(&mut self, id: SessionId, reading: Result<Reading, LogError>) {
+    fn add(&mut self, id: SessionId, reading: Result<Reading, StorageError>) {
         let damage = match reading {
             Ok(Reading { tail: Tail::Clean, .. }) => return self.whole += 1,
             Ok(Reading { tail: Tail::Torn { .. }, .. }) => return self.torn.push(id),
             Ok(Reading { tail: Tail::Damaged(damage), .. })
-            | Err(LogError::Damaged { damage, .. }) => damage,
+            | Err(StorageError { kind: StorageErrorKind::Damaged(damage), .. }) => damage,
             Err(error) => {
-                self.unread = Some(error.into());
+                self.unread = Some(CallError::of_session(id, error));
                 return;
             }
         };

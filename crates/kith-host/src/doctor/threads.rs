@@ -1,29 +1,26 @@
 //! Whether the thread files say what the sessions say.
 
-use kith_engine::threads::ThreadsError;
-use kith_sessions::store::SessionStore;
+use kith_engine::threads::{Threads, ThreadsError};
 
 use super::{Check, failed, ok, warn};
 use crate::error::CallError;
-use crate::host::threads::threads_of;
 
 /// So many threads are named; the rest is counted.
 const NAMES_SHOWN_MAX: usize = 3;
 
-pub(super) fn files(store: &SessionStore, is_hosted: bool) -> Check {
+pub(super) async fn files(threads: Threads, is_hosted: bool) -> Check {
     let name = "threads";
-    let threads = threads_of(store);
-    let looked = || {
-        let sessions = threads.sessions()?;
+    let looked = async {
+        let sessions = threads.sessions().await?;
         let mut behind = Vec::new();
         for key in sessions.keys() {
-            if !threads.is_up_to_date(key)? {
+            if !threads.is_up_to_date(key).await? {
                 behind.push(key.thread_id.to_string());
             }
         }
         Ok::<_, ThreadsError>((sessions.len(), behind))
     };
-    let (n_threads, behind) = match looked() {
+    let (n_threads, behind) = match looked.await {
         Ok(found) => found,
         Err(error) => return failed(name, &CallError::from(error)),
     };

@@ -28,7 +28,7 @@ pub async fn create_dialog(
 ) -> Result<Response<CreatedDialog>, CallError> {
     // Without a script nothing is primed, whatever was asked for besides.
     call.priming = call.priming.filter(|it| !it.script_refs.is_empty());
-    if host.store.exists(call.session_id)? {
+    if host.journal.exists(call.session_id).await? {
         return host.created_before(&call).await;
     }
     let names = call.priming.as_ref().map_or(&[] as &[String], |it| &it.script_refs);

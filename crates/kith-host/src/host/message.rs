@@ -39,7 +39,7 @@ pub async fn send_message(
     let mut notes = host.take_start_notes();
     let (agent_id, target, audience) = host.target(&settings, &mut message, &mut notes).await?;
     let event = host.ingress(&caller, message, agent_id, audience, chosen.refs);
-    host.store.keep_folders();
+    blocking(|| host.store.keep_folders());
     host.require_lock()?;
     let accepted = host.engine.accept(&event, target).await?;
     let (session_id, is_open) = (accepted.session_id, accepted.status.is_open());
@@ -223,7 +223,8 @@ impl Host {
             let id = self.reads.resolve(session).await?;
             // A session never changes its thread, whatever folder it is spoken to from, nor whose
             // it is or who can read it.
-            let header = blocking(|| self.store.header(id))?;
+            let header = self.journal.header(id).await;
+            let header = header.map_err(|error| CallError::of_session(id, error))?;
             if named.is_some_and(|named| named != header.agent_id) {
                 return Err(of_another_agent(id, &header.agent_id));
             }
@@ -238,7 +239,7 @@ impl Host {
         if message.target == MessageTarget::Current {
             let current = self.desk.current_session(&agent_id, &message.thread_id).await?;
             match current {
-                Some(id) if self.store.exists(id)? => {
+                Some(id) if self.journal.exists(id).await? => {
                     return Ok((agent_id, Target::Current, audience));
                 }
                 Some(id) if self.desk.head(id).await?.is_some() => notes.push(format!(

@@ -25,7 +25,8 @@ pub struct HostParts {
     pub settings: Arc<SettingsWatch>,
     pub models: Arc<ModelRegistry>,
     pub setup: Arc<dyn HouseSetup>,
-    /// Where the sessions of the journal lie, for those who only read.
+    /// The folder of the house, for thread files and the other folders beside the sessions. Sessions
+    /// are reached through the journal.
     pub store: SessionStore,
     pub journal: Arc<dyn Journal>,
     pub desk: Arc<dyn Desk>,

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use kith_engine::feed::ThreadKey;
 use kith_engine::threads::{Made, Threads, ThreadsError};
-use kith_sessions::store::SessionStore;
 use kith_vocab::header::SessionHeader;
 
 use super::Host;
@@ -14,24 +13,21 @@ use crate::calls::thread::{CompactThreads, RebuildThreads, ThreadFilesSummary};
 use crate::error::{Blame, CallError, ErrorCode};
 use crate::read_side::threads::resolve_thread;
 
-/// The thread files of these sessions.
-pub fn threads_of(store: &SessionStore) -> Threads {
-    Threads::new(store.clone(), store.thread_files())
-}
-
 impl Host {
     /// Takes what a removed session said out of the thread files, and tells if it could not.
     pub(super) async fn forget_in_threads(&self, removed: Option<&SessionHeader>) -> Vec<String> {
         let key = removed.map(ThreadKey::of);
-        let work = move |threads: &Threads| {
-            threads.forget();
-            match &key {
-                Some(key) => threads.rebuild(key),
-                // Nobody knows whose it was.
-                None => threads.rebuild_all(),
-            }
-        };
-        let Some(Err(error)) = self.threads.run(work).await else { return Vec::new() };
+        let rewritten = self.threads.run(move |threads| {
+            Box::pin(async move {
+                threads.forget();
+                match &key {
+                    Some(key) => threads.rebuild(key).await,
+                    // Nobody knows whose it was.
+                    None => threads.rebuild_all().await,
+                }
+            })
+        });
+        let Some(Err(error)) = rewritten.await else { return Vec::new() };
         let why = CallError::from(error).message();
         vec![format!("its words may still be in a thread file: {why}; try `kith thread rebuild`")]
     }
@@ -48,7 +44,10 @@ impl Host {
             None => String::new(),
         };
         let made = self.threads.run(move |threads| {
-            perform(threads, thread.as_deref().map(|it| (agent_id.as_str(), it)), how)
+            Box::pin(async move {
+                let thread = thread.as_deref().map(|it| (agent_id.as_str(), it));
+                perform(threads, thread, how).await
+            })
         });
         let made = made.await;
         let Made { threads, messages } =
@@ -82,15 +81,15 @@ pub async fn compact_threads(
     host.rewrite_threads(agent_id, call.thread, ThreadRewrite::Compact).await
 }
 
-fn perform(
+async fn perform(
     threads: &Threads,
     thread: Option<(&str, &str)>,
     how: ThreadRewrite,
 ) -> Result<Made, CallError> {
     threads.forget();
-    let sessions = threads.sessions()?;
+    let sessions = threads.sessions().await?;
     let keys: Vec<ThreadKey> = match (thread, how) {
-        (None, ThreadRewrite::Rebuild) => return Ok(threads.rebuild_all()?),
+        (None, ThreadRewrite::Rebuild) => return Ok(threads.rebuild_all().await?),
         (None, ThreadRewrite::Compact) => sessions.into_keys().collect(),
         (Some((agent_id, thread)), _) => {
             vec![resolve_thread(sessions.keys(), agent_id, thread)?]
@@ -99,8 +98,8 @@ fn perform(
     let mut sum = Made::default();
     for key in &keys {
         let made = match how {
-            ThreadRewrite::Rebuild => threads.rebuild(key),
-            ThreadRewrite::Compact => threads.compact(key),
+            ThreadRewrite::Rebuild => threads.rebuild(key).await,
+            ThreadRewrite::Compact => threads.compact(key).await,
         }?;
         sum.threads += made.threads;
         sum.messages += made.messages;
@@ -111,7 +110,6 @@ fn perform(
 impl From<ThreadsError> for CallError {
     fn from(error: ThreadsError) -> CallError {
         match error {
-            ThreadsError::Log(error) => error.into(),
             ThreadsError::Storage(error) => error.into(),
             ThreadsError::File(error) => {
                 CallError::new(Blame::Environment, ErrorCode::FilesystemError, error).hint(

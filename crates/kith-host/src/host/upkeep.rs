@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use kith_engine::command::CommandAction;
 use kith_sessions::damage::{Damage, DamageCode};
-use kith_sessions::log::LogError;
 use kith_sessions::read::Tail;
 use kith_vocab::event::control::{SessionTitleUpdated, TitleSource};
 use kith_vocab::event::{Body, Event};
@@ -78,10 +77,10 @@ pub async fn remove_session(
             return Ok(Response { data: RemovedFiles { removed: Vec::new() }, notes });
         }
     };
-    let header = match host.store.header(id) {
+    let header = match host.journal.header(id).await {
         Ok(header) => Some(header),
         // One that cannot be read can be removed all the same.
-        Err(LogError::Damaged { .. }) => None,
+        Err(error) if error.damage().is_some() => None,
         Err(error) => return Err(error.into()),
     };
     let removed = host.engine.remove(id).await?.parts;

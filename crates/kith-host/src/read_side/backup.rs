@@ -6,6 +6,8 @@ use std::{fs, io};
 
 use kith_home::house::{HOME_FILES, HOUSE_FILES};
 use kith_sessions::backup::{Backup, BackupError, Copied};
+use kith_sessions::storage::StorageError;
+use kith_vocab::blocking::blocking;
 
 use super::ReadSide;
 use super::scripts::as_text;
@@ -20,23 +22,32 @@ pub async fn back_up_house(
     _: Caller,
     call: BackUpHouse,
 ) -> Result<Response<BackupSummary>, CallError> {
+    // Not through the journal: a copy of the files is what is asked for.
     let house = &side.house;
-    let target = target(house, Path::new(&call.dir))?;
-    let mut backup = Backup::begin(&target).map_err(in_words)?;
+    let target = blocking(|| target(house, Path::new(&call.dir)))?;
+    let mut notes = Vec::new();
+    let mut backup = blocking(|| begin(&side, &target, &mut notes))?;
+    backup.add_life(&house.dir).await.map_err(in_words)?;
+    let copied = blocking(|| backup.finish()).map_err(in_words)?;
+    let Copied { sessions, files, bytes, left_out } = copied;
+    notes.extend(left_out.iter().map(|it| format!("{it} and was left out")));
+    let summary = BackupSummary { path: as_text(&target), sessions, files, bytes };
+    Ok(Response { data: summary, notes })
+}
+
+/// Begins the copy with the files of the house and of every home in it.
+fn begin(side: &ReadSide, target: &Path, notes: &mut Vec<String>) -> Result<Backup, CallError> {
+    let house = &side.house;
+    let mut backup = Backup::begin(target).map_err(in_words)?;
     for name in HOUSE_FILES.iter().chain(&HOME_FILES) {
         backup.add(&house.dir, Path::new(name)).map_err(in_words)?;
     }
-    let mut notes = Vec::new();
-    for home in homes_beneath(&side, &mut notes) {
+    for home in homes_beneath(side, notes) {
         for name in HOME_FILES {
             backup.add(&house.dir, &home.join(name)).map_err(in_words)?;
         }
     }
-    backup.add_life(&house.dir).await.map_err(in_words)?;
-    let Copied { sessions, files, bytes, left_out } = backup.finish().map_err(in_words)?;
-    notes.extend(left_out.iter().map(|it| format!("{it} and was left out")));
-    let summary = BackupSummary { path: as_text(&target), sessions, files, bytes };
-    Ok(Response { data: summary, notes })
+    Ok(backup)
 }
 
 /// The homes of the other agents. A copy must not be impossible because of a bad line in the
@@ -88,7 +99,7 @@ fn in_words(error: BackupError) -> CallError {
     match error {
         BackupError::Desk(error) => error.into(),
         BackupError::Storage(error) => error.into(),
-        BackupError::Sessions(error) => error.into(),
+        BackupError::Sessions(error) => StorageError::from(error).into(),
         BackupError::Make { ref path, ref source } => cannot_make(path, source),
         BackupError::Copy { ref source, .. } => {
             let message = format!("{error}: {source}");

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use kith_sessions::log::LogError;
-use kith_vocab::blocking::blocking;
 
 use super::ReadSide;
 use crate::call::Response;
@@ -25,9 +23,9 @@ pub async fn read_blob(
     if !is_sha256(&call.sha256) {
         return Err(invalid("`sha256` must be 64 hex digits in lower case".to_owned()));
     }
-    let bytes = match blocking(|| side.store.read_blob(&call.sha256)) {
+    let bytes = match side.journal.read_blob(&call.sha256).await {
         Ok(bytes) => bytes,
-        Err(LogError::BlobNotFound { .. }) => {
+        Err(error) if error.is_not_found() => {
             let message = format!("no long text of this house has the hash `{}`", call.sha256);
             return Err(invalid(message).hint("take the hash from an event of a session"));
         }

@@ -45,9 +45,9 @@ pub async fn search_sessions(
     let limit = usize::try_from(call.limit).unwrap_or(usize::MAX);
     let mut hits = Vec::new();
     let mut notes = Vec::new();
-    for id in side.store.list()? {
+    for id in side.journal.list().await? {
         let searched = known.searched.get(&id).copied().unwrap_or_default();
-        let is_known = side.store.stat(id).is_ok_and(|it| it.bytes == searched.log_bytes);
+        let is_known = side.journal.size(id).await.is_ok_and(|bytes| bytes == searched.log_bytes);
         let found = known.found.get(&id);
         if is_known && found.is_none() {
             continue;

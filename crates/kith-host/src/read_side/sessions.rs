@@ -6,9 +6,9 @@ use kith_engine::checkpoints::row_of;
 use kith_engine::reading::state_of;
 use kith_engine::verify::Verifier;
 use kith_sessions::catalog::{CatalogRow, LogStamp};
-use kith_sessions::log::LogError;
+use kith_sessions::line::Head;
 use kith_sessions::read::{Reading, Tail};
-use kith_vocab::blocking::blocking;
+use kith_sessions::storage::{StorageError, StorageErrorKind};
 use kith_vocab::event::Event;
 use kith_vocab::ids::SessionId;
 use kith_vocab::json::Json;
@@ -55,16 +55,14 @@ pub async fn show_session(
     let id = side.resolve(&call.session).await?;
     let head = side.head(id).await?;
     let mut events = Vec::new();
-    let read = blocking(|| {
-        state_of(|each| {
+    let each = &mut |event: Event| {
+        if event.seq == 1 {
             events.clear();
-            side.store.read(id, head.as_ref(), &mut |event| {
-                each(&event);
-                events.push(event);
-            })
-        })
-    });
-    let (reading, state) = read?;
+        }
+        events.push(event);
+    };
+    let read = state_of(&*side.journal, id, head, each).await;
+    let (reading, state) = read.map_err(|error| CallError::of_session(id, error))?;
     let damaged = damage_view(&reading.tail);
     let notes = tail_in_words(&reading.tail);
     let view = SessionView { header: reading.header, events, leaf: state.leaf(), damaged };
@@ -116,8 +114,8 @@ pub async fn describe_session(
             return Ok(Response::new(gone));
         }
     };
-    let belongings = side.store.belongings(session_id)?;
-    let files = u64::try_from(belongings.files.len()).unwrap_or(u64::MAX);
+    let belongings = side.journal.belongings(session_id).await?;
+    let files = u64::try_from(belongings.parts.len()).unwrap_or(u64::MAX);
     let title = side.title_of(session_id).await?;
     let bytes = belongings.bytes;
     let described = SessionDescription { session_id, title, is_gone: false, files, bytes };
@@ -135,26 +133,16 @@ pub async fn verify_session(
     let id = side.resolve(&call.session).await?;
     let _reading = side.whole_read(&follower.gone).await?;
     let head = side.head(id).await?;
-    let verify = |mut verifier: Verifier| {
-        let mut n_events = 0;
-        let read = side.store.read(id, head.as_ref(), &mut |event| {
-            verifier.read(&event);
-            n_events += 1;
-            if n_events % PROGRESS_EVERY_EVENTS == 0 {
-                // Nobody relies on it.
-                follower.push(VerifyProgress { events: n_events }, Delivery::IfRoom).ok();
-            }
-        });
-        (verifier, read)
-    };
-    let (mut verifier, mut read) = blocking(|| verify(Verifier::thrifty()));
+    let mut verifier = Verifier::thrifty();
+    let mut read = side.verify(id, head, &mut verifier, &follower).await;
     if verifier.needs_all() {
-        (verifier, read) = blocking(|| verify(Verifier::default()));
+        verifier = Verifier::default();
+        read = side.verify(id, head, &mut verifier, &follower).await;
     }
     let tail = match read {
         Ok(reading) => reading.tail,
         // A file without a good first line is damaged like any other.
-        Err(LogError::Damaged { damage, .. }) => Tail::Damaged(damage),
+        Err(StorageError { kind: StorageErrorKind::Damaged(damage), .. }) => Tail::Damaged(damage),
         Err(error) => return Err(error.into()),
     };
     let mismatches = verifier.mismatches.iter().map(|it| MismatchView {
@@ -204,6 +192,25 @@ pub async fn export_session(
 }
 
 impl ReadSide {
+    async fn verify(
+        &self,
+        id: SessionId,
+        head: Option<Head>,
+        verifier: &mut Verifier,
+        follower: &Follower<VerifyProgress>,
+    ) -> Result<Reading, StorageError> {
+        let mut n_events = 0;
+        let each = &mut |event: Event| {
+            verifier.read(&event);
+            n_events += 1;
+            if n_events % PROGRESS_EVERY_EVENTS == 0 {
+                // Nobody relies on it.
+                follower.push(VerifyProgress { events: n_events }, Delivery::IfRoom).ok();
+            }
+        };
+        self.journal.read(id, head, 0, each).await
+    }
+
     pub(crate) async fn list(&self) -> Result<Response<SessionList>, CallError> {
         let mut rows = Vec::new();
         let mut notes = Vec::new();
@@ -213,7 +220,7 @@ impl ReadSide {
                 listing.unread
             }
             // The catalog is derived; without it every session is read.
-            Err(_) => self.store.list()?,
+            Err(_) => self.journal.list().await?,
         };
         for id in unread {
             let (updated, row, note) = self.row(id).await?;
@@ -235,17 +242,13 @@ impl ReadSide {
     /// The row of a session, when it last changed, and what is wrong with it.
     async fn row(&self, id: SessionId) -> Result<(u64, SessionRow, Option<String>), CallError> {
         let head = self.head(id).await?;
-        let store = &self.store;
-        let read = || state_of(|each| store.read(id, head.as_ref(), &mut |event| each(&event)));
-        let read = blocking(read);
+        let read = state_of(&*self.journal, id, head, &mut |_| ()).await;
         let (Reading { header, tail, .. }, state) = match read {
             Ok(read) => read,
             Err(error) => {
-                let note = match &error {
-                    LogError::Damaged { damage, .. } => {
-                        format!("session {} {}", short(id), damage_in_words(damage))
-                    }
-                    _ => format!("session {}: {}", short(id), CallError::from(error).message()),
+                let note = match error.damage() {
+                    Some(damage) => format!("session {} {}", short(id), damage_in_words(damage)),
+                    None => format!("session {}: {}", short(id), CallError::from(error).message()),
                 };
                 return Ok((0, unreadable(id), Some(note)));
             }

@@ -1,4 +1,23 @@
+mod held_files;
+
+use std::fs;
+use std::path::Path;
+
+use kith_sessions::lock::HouseLock;
+use kith_vocab::clock::Clock;
+
 use super::*;
+use crate::call::{Call, Follower};
+use crate::caller::{CLI, Caller};
+use crate::calls::dialog::CreateDialog;
+use crate::calls::session::{
+    DescribeSession, ListSessions, ReadEvents, RenameSession, ShowSession,
+};
+use crate::clock::SystemClock;
+use crate::host::Host;
+use crate::host::parts::HostParts;
+use crate::routes;
+use held_files::{SyncHold, held_files};
 
 #[tokio::test]
 async fn few_sessions_are_read_whole_at_once_and_none_for_a_client_that_has_left() {
@@ -20,4 +39,67 @@ async fn few_sessions_are_read_whole_at_once_and_none_for_a_client_that_has_left
     assert!(waiting.await.is_err());
     readings.pop();
     assert!(side.whole_read(&CancellationToken::new()).await.is_ok());
+}
+
+/// A host whose syncs can be held.
+async fn held_host(dir: &Path) -> (Arc<Host>, SyncHold) {
+    fs::write(dir.join("Agent.md"), "Be kind.\n").unwrap();
+    let dir = dir.canonicalize().unwrap();
+    let house = House { cwd: dir.clone(), dir, user_home: None };
+    let settings = SettingsWatch::open(&house).unwrap();
+    let lock = HouseLock::take(&house.kith_dir(), SystemClock.now()).unwrap();
+    let store_dir = house.kith_dir();
+    let parts = HostParts::on_disk(house, settings, Arc::new(SystemClock), Box::new(lock));
+    let mut parts = parts.await.unwrap();
+    let (files, hold) = held_files();
+    parts.store = SessionStore::new(Arc::new(files), &store_dir);
+    parts.journal = Arc::new(FilesJournal::new(parts.store.clone()));
+    (Arc::new(Host::assemble(parts).await.unwrap()), hold)
+}
+
+async fn ask<C: Call>(host: &Arc<Host>, call: C) -> C::Answer {
+    let answer = routes::answer(host, Caller::owner(CLI), call, Follower::<()>::none());
+    answer.await.unwrap().data
+}
+
+/// How many events of the session the calls show, and its title.
+async fn shown(host: &Arc<Host>, session: &str) -> [(u64, Option<String>); 3] {
+    let session = session.to_owned();
+    let view = ask(host, ShowSession { session: session.clone() }).await;
+    let page = ask(host, ReadEvents { session: session.clone(), after: 0, limit: 100 }).await;
+    let row = ask(host, ListSessions { agent_id: None }).await.sessions.remove(0);
+    let described = ask(host, DescribeSession { session }).await;
+    let (in_view, in_page) = (view.events.len() as u64, page.events.len() as u64);
+    [(in_view, described.title), (in_page, None), (row.events, row.title)]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn inside_a_host_nothing_is_shown_of_a_batch_that_is_not_synced() {
+    let dir = tempfile::tempdir().unwrap();
+    let (host, mut hold) = held_host(dir.path()).await;
+    let create = CreateDialog {
+        session_id: SessionId::from_uuid(SystemClock.new_id()),
+        agent_id: None,
+        thread_id: "web:room:a".parse().unwrap(),
+        cwd: "/".to_owned(),
+        priming: None,
+    };
+    let session = ask(&host, create).await.session_id.to_string();
+    assert_eq!(shown(&host, &session).await, [(2, None), (2, None), (2, None)]);
+
+    hold.hold_next();
+    let title = "The garden".to_owned();
+    let rename = RenameSession { session: session.clone(), title: title.clone() };
+    let writer = Arc::clone(&host);
+    let renaming = tokio::spawn(async move { ask(&writer, rename).await });
+    hold.reached.recv().await.unwrap();
+    let path = host.reads().house.kith_dir().join(format!("sessions/{session}.jsonl"));
+    let written = fs::read_to_string(path).unwrap();
+    assert!(written.contains(&title), "the batch is to be written: {written}");
+    assert_eq!(shown(&host, &session).await, [(2, None), (2, None), (2, None)]);
+
+    hold.release.send(()).unwrap();
+    renaming.await.unwrap();
+    let title = Some(title);
+    assert_eq!(shown(&host, &session).await, [(3, title.clone()), (3, None), (3, title)]);
 }

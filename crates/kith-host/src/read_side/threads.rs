@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kith_engine::feed::ThreadKey;
 use kith_engine::state::State;
 use kith_engine::state::calls::Stage;
-use kith_engine::threads::{Sessions, Threads};
+use kith_engine::thread_logs::ThreadLogs;
 use kith_vocab::event::Event;
 use kith_vocab::header::{Audience, Priming};
 use kith_vocab::ids::{SessionId, ThreadId};
@@ -22,7 +22,6 @@ use crate::calls::thread::{
     MessageSource, ThreadList, ThreadRowView, ThreadSessions, ThreadView,
 };
 use crate::error::{Blame, CallError, ErrorCode};
-use crate::host::threads::threads_of;
 
 /// Which session a thread is in.
 struct ThreadPosition {
@@ -67,7 +66,7 @@ pub async fn list_thread_sessions(
     call: ListThreadSessions,
 ) -> Result<Response<ThreadSessions>, CallError> {
     let agent_id = side.agent_id(call.agent_id.as_deref())?;
-    let (_, sessions) = side.thread_sessions(&agent_id, &call.thread)?;
+    let sessions = side.thread_sessions(&agent_id, &call.thread).await?;
     Ok(Response::new(ThreadSessions { sessions }).with_notes(side.desk_note(WITHOUT_DESK)))
 }
 
@@ -79,12 +78,12 @@ pub async fn list_messages(
     let messages = match &call.of {
         MessageSource::Session(session) => {
             let id = side.resolve(session).await?;
-            threads_of(&side.store).messages(&[id])?
+            side.thread_logs().messages(&[id]).await?
         }
         MessageSource::Thread(thread) => {
             let agent_id = side.agent_id(call.agent_id.as_deref())?;
-            let (threads, ids) = side.thread_sessions(&agent_id, thread)?;
-            threads.messages(&ids)?
+            let ids = side.thread_sessions(&agent_id, thread).await?;
+            side.thread_logs().messages(&ids).await?
         }
     };
     let list = MessageList { messages: Json::of(&messages) };
@@ -102,7 +101,7 @@ pub async fn get_thread(
         None => None,
     };
     let Some(session_id) = current else { return Ok(Response::new(ThreadView { session: None })) };
-    if !side.store.exists(session_id)? {
+    if !side.journal.exists(session_id).await? {
         return Ok(Response::new(ThreadView { session: None }));
     }
     let title = side.title_of(session_id).await?;
@@ -129,16 +128,19 @@ impl ReadSide {
     }
 
     /// A thread as it was lived: the sessions of it, from the oldest to the newest.
-    fn thread_sessions(
+    async fn thread_sessions(
         &self,
         agent_id: &str,
         thread: &str,
-    ) -> Result<(Threads, Vec<SessionId>), CallError> {
-        let threads = threads_of(&self.store);
-        let mut sessions = threads.sessions()?;
+    ) -> Result<Vec<SessionId>, CallError> {
+        let logs = self.thread_logs();
+        let mut sessions = logs.sessions().await?;
         let key = resolve_thread(sessions.keys(), agent_id, thread)?;
-        let ids = threads.told_once(&sessions.remove(&key).unwrap_or_default());
-        Ok((threads, ids))
+        Ok(logs.told_once(&sessions.remove(&key).unwrap_or_default()).await)
+    }
+
+    fn thread_logs(&self) -> ThreadLogs {
+        ThreadLogs::new(Arc::clone(&self.journal))
     }
 
     /// As the desk has it; without a desk a thread is in its newest session.
@@ -146,7 +148,7 @@ impl ReadSide {
         &self,
         agent_id: &str,
     ) -> Result<Vec<(ThreadId, ThreadPosition)>, CallError> {
-        let Some(desk) = &self.desk else { return self.newest_sessions(agent_id) };
+        let Some(desk) = &self.desk else { return self.newest_sessions(agent_id).await };
         let rows = desk.threads().await?.into_iter().filter(|row| row.agent_id == agent_id);
         let current = rows.map(|row| {
             let (session_id, audience) = (row.session_id, row.audience);
@@ -155,25 +157,25 @@ impl ReadSide {
         let mut threads: Vec<(ThreadId, ThreadPosition)> = current.collect();
         // What was made elsewhere and put here is not on the desk.
         let known: Vec<ThreadId> = threads.iter().map(|(id, _)| id.clone()).collect();
-        let newest =
-            self.newest_sessions(agent_id)?.into_iter().filter(|(id, _)| !known.contains(id));
-        threads.extend(newest);
+        let newest = self.newest_sessions(agent_id).await?;
+        threads.extend(newest.into_iter().filter(|(id, _)| !known.contains(id)));
         Ok(threads)
     }
 
-    fn newest_sessions(
+    async fn newest_sessions(
         &self,
         agent_id: &str,
     ) -> Result<Vec<(ThreadId, ThreadPosition)>, CallError> {
-        let sessions: Sessions = threads_of(&self.store).sessions()?;
-        let own = sessions.into_iter().filter(|(key, _)| key.agent_id == agent_id);
-        let newest = own.filter_map(|(key, ids)| Some((key.thread_id, *ids.last()?)));
-        let current = newest.filter_map(|(thread_id, session_id)| {
+        let sessions = self.thread_logs().sessions().await?;
+        let mut current = Vec::new();
+        for (key, ids) in sessions.into_iter().filter(|(key, _)| key.agent_id == agent_id) {
+            let Some(&session_id) = ids.last() else { continue };
             // Its first line was good a moment ago.
-            let audience = self.store.header(session_id).ok()?.audience;
-            Some((thread_id, ThreadPosition { session_id, audience }))
-        });
-        Ok(current.collect())
+            let Ok(header) = self.journal.header(session_id).await else { continue };
+            let audience = header.audience;
+            current.push((key.thread_id, ThreadPosition { session_id, audience }));
+        }
+        Ok(current)
     }
 }
 

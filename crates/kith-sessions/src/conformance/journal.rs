@@ -222,6 +222,8 @@ async fn what_is_not_there_is_not_found() {
         assert_eq!(outcome(journal.header(id).await).unwrap_err(), absent);
         assert_eq!(outcome(journal.read(id, None, 0, &mut |_| ()).await).unwrap_err(), absent);
         assert_eq!(outcome(journal.find(id, event_id(1)).await).unwrap_err(), absent);
+        assert_eq!(outcome(journal.newest_seq(id).await).unwrap_err(), absent);
+        assert_eq!(outcome(journal.size(id).await).unwrap_err(), absent);
         assert_eq!(outcome(journal.belongings(id).await).unwrap_err(), absent);
         assert_eq!(outcome(journal.remove(id).await).unwrap_err(), absent);
         assert_eq!(outcome(journal.read_blob(&sha256_hex(b"x")).await).unwrap_err(), absent);
@@ -231,6 +233,28 @@ async fn what_is_not_there_is_not_found() {
         assert_eq!(journal.cursor(id), None);
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_session_tells_its_size_and_its_newest_event_without_being_read() {
+    let seen = on_each(async |it| {
+        let (journal, id) = (&it.journal, session_id(1));
+        let mut head = journal.create(&header(1), Vec::new()).await.unwrap();
+        let mut told = vec![(journal.newest_seq(id).await.unwrap(), journal.open_bytes(id))];
+        for seq in 1..=2 {
+            head = it.append(head, &[notice(seq, "said")]).await;
+            let size = Some(journal.size(id).await.unwrap());
+            assert_eq!(journal.open_bytes(id), size, "{}", it.name);
+            told.push((journal.newest_seq(id).await.unwrap(), size));
+        }
+        journal.close(id);
+        told.push((journal.newest_seq(id).await.unwrap(), journal.size(id).await.ok()));
+        told
+    })
+    .await;
+    let seqs: Vec<Option<u64>> = seen.iter().map(|(seq, _)| *seq).collect();
+    assert_eq!(seqs, [None, Some(1), Some(2), Some(2)]);
+    assert!(seen[0].1 < seen[1].1 && seen[1].1 < seen[2].1 && seen[2] == seen[3], "{seen:?}");
 }
 
 #[tokio::test]

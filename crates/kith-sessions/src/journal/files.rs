@@ -18,7 +18,7 @@ use kith_vocab::ids::{EventId, SessionId};
 
 use super::{
     Batch, Cursor, EachEvent, Journal, Opened, RemovedSession, RepairedSession, fenced, in_use,
-    not_open,
+    not_open, reads_only,
 };
 use crate::checkpoint::CheckpointPlace;
 use crate::line::Head;
@@ -30,7 +30,17 @@ use places::ReadPlaces;
 
 pub struct FilesJournal {
     store: SessionStore,
+    access: FilesAccess,
     slots: Mutex<BTreeMap<SessionId, Arc<SessionSlot>>>,
+}
+
+/// What a journal may do with the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FilesAccess {
+    /// Nobody else writes them.
+    Write,
+    /// Somebody else may write them meanwhile.
+    Read,
 }
 
 /// The place of one session that is open, or is being opened, made or removed.
@@ -44,7 +54,20 @@ struct SessionSlot {
 
 impl FilesJournal {
     pub fn new(store: SessionStore) -> FilesJournal {
-        FilesJournal { store, slots: Mutex::default() }
+        FilesJournal { store, access: FilesAccess::Write, slots: Mutex::default() }
+    }
+
+    /// A journal that makes, changes and syncs nothing, for one who reads beside whoever writes. What
+    /// it shows may be one batch ahead of what is durable.
+    pub fn reader(store: SessionStore) -> FilesJournal {
+        FilesJournal { store, access: FilesAccess::Read, slots: Mutex::default() }
+    }
+
+    fn require_write(&self) -> Result<(), StorageError> {
+        match self.access {
+            FilesAccess::Write => Ok(()),
+            FilesAccess::Read => Err(reads_only()),
+        }
     }
 
     /// The files beneath, for what is not asked of a journal.
@@ -82,6 +105,7 @@ impl FilesJournal {
         clock: &dyn Clock,
         each: EachEvent<'_>,
     ) -> Result<Option<Opened>, StorageError> {
+        self.require_write()?;
         // Closed first: whoever gets an event may ask about the session, and must not wait for us.
         self.in_slot(id, |slot| *slot = None);
         self.in_slot(id, |slot| {
@@ -146,6 +170,7 @@ impl FilesJournal {
             Some((len, slot.places.before(after_seq)))
         });
         let reading = match open {
+            None if self.access == FilesAccess::Read => self.store.read(id, head, each)?,
             None => self.store.read_up_to(id, head, self.make_durable(id)?, each)?,
             Some((len, place)) => {
                 let near = match place {
@@ -168,6 +193,25 @@ impl FilesJournal {
             Some(log) => Ok(log.byte_len()),
             None => self.store.make_durable(id),
         })
+    }
+
+    fn newest_seq_now(&self, id: SessionId) -> Result<Option<u64>, LogError> {
+        self.in_slot(id, |slot| {
+            if let Some(log) = slot {
+                return Ok(log.head().map(|head| head.seq));
+            }
+            if self.access == FilesAccess::Write {
+                self.store.make_durable(id)?;
+            }
+            self.store.newest_seq(id)
+        })
+    }
+
+    fn size_now(&self, id: SessionId) -> Result<u64, LogError> {
+        match self.durable_len(id) {
+            Some(len) => Ok(len),
+            None => Ok(self.store.stat(id)?.bytes),
+        }
     }
 
     fn removed(&self, belongings: &Belongings) -> RemovedSession {
@@ -207,6 +251,7 @@ impl Journal for FilesJournal {
         batches: Vec<Batch>,
     ) -> StorageFuture<'a, Option<Head>> {
         let make = move || {
+            self.require_write()?;
             self.in_slot(header.session_id, |slot| {
                 let log = self.store.create_with(header, &batches)?;
                 let head = log.head();
@@ -275,6 +320,14 @@ impl Journal for FilesJournal {
         Box::pin(async move { blocking(look) })
     }
 
+    fn newest_seq(&self, id: SessionId) -> StorageFuture<'_, Option<u64>> {
+        Box::pin(async move { Ok(blocking(|| self.newest_seq_now(id))?) })
+    }
+
+    fn size(&self, id: SessionId) -> StorageFuture<'_, u64> {
+        Box::pin(async move { Ok(blocking(|| self.size_now(id))?) })
+    }
+
     fn header(&self, id: SessionId) -> StorageFuture<'_, SessionHeader> {
         Box::pin(async move { Ok(blocking(|| self.store.header(id))?) })
     }
@@ -294,8 +347,11 @@ impl Journal for FilesJournal {
         header: SessionHeader,
         clock: &'a dyn Clock,
     ) -> StorageFuture<'a, RepairedSession> {
-        let repair = move || self.store.repair(damaged, head.as_ref(), header, clock);
-        Box::pin(async move { Ok(blocking(repair)?) })
+        let repair = move || {
+            self.require_write()?;
+            Ok(self.store.repair(damaged, head.as_ref(), header, clock)?)
+        };
+        Box::pin(async move { blocking(repair) })
     }
 
     fn belongings(&self, id: SessionId) -> StorageFuture<'_, RemovedSession> {
@@ -304,6 +360,7 @@ impl Journal for FilesJournal {
 
     fn remove(&self, id: SessionId) -> StorageFuture<'_, RemovedSession> {
         let remove = move || {
+            self.require_write()?;
             self.in_slot(id, |slot| match slot {
                 Some(_) => Err(in_use(id)),
                 None => Ok(self.removed(&self.store.remove(id)?)),

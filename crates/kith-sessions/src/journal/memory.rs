@@ -303,6 +303,14 @@ impl Journal for MemoryJournal {
         Box::pin(async move { Ok(self.contents().session(id)?.find(event_id)) })
     }
 
+    fn newest_seq(&self, id: SessionId) -> StorageFuture<'_, Option<u64>> {
+        Box::pin(async move { Ok(self.contents().session(id)?.head().map(|head| head.seq)) })
+    }
+
+    fn size(&self, id: SessionId) -> StorageFuture<'_, u64> {
+        Box::pin(async move { Ok(self.contents().session(id)?.bytes()) })
+    }
+
     fn header(&self, id: SessionId) -> StorageFuture<'_, SessionHeader> {
         Box::pin(async move { Ok(self.contents().session(id)?.header().clone()) })
     }

@@ -119,13 +119,13 @@ fn a_newer_version_is_named_and_nothing_is_changed() {
     check!(house.kith(&["session", "show", &id]), @"
     exit 1
     --- stderr
-    error: session file `[house]/.kith/sessions/[id].jsonl` cannot be read from line 1 on: it is of format version 2, this program knows up to 1; a newer kith can read it
+    error: session `[id]` cannot be read from line 1 on: it is of format version 2, this program knows up to 1; a newer kith can read it
     hint: nothing was changed; `kith ask --new` goes on in a new session
     ");
     check!(house.kith(&["session", "show", &id, "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"error":{"code":"newer_version","message":"session file `[house]/.kith/sessions/[id].jsonl` cannot be read from line 1 on: it is of format version 2, this program knows up to 1; a newer kith can read it","line":1,"hint":"nothing was changed; `kith ask --new` goes on in a new session"}}
+    {"ok":false,"error":{"code":"newer_version","message":"session `[id]` cannot be read from line 1 on: it is of format version 2, this program knows up to 1; a newer kith can read it","line":1,"hint":"nothing was changed; `kith ask --new` goes on in a new session"}}
     "#);
     check!(house.kith(&["session", "verify", &id, "--json"]), @r#"
     exit 1
@@ -145,7 +145,7 @@ fn a_newer_version_is_named_and_nothing_is_changed() {
     check!(house.kith(&["ask", "hi", "--session", &id]), @"
     exit 1
     --- stderr
-    error: session file `[house]/.kith/sessions/[id].jsonl` cannot be read from line 1 on: it is of format version 2, this program knows up to 1; a newer kith can read it
+    error: session `[id]` cannot be read from line 1 on: it is of format version 2, this program knows up to 1; a newer kith can read it
     hint: nothing was changed; `kith ask --new` goes on in a new session
     ");
 }
@@ -224,7 +224,7 @@ fn a_session_under_the_name_of_another_is_refused() {
     check!(house.kith(&["session", "show", &other]), @"
     exit 1
     --- stderr
-    error: session file `[house]/.kith/sessions/[id].jsonl` is damaged at line 1 (invalid_header): it is the header of session `[id]`
+    error: session `[id]` is damaged at line 1 (invalid_header): it is the header of session `[id]`
     hint: nothing was changed; `kith ask --new` goes on in a new session
     ");
 }

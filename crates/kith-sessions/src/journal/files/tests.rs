@@ -140,12 +140,14 @@ async fn a_reader_of_an_open_session_sees_only_what_is_durable() {
     hooked.set_hook(move |operation, _| {
         if operation == "sync_data" {
             let reading = reader.read_now(session_id(1), None, 0, &mut |_| ()).unwrap();
-            *noted.lock().unwrap() = Some((reading.events, reading.tail));
+            let size = reader.size_now(session_id(1)).unwrap();
+            *noted.lock().unwrap() = Some((reading.events, reading.tail, size));
         }
         Ok(())
     });
+    let durable = journal.open_bytes(session_id(1)).unwrap();
     journal.append(session_id(1), head, vec![notice(2, "not yet")].into()).await.unwrap();
-    assert_eq!(seen.lock().unwrap().take(), Some((1, Tail::Clean)));
+    assert_eq!(seen.lock().unwrap().take(), Some((1, Tail::Clean, durable)));
     hooked.remove_hook();
     let reading = journal.read(session_id(1), None, 1, &mut |_| ()).await.unwrap();
     assert_eq!((reading.events, reading.tail), (1, Tail::Clean));
@@ -167,6 +169,33 @@ async fn what_a_dead_writer_left_is_synced_before_it_is_shown() {
     let after = store(files.after_power_cut(Leaves::Nothing));
     let reading = after.read(session_id(1), None, &mut |_| ()).unwrap();
     assert_eq!((reading.events, reading.tail), (2, Tail::Clean));
+}
+
+#[tokio::test]
+async fn one_who_only_reads_writes_and_syncs_nothing() {
+    let hooked = HookedFiles::default();
+    let writer = journal(&hooked);
+    writer.create(&header(1), vec![vec![notice(1, "said")].into()]).await.unwrap();
+    hooked.set_hook(|operation, _| match operation {
+        "open_read" | "open_read_at" | "len" | "list" => Ok(()),
+        _ => Err(io::Error::other(format!("{operation} by one who only reads"))),
+    });
+    let store = SessionStore::new(Arc::new(hooked.clone()), Path::new(DIR));
+    let reader = FilesJournal::reader(store);
+    let id = session_id(1);
+    assert_eq!(reader.read(id, None, 0, &mut |_| ()).await.unwrap().events, 1);
+    assert_eq!(reader.newest_seq(id).await.unwrap(), Some(1));
+    assert_eq!(Some(reader.size(id).await.unwrap()), writer.open_bytes(id));
+    let clock = StillClock::default();
+    let refused = [
+        reader.create(&header(2), Vec::new()).await.map(drop),
+        reader.open(id, None, None, &clock, &mut |_| ()).await.map(drop),
+        reader.repair(id, None, header(2), &clock).await.map(drop),
+        reader.remove(id).await.map(drop),
+    ];
+    for error in refused.map(Result::unwrap_err) {
+        assert_eq!(error, reads_only());
+    }
 }
 
 #[tokio::test]

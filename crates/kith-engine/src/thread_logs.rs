@@ -1,0 +1,74 @@
+//! The threads of a house and what was said in them, read off the logs.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use kith_sessions::journal::Journal;
+use kith_sessions::storage::{StorageError, StorageErrorKind};
+use kith_vocab::ids::SessionId;
+
+use crate::feed::ThreadKey;
+use crate::ui_message::{Gathering, UiMessage};
+
+#[derive(Clone)]
+pub struct ThreadLogs {
+    journal: Arc<dyn Journal>,
+}
+
+/// Threads, and the sessions of each from the oldest to the newest.
+pub type Sessions = BTreeMap<ThreadKey, Vec<SessionId>>;
+
+impl ThreadLogs {
+    pub fn new(journal: Arc<dyn Journal>) -> ThreadLogs {
+        ThreadLogs { journal }
+    }
+
+    pub(crate) fn journal(&self) -> &dyn Journal {
+        &*self.journal
+    }
+
+    /// Every thread there is, read off the first lines of the sessions.
+    pub async fn sessions(&self) -> Result<Sessions, StorageError> {
+        let mut sessions = Sessions::new();
+        for id in self.journal.list().await? {
+            // One without a good first line is nobody's.
+            if let Ok(header) = self.journal.header(id).await {
+                sessions.entry(ThreadKey::of(&header)).or_default().push(id);
+            }
+        }
+        Ok(sessions)
+    }
+
+    /// These sessions of one thread without those that were repaired: such a one goes on in its
+    /// copy, which says all of it again.
+    pub async fn told_once(&self, ids: &[SessionId]) -> Vec<SessionId> {
+        let mut copied = HashSet::new();
+        for id in ids {
+            // One without a good first line is nobody's copy.
+            let origin = self.journal.header(*id).await.ok().and_then(|it| it.cloned_from);
+            copied.extend(origin.map(|it| it.session_id));
+        }
+        ids.iter().copied().filter(|id| !copied.contains(id)).collect()
+    }
+
+    /// The messages of these sessions of one thread, one session after the other.
+    pub async fn messages(&self, ids: &[SessionId]) -> Result<Vec<UiMessage>, StorageError> {
+        let mut messages = Vec::new();
+        for id in self.told_once(ids).await {
+            messages.extend(self.session_messages(id).await?);
+        }
+        Ok(messages)
+    }
+
+    /// As far as it can be read. One that is gone, or has no good first line, says nothing.
+    pub async fn session_messages(&self, id: SessionId) -> Result<Vec<UiMessage>, StorageError> {
+        let mut gathering = Gathering::default();
+        match self.journal.read(id, None, 0, &mut |event| gathering.take(event)).await {
+            Ok(reading) => Ok(gathering.project(&reading.header)),
+            Err(error) => match error.kind {
+                StorageErrorKind::NotFound | StorageErrorKind::Damaged(_) => Ok(Vec::new()),
+                _ => Err(error),
+            },
+        }
+    }
+}
