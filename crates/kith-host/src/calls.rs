@@ -8,6 +8,7 @@ pub mod house;
 pub mod message;
 pub mod priming;
 pub mod prompt;
+pub mod queue;
 pub mod session;
 pub mod skill;
 pub mod subscription;

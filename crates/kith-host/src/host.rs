@@ -4,6 +4,7 @@ pub mod control;
 pub mod dialog;
 pub mod message;
 pub mod parts;
+pub mod queue;
 pub mod scripts;
 pub mod subscription;
 pub mod threads;

@@ -9,8 +9,8 @@ use crate::call::{Access, Call, Follower, Payload, Response};
 use crate::caller::Caller;
 use crate::error::{CallError, ErrorCode};
 use crate::host::{
-    Host, control, dialog, message, scripts, subscription, threads as thread_files, tree, trust,
-    upkeep,
+    Host, control, dialog, message, queue, scripts, subscription, threads as thread_files, tree,
+    trust, upkeep,
 };
 use crate::read_side::{
     ReadSide, backup, blobs, home, repositories, scripts as script_files, search, sessions,
@@ -59,6 +59,8 @@ pub fn writes() -> &'static Router<Host> {
             .on_follow(message::send_message)
             .on(control::cancel_turn)
             .on_follow(control::retry_turn)
+            .on(queue::edit_queue)
+            .on(queue::take_next)
             .on_follow(subscription::subscribe)
             .on_follow(subscription::follow_house)
             .on(dialog::create_dialog)

@@ -2,10 +2,10 @@
 
 use std::future::Future;
 
-use kith_engine::command::{Command, CommandAction};
 use kith_host::call::Follower;
 use kith_host::calls::control::{CancelTurn, RetryTurn};
 use kith_host::calls::feed::TurnItem;
+use kith_host::calls::queue::{EditQueue, TakeNext};
 use kith_host::calls::tree::{BranchSession, CloneSession};
 use kith_host::error::CallError;
 use kith_vocab::ids::{EventId, SessionId};
@@ -21,8 +21,8 @@ pub(crate) enum SimCommand {
     Retry(SessionId, RetryTurn),
     Branch(SessionId, BranchSession),
     Clone(SessionId, CloneSession),
-    /// What has no call yet.
-    Queue(SessionId, Command),
+    EditQueue(SessionId, EditQueue),
+    TakeNext(SessionId, TakeNext),
 }
 
 impl SimCommand {
@@ -32,20 +32,17 @@ impl SimCommand {
             SimCommand::Retry(id, _) => (id, "retry"),
             SimCommand::Branch(id, _) => (id, "branch"),
             SimCommand::Clone(id, _) => (id, "clone"),
-            SimCommand::Queue(id, Command { action: CommandAction::TakeNext, .. }) => {
-                (id, "queue go")
-            }
-            SimCommand::Queue(id, _) => (id, "queue edit"),
+            SimCommand::EditQueue(id, _) => (id, "queue edit"),
+            SimCommand::TakeNext(id, _) => (id, "queue go"),
         };
         format!("{} {what}", short(*id))
     }
 }
 
 impl Scene {
-    pub(crate) fn command_for(&self, action: CommandAction) -> Command {
-        let caller = &self.client.caller;
-        let (client_id, user_id) = (caller.client_id.clone(), caller.user.user_id.clone());
-        Command { id: self.new_event_id(), client_id, user_id, action }
+    pub(crate) async fn take_next(&self, id: SessionId) {
+        let call = TakeNext { session: id.to_string(), take_id: self.new_event_id() };
+        self.command(SimCommand::TakeNext(id, call)).await;
     }
 
     /// Gives a command and waits for its answer, and remembers that it was given.
@@ -78,10 +75,16 @@ impl Scene {
                     self.world.lock().tally.clones += 1;
                 }
             }
-            SimCommand::Queue(id, command) => {
+            SimCommand::EditQueue(id, call) => {
+                let event_id = call.edit_id;
+                let done = async { self.client.call(call).await.map(|_| Some(event_id)) };
+                self.finish(id, &what, done).await;
+            }
+            SimCommand::TakeNext(id, call) => {
+                let event_id = call.take_id;
                 let done = async {
-                    let answer = self.client.host.engine().command(id, command).await;
-                    answer.map(|answer| answer.event_id).map_err(CallError::from)
+                    let taken = self.client.call(call).await?;
+                    Ok(taken.has_begun.then_some(event_id))
                 };
                 self.finish(id, &what, done).await;
             }

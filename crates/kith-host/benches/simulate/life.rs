@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use kith_engine::command::CommandAction;
 use kith_engine::engine::{Engine, EngineLimits, EngineParts};
 use kith_engine::feed::FeedLimits;
 use kith_host::caller::Caller;
@@ -22,7 +21,6 @@ use kith_vocab::ids::SessionId;
 use super::bug::Bug;
 use super::catalog::SimCatalog;
 use super::client::{SimClient, draw_caller};
-use super::command::SimCommand;
 use super::desk::SimDesk;
 use super::disk::file_system;
 use super::house::{House, now};
@@ -341,8 +339,7 @@ impl Life<'_> {
                     .is_some_and(|it| !it.follow_ups.is_empty() || !it.steers.is_empty())
             });
             let Some(id) = held else { return };
-            let command = scene.command_for(CommandAction::TakeNext);
-            scene.command(SimCommand::Queue(id, command)).await;
+            scene.take_next(id).await;
             if !self.rest(host, scene).await {
                 return;
             }

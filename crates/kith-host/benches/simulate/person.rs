@@ -1,6 +1,5 @@
 //! What people do: say things, take them back, go elsewhere, look, and set the clock.
 
-use kith_engine::command::{CommandAction, QueueEdit};
 use kith_engine::feed::ThreadKey;
 use kith_host::call::Follower;
 use kith_host::caller::Caller;
@@ -8,13 +7,13 @@ use kith_host::calls::control::{CancelTurn, RetryTurn};
 use kith_host::calls::dialog::CreateDialog;
 use kith_host::calls::feed::TurnItem;
 use kith_host::calls::message::{MessageTarget, SendMessage};
+use kith_host::calls::queue::{EditQueue, QueueChange};
 use kith_host::calls::session::{
     ListSessions, RemoveSession, RenameSession, RepairSession, ShowSession, VerifyProgress,
     VerifySession,
 };
 use kith_host::calls::tree::{BranchSession, CloneSession};
 use kith_testkit::clock::START;
-use kith_vocab::block::Block;
 use kith_vocab::clock::Clock;
 use kith_vocab::event::control::Queue;
 use kith_vocab::ids::{LeafId, SessionId, ThreadId};
@@ -70,8 +69,8 @@ async fn act(scene: &Scene) {
         40..48 => say_again(scene),
         48..55 => cancel(scene).await,
         55..61 => retry(scene).await,
-        61..66 => queue(scene, |_, _| Some(CommandAction::TakeNext)).await,
-        66..72 => queue(scene, edit_queue).await,
+        61..66 => take_next(scene).await,
+        66..72 => edit_queue(scene).await,
         72..78 => branch(scene).await,
         78..82 => clone(scene).await,
         82..85 => remove(scene).await,
@@ -238,36 +237,41 @@ fn drawn_session(scene: &Scene) -> Option<SessionId> {
     some_session(&world.oracle, &mut world.chance)
 }
 
-/// What has no call yet is given to the engine.
-async fn queue(
-    scene: &Scene,
-    draw: impl FnOnce(&SessionView, &mut Chance) -> Option<CommandAction>,
-) {
+async fn take_next(scene: &Scene) {
+    let Some(id) = drawn_session(scene) else { return };
+    scene.take_next(id).await;
+}
+
+async fn edit_queue(scene: &Scene) {
     let drawn = {
         let mut guard = scene.world.lock();
         let world = &mut *guard;
         let id = some_session(&world.oracle, &mut world.chance);
-        id.and_then(|id| Some((id, draw(&world.oracle.sessions[&id], &mut world.chance)?)))
+        id.and_then(|id| Some((id, draw_edit(&world.oracle.sessions[&id], &mut world.chance)?)))
     };
-    if let Some((id, action)) = drawn {
-        scene.command(SimCommand::Queue(id, scene.command_for(action))).await;
-    }
+    let Some((id, (queue, change))) = drawn else { return };
+    let (session, edit_id) = (id.to_string(), scene.new_event_id());
+    let call = EditQueue { session, edit_id, queue, change };
+    scene.command(SimCommand::EditQueue(id, call)).await;
 }
 
-fn edit_queue(view: &SessionView, chance: &mut Chance) -> Option<CommandAction> {
+fn draw_edit(view: &SessionView, chance: &mut Chance) -> Option<(Queue, QueueChange)> {
     let queue = if chance.percent(70) { Queue::FollowUp } else { Queue::Steer };
     let item = chance.pick(view.queue(queue))?.clone();
     let (item_id, seen) = (item.id, item.updated_at);
     let updated_at = chance.percent(50).then_some(seen);
-    let edit = match chance.below(3) {
+    let change = match chance.below(3) {
         0 => {
-            let content = vec![Block::text(format!("edited {}", chance.below(100)))];
-            QueueEdit::Replace { item_id, updated_at: seen, content }
+            let text = format!("edited {}", chance.below(100));
+            QueueChange::Replace { item_id, updated_at: seen, text }
         }
-        1 => QueueEdit::Remove { item_id, updated_at },
-        _ => QueueEdit::Move { item_id, updated_at, to: chance.index(3) },
+        1 => QueueChange::Remove { item_id, updated_at },
+        _ => {
+            let to = u32::try_from(chance.index(3)).unwrap_or_default();
+            QueueChange::Move { item_id, updated_at, to }
+        }
     };
-    Some(CommandAction::EditQueue { queue, edit })
+    Some((queue, change))
 }
 
 async fn rename(scene: &Scene) {

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use kith_testkit::transcript::transcript;
-use kith_vocab::event::control::Bound;
+use kith_vocab::event::control::{Bound, Queue};
 use kith_vocab::event::messages::{StopReason, Usage};
 use kith_vocab::header::{
     Audience, HeaderMeta, HeaderType, LOG_FORMAT_VERSION, Priming, SessionHeader,
@@ -17,6 +17,7 @@ use super::feed::{AnswerDelta, AnswerDeltaKind, TurnItem};
 use super::message::{
     MessageAnswer, MessageOutcome, MessageReply, MessageTarget, ModelName, SendMessage, TurnEnd,
 };
+use super::queue::{EditQueue, QueueChange, TakeNext};
 use super::session::{
     DamageView, EventPage, ExportItem, ListSessions, MismatchView, ReadEvents, SearchHit,
     SearchHits, SearchSessions, SessionList, SessionRow, SessionState, SessionView, ShowSession,
@@ -104,6 +105,36 @@ fn the_forms_of_calls_stay() {
         r#"{{"delta":{{"streamSeq":7,"requestId":"{request_id}","block":0,"kind":"text","text":"hi"}}}}"#
     );
     check_form(&TurnItem::Delta(delta), &form);
+    let edit = |change| EditQueue {
+        session: "latest".to_owned(),
+        edit_id: request_id,
+        queue: Queue::FollowUp,
+        change,
+    };
+    let item_id = || "i".to_owned();
+    let text = "other words".to_owned();
+    for (change, form) in [
+        (
+            QueueChange::Replace { item_id: item_id(), updated_at: 7, text },
+            r#"{"replace":{"itemId":"i","updatedAt":7,"text":"other words"}}"#,
+        ),
+        (
+            QueueChange::Remove { item_id: item_id(), updated_at: None },
+            r#"{"remove":{"itemId":"i"}}"#,
+        ),
+        (
+            QueueChange::Move { item_id: item_id(), updated_at: Some(7), to: 2 },
+            r#"{"move":{"itemId":"i","updatedAt":7,"to":2}}"#,
+        ),
+    ] {
+        let form = format!(
+            r#"{{"session":"latest","editId":"{request_id}","queue":"follow_up","change":{form}}}"#
+        );
+        check(&edit(change.clone()));
+        check_form(&edit(change), &form);
+    }
+    let take = TakeNext { session: "latest".to_owned(), take_id: request_id };
+    check_form(&take, &format!(r#"{{"session":"latest","takeId":"{request_id}"}}"#));
 }
 
 #[test]

@@ -1,18 +1,23 @@
 //! Clients that come, leave, and take nothing.
 
+mod queue;
+
 use std::path::Path;
 
 use kith_engine::feed::ResumePoint;
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::journal::{Batch, FilesJournal, Journal};
+use kith_sessions::lock::HouseLock;
 use kith_sessions::store::SessionStore;
+use kith_testkit::scripted::ScriptedModel;
 use kith_vocab::clock::Clock;
 use kith_vocab::event::control::{Level, Notice};
+use kith_vocab::event::messages::{Author, Trust};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::{Audience, HeaderMeta, HeaderType, LOG_FORMAT_VERSION, SessionHeader};
 use kith_vocab::ids::{EventId, SessionId};
 use kith_vocab::ingress::RunningBehavior;
-use kith_vocab::json::Json;
+use kith_vocab::provider::Provider;
 use serde::Serialize;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
@@ -25,7 +30,8 @@ use crate::calls::feed::TurnItem;
 use crate::calls::message::{MessageReply, MessageTarget, ModelName, SendMessage};
 use crate::calls::subscription::{FollowHouse, Subscribe, SubscribedTo, SubscriptionItem};
 use crate::clock::SystemClock;
-use crate::host::HostStart;
+use crate::host::parts::HostParts;
+use crate::models::ModelRegistry;
 use crate::settings::watch::SettingsWatch;
 
 /// Longer than anything here takes.
@@ -41,35 +47,54 @@ struct Listening {
     server: Server,
 }
 
+/// A message to the model of the house.
+fn message(id: &str, text: &str) -> SendMessage {
+    let (provider, model) = ("demo".to_owned(), "demo".to_owned());
+    SendMessage {
+        client_message_id: id.to_owned(),
+        text: text.to_owned(),
+        agent_id: None,
+        thread_id: "web:room:a".parse().unwrap(),
+        target: MessageTarget::Current,
+        cwd: "/".to_owned(),
+        model: Some("demo".to_owned()),
+        expects: ModelName { provider, model, server: None },
+        expected_leaf: None,
+        running_behavior: RunningBehavior::FollowUp,
+    }
+}
+
 impl Listening {
     async fn new() -> Listening {
+        Listening::start(None).await
+    }
+
+    async fn with_model(model: ScriptedModel) -> Listening {
+        Listening::start(Some(model)).await
+    }
+
+    async fn start(model: Option<ScriptedModel>) -> Listening {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("Agent.md"), "Be kind.\n").unwrap();
         let cwd = dir.path().canonicalize().unwrap();
         let house = House { dir: cwd.clone(), cwd, user_home: None };
         let settings = SettingsWatch::open(&house).unwrap();
-        let HostStart::Here(host) = Host::start(house.clone(), settings).await.unwrap() else {
-            panic!("a new house has a host")
-        };
-        let host = Arc::from(host);
+        let clock = Arc::new(SystemClock);
+        let lock = HouseLock::take(&house.kith_dir(), clock.now()).unwrap();
+        let parts = HostParts::on_disk(house.clone(), Arc::clone(&settings), clock, Box::new(lock));
+        let mut parts = parts.await.unwrap();
+        if let Some(model) = model {
+            let model: Arc<dyn Provider> = Arc::new(model);
+            let registry = ModelRegistry::new(settings);
+            parts.models = Arc::new(registry.with_maker(Box::new(move |_| Arc::clone(&model))));
+        }
+        let host = Arc::new(Host::assemble(parts).await.unwrap());
         let server = Server::start(&house, &host).unwrap();
         Listening { _dir: dir, house, host, server }
     }
 
     async fn say(&self, id: &str) -> MessageReply {
-        let (provider, model) = ("demo".to_owned(), "demo".to_owned());
-        let message = SendMessage {
-            client_message_id: id.to_owned(),
-            text: "say one".to_owned(),
-            agent_id: None,
-            thread_id: "web:room:a".parse().unwrap(),
-            target: MessageTarget::Current,
-            cwd: "/".to_owned(),
-            model: Some("demo".to_owned()),
-            expects: ModelName { provider, model, server: None },
-            expected_leaf: None,
-            running_behavior: RunningBehavior::FollowUp,
-        };
+        let message = message(id, "say one");
         let (caller, follower) = (Caller::owner("test"), Follower::<TurnItem>::none());
         routes::answer(&self.host, caller, message, follower).await.unwrap().data
     }
@@ -106,6 +131,19 @@ impl RawClient {
     async fn subscribe(&mut self, request_id: &str, session: &str) {
         let to = SubscribedTo::Session(session.to_owned());
         self.ask(request_id, &Subscribe { to, from: ResumePoint::default() }).await;
+    }
+
+    /// The answer to the one request that runs; its items are passed over.
+    async fn answer<C: Call>(&mut self) -> Result<C::Answer, CallError> {
+        loop {
+            let next = tokio::time::timeout(PATIENCE, self.frames.next::<HostFrame>()).await;
+            match next.expect("nothing comes").unwrap() {
+                Some(HostFrame::Response(response)) => return Ok(response.data.read().unwrap()),
+                Some(HostFrame::Error(frame)) => return Err(frame.error),
+                Some(HostFrame::Item(_) | HostFrame::Alive(_)) => (),
+                other => panic!("{other:?}"),
+            }
+        }
     }
 
     /// The next item of a subscription.
@@ -173,6 +211,11 @@ async fn who_has_no_more_requests_goes_on_following() {
 
 /// A session of so many events that nobody has opened.
 async fn long_session(house: &House, n_events: u64) -> SessionId {
+    session_of(house, (1..=n_events).map(|seq| seq.to_string())).await
+}
+
+/// A session of these notices that nobody has opened.
+async fn session_of(house: &House, texts: impl Iterator<Item = String>) -> SessionId {
     let id: SessionId = "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap();
     let header = SessionHeader {
         v: LOG_FORMAT_VERSION,
@@ -188,8 +231,8 @@ async fn long_session(house: &House, n_events: u64) -> SessionId {
         parent: None,
         meta: HeaderMeta::default(),
     };
-    let event = |seq: u64| {
-        let notice = Notice { text: seq.to_string(), level: Level::Info, about: None };
+    let event = |(seq, text): (u64, String)| {
+        let notice = Notice { text, level: Level::Info, about: None };
         Event {
             seq,
             id: EventId::from_uuid(SystemClock.new_id()),
@@ -202,7 +245,7 @@ async fn long_session(house: &House, n_events: u64) -> SessionId {
         }
     };
     let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
-    let batch = Batch { events: (1..=n_events).map(event).collect(), blobs: Vec::new() };
+    let batch = Batch { events: (1..).zip(texts).map(event).collect(), blobs: Vec::new() };
     FilesJournal::new(store).create(&header, vec![batch]).await.unwrap();
     id
 }

@@ -1,0 +1,114 @@
+//! Messages that wait: changed, removed, moved, taken.
+
+use std::sync::Arc;
+
+use kith_engine::command::{CommandAction, QueueEdit};
+use kith_sessions::desk::OPEN_ROW_BYTES_MAX;
+use kith_vocab::block::{Block, plain_text};
+use kith_vocab::event::control::{Queue, QueueItem};
+use kith_vocab::event::messages::Trust;
+use kith_vocab::ids::SessionId;
+
+use super::Host;
+use crate::call::Response;
+use crate::caller::Caller;
+use crate::calls::queue::{
+    EditQueue, QueueChange, QueueView, QueuedMessage, TakeNext, TakenMessage,
+};
+use crate::error::{CallError, ErrorCode};
+
+/// Of a message that is shown in a list of those that wait: a list of all fits into an answer.
+const QUEUED_CHARS_SHOWN_MAX: usize = 10_000;
+
+pub async fn edit_queue(
+    host: Arc<Host>,
+    caller: Caller,
+    call: EditQueue,
+) -> Result<Response<QueueView>, CallError> {
+    let session_id = host.reads.resolve(&call.session).await?;
+    if caller.trust != Trust::Owner {
+        host.require_author(&caller, session_id, &call).await?;
+    }
+    let (queue, edit) = (call.queue, edit_of(call.change)?);
+    let action = CommandAction::EditQueue { queue, edit };
+    let answer = host.command(&caller, session_id, call.edit_id, action).await?;
+    let items = match queue {
+        Queue::FollowUp => &answer.follow_ups,
+        Queue::Steer => &answer.steers,
+    };
+    let queue = items.iter().map(queued_message).collect();
+    Ok(Response::new(QueueView { session_id, queue }))
+}
+
+pub async fn take_next(
+    host: Arc<Host>,
+    caller: Caller,
+    call: TakeNext,
+) -> Result<Response<TakenMessage>, CallError> {
+    let session_id = host.reads.resolve(&call.session).await?;
+    let answer = host.command(&caller, session_id, call.take_id, CommandAction::TakeNext).await?;
+    let has_begun = answer.event_id.is_some();
+    let waiting = answer.steers.iter().chain(&answer.follow_ups);
+    let queue = waiting.map(queued_message).collect();
+    Ok(Response::new(TakenMessage { session_id, has_begun, queue }))
+}
+
+impl Host {
+    /// An item keeps its author and how far they are trusted, so nobody else may put words into it.
+    async fn require_author(
+        &self,
+        caller: &Caller,
+        session_id: SessionId,
+        call: &EditQueue,
+    ) -> Result<(), CallError> {
+        let state = self.reads.read(session_id).await?.state;
+        let items = match call.queue {
+            Queue::FollowUp => &state.follow_ups,
+            Queue::Steer => &state.steers,
+        };
+        // One that is not there is told by the engine.
+        let Some(item) = items.iter().find(|item| item.id == call.change.item_id()) else {
+            return Ok(());
+        };
+        if item.author.user_id == caller.user.user_id && item.trust == caller.trust {
+            return Ok(());
+        }
+        let message = "only its author or the owner of the house may change a message that waits";
+        Err(CallError::request(ErrorCode::AuthFailed, message))
+    }
+}
+
+fn edit_of(change: QueueChange) -> Result<QueueEdit, CallError> {
+    Ok(match change {
+        QueueChange::Replace { item_id, updated_at, text } => {
+            check_text(&text)?;
+            QueueEdit::Replace { item_id, updated_at, content: vec![Block::text(text)] }
+        }
+        QueueChange::Remove { item_id, updated_at } => QueueEdit::Remove { item_id, updated_at },
+        QueueChange::Move { item_id, updated_at, to } => {
+            let to = usize::try_from(to).unwrap_or(usize::MAX);
+            QueueEdit::Move { item_id, updated_at, to }
+        }
+    })
+}
+
+fn check_text(text: &str) -> Result<(), CallError> {
+    let invalid = |message: String| CallError::request(ErrorCode::InvalidRequest, message);
+    if text.trim().is_empty() {
+        return Err(invalid("the new text is empty".to_owned()).hint("remove the message instead"));
+    }
+    if text.len() as u64 > OPEN_ROW_BYTES_MAX {
+        let (n_bytes, most) = (text.len(), OPEN_ROW_BYTES_MAX);
+        return Err(invalid(format!("the new text has {n_bytes} bytes and may have {most}")));
+    }
+    Ok(())
+}
+
+fn queued_message(item: &QueueItem) -> QueuedMessage {
+    QueuedMessage {
+        id: item.id.clone(),
+        content: plain_text(&item.content).chars().take(QUEUED_CHARS_SHOWN_MAX).collect(),
+        created_at: item.created_at,
+        updated_at: item.updated_at,
+    }
+}
