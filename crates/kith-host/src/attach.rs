@@ -1,5 +1,7 @@
 //! The client's side of the socket.
 
+mod blobs;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,6 +12,8 @@ use kith_vocab::json::Json;
 use tokio::io::BufReader;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+
+use blobs::NamedTexts;
 
 use crate::call::{Access, Call, Delivery, Follower, Payload, Response};
 use crate::caller::Caller;
@@ -73,7 +77,8 @@ pub async fn ask<C: Call, I: Payload>(
     let (frames, mut writer) = greet(path, caller, timeouts).await?;
     send(&mut writer, C::NAME, Json::of(&*call), timeouts).await?;
     let mut has_items = false;
-    let answer = answer(frames, writer, (call, follower), timeouts, &mut has_items).await;
+    let texts = NamedTexts { path, caller, timeouts };
+    let answer = answer(frames, writer, (call, follower), texts, &mut has_items).await;
     match answer {
         // A turn is followed again from where it is; what was read from the files would be
         // given a second time.
@@ -90,9 +95,10 @@ async fn answer<C: Call, I: Payload>(
     mut frames: Frames<BufReader<OwnedReadHalf>>,
     mut writer: OwnedWriteHalf,
     (call, follower): (&mut C, &Follower<I>),
-    timeouts: Timeouts,
+    texts: NamedTexts<'_>,
     has_items: &mut bool,
 ) -> Result<Response<C::Answer>, AskFailure> {
+    let timeouts = texts.timeouts;
     let mut stopped = false;
     loop {
         let frame = tokio::select! {
@@ -114,7 +120,7 @@ async fn answer<C: Call, I: Payload>(
             Some(HostFrame::Error(frame)) => return Err(AskFailure::Refused(frame.error)),
             Some(HostFrame::Item(frame)) => {
                 *has_items = true;
-                let item: I = frame.item.read().map_err(unreadable)?;
+                let item: I = texts.put_back(frame.item).await?.read().map_err(unreadable)?;
                 call.note_item(&item);
                 follower.push(item, Delivery::Certain).map_err(AskFailure::Refused)?;
             }
@@ -159,7 +165,7 @@ fn failure_of(error: io::Error) -> AskFailure {
     }
 }
 
-fn unreadable(error: impl std::error::Error) -> AskFailure {
+fn unreadable(error: impl std::fmt::Display) -> AskFailure {
     let message = format!("the answer of the other kith cannot be read: {error}");
     let report = CallError::request(ErrorCode::ProtocolMismatch, message);
     AskFailure::Refused(report.hint("end the other one, or use the same version in both places"))

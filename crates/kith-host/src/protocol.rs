@@ -3,6 +3,9 @@
 //! The first line of a client is a `hello`; then come requests, each with an id of the client's,
 //! and the host answers each once. Before that it sends the items of a follow. The body of a
 //! request is kept as text until the call's own type reads it, and so is the answer.
+//!
+//! An event in an item is as it stands in the session's log: a text of more than 64 KiB is named,
+//! `{"blob", "bytes", "preview"}`, and its pages are read by `read_blob`.
 
 use std::io;
 

@@ -14,8 +14,10 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use kith_sessions::named_texts::name_long_texts;
 use kith_sessions::socket::HostSocket;
 use kith_vocab::clock::BoxFuture;
+use kith_vocab::json::Json;
 use rustix::process::{Resource, getrlimit};
 use tokio::io::BufReader;
 use tokio::net::unix::OwnedReadHalf;
@@ -258,7 +260,8 @@ async fn perform(
 ) -> HostFrame {
     let RequestFrame { name, request_id, body } = request;
     let (request_type, id) = (name.clone(), request_id.clone());
-    let item_frame = move |item| {
+    let item_frame = move |item: Json| {
+        let item = with_named_texts(item);
         let (request_type, request_id) = (request_type.clone(), id.clone());
         HostFrame::Item(ItemFrame { request_type, request_id, item })
     };
@@ -279,6 +282,12 @@ async fn perform(
         }),
         Err(error) => HostFrame::error(Some(request_id), error),
     }
+}
+
+/// An item of a follow as it is sent: long texts of events are named, and read by `read_blob`.
+fn with_named_texts(item: Json) -> Json {
+    // What was rewritten is JSON as before.
+    name_long_texts(item.as_str()).and_then(|text| Json::of_text(text).ok()).unwrap_or(item)
 }
 
 /// A request that came while the host was ending. It is for the next one; until then it can only

@@ -6,6 +6,7 @@
 //! - [`storage`]: why storage could not do what was asked.
 //! - [`damage`]: what can be wrong with a session file, by name.
 //! - `texts`: which texts of an event may be long, and how a line does without them.
+//! - [`named_texts`]: the same for what is sent to clients.
 //! - [`mod@line`]: the form of one line.
 //! - `blob`: long texts and outputs, each in a file named by its hash.
 //! - `past`: what a log must remember to judge the next event.
@@ -31,6 +32,7 @@ pub mod storage;
 mod blob;
 pub mod checkpoint;
 pub mod line;
+pub mod named_texts;
 mod past;
 pub mod read;
 mod texts;

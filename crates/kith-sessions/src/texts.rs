@@ -266,7 +266,7 @@ fn put_key(key: &str, written: &mut String) {
 }
 
 /// The members of an object in their order, the values as they stand.
-struct JsonEntries<'a>(Vec<(String, &'a RawValue)>);
+pub(crate) struct JsonEntries<'a>(pub(crate) Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for JsonEntries<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonEntries<'de>, D::Error> {

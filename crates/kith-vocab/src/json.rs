@@ -31,6 +31,11 @@ impl Json {
         serde_json::value::to_raw_value(value).map(Json).expect("our own types are JSON")
     }
 
+    /// JSON that came of rewriting JSON without white space between its tokens.
+    pub fn of_text(text: String) -> Result<Json, serde_json::Error> {
+        RawValue::from_string(text).map(Json)
+    }
+
     pub fn empty_object() -> Json {
         Json::of(&serde_json::Map::new())
     }

@@ -1,5 +1,6 @@
 //! Clients that come, leave, and take nothing.
 
+mod long_texts;
 mod queue;
 
 use std::path::Path;
