@@ -76,6 +76,7 @@ pub async fn ask<C: Call, I: Payload>(
 ) -> Result<Response<C::Answer>, AskFailure> {
     let (frames, mut writer) = greet(path, caller, timeouts).await?;
     send(&mut writer, C::NAME, Json::of(&*call), timeouts).await?;
+    call.note_asked();
     let mut has_items = false;
     let texts = NamedTexts { path, caller, timeouts };
     let answer = answer(frames, writer, (call, follower), texts, &mut has_items).await;

@@ -29,6 +29,9 @@ pub trait Call: Payload + Clone + Sync {
     const ACCESS: Access;
     type Answer: Payload;
 
+    /// Notes that a host has the call: another one that gets it is asked again.
+    fn note_asked(&mut self) {}
+
     /// Notes an item that came, so that the call, asked again of another host, goes on after it.
     fn note_item(&mut self, _item: &dyn Any) {}
 }

@@ -246,7 +246,8 @@ impl Scene {
         let (items_follower, mut items) = self.connect::<ThreadChanges>();
         let cancel = items_follower.cancel.clone();
         let client = self.client.clone();
-        self.world.spawn(async move { client.ask(FollowHouse {}, items_follower).await });
+        self.world
+            .spawn(async move { client.ask(FollowHouse { resumes: false }, items_follower).await });
         self.clock.sleep(1).await;
         {
             let mut world = self.world.lock();

@@ -10,7 +10,9 @@ use super::*;
 use crate::caller::CLI;
 use crate::calls::feed::{AnswerDelta, AnswerDeltaKind, TurnItem};
 use crate::calls::session::{ListSessions, VerifyProgress, VerifySession};
-use crate::calls::subscription::{Subscribe, SubscribedTo, SubscriptionItem};
+use crate::calls::subscription::{
+    FollowHouse, Subscribe, SubscribedTo, SubscriptionItem, ThreadChanges,
+};
 use crate::protocol::{ItemFrame, frame};
 
 const HURRIED: Timeouts =
@@ -164,6 +166,88 @@ async fn what_was_read_in_part_is_not_read_again_from_its_beginning() {
     check_call(&verify, &follower, &[HELLO], true, "lost").await;
 }
 
+/// Two hosts, one after the other; each goes away after the same lines. Tells what they were asked.
+async fn two_hosts(listener: UnixListener, lines: Vec<u8>) -> Vec<RequestFrame> {
+    let mut asked = Vec::new();
+    for _ in 0..2 {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut stream = BufReader::new(stream);
+        let mut line = String::new();
+        stream.read_line(&mut line).await.unwrap();
+        stream.write_all(HELLO.as_bytes()).await.unwrap();
+        line.clear();
+        stream.read_line(&mut line).await.unwrap();
+        asked.push(serde_json::from_str::<RequestFrame>(&line).unwrap());
+        stream.write_all(&lines).await.unwrap();
+    }
+    asked
+}
+
+#[tokio::test]
+async fn the_next_host_learns_that_the_house_was_followed_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("host.sock");
+    let hosts = tokio::spawn(two_hosts(UnixListener::bind(&path).unwrap(), Vec::new()));
+    let mut call = FollowHouse { resumes: false };
+    let follower = Follower::<ThreadChanges>::none();
+    for _ in 0..2 {
+        let asked = ask(&path, &Caller::owner(CLI), &mut call, &follower, HURRIED).await;
+        assert!(matches!(asked, Err(AskFailure::Disconnected)), "{asked:?}");
+    }
+    let asked = hosts.await.unwrap();
+    let bodies: Vec<&str> = asked.iter().map(|it| it.body.as_str()).collect();
+    assert_eq!(bodies, ["{}", "{\"resumes\":true}"]);
+}
+
+#[tokio::test]
+async fn a_host_whose_texts_do_not_have_their_hashes_is_not_believed() {
+    let named = |bytes: u64| {
+        format!(
+            "{{\"type\":\"item\",\"requestType\":\"subscribe\",\"requestId\":\"1\",\"item\":\
+             {{\"turn\":{{\"event\":{{\"seq\":1,\"type\":\"notice\",\"text\":\
+             {{\"blob\":\"00\",\"bytes\":{bytes},\"preview\":\"x\"}}}}}}}}}}\n"
+        )
+    };
+    let page = "{\"type\":\"response\",\"requestType\":\"read_blob\",\"requestId\":\"1\",\
+                \"ok\":true,\"data\":{\"bytes\":1,\"data\":\"eA==\",\"nextOffset\":1},\"notes\":[]}\n";
+    for (bytes, expected) in [
+        (1, "the text `00` does not have that hash"),
+        (u64::MAX, "it names a text of 18446744073709551615 bytes"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("host.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let item = named(bytes);
+        // The first connection gets the item, the second one the same page again and again.
+        let host = tokio::spawn(async move {
+            let mut kept = Vec::new();
+            for line in [item.as_str(), page] {
+                let (stream, _) = listener.accept().await.unwrap();
+                let mut stream = BufReader::new(stream);
+                stream.read_line(&mut String::new()).await.unwrap();
+                stream.write_all(HELLO.as_bytes()).await.unwrap();
+                for _ in 0..2 {
+                    let asked = stream.read_line(&mut String::new()).await.unwrap();
+                    stream.write_all(line.as_bytes()).await.unwrap();
+                    if asked == 0 || line == item {
+                        break;
+                    }
+                }
+                kept.push(stream);
+            }
+            std::future::pending::<()>().await;
+        });
+        let to = SubscribedTo::Session("1".to_owned());
+        let mut call = Subscribe { to, from: ResumePoint::default() };
+        let follower = Follower::<SubscriptionItem>::none();
+        let asked = ask(&path, &Caller::owner(CLI), &mut call, &follower, HURRIED).await;
+        host.abort();
+        let Err(AskFailure::Refused(error)) = asked else { panic!("{asked:?}") };
+        assert_eq!(error.code, ErrorCode::ProtocolMismatch);
+        assert!(error.message().ends_with(expected), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn a_subscription_goes_on_with_the_next_host_where_it_was() {
     let dir = tempfile::tempdir().unwrap();
@@ -190,22 +274,7 @@ async fn a_subscription_goes_on_with_the_next_host_where_it_was() {
         text: "so".to_owned(),
     };
     let lines = [item(&started), item(&SubscriptionItem::Turn(TurnItem::Delta(delta)))].concat();
-    // Two hosts, one after the other; each goes away after the same items.
-    let hosts = tokio::spawn(async move {
-        let mut asked = Vec::new();
-        for _ in 0..2 {
-            let (stream, _) = listener.accept().await.unwrap();
-            let mut stream = BufReader::new(stream);
-            let mut line = String::new();
-            stream.read_line(&mut line).await.unwrap();
-            stream.write_all(HELLO.as_bytes()).await.unwrap();
-            line.clear();
-            stream.read_line(&mut line).await.unwrap();
-            asked.push(serde_json::from_str::<RequestFrame>(&line).unwrap());
-            stream.write_all(&lines).await.unwrap();
-        }
-        asked
-    });
+    let hosts = tokio::spawn(two_hosts(listener, lines));
     let to = SubscribedTo::Session(id.to_string());
     let mut call = Subscribe { to, from: ResumePoint::default() };
     let follower = Follower::<SubscriptionItem>::none();

@@ -128,15 +128,25 @@ pub enum SubscriptionEndReason {
     Stalled,
 }
 
-/// Follows which threads of the house change, until the client stops.
+/// Follows which threads of the house change, until the client stops. One that goes on with another
+/// host sets `resumes`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct FollowHouse {}
+pub struct FollowHouse {
+    /// The client followed the house before, until its host went away. What changed meanwhile was told
+    /// to nobody, so the first item says that changes were missed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resumes: bool,
+}
 
 impl Call for FollowHouse {
     const NAME: &'static str = "follow_house";
     const ACCESS: Access = Access::Write;
     type Answer = SubscriptionEnd;
+
+    fn note_asked(&mut self) {
+        self.resumes = true;
+    }
 }
 
 impl Follow for FollowHouse {
@@ -146,7 +156,8 @@ impl Follow for FollowHouse {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadChanges {
-    /// Changes came too fast to be told one by one: the client looks at all threads.
+    /// Changes came too fast to be told one by one, or while the client had no host: it looks at all
+    /// threads.
     pub some_missed: bool,
     pub threads: Vec<ChangedThread>,
 }

@@ -23,6 +23,7 @@ use super::session::{
     SearchHits, SearchSessions, SessionList, SessionRow, SessionState, SessionView, ShowSession,
     Verification,
 };
+use super::subscription::FollowHouse;
 use super::thread::{ListMessages, MessageList, MessageSource};
 use super::tree::BranchSession;
 use super::trust::ListRepositories;
@@ -135,6 +136,7 @@ fn the_forms_of_calls_stay() {
     }
     let take = TakeNext { session: "latest".to_owned(), take_id: request_id };
     check_form(&take, &format!(r#"{{"session":"latest","takeId":"{request_id}"}}"#));
+    check_form(&FollowHouse { resumes: false }, "{}");
 }
 
 #[test]

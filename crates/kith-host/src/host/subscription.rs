@@ -62,11 +62,17 @@ pub async fn subscribe(
 pub async fn follow_house(
     host: Arc<Host>,
     _: Caller,
-    _: FollowHouse,
+    call: FollowHouse,
     follower: Follower<ThreadChanges>,
 ) -> Result<Response<SubscriptionEnd>, CallError> {
     let mut house = host.engine.follow_house();
     let mut host_end = pin!(host.until_end());
+    if call.resumes {
+        let item = ThreadChanges { some_missed: true, threads: Vec::new() };
+        if let Some(reason) = deliver(&follower, item, host_end.as_mut()).await? {
+            return Ok(Response::new(SubscriptionEnd { reason, resume_point: None }));
+        }
+    }
     let reason = loop {
         let changes = tokio::select! {
             biased;

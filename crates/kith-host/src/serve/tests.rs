@@ -186,7 +186,7 @@ async fn who_has_left_follows_nothing_any_more() {
     let session = house.say("m1").await.answer.session_id.to_string();
     for _ in 0..3 {
         let mut client = house.connect().await;
-        client.ask("house", &FollowHouse {}).await;
+        client.ask("house", &FollowHouse { resumes: false }).await;
         for request_id in ["a", "b", "c"] {
             client.subscribe(request_id, &session).await;
         }

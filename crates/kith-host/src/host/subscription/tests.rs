@@ -87,7 +87,7 @@ async fn followers_do_not_keep_a_host_that_ends() {
     host.announce_end();
     let end = ask(&host, guest(), Subscribe { to, from: ResumePoint::default() }).await.unwrap();
     assert_eq!(end.reason, SubscriptionEndReason::HostEnded);
-    let end = ask(&host, guest(), FollowHouse {}).await.unwrap();
+    let end = ask(&host, guest(), FollowHouse { resumes: false }).await.unwrap();
     assert_eq!(end.reason, SubscriptionEndReason::HostEnded);
 }
 
@@ -152,9 +152,33 @@ async fn a_subscription_ends_when_its_client_has_left() {
     let end = within(subscribe(Arc::clone(&host), guest(), call, follower)).await.unwrap();
     assert_eq!(end.data.reason, SubscriptionEndReason::Cancelled);
     let follower = Follower::none().with_room(|_| Box::pin(std::future::pending()), gone);
-    let end = follow_house(Arc::clone(&host), guest(), FollowHouse {}, follower);
+    let end = follow_house(Arc::clone(&host), guest(), FollowHouse { resumes: false }, follower);
     let end = within(end).await.unwrap();
     assert_eq!(end.data.reason, SubscriptionEndReason::Cancelled);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_follows_the_house_again_is_told_that_changes_were_missed() {
+    let dir = tempfile::tempdir().unwrap();
+    let host = host(dir.path()).await;
+    for resumes in [false, true] {
+        let (sender, mut items) = mpsc::unbounded_channel();
+        let cancel = CancellationToken::new();
+        let take = move |item: ThreadChanges, _| {
+            sender.send(item).unwrap();
+            Ok(())
+        };
+        let follower = Follower::new(take, cancel.clone());
+        let following = follow_house(Arc::clone(&host), guest(), FollowHouse { resumes }, follower);
+        let following = tokio::spawn(following);
+        if resumes {
+            let missed = ThreadChanges { some_missed: true, threads: Vec::new() };
+            assert_eq!(within(items.recv()).await, Some(missed));
+        }
+        cancel.cancel();
+        within(following).await.unwrap().unwrap();
+        assert!(items.recv().await.is_none());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
