@@ -62,13 +62,9 @@ pub fn put_back_texts(json: &str, texts: &BTreeMap<String, String>) -> Option<St
             let missing = || BadLine::Flaw(Flaw::wrong(DamageCode::BadBlob, "it is missing"));
             texts.get(&named.blob).cloned().ok_or_else(missing)
         };
-        match put_back(event, text_of) {
-            Ok(rewritten) => rewritten,
-            Err(_) => {
-                is_whole = false;
-                None
-            }
-        }
+        let rewritten = put_back(event, text_of);
+        is_whole &= rewritten.is_ok();
+        rewritten.ok().flatten()
     });
     is_whole.then_some(rewritten)
 }

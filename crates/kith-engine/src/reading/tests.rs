@@ -45,7 +45,9 @@ fn read(log: &[Event]) -> (State, usize) {
     let mut n_readings = 0;
     loop {
         n_readings += 1;
-        log.iter().for_each(|event| folding.take(event));
+        for event in log {
+            folding.take(event);
+        }
         if let Some(state) = folding.finish() {
             return (state, n_readings);
         }

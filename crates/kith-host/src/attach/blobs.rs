@@ -1,6 +1,7 @@
 //! Long texts that a host only names, fetched from it before an item is given on.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::Path;
 
 use base64::Engine;
@@ -37,9 +38,9 @@ impl NamedTexts<'_> {
             if bytes > BLOB_BYTES_MAX {
                 return Err(unreadable(format!("it names a text of {bytes} bytes")));
             }
-            if !texts.contains_key(&sha256) {
-                let text = self.fetch(&mut connected, &sha256, bytes).await?;
-                texts.insert(sha256, text);
+            if let Entry::Vacant(vacant) = texts.entry(sha256) {
+                let text = self.fetch(&mut connected, vacant.key(), bytes).await?;
+                vacant.insert(text);
             }
         }
         let whole = put_back_texts(item.as_str(), &texts);
