@@ -98,6 +98,15 @@ impl Feed {
         feed
     }
 
+    /// Tells those who follow a session that it was removed. What is said to it meanwhile makes another
+    /// of its name, whose followers are told nothing of this.
+    pub fn removed(&self, id: SessionId) {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(feed) = sessions.remove(&id).and_then(|feed| feed.upgrade()) {
+            feed.removed();
+        }
+    }
+
     /// Follows the threads of the house from now on.
     pub fn follow_house(&self) -> HouseSubscription {
         House::subscribe(&self.house)
@@ -199,7 +208,7 @@ impl SessionFeed {
         self.wake();
     }
 
-    pub fn removed(&self) {
+    fn removed(&self) {
         self.ring().is_removed = true;
         self.wake();
     }

@@ -11,6 +11,8 @@ impl Engine {
         if !self.shared.desk.forget_session(id).await? {
             return Err(EngineError::InUse { session_id: id });
         }
+        // At once: whoever says something to it from now on means another session of its name.
+        self.shared.feed.removed(id);
         self.shared.checkpoints.forget(id).await;
         Ok(())
     }
@@ -37,8 +39,6 @@ impl Engine {
         // Asked before anything goes: what is forgotten first cannot be named afterwards.
         self.shared.journal.belongings(id).await?;
         self.forget(id).await?;
-        let removed = self.shared.journal.remove(id).await?;
-        self.shared.feed.session(id).removed();
-        Ok(removed)
+        Ok(self.shared.journal.remove(id).await?)
     }
 }

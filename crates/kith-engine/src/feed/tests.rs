@@ -351,6 +351,24 @@ fn a_follower_that_is_behind_is_told_that_the_session_moved_or_was_removed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_session_of_the_name_of_a_removed_one_is_followed_anew() {
+    let mut stage = Stage::new();
+    let mut old = stage.follow(0);
+    stage.notices(1, "x").await;
+    assert_eq!(pull(&mut old).await, ["1"]);
+    stage.journal.close(stage.id);
+    stage.journal.remove(stage.id).await.unwrap();
+    stage.feed.removed(stage.id);
+    let mut new = stage.follow(0);
+    let (journal, feed) = (Arc::clone(&stage.journal), stage.feed.session(stage.id));
+    let parts = SessionParts { journal, feed, clock: Arc::new(FakeClock::new()) };
+    stage.session = Session::new(parts, header(stage.id));
+    stage.notices(2, "y").await;
+    assert!(matches!(old.next().await, Ok(FeedItem::Removed)));
+    assert_eq!(pull(&mut new).await, ["1", "2"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_ring_never_has_a_gap() {
     let mut stage = Stage::new();
     let mut slow = stage.follow(0);
