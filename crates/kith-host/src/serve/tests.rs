@@ -189,7 +189,7 @@ async fn long_session(house: &House, n_events: u64) -> SessionId {
         meta: HeaderMeta::default(),
     };
     let event = |seq: u64| {
-        let notice = Notice { text: seq.to_string(), level: Level::Info, about: None };
+        let notice = Notice { text: seq.to_string().into(), level: Level::Info, about: None };
         Event {
             seq,
             id: EventId::from_uuid(SystemClock.new_id()),
