@@ -6,11 +6,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kith_sessions::catalog::{Catalog, CatalogRow, Checkpoint, LogStamp, Passage, Searched};
+use kith_sessions::catalog::{
+    CHECKPOINT_BYTES_MAX, Catalog, CatalogRow, Checkpoint, LogStamp, Passage, Searched,
+};
 use kith_sessions::desk::Desk;
 use kith_sessions::journal::{Cursor, Journal};
 use kith_sessions::line::Head;
 use kith_sessions::read::Tail;
+use kith_vocab::bounded::BoundedBytes;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::SessionId;
@@ -60,12 +63,17 @@ impl Checkpoints {
     pub(crate) async fn put_away(&self, session: &mut Session) {
         let id = session.id();
         if let Some(cursor) = session.due_checkpoint(self.bytes_min)
-            && let Ok(state) = serde_json::to_vec(session.state())
+            && let Ok(state) = written(session.state())
         {
-            session.note_checkpoint(state.len() as u64);
-            let checkpoint = Checkpoint { cursor, fold_version: FOLD_VERSION, state };
-            // One that could not be put is made again after the next turns.
-            self.catalog.put_checkpoint(id, checkpoint).await.ok();
+            // One that is too long, or could not be put, is made again when the log has grown.
+            match state {
+                Err(n_bytes) => session.note_checkpoint(n_bytes),
+                Ok(state) => {
+                    session.note_checkpoint(state.len() as u64);
+                    let checkpoint = Checkpoint { cursor, fold_version: FOLD_VERSION, state };
+                    self.catalog.put_checkpoint(id, checkpoint).await.ok();
+                }
+            }
         }
         if let Ok(stamp) = self.catalog.stamp(id).await {
             self.list(row_of(session.header(), session.state(), stamp)).await;
@@ -133,6 +141,14 @@ impl Checkpoints {
         // What is left of it is passed over: there is no log to it any more.
         self.catalog.forget(id).await.ok();
     }
+}
+
+/// Of a state that is too long to be put away, how long it is. Its events may share texts; written,
+/// they do not.
+fn written(state: &State) -> serde_json::Result<Result<Vec<u8>, u64>> {
+    let mut bytes = BoundedBytes::new(0, CHECKPOINT_BYTES_MAX);
+    serde_json::to_writer(&mut bytes, state)?;
+    Ok(bytes.finish())
 }
 
 /// Whether a session should be read again for its words. To read all of a long one after each of

@@ -4,6 +4,7 @@
 //! Nothing is looked up and nothing depends on when it is asked, so the request of any moment can
 //! be built again from the log alone.
 
+pub(crate) mod escaped;
 mod marks;
 pub mod untrusted;
 pub mod words;

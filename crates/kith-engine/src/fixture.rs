@@ -338,7 +338,7 @@ pub(crate) fn reminder(kind: HarnessKind, data: &serde_json::Value) -> Body {
     let (origin, visibility) = (Origin::System, kind.usual_visibility());
     let (content, data) = (format!("Now it is {data}."), Some(Json::of(data)));
     Body::HarnessItem(HarnessItemEvent {
-        item: HarnessItem { kind, origin, content, visibility, data },
+        item: HarnessItem { kind, origin, content: content.into(), visibility, data },
         trust: Trust::Owner,
         author: None,
         queue_item_id: None,

@@ -10,7 +10,7 @@ pub fn passage(event: &Event) -> Option<Passage> {
     let text = match &event.body {
         Body::UserMessage(it) if it.message.meta != Some(true) => texts(&it.message.content),
         Body::AssistantMessage(it) => texts(&it.message.content),
-        Body::Compact(it) => it.summary.clone(),
+        Body::Compact(it) => it.summary.to_string(),
         Body::SessionTitleUpdated(it) => it.title.clone(),
         _ => return None,
     };

@@ -197,8 +197,8 @@ impl RowReader {
 
     fn read_turn(&mut self, event: &Event) {
         match &event.body {
-            Body::ModelFailed(it) => self.report.failure = Some(it.message.clone()),
-            Body::Notice(it) => self.report.notice = Some(it.text.clone()),
+            Body::ModelFailed(it) => self.report.failure = Some(it.message.to_string()),
+            Body::Notice(it) => self.report.notice = Some(it.text.to_string()),
             Body::ApprovalRequested(_) => self.n_asked += 1,
             Body::ApprovalDecided(_) => self.n_asked = self.n_asked.saturating_sub(1),
             _ => (),
@@ -210,7 +210,7 @@ impl RowReader {
         let Body::AssistantMessage(answer) = &event.body else { return };
         let text = plain_text(&answer.message.content);
         if !text.trim().is_empty() {
-            self.report.text = text;
+            self.report.text = text.to_string();
         }
         self.report.stop_reason = Some(answer.stop_reason);
         let usage = answer.usage.unwrap_or_default();

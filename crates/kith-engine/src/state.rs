@@ -24,6 +24,7 @@ use kith_vocab::event::models::Purpose;
 use kith_vocab::event::{Body, Event, SourceTag};
 use kith_vocab::ids::EventId;
 use kith_vocab::snapshot::{InstructionSnapshot, ToolsetSnapshot};
+use kith_vocab::text::Text;
 use serde::{Deserialize, Serialize};
 
 use compaction::Compaction;
@@ -50,7 +51,7 @@ pub struct State {
     /// The last turn of the path, if it has ended and can be taken up again.
     pub last_turn: Option<EndedTurn>,
     /// What the model's last failure was, in words, until it answers again.
-    pub last_failure: Option<String>,
+    pub last_failure: Option<Text>,
     pub follow_ups: Vec<QueueItem>,
     pub steers: Vec<QueueItem>,
     pub compaction: Compaction,

@@ -136,7 +136,7 @@ fn settle_calls(turn: &Turn, now: u64) -> Option<Step> {
     Some(match &first.stage {
         Stage::Asked { expires_at, .. } if now >= *expires_at => Step::ExpireApproval(call.call_id),
         Stage::Asked { .. } => Step::Wait(Wait::Approval(call.call_id)),
-        Stage::Refused { reason } => Step::Refuse { call, reason: reason.clone() },
+        Stage::Refused { reason } => Step::Refuse { call, reason: reason.to_string() },
         Stage::Interrupted => Step::ReportInterrupted(call),
         Stage::MayRun | Stage::Approved => match reached(turn, now) {
             Some(bound) => Step::EndTurn(Ending { reason: EndReason::Bound, bound: Some(bound) }),

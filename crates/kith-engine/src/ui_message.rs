@@ -16,11 +16,12 @@ use kith_vocab::event::messages::{Author, HarnessKind, Origin, Visibility};
 use kith_vocab::event::models::FailureKind;
 use kith_vocab::ids::{CallId, EventId, SessionId, ThreadId};
 use kith_vocab::json::Json;
+use kith_vocab::text::Text;
 use serde::Serialize;
 
 pub use gathering::{Gathering, project};
 pub use projection::Projection;
-pub use tool_state::{Answered, Asked, ToolState};
+pub use tool_state::{Answered, Asked, ToolOutputView, ToolState};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UiMessage {
@@ -64,10 +65,10 @@ pub struct Metadata {
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Part {
     Text {
-        text: String,
+        text: Text,
     },
     Reasoning {
-        text: String,
+        text: Text,
     },
     File(FilePart),
     /// Before what one answer of the model holds.
@@ -134,7 +135,7 @@ pub struct ReminderView {
     pub origin: Origin,
     pub visibility: Visibility,
     /// All of it, or the first line of one that is shown folded.
-    pub text: String,
+    pub text: Text,
     /// Who said it, if somebody did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<Author>,
@@ -142,7 +143,7 @@ pub struct ReminderView {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NoticeView {
-    pub text: String,
+    pub text: Text,
     pub level: Level,
 }
 
@@ -150,7 +151,7 @@ pub struct NoticeView {
 #[serde(rename_all = "camelCase")]
 pub struct ErrorView {
     pub kind: FailureKind,
-    pub text: String,
+    pub text: Text,
     pub attempt: u32,
     /// Whether it was tried again.
     pub retried: bool,
@@ -162,17 +163,17 @@ pub struct ApprovalView {
     pub approval_id: String,
     pub tool_call_id: CallId,
     pub code: String,
-    pub summary: String,
+    pub summary: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
+    pub command: Option<Text>,
     pub paths: Vec<String>,
-    pub risk: String,
+    pub risk: Text,
     pub expires_at: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReplyView {
-    pub text: String,
+    pub text: Text,
     pub author: Author,
     pub verdict: ReplyVerdict,
     pub approvals: Vec<String>,
@@ -188,7 +189,7 @@ pub struct DelegatedView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactView {
-    pub summary: String,
+    pub summary: Text,
     pub tokens_before: u64,
     pub tokens_after: u64,
 }

@@ -5,7 +5,7 @@
 //! become of the files since.
 
 use kith_providers::render;
-use kith_vocab::digest::sha256_hex;
+use kith_vocab::digest::Sha256Writer;
 use kith_vocab::event::models::ModelRequested;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
@@ -63,7 +63,7 @@ impl Verifier {
             return;
         }
         let rebuilt = match rebuild(&self.state, requested) {
-            Ok(body) => sha256_hex(&body),
+            Ok(sha256) => sha256,
             Err(error) => error.to_string(),
         };
         if rebuilt != requested.body_sha256 {
@@ -74,11 +74,13 @@ impl Verifier {
     }
 }
 
-/// The body of a request, from the state before it was made.
-pub fn rebuild(state: &State, requested: &ModelRequested) -> Result<Vec<u8>, render::RenderError> {
+/// The hash of a request's body, from the state before it was made.
+fn rebuild(state: &State, requested: &ModelRequested) -> Result<String, render::RenderError> {
     let context = context(state);
     let request = context.request(&requested.provider, &requested.model, &requested.parameters);
-    render::render(requested.wire, &request)
+    let mut sha256 = Sha256Writer::default();
+    render::render_to(requested.wire, &request, &mut sha256)?;
+    Ok(sha256.finish_hex())
 }
 
 #[cfg(test)]

@@ -194,7 +194,7 @@ impl File<'_> {
 
 fn item(kind: HarnessKind, content: String, facts: &impl Serialize) -> HarnessItem {
     let (origin, visibility) = (Origin::System, kind.usual_visibility());
-    HarnessItem { kind, origin, content, visibility, data: Some(Json::of(facts)) }
+    HarnessItem { kind, origin, content: content.into(), visibility, data: Some(Json::of(facts)) }
 }
 
 #[cfg(test)]

@@ -152,6 +152,7 @@ impl From<DeskError> for CallError {
             }
             DeskError::NotADatabase { .. }
             | DeskError::NotADesk { .. }
+            | DeskError::DamagedRow { .. }
             | DeskError::Damaged { .. } => {
                 CallError::new(Blame::Request, ErrorCode::Damaged, error).hint(DESK_LOST)
             }

@@ -5,12 +5,17 @@
 
 mod wire;
 
+use std::io;
+
 use kith_vocab::conversation::ModelRequest;
 
 use crate::parameters::Parameters;
 use crate::render::RenderError;
 
-pub(crate) fn render(request: &ModelRequest<'_>) -> Result<Vec<u8>, RenderError> {
+pub(crate) fn render(
+    request: &ModelRequest<'_>,
+    writer: impl io::Write,
+) -> Result<(), RenderError> {
     let parameters = Parameters::of(request, &wire::RESERVED_KEYS)?;
-    wire::render(request, &parameters)
+    wire::render(request, &parameters, writer)
 }

@@ -10,6 +10,7 @@ mod stream;
 mod wire;
 
 use std::error::Error;
+use std::io;
 use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,9 +50,12 @@ pub struct OpenAiChat {
     clients: Arc<HttpClients>,
 }
 
-pub(crate) fn render(request: &ModelRequest<'_>) -> Result<Vec<u8>, RenderError> {
+pub(crate) fn render(
+    request: &ModelRequest<'_>,
+    writer: impl io::Write,
+) -> Result<(), RenderError> {
     let parameters = Parameters::of(request, &wire::RESERVED_KEYS)?;
-    wire::render(request, &parameters)
+    wire::render(request, &parameters, writer)
 }
 
 impl OpenAiChat {

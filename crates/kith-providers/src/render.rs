@@ -5,8 +5,10 @@
 //! a fixed order.
 
 use std::fmt;
+use std::io;
 
 use kith_vocab::block::Media;
+use kith_vocab::bounded::BoundedBytes;
 use kith_vocab::conversation::{ElementKind, ModelRequest, ResultPart, ResultPartKind, Role};
 use kith_vocab::event::models::Wire;
 
@@ -48,13 +50,35 @@ pub enum RenderError {
 
 /// The body of the request, byte for byte as it must be sent.
 pub fn render(wire: Wire, request: &ModelRequest<'_>) -> Result<Vec<u8>, RenderError> {
+    let mut body = Vec::with_capacity(bytes_expected(request));
+    render_to(wire, request, &mut body)?;
+    Ok(body)
+}
+
+/// Like [`render`]; of a body that would be longer than that, only the length is made: `Err`.
+pub fn render_up_to(
+    wire: Wire,
+    request: &ModelRequest<'_>,
+    bytes_max: usize,
+) -> Result<Result<Vec<u8>, u64>, RenderError> {
+    let mut body = BoundedBytes::new(bytes_expected(request), bytes_max);
+    render_to(wire, request, &mut body)?;
+    Ok(body.finish())
+}
+
+/// Like [`render`], for whoever does not need the bytes in one piece.
+pub fn render_to(
+    wire: Wire,
+    request: &ModelRequest<'_>,
+    writer: impl io::Write,
+) -> Result<(), RenderError> {
     if request.system.trim().is_empty() {
         return Err(RenderError::NoSystemPrompt);
     }
     check_places(request)?;
     match wire {
-        Wire::OpenaiChat => openai_chat::render(request),
-        Wire::Anthropic => anthropic::render(request),
+        Wire::OpenaiChat => openai_chat::render(request, writer),
+        Wire::Anthropic => anthropic::render(request, writer),
         Wire::OpenaiResponses => Err(RenderError::NotBuilt { wire }),
     }
 }
@@ -73,7 +97,7 @@ pub fn renderer_version(wire: Wire) -> u32 {
 }
 
 /// About as many bytes as the body will have. Growing into it step by step would copy it each time.
-pub(crate) fn bytes_expected(request: &ModelRequest<'_>) -> usize {
+fn bytes_expected(request: &ModelRequest<'_>) -> usize {
     let tools = request.tools.iter();
     let tools = tools.map(|it| it.description.len() + it.input_schema.as_str().len());
     let elements = request.messages.iter().flat_map(|message| &message.elements);

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use kith_vocab::files::FileSystem;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::disk::{DiskFiles, owner_only};
@@ -26,6 +26,19 @@ pub(crate) use group::Durability;
 const DATABASE_QUEUE_MAX: usize = 1024;
 /// How long to wait for another program that looks into the file.
 const BUSY_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// So often something is done if the disk fails each time.
+const DISK_TRIES_MAX: u32 = 3;
+
+/// Whether the disk alone may be at fault, and trying again may help: SQLite calls a read that
+/// fails damage.
+fn may_be_the_disks(error: &rusqlite::Error) -> bool {
+    use ErrorCode::{CannotOpen, DatabaseCorrupt, NotADatabase, SystemIoFailure};
+    matches!(
+        error.sqlite_error_code(),
+        Some(SystemIoFailure | CannotOpen | DatabaseCorrupt | NotADatabase)
+    )
+}
 
 /// The thread. When this is dropped, the file is closed.
 #[derive(Debug)]
@@ -98,11 +111,29 @@ impl Worker {
         answer.await.map_err(|_| Gone)
     }
 
-    /// Has the thread make a change, in one commit with others that wait.
+    /// Like [`Worker::run`], for work that may be done again if the disk fails.
+    pub(crate) async fn run_again<T: Send + 'static>(
+        &self,
+        mut work: impl FnMut(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<rusqlite::Result<T>, Gone> {
+        let repeat = move |connection: &mut Connection| {
+            for _ in 1..DISK_TRIES_MAX {
+                match work(connection) {
+                    Err(error) if may_be_the_disks(&error) => (),
+                    done => return done,
+                }
+            }
+            work(connection)
+        };
+        self.run(repeat).await
+    }
+
+    /// Has the thread make a change, in one commit with others that wait. It is made again if the
+    /// disk fails before the commit.
     pub(crate) async fn change<T: Send + 'static>(
         &self,
         durability: Durability,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        work: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<rusqlite::Result<T>, Gone> {
         self.begin_change(durability, work).await?.await.map_err(|_| Gone)
     }
@@ -111,11 +142,11 @@ impl Worker {
     pub(crate) async fn begin_change<T: Send + 'static>(
         &self,
         durability: Durability,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        work: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<oneshot::Receiver<rusqlite::Result<T>>, Gone> {
         let jobs = self.jobs.as_ref().ok_or(Gone)?;
         let (reply, answer) = oneshot::channel();
-        let change = Pending { durability, work: Some(work), result: None, reply };
+        let change = Pending { durability, work, result: None, reply };
         jobs.send(Job::Change(Box::new(change))).await.map_err(|_| Gone)?;
         Ok(answer)
     }
@@ -297,3 +328,6 @@ fn uri(path: &Path, parameter: &str) -> String {
     uri.push_str(parameter);
     uri
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,9 @@ use sha2::{Digest, Sha256};
 
 use crate::damage::{BadLine, DamageCode, Flaw};
 use crate::past::EventKind;
-use crate::texts::{BlobRef, INLINE_TEXT_BYTES_MAX, LongText, may_name_a_blob, put_back, take_out};
+use crate::texts::{
+    BlobRef, INLINE_TEXT_BYTES_MAX, LongText, SharedTexts, may_name_a_blob, put_back, take_out,
+};
 
 pub(crate) use intact::RunningChecksum;
 
@@ -259,6 +261,7 @@ fn check_written(
 #[derive(Debug, Default)]
 pub struct Decoder {
     scratch: Vec<u8>,
+    shared: SharedTexts,
 }
 
 impl Decoder {
@@ -325,7 +328,9 @@ impl Decoder {
             text_of(named)
         })?;
         let Some(whole) = whole else { return Err(flaw.into()) };
-        Ok(EventLine { blob_bytes, ..decode(whole.as_bytes())? })
+        let mut read = EventLine { blob_bytes, ..decode(whole.as_bytes())? };
+        self.shared.share(&mut read.event);
+        Ok(read)
     }
 
     fn close(&mut self, open_object: &[u8]) -> &[u8] {

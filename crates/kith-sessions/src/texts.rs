@@ -5,6 +5,8 @@
 //! would round numbers in what we do not look into, but cut along the paths of a table; what stands
 //! beside them is copied as it is.
 
+mod shared;
+
 use std::fmt;
 
 use kith_vocab::digest::sha256_hex;
@@ -13,6 +15,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::damage::{BadLine, DamageCode, Flaw};
+
+pub(crate) use shared::SharedTexts;
 
 /// A longer text stands in a blob.
 pub const INLINE_TEXT_BYTES_MAX: usize = 64 * 1024;

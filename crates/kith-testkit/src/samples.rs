@@ -109,7 +109,7 @@ fn of_a_call(answer: EventId, fill: Fill) -> Vec<Body> {
             tool: "write_file".to_owned(),
             effect: Effect::Oneself,
             verdict: Verdict::Ask,
-            reason: "it changes the self".to_owned(),
+            reason: "it changes the self".into(),
             rule: fill.of("self".to_owned()),
             grant_id: fill.of("grant-1".to_owned()),
             sandbox: Sandbox::Workspace,
@@ -121,16 +121,16 @@ fn of_a_call(answer: EventId, fill: Fill) -> Vec<Body> {
             call_id,
             thread_id: thread_id(),
             code: "4F2".to_owned(),
-            summary: "write SOUL.md".to_owned(),
-            command: fill.of("tee SOUL.md".to_owned()),
+            summary: "write SOUL.md".into(),
+            command: fill.of("tee SOUL.md".into()),
             paths: vec!["SOUL.md".to_owned()],
             digest: digest.clone(),
-            risk: "the agent changes".to_owned(),
+            risk: "the agent changes".into(),
             approvers: vec!["owner".to_owned()],
             expires_at: START,
         }),
         Body::ApprovalReplied(ApprovalReplied {
-            text: "同意".to_owned(),
+            text: "同意".into(),
             author: owner(),
             ingress: ingress(),
             verdict: ReplyVerdict::AskBack,
@@ -142,7 +142,7 @@ fn of_a_call(answer: EventId, fill: Fill) -> Vec<Body> {
             by: "owner".to_owned(),
             via: Via::Words,
             grant: fill.of(grant),
-            reason: fill.of("asked for it".to_owned()),
+            reason: fill.of("asked for it".into()),
         }),
         Body::ToolStarted(ToolStarted { call_id, digest }),
         Body::Delegated(Delegated { call_id, session_id: SessionId::from_uuid(answer.as_uuid()) }),
@@ -167,7 +167,7 @@ fn of_control(answer: EventId, fill: Fill) -> Vec<Body> {
         Body::ModelFailed(ModelFailed {
             request_id: fill.of(answer),
             kind: FailureKind::ContextLength,
-            message: "too long".to_owned(),
+            message: "too long".into(),
             attempt: 1,
             retry_at: fill.of(START),
         }),
@@ -175,7 +175,7 @@ fn of_control(answer: EventId, fill: Fill) -> Vec<Body> {
         Body::CancelRequested(CancelRequested { by }),
         Body::Resumed(Resumed { open_request: fill.of(answer), open_calls: vec![answer.call(0)] }),
         Body::Notice(Notice {
-            text: "waiting".to_owned(),
+            text: "waiting".into(),
             level: Level::Warn,
             about: fill.of(answer.to_string()),
         }),
@@ -269,16 +269,16 @@ fn turn_started(fill: Fill) -> Body {
 
 fn assistant_message(id: EventId, fill: Fill) -> Body {
     let thinking = Thinking {
-        text: "hm".to_owned(),
-        signature: fill.of("signature".to_owned()),
-        redacted: fill.of("redacted".to_owned()),
+        text: "hm".into(),
+        signature: fill.of("signature".into()),
+        redacted: fill.of("redacted".into()),
     };
     let call = ToolCall {
         call_id: id.call(0),
         provider_call_id: "call_0".to_owned(),
         tool: "write_file".to_owned(),
         input: Json::parse(r#"{"n":1.50}"#).expect("it is JSON"),
-        raw_input: fill.of("{\"n\":1.50".to_owned()),
+        raw_input: fill.of("{\"n\":1.50".into()),
     };
     Body::AssistantMessage(AssistantMessage {
         request_id: fill.of(id),
@@ -310,7 +310,7 @@ fn harness_item(result: EventId, fill: Fill) -> Body {
         item: HarnessItem {
             kind: HarnessKind::DateChange,
             origin: Origin::System,
-            content: "The date is now 2026-11-16.".to_owned(),
+            content: "The date is now 2026-11-16.".into(),
             visibility: Visibility::Compact,
             data: fill.of(Json::of(&json!({"date": "2026-11-16"}))),
         },
@@ -328,7 +328,7 @@ fn compact(request_id: EventId, first_kept_event_id: EventId, fill: Fill) -> Bod
         request_id,
         model: "scripted".to_owned(),
         usage: usage(fill),
-        summary: "They tidied notes.".to_owned(),
+        summary: "They tidied notes.".into(),
         ledger: Ledger {
             identifiers: text("id-1"),
             paths: text("/house/a"),

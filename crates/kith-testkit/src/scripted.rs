@@ -115,11 +115,8 @@ impl ScriptedModel {
     /// Thinks, with a signature, and then says the text.
     #[must_use]
     pub fn thinks(self, thought: &str, text: &str) -> ScriptedModel {
-        let thinking = Thinking {
-            text: thought.to_owned(),
-            signature: Some("signature".to_owned()),
-            redacted: None,
-        };
+        let thinking =
+            Thinking { text: thought.into(), signature: Some("signature".into()), redacted: None };
         let content = vec![AnswerBlock::Thinking(thinking), AnswerBlock::Text(text.to_owned())];
         self.answers(content, StopReason::EndTurn)
     }

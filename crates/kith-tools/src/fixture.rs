@@ -98,8 +98,8 @@ impl World {
     pub(crate) fn call(&self, tool: &str, input: &str) -> String {
         let text = match self.prepare(tool, input).map(|prepared| self.run(tool, prepared)) {
             Ok(output) if output.outcome == ToolOutcome::Done => output.plain_text(),
-            Ok(output) => format!("error: {}", output.plain_text()),
-            Err(refusal) => format!("error: {}", refusal.text),
+            Ok(output) => format!("error: {}", output.plain_text()).into(),
+            Err(refusal) => format!("error: {}", refusal.text).into(),
         };
         assert!(text.len() <= TOOL_OUTPUT_BYTES_MAX, "{} bytes", text.len());
         text.replace(self.tmp.to_str().unwrap(), "<tmp>")

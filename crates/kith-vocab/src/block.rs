@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::CallId;
 use crate::json::Json;
 use crate::tagged_enum;
+use crate::text::Text;
 
 tagged_enum! {
     /// One piece of a message's content.
@@ -21,20 +22,20 @@ tagged_enum! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextBlock {
-    pub text: String,
+    pub text: Text,
 }
 
 /// What a model thought before it spoke. It goes back only to the model that wrote it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Thinking {
-    pub text: String,
+    pub text: Text,
     /// The vendor's proof that the text is its own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub signature: Option<String>,
+    pub signature: Option<Text>,
     /// Thinking the vendor hides from us, in its own encoding.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub redacted: Option<String>,
+    pub redacted: Option<Text>,
 }
 
 /// An image, a sound or a file, by the hash of its bytes.
@@ -59,11 +60,11 @@ pub struct ToolCall {
     pub input: Json,
     /// The arguments as they came, when they are not a JSON object. Such a call never runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub raw_input: Option<String>,
+    pub raw_input: Option<Text>,
 }
 
 impl Block {
-    pub fn text(text: impl Into<String>) -> Block {
+    pub fn text(text: impl Into<Text>) -> Block {
         Block::Text(TextBlock { text: text.into() })
     }
 
@@ -76,6 +77,14 @@ impl Block {
 }
 
 /// The text blocks, joined by nothing: vendors split one text where they like.
-pub fn plain_text(blocks: &[Block]) -> String {
-    blocks.iter().filter_map(Block::as_text).collect()
+pub fn plain_text(blocks: &[Block]) -> Text {
+    let mut texts = blocks.iter().filter_map(|block| match block {
+        Block::Text(it) => Some(&it.text),
+        _ => None,
+    });
+    match (texts.next(), texts.clone().next()) {
+        (None, _) => Text::default(),
+        (Some(only), None) => only.clone(),
+        (Some(first), Some(_)) => [first].into_iter().chain(texts).map(Text::as_str).collect(),
+    }
 }

@@ -10,6 +10,7 @@ use crate::block::{Media, Thinking, ToolCall};
 use crate::ids::{CallId, EventId};
 use crate::json::Json;
 use crate::snapshot::ToolSpec;
+use crate::text::FramedText;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
@@ -33,10 +34,10 @@ pub struct Element {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ElementKind {
-    Text(String),
+    Text(FramedText),
     /// Text that nobody in the conversation said: a reminder, or a fixed line that keeps the
     /// request well formed.
-    Meta(String),
+    Meta(FramedText),
     Media(Media),
     /// With the provider and model that wrote it: no other may be shown it.
     Thinking {
@@ -67,7 +68,7 @@ pub struct ResultPart {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ResultPartKind {
-    Text(String),
+    Text(FramedText),
     Media(Media),
 }
 

@@ -1,11 +1,33 @@
 //! Hashes as we write them: SHA-256 in lower-case hex.
 
 use std::fmt::Write;
+use std::io;
 
 use sha2::{Digest, Sha256};
 
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
+}
+
+/// The hash of what is written to it.
+#[derive(Clone, Debug, Default)]
+pub struct Sha256Writer(Sha256);
+
+impl Sha256Writer {
+    pub fn finish_hex(self) -> String {
+        hex(&self.0.finalize())
+    }
+}
+
+impl io::Write for Sha256Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 pub fn hex(bytes: &[u8]) -> String {

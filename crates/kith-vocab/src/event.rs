@@ -8,6 +8,7 @@ pub mod calls;
 pub mod control;
 pub mod messages;
 pub mod models;
+pub mod texts;
 
 use std::borrow::Cow;
 use std::fmt;

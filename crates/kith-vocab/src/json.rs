@@ -5,13 +5,15 @@
 //! how they were written.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// One JSON value as text without white space between its tokens.
+/// One JSON value as text without white space between its tokens. A clone is another handle of it.
 #[derive(Clone)]
-pub struct Json(Box<RawValue>);
+pub struct Json(Arc<RawValue>);
 
 impl Json {
     /// Parses any JSON value; white space between tokens is dropped, tokens stay as written.
@@ -19,7 +21,7 @@ impl Json {
         let raw: &RawValue = serde_json::from_str(text)?;
         // `RawValue` only skims; a full parse also refuses what is nested too deeply to be read.
         let _: serde_json::Value = serde_json::from_str(raw.get())?;
-        RawValue::from_string(without_spaces(raw.get())).map(Json)
+        RawValue::from_string(without_spaces(raw.get())).map(Json::from)
     }
 
     /// The JSON form of a value of ours.
@@ -28,12 +30,12 @@ impl Json {
     /// If the value cannot be written as JSON: our own types always can.
     pub fn of(value: &impl Serialize) -> Json {
         #[expect(clippy::expect_used, reason = "a broken promise of our own types")]
-        serde_json::value::to_raw_value(value).map(Json).expect("our own types are JSON")
+        serde_json::value::to_raw_value(value).map(Json::from).expect("our own types are JSON")
     }
 
     /// JSON that came of rewriting JSON without white space between its tokens.
     pub fn of_text(text: String) -> Result<Json, serde_json::Error> {
-        RawValue::from_string(text).map(Json)
+        RawValue::from_string(text).map(Json::from)
     }
 
     pub fn empty_object() -> Json {
@@ -42,6 +44,16 @@ impl Json {
 
     pub fn as_str(&self) -> &str {
         self.0.get()
+    }
+
+    /// Whether anybody else holds these very bytes.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
+    /// Whether both are the same bytes in memory, and not only equal ones.
+    pub fn is_same(&self, other: &Json) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     pub fn is_object(&self) -> bool {
@@ -67,6 +79,18 @@ impl PartialEq for Json {
 
 impl Eq for Json {}
 
+impl Hash for Json {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl From<Box<RawValue>> for Json {
+    fn from(raw: Box<RawValue>) -> Json {
+        Json(raw.into())
+    }
+}
+
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
@@ -75,7 +99,7 @@ impl Serialize for Json {
 
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
-        Box::<RawValue>::deserialize(deserializer).map(Json)
+        Box::<RawValue>::deserialize(deserializer).map(Json::from)
     }
 }
 

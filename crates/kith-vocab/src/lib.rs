@@ -4,8 +4,10 @@
 //! it can be decided again. Read in this order:
 //!
 //! - [`ids`]: names of events, sessions, calls and threads.
+//! - [`text`]: a text that many may hold.
 //! - [`json`]: JSON that keeps its bytes.
 //! - [`digest`]: hashes as we write them.
+//! - [`bounded`]: bytes up to a limit.
 //! - [`block`]: what a message is made of.
 //! - [`snapshot`]: the frozen instructions and tool list of a session.
 //! - [`event`]: the words a session log is written in.
@@ -19,6 +21,7 @@
 
 pub mod audience;
 pub mod block;
+pub mod bounded;
 pub mod conversation;
 pub mod digest;
 pub mod event;
@@ -27,6 +30,7 @@ pub mod ids;
 pub mod ingress;
 pub mod json;
 pub mod snapshot;
+pub mod text;
 pub mod validate;
 
 pub mod blocking;

@@ -14,6 +14,7 @@ use crate::header::Audience;
 use crate::ids::{CallId, SessionId};
 use crate::json::Json;
 use crate::snapshot::ToolSpec;
+use crate::text::Text;
 
 pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
@@ -122,12 +123,12 @@ pub struct SpillFile {
 }
 
 impl ToolOutput {
-    pub fn text(outcome: ToolOutcome, trust: Trust, text: impl Into<String>) -> ToolOutput {
+    pub fn text(outcome: ToolOutcome, trust: Trust, text: impl Into<Text>) -> ToolOutput {
         ToolOutput { content: vec![Block::text(text)], outcome, trust, full: None }
     }
 
     /// The text blocks of the content.
-    pub fn plain_text(&self) -> String {
+    pub fn plain_text(&self) -> Text {
         plain_text(&self.content)
     }
 }

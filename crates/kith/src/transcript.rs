@@ -166,7 +166,7 @@ fn one_line(text: &str) -> String {
 }
 
 fn said(content: &[Block]) -> String {
-    let mut text = plain_text(content);
+    let mut text = plain_text(content).to_string();
     for block in content {
         let line = match block {
             Block::ToolCall(call) => {

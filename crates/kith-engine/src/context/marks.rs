@@ -5,6 +5,8 @@
 //! What could pass for a mark loses its bracket to a character reference (`<` becomes `&lt;`); the
 //! rest is kept, and no two texts become the same one.
 
+use std::borrow::Cow;
+
 /// What may stand for `<`.
 const ANGLES: [char; 7] =
     ['<', '\u{ff1c}', '\u{fe64}', '\u{2039}', '\u{2329}', '\u{27e8}', '\u{3008}'];
@@ -15,6 +17,7 @@ pub(crate) const REMINDER: &str = "system-reminder";
 pub(crate) const UNTRUSTED: &str = "untrusted";
 
 /// What makes a bracket a mark when it follows: as [`plain`] spells it, and without brackets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Marks {
     after_angle: &'static [&'static str],
     after_square: &'static [&'static str],
@@ -49,30 +52,37 @@ pub(crate) const ALL: Marks = Marks {
     after_square: &["inst]", "system-prompt]", "available-tools]", "tool-calls]", "tool-results]"],
 };
 
-pub(crate) fn escape(text: &str, marks: &Marks) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(|ch| ch == '&' || is_bracket(ch)) {
+/// Borrowed if nothing in it had to be escaped.
+pub(crate) fn escape<'a>(text: &'a str, marks: &Marks) -> Cow<'a, str> {
+    let mut escaped = String::new();
+    // What of the text has not been copied, and from where in it to look on.
+    let (mut rest, mut from) = (text, 0);
+    while let Some(at) = rest[from..].find(|ch| ch == '&' || is_bracket(ch)).map(|at| from + at) {
+        let (bracket, n_bytes) = bracket_in(&rest[at..]);
+        let (found, after) = rest[at..].split_at(n_bytes);
+        let Some(bracket) = bracket.filter(|it| marks.follow(*it, after)) else {
+            from = at + n_bytes;
+            continue;
+        };
         escaped.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let (bracket, n_bytes) = bracket_in(rest);
-        let (found, after) = rest.split_at(n_bytes);
-        match (bracket.filter(|it| marks.follow(*it, after)), found.strip_prefix('&')) {
-            (None, _) => escaped.push_str(found),
-            (Some(bracket), None) => {
+        match found.strip_prefix('&') {
+            None => {
                 escaped.push('&');
                 escaped.push_str(&reference_to(bracket));
             }
             // It is written as a reference already; were it left, two texts would become one.
-            (Some(_), Some(reference)) => {
+            Some(reference) => {
                 escaped.push_str("&amp;");
                 escaped.push_str(reference);
             }
         }
-        rest = after;
+        (rest, from) = (after, 0);
+    }
+    if rest.len() == text.len() {
+        return Cow::Borrowed(text);
     }
     escaped.push_str(rest);
-    escaped
+    Cow::Owned(escaped)
 }
 
 impl Marks {

@@ -9,7 +9,9 @@ use std::fmt::Write;
 
 use kith_vocab::event::messages::{Author, Trust};
 use kith_vocab::ids::EventId;
+use kith_vocab::text::{FramedText, Text};
 
+use super::escaped::EscapedTexts;
 use super::marks::{self, UNTRUSTED};
 
 /// A longer name is cut.
@@ -28,21 +30,23 @@ pub struct Origin<'a> {
 }
 
 /// The text as it may enter a request: the owner's as it is, anyone else's in a block.
-pub fn quoted(origin: &Origin<'_>, text: &str) -> String {
-    if origin.trust == Trust::Owner { text.to_owned() } else { block(origin, text) }
+pub fn quoted(origin: &Origin<'_>, text: &Text, escaped: &mut EscapedTexts) -> FramedText {
+    match origin.trust {
+        Trust::Owner => text.clone().into(),
+        _ => block(origin, text, escaped),
+    }
 }
 
 /// The text of a tool result. Whatever its trust, it never speaks as the runtime: a file that the
 /// owner wrote may quote a reminder, and must not become one.
-pub fn quoted_result(origin: &Origin<'_>, text: &str) -> String {
-    if origin.trust == Trust::Owner {
-        marks::escape(text, &marks::RUNTIME)
-    } else {
-        block(origin, text)
+pub fn quoted_result(origin: &Origin<'_>, text: &Text, escaped: &mut EscapedTexts) -> FramedText {
+    match origin.trust {
+        Trust::Owner => escaped.escape(text, marks::RUNTIME).into(),
+        _ => block(origin, text, escaped),
     }
 }
 
-fn block(origin: &Origin<'_>, text: &str) -> String {
+fn block(origin: &Origin<'_>, text: &Text, escaped: &mut EscapedTexts) -> FramedText {
     let name = block_name(origin.event);
     let trust = match origin.trust {
         Trust::Owner => "owner",
@@ -51,18 +55,14 @@ fn block(origin: &Origin<'_>, text: &str) -> String {
         Trust::Peer => "peer",
         Trust::Untrusted => "untrusted",
     };
-    let mut block = format!("<{name} trust=\"{trust}\" source=\"{}\"", attribute(origin.source));
+    let mut begin = format!("<{name} trust=\"{trust}\" source=\"{}\"", attribute(origin.source));
     if let Some(author) = origin.author {
         let (name, user_id) = (attribute(&author.display_name), attribute(&author.user_id));
         // Writing to a string cannot fail.
-        write!(block, " author=\"{name}\" user=\"{user_id}\"").unwrap_or_default();
+        write!(begin, " author=\"{name}\" user=\"{user_id}\"").unwrap_or_default();
     }
-    block.push_str(">\n");
-    block.push_str(&marks::escape(text, &marks::ALL));
-    block.push_str("\n</");
-    block.push_str(&name);
-    block.push('>');
-    block
+    begin.push_str(">\n");
+    FramedText::new(&begin, escaped.escape(text, marks::ALL), &format!("\n</{name}>"))
 }
 
 fn block_name(event: EventId) -> String {

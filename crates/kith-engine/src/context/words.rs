@@ -1,8 +1,10 @@
 //! The runtime's own words to the model.
 
-use kith_vocab::event::messages::{HarnessItemEvent, Ledger, Trust};
+use kith_vocab::event::messages::{HarnessItemEvent, Ledger};
 use kith_vocab::ids::EventId;
+use kith_vocab::text::{FramedText, Text};
 
+use super::escaped::EscapedTexts;
 use super::marks::{self, REMINDER};
 use super::untrusted::{self, Origin};
 
@@ -17,24 +19,30 @@ pub(crate) const CONTINUE: &str = "(Continue.)";
 
 /// A harness item as the model reads it: in its envelope, and what is not the owner's own in a block
 /// of its own within.
-pub(crate) fn reminder_of(id: EventId, event: &HarnessItemEvent) -> String {
+pub(crate) fn reminder_of(
+    id: EventId,
+    event: &HarnessItemEvent,
+    escaped: &mut EscapedTexts,
+) -> FramedText {
     let item = &event.item;
-    if event.trust == Trust::Owner {
-        return reminder(&item.content);
-    }
     let (trust, source) = (event.trust, item.kind.name());
     let origin = Origin { event: id, trust, source, author: event.author.as_ref() };
-    reminder(&untrusted::quoted(&origin, &item.content))
+    let quoted = untrusted::quoted(&origin, &item.content, escaped);
+    reminder(&quoted, escaped)
 }
 
-/// The envelope of a harness item. Its content cannot close it.
-pub fn reminder(content: &str) -> String {
-    format!("<{REMINDER}>\n{}\n</{REMINDER}>", marks::escape(content, &marks::ENVELOPE))
+/// The envelope of a harness item. Its content cannot close it: no mark begins in one piece of a
+/// quoted text and ends in the next.
+pub(crate) fn reminder(content: &FramedText, escaped: &mut EscapedTexts) -> FramedText {
+    let [before, _, after] = content.pieces();
+    let [before, after] = [before, after].map(|it| marks::escape(it, &marks::ENVELOPE));
+    let (before, after) = (format!("<{REMINDER}>\n{before}"), format!("{after}\n</{REMINDER}>"));
+    FramedText::new(&before, escaped.escape(content.text(), marks::ENVELOPE), &after)
 }
 
 /// A thought of a script. It ends with a blank line, because texts of an answer are joined.
-pub(crate) fn thought(text: &str) -> String {
-    format!("<thought>{}</thought>\n\n", marks::escape(text, &marks::THOUGHT))
+pub(crate) fn thought(text: &Text, escaped: &mut EscapedTexts) -> FramedText {
+    FramedText::new("<thought>", escaped.escape(text, marks::THOUGHT), "</thought>\n\n")
 }
 
 /// It may repeat what anyone said, so nothing in it can pass for a mark.
@@ -55,5 +63,5 @@ pub(crate) fn summary(summary: &str, ledger: &Ledger) -> String {
             }
         }
     }
-    marks::escape(&text, &marks::ALL)
+    marks::escape(&text, &marks::ALL).into_owned()
 }

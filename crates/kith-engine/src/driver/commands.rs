@@ -154,7 +154,11 @@ impl SessionDriver {
     /// The person has moved on to another session of the thread while this one waits for them.
     pub(super) fn cancel_for_another_session(&mut self) {
         let text = "The turn was stopped: the conversation went on in another session.".to_owned();
-        self.session.stage(Body::Notice(Notice { text, level: Level::Info, about: None }));
+        self.session.stage(Body::Notice(Notice {
+            text: text.into(),
+            level: Level::Info,
+            about: None,
+        }));
         let by = CLIENT_ID.to_owned();
         self.session.stage(Body::CancelRequested(CancelRequested { by }));
     }

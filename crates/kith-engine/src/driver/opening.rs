@@ -153,7 +153,7 @@ impl SessionDriver {
         self.session.stage(Body::ModelFailed(ModelFailed {
             request_id: None,
             kind: FailureKind::Network,
-            message: reason,
+            message: reason.into(),
             attempt: 1,
             retry_at: None,
         }));

@@ -183,7 +183,7 @@ impl SessionDriver {
         about: Option<String>,
         id: Option<EventId>,
     ) {
-        let notice = Notice { text: text.to_owned(), level: Level::Warn, about };
+        let notice = Notice { text: text.into(), level: Level::Warn, about };
         let source = Source { id, client_id: &event.client_id, ingress_key: Some(&event.key) };
         self.session.stage_from(source, Body::Notice(notice));
     }
@@ -192,7 +192,11 @@ impl SessionDriver {
         let waits = self.session.state().turn.as_ref().is_some_and(|it| it.calls.any_asked());
         if waits && queued.iter().any(|it| it.running_behavior == RunningBehavior::FollowUp) {
             let text = "The message is queued: the turn waits for an approval.".to_owned();
-            self.session.stage(Body::Notice(Notice { text, level: Level::Info, about: None }));
+            self.session.stage(Body::Notice(Notice {
+                text: text.into(),
+                level: Level::Info,
+                about: None,
+            }));
         }
     }
 }

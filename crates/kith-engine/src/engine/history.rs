@@ -370,7 +370,7 @@ impl EngineShared {
             Err(error) => return Err(error.into()),
         };
         let text = format!("The earlier session of this thread can only be read: {error}. {text}");
-        let notice = Notice { text, level: Level::Warn, about: Some(id.to_string()) };
+        let notice = Notice { text: text.into(), level: Level::Warn, about: Some(id.to_string()) };
         Ok(self.write_notice(session, notice).await)
     }
 

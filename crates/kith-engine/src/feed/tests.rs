@@ -34,7 +34,7 @@ impl Stage {
     /// Writes so many batches of one event.
     async fn notices(&mut self, n: usize, text: &str) {
         for _ in 0..n {
-            let notice = Notice { text: text.to_owned(), level: Level::Info, about: None };
+            let notice = Notice { text: text.into(), level: Level::Info, about: None };
             self.session.stage(Body::Notice(notice));
             self.session.commit().await.unwrap();
         }
@@ -201,7 +201,7 @@ async fn who_is_too_far_away_loads_the_session_anew() {
     // It has missed too much.
     for _ in 0..EVENTS_BEHIND_MAX {
         stage.session.stage(Body::Notice(Notice {
-            text: String::new(),
+            text: String::new().into(),
             level: Level::Info,
             about: None,
         }));
@@ -222,7 +222,7 @@ async fn a_log_of_any_length_is_followed_from_its_beginning() {
     let mut stage = Stage::new();
     let n_events = usize::try_from(EVENTS_BEHIND_MAX).unwrap() + 10;
     for _ in 0..n_events {
-        let notice = Notice { text: String::new(), level: Level::Info, about: None };
+        let notice = Notice { text: String::new().into(), level: Level::Info, about: None };
         stage.session.stage(Body::Notice(notice));
     }
     stage.session.commit().await.unwrap();

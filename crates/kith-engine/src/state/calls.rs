@@ -5,6 +5,7 @@ use kith_vocab::event::calls::{Decision, Effect, Verdict};
 use kith_vocab::event::messages::Outcome;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::CallId;
+use kith_vocab::text::Text;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +31,7 @@ pub enum Stage {
     /// Allowed by a person, for exactly what was shown.
     Approved,
     Refused {
-        reason: String,
+        reason: Text,
     },
     Started,
     /// Started when the process ended. It may have done its work, so it is not run again.

@@ -17,6 +17,7 @@ use super::elements;
 use super::tail::Tail;
 use super::told::Reminders;
 use super::tree::{Admission, Tree};
+use crate::context::escaped::EscapedTexts;
 use crate::context::words;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +25,8 @@ pub struct Conversation {
     finished: Vec<Message>,
     tail: Tail,
     pub(super) told: Reminders,
+    #[serde(skip)]
+    escaped: EscapedTexts,
 }
 
 impl Conversation {
@@ -54,11 +57,15 @@ impl Conversation {
 
     pub(super) fn admit(&mut self, event: &Event) -> Admission {
         match &event.body {
-            Body::UserMessage(it) => self.tail.say(elements::of_user(event.id, it)),
+            Body::UserMessage(it) => {
+                self.tail.say(elements::of_user(event.id, it, &mut self.escaped));
+            }
             Body::AssistantMessage(it) => self.answer(event.id, it),
-            Body::ToolResult(it) if !self.tail.settle(event.id, it) => return Admission::Late,
+            Body::ToolResult(it) if !self.tail.settle(event.id, it, &mut self.escaped) => {
+                return Admission::Late;
+            }
             Body::HarnessItem(it) => {
-                let reminder = words::reminder_of(event.id, it);
+                let reminder = words::reminder_of(event.id, it, &mut self.escaped);
                 let joins = |target| self.tail.join(target, event.id, &reminder);
                 if it.merged_into.is_some_and(joins) {
                     self.told.hear(event.id, it);
@@ -91,7 +98,7 @@ impl Conversation {
     }
 
     fn answer(&mut self, id: EventId, answer: &AssistantMessage) {
-        let elements = elements::of_answer(id, answer);
+        let elements = elements::of_answer(id, answer, &mut self.escaped);
         if elements.is_empty() {
             return;
         }
@@ -111,13 +118,13 @@ impl Conversation {
     }
 
     fn remind(&mut self, id: EventId, item: &HarnessItemEvent) {
-        let kind = ElementKind::Meta(words::reminder_of(id, item));
+        let kind = ElementKind::Meta(words::reminder_of(id, item, &mut self.escaped));
         self.tail.say([Element { from: Some(id), kind }]);
         self.told.hear(id, item);
     }
 
     fn summarise(&mut self, id: EventId, compact: &Compact) {
-        let kind = ElementKind::Meta(words::summary(&compact.summary, &compact.ledger));
+        let kind = ElementKind::Meta(words::summary(&compact.summary, &compact.ledger).into());
         self.tail.say([Element { from: Some(id), kind }]);
     }
 }

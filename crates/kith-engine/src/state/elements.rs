@@ -5,37 +5,48 @@ use kith_vocab::conversation::{CallResult, Element, ElementKind, ResultPart, Res
 use kith_vocab::event::messages::{AssistantMessage, Outcome, ToolResult, UserMessage};
 use kith_vocab::ids::EventId;
 
+use crate::context::escaped::EscapedTexts;
 use crate::context::untrusted::{self, Origin};
 use crate::context::words;
 
 /// Where a message came from that names no platform.
 const NO_PLATFORM: &str = "message";
 
-pub(super) fn of_user(id: EventId, message: &UserMessage) -> Vec<Element> {
+pub(super) fn of_user(
+    id: EventId,
+    message: &UserMessage,
+    escaped: &mut EscapedTexts,
+) -> Vec<Element> {
     let is_meta = message.message.meta == Some(true);
     let source = message.ingress.as_ref().map_or(NO_PLATFORM, |it| it.platform.as_str());
     let origin = Origin { event: id, trust: message.trust, source, author: Some(&message.author) };
-    let element = |block: &Block| {
+    let mut element = |block: &Block| {
         let kind = match block {
             Block::Text(it) if is_blank(&it.text) => return None,
-            Block::Text(it) if is_meta => ElementKind::Meta(untrusted::quoted(&origin, &it.text)),
-            Block::Text(it) => ElementKind::Text(untrusted::quoted(&origin, &it.text)),
+            Block::Text(it) if is_meta => {
+                ElementKind::Meta(untrusted::quoted(&origin, &it.text, escaped))
+            }
+            Block::Text(it) => ElementKind::Text(untrusted::quoted(&origin, &it.text, escaped)),
             Block::Image(it) | Block::Audio(it) | Block::File(it) => ElementKind::Media(it.clone()),
             Block::Thinking(_) | Block::ToolCall(_) => return None,
         };
         Some(Element { from: Some(id), kind })
     };
-    message.message.content.iter().filter_map(element).collect()
+    message.message.content.iter().filter_map(&mut element).collect()
 }
 
-pub(super) fn of_answer(id: EventId, answer: &AssistantMessage) -> Vec<Element> {
-    let element = |block: &Block| {
+pub(super) fn of_answer(
+    id: EventId,
+    answer: &AssistantMessage,
+    escaped: &mut EscapedTexts,
+) -> Vec<Element> {
+    let mut element = |block: &Block| {
         let kind = match block {
             Block::Text(it) if is_blank(&it.text) => return None,
-            Block::Text(it) => ElementKind::Text(it.text.clone()),
+            Block::Text(it) => ElementKind::Text(it.text.clone().into()),
             // Nobody signed what a script says was thought, so a vendor takes it only as text.
             Block::Thinking(it) if answer.primed.is_some() && !is_blank(&it.text) => {
-                ElementKind::Text(words::thought(&it.text))
+                ElementKind::Text(words::thought(&it.text, escaped))
             }
             Block::Thinking(it) if !is_proven(it) => return None,
             Block::Thinking(it) => ElementKind::Thinking {
@@ -48,7 +59,8 @@ pub(super) fn of_answer(id: EventId, answer: &AssistantMessage) -> Vec<Element> 
         };
         Some(Element { from: Some(id), kind })
     };
-    let mut elements: Vec<Element> = answer.message.content.iter().filter_map(element).collect();
+    let mut elements: Vec<Element> =
+        answer.message.content.iter().filter_map(&mut element).collect();
     // Thinking that led to nothing is refused by the vendor that wrote it.
     while elements.last().is_some_and(|it| matches!(it.kind, ElementKind::Thinking { .. })) {
         elements.pop();
@@ -56,12 +68,19 @@ pub(super) fn of_answer(id: EventId, answer: &AssistantMessage) -> Vec<Element> 
     elements
 }
 
-pub(super) fn of_result(id: EventId, tool: &str, result: &ToolResult) -> CallResult {
+pub(super) fn of_result(
+    id: EventId,
+    tool: &str,
+    result: &ToolResult,
+    escaped: &mut EscapedTexts,
+) -> CallResult {
     let origin = Origin { event: id, trust: result.trust, source: tool, author: None };
-    let part = |block: &Block| {
+    let mut part = |block: &Block| {
         let kind = match block {
             Block::Text(it) if is_blank(&it.text) => return None,
-            Block::Text(it) => ResultPartKind::Text(untrusted::quoted_result(&origin, &it.text)),
+            Block::Text(it) => {
+                ResultPartKind::Text(untrusted::quoted_result(&origin, &it.text, escaped))
+            }
             Block::Image(it) | Block::Audio(it) | Block::File(it) => {
                 ResultPartKind::Media(it.clone())
             }
@@ -69,9 +88,9 @@ pub(super) fn of_result(id: EventId, tool: &str, result: &ToolResult) -> CallRes
         };
         Some(ResultPart { from: Some(id), kind })
     };
-    let mut parts: Vec<ResultPart> = result.content.iter().filter_map(part).collect();
+    let mut parts: Vec<ResultPart> = result.content.iter().filter_map(&mut part).collect();
     if parts.is_empty() {
-        let kind = ResultPartKind::Text(words::NO_OUTPUT.to_owned());
+        let kind = ResultPartKind::Text(words::NO_OUTPUT.into());
         parts.push(ResultPart { from: Some(id), kind });
     }
     let failed = result.outcome != Outcome::Done;

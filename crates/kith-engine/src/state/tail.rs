@@ -8,9 +8,11 @@ use kith_vocab::conversation::{
 };
 use kith_vocab::event::messages::ToolResult;
 use kith_vocab::ids::{CallId, EventId};
+use kith_vocab::text::FramedText;
 use serde::{Deserialize, Serialize};
 
 use super::elements;
+use crate::context::escaped::EscapedTexts;
 use crate::context::words;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,21 +46,29 @@ impl Tail {
     }
 
     /// False if the call is not one of the last answer's, has a result, or was reported without.
-    pub(super) fn settle(&mut self, id: EventId, result: &ToolResult) -> bool {
+    pub(super) fn settle(
+        &mut self,
+        id: EventId,
+        result: &ToolResult,
+        escaped: &mut EscapedTexts,
+    ) -> bool {
         let open = |slot: &&mut Slot| slot.call_id == result.call_id && slot.result.is_none();
         // Sealing fills what is missing, so a slot that is open was never shown without a result.
         let Some(slot) = self.slots.iter_mut().find(open) else { return false };
-        slot.result = Some((Some(id), elements::of_result(id, &slot.tool, result)));
+        slot.result = Some((Some(id), elements::of_result(id, &slot.tool, result, escaped)));
         true
     }
 
     /// Adds a reminder to a result. False if that result cannot take it any more.
-    pub(super) fn join(&mut self, target: EventId, from: EventId, reminder: &str) -> bool {
+    pub(super) fn join(&mut self, target: EventId, from: EventId, reminder: &FramedText) -> bool {
         let results = self.slots.iter_mut().filter_map(|slot| slot.result.as_mut());
         let found = results.filter(|(id, _)| *id == Some(target)).map(|(_, result)| result).next();
         match found {
             Some(result) if !self.sealed && takes_text(result) => {
-                let kind = ResultPartKind::Text(format!("\n\n{reminder}"));
+                let [before, _, after] = reminder.pieces();
+                let before = format!("\n\n{before}");
+                let text = FramedText::new(&before, reminder.text().clone(), after);
+                let kind = ResultPartKind::Text(text);
                 result.parts.push(ResultPart { from: Some(from), kind });
                 true
             }
@@ -95,7 +105,7 @@ impl Tail {
     fn complete(&mut self, is_first: bool) {
         for slot in &mut self.slots {
             if slot.result.is_none() {
-                let kind = ResultPartKind::Text(words::NO_RESULT.to_owned());
+                let kind = ResultPartKind::Text(words::NO_RESULT.into());
                 let parts = vec![ResultPart { from: None, kind }];
                 let (call_id, tool) = (slot.call_id, slot.tool.clone());
                 slot.result = Some((None, CallResult { call_id, tool, failed: true, parts }));
@@ -103,7 +113,7 @@ impl Tail {
         }
         if self.is_empty() {
             let text = if is_first { words::BEGINNING } else { words::CONTINUE };
-            self.say([Element { from: None, kind: ElementKind::Meta(text.to_owned()) }]);
+            self.say([Element { from: None, kind: ElementKind::Meta(text.into()) }]);
         }
     }
 }

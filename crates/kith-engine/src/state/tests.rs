@@ -1,5 +1,7 @@
 //! Whatever a log holds, it folds, yields a step, and gives a request that vendors accept.
 
+mod shared_texts;
+
 use kith_providers::render::{RenderError, render};
 use kith_testkit::events::{any_event_log, fixed_cases};
 use kith_testkit::transcript::transcript;

@@ -16,6 +16,7 @@ use kith_vocab::provider::{
     Answer, AnswerBlock, AskContext, Cause, ModelChoice, ModelUnavailable, Models, Provider,
     Unfinished,
 };
+use kith_vocab::text::Text;
 use tokio_util::sync::CancellationToken;
 
 use super::{Action, Effect, EffectKind, EffectOutcome, Stopped, TurnContext, time_left};
@@ -70,13 +71,16 @@ pub(super) fn start(session: &mut Session, ctx: &TurnContext) -> Result<Action, 
     let body = {
         let context = context(session.state());
         let request = context.request(&choice.provider, &choice.model, &choice.parameters);
-        render::render(choice.wire, &request)
+        render::render_up_to(choice.wire, &request, REQUEST_BYTES_MAX)
             .map_err(|error| SessionFailure::Render { reason: error.to_string() })?
     };
-    if body.len() > REQUEST_BYTES_MAX {
-        fail(session, None, too_large(body.len()));
-        return Ok(Action::Staged);
-    }
+    let body = match body {
+        Ok(body) => body,
+        Err(n_bytes) => {
+            fail(session, None, too_large(n_bytes));
+            return Ok(Action::Staged);
+        }
+    };
     let request_id = session.new_event_id();
     session.stage(Body::ModelRequested(requested(request_id, &choice, &body)));
     let (cancel, time_left) = (CancellationToken::new(), time_left(session));
@@ -144,7 +148,13 @@ fn answered(session: &mut Session, asked: &Asked, answer: Answer) {
             // be: `rm a` was going to be `rm a.bak`.
             let is_whole = !(was_cut && n_seen as usize == n_calls);
             let (input, raw_input) = parse_arguments(arguments, is_whole);
-            Block::ToolCall(ToolCall { call_id, provider_call_id, tool, input, raw_input })
+            Block::ToolCall(ToolCall {
+                call_id,
+                provider_call_id,
+                tool,
+                input,
+                raw_input: raw_input.map(Text::from),
+            })
         }
     });
     let content = content.collect();
@@ -219,7 +229,7 @@ fn out_of_time(session: &Session) -> Failure {
     Failure { kind: FailureKind::Timeout, message, attempt, wait_ms: Some(0) }
 }
 
-fn too_large(n_bytes: usize) -> Failure {
+fn too_large(n_bytes: u64) -> Failure {
     let message = format!(
         "the conversation is too long to be sent: the request would have {} MiB, and at most {} are \
          sent; go back with `kith session branch`, or begin anew with `kith ask --new`",
@@ -234,7 +244,13 @@ fn fail(session: &mut Session, request_id: Option<EventId>, failure: Failure) {
     let Failure { kind, message, attempt, wait_ms } = failure;
     let may_retry = attempt < MODEL_ATTEMPTS_MAX;
     let retry_at = wait_ms.filter(|_| may_retry).map(|wait| session.now() + wait);
-    session.stage(Body::ModelFailed(ModelFailed { request_id, kind, message, attempt, retry_at }));
+    session.stage(Body::ModelFailed(ModelFailed {
+        request_id,
+        kind,
+        message: message.into(),
+        attempt,
+        retry_at,
+    }));
 }
 
 /// Of an answer that did not finish, the text is kept, and only if the turn ends there.

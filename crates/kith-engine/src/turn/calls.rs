@@ -122,7 +122,7 @@ pub(super) fn judge(session: &mut Session, ctx: &TurnContext, calls: Vec<Prepare
             tool: call.tool.clone(),
             effect: prepared.effect(),
             verdict: judgement.verdict,
-            reason: judgement.reason,
+            reason: judgement.reason.into(),
             rule: judgement.rule,
             grant_id: judgement.grant_id,
             sandbox: judgement.sandbox,
@@ -312,7 +312,7 @@ pub(super) fn expire(session: &mut Session, call_id: CallId) {
         by: CLIENT_ID.to_owned(),
         via: Via::Expiry,
         grant: None,
-        reason: Some("nobody answered in time".to_owned()),
+        reason: Some("nobody answered in time".into()),
     }));
 }
 
@@ -361,7 +361,7 @@ pub(super) fn finish(session: &mut Session, call: &ToolCall, output: ToolOutput,
     if let Some(part) = shorten(&text) {
         let whole = full_output.unwrap_or_else(|| {
             let sha256 = sha256_hex(text.as_bytes());
-            session.stage_blob(NewBlob::Bytes(text.into_bytes()));
+            session.stage_blob(NewBlob::Bytes(text.as_bytes().to_vec()));
             sha256
         });
         content.retain(|block| block.as_text().is_none());

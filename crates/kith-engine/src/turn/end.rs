@@ -29,7 +29,7 @@ pub(super) fn turn(session: &mut Session, ending: Ending) {
     };
     if let Some(text) = told {
         let about = Some(turn.began_with.to_string());
-        session.stage(Body::Notice(Notice { text, level: Level::Warn, about }));
+        session.stage(Body::Notice(Notice { text: text.into(), level: Level::Warn, about }));
     }
     let (reason, bound) = (ending.reason, ending.bound);
     session.stage(Body::TurnEnded(TurnEnded { reason, bound, steps: turn.n_steps }));
@@ -54,7 +54,7 @@ fn decide_asked(session: &mut Session, stage: &Stage, by: &str, via: Via) {
         by: by.to_owned(),
         via,
         grant: None,
-        reason: Some("the turn ended before an answer came".to_owned()),
+        reason: Some("the turn ended before an answer came".into()),
     }));
 }
 

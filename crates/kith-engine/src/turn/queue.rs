@@ -215,5 +215,5 @@ pub(crate) fn items_of(session: &Session, queue: Queue) -> &[QueueItem] {
 
 fn content_of(event: &IngressEvent) -> Vec<Block> {
     let IngressContent::Text { text } = &event.content;
-    vec![Block::text(text)]
+    vec![Block::text(text.as_str())]
 }

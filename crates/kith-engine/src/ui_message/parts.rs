@@ -9,6 +9,7 @@ use kith_vocab::event::models::ModelFailed;
 use kith_vocab::event::{Body, Event, SourceTag};
 use kith_vocab::ids::EventId;
 use kith_vocab::json::Json;
+use kith_vocab::text::Text;
 
 use super::{
     ApprovalView, ErrorView, FilePart, NoticeView, Part, ReminderView, ReplyView, Shown, ToolPart,
@@ -45,7 +46,12 @@ pub(super) fn reminder(id: EventId, event: &HarnessItemEvent) -> Option<Part> {
         Visibility::Display => item.content.clone(),
         Visibility::Compact => {
             let line = item.content.lines().find(|line| !line.trim().is_empty());
-            line.unwrap_or_default().trim().chars().take(FOLDED_CHARS_MAX).collect()
+            line.unwrap_or_default()
+                .trim()
+                .chars()
+                .take(FOLDED_CHARS_MAX)
+                .collect::<String>()
+                .into()
         }
     };
     let (kind, origin, visibility) = (item.kind, item.origin, item.visibility);
@@ -91,7 +97,7 @@ pub(super) fn reply(id: EventId, replied: &ApprovalReplied) -> Part {
     Part::ApprovalReply(Shown { id, data })
 }
 
-pub(super) fn notice(id: EventId, text: String, level: Level) -> Part {
+pub(super) fn notice(id: EventId, text: Text, level: Level) -> Part {
     Part::Notice(Shown { id, data: NoticeView { text, level } })
 }
 

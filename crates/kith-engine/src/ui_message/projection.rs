@@ -188,7 +188,7 @@ impl Projection {
             Body::LogRepaired(it) => {
                 let bytes = it.torn_bytes;
                 let text = format!("a write that was cut short was set aside ({bytes} bytes)");
-                self.put(event, notice(shown, text, Level::Warn));
+                self.put(event, notice(shown, text.into(), Level::Warn));
             }
             Body::LeafMoved(it) => self.moved(event, it),
             Body::TurnEnded(it) => {
@@ -219,7 +219,7 @@ impl Projection {
             let mut parts: Vec<Part> = said.message.content.iter().filter_map(shown_part).collect();
             if parts.is_empty() {
                 // A person's message must have a part.
-                parts.push(Part::Text { text: String::new() });
+                parts.push(Part::Text { text: String::new().into() });
             }
             let id = event.id.to_string();
             self.changed.insert(self.messages.len());

@@ -250,9 +250,9 @@ fn thinking_is_shown_without_what_is_the_vendors() {
     let mut events = transcript("user: a | model: b").events;
     let thought = |text: &str, redacted: Option<&str>| {
         Block::Thinking(Thinking {
-            text: text.to_owned(),
-            signature: Some("CANARY".to_owned()),
-            redacted: redacted.map(str::to_owned),
+            text: text.into(),
+            signature: Some("CANARY".into()),
+            redacted: redacted.map(Into::into),
         })
     };
     let Body::AssistantMessage(it) = &mut events[1].body else { panic!() };
@@ -414,15 +414,15 @@ fn mark(event: &mut Event) {
             for block in &mut it.message.content {
                 match block {
                     Block::Thinking(it) => {
-                        it.signature = Some(canary());
+                        it.signature = Some(canary().into());
                         if let Some(redacted) = &mut it.redacted {
-                            *redacted = canary();
-                            it.text = canary();
+                            *redacted = canary().into();
+                            it.text = canary().into();
                         }
                     }
                     Block::ToolCall(it) => {
                         it.provider_call_id = canary();
-                        it.raw_input = it.raw_input.as_ref().map(|_| canary());
+                        it.raw_input = it.raw_input.as_ref().map(|_| canary().into());
                     }
                     _ => (),
                 }
@@ -431,7 +431,7 @@ fn mark(event: &mut Event) {
         Body::HarnessItem(it) => {
             it.item.data = Some(Json::of(&json!({"told": canary()})));
             if it.item.visibility == Visibility::Hidden {
-                it.item.content = canary();
+                it.item.content = canary().into();
             }
         }
         Body::UserMessage(it) if it.message.meta == Some(true) => {
@@ -439,7 +439,7 @@ fn mark(event: &mut Event) {
         }
         Body::ModelRequested(it) => it.parameters = Json::of(&json!({"key": canary()})),
         Body::CallJudged(it) => {
-            it.reason = canary();
+            it.reason = canary().into();
             it.facts = Json::of(&json!({"fact": canary()}));
         }
         Body::QueueUpdate(it) => {

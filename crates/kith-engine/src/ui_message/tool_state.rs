@@ -6,6 +6,7 @@
 use kith_vocab::block::{Block, plain_text};
 use kith_vocab::event::messages::{Outcome, ToolResult};
 use kith_vocab::json::Json;
+use kith_vocab::text::Text;
 use serde::Serialize;
 
 use super::FilePart;
@@ -26,14 +27,14 @@ pub enum ToolState {
     },
     OutputAvailable {
         input: Json,
-        output: Json,
+        output: ToolOutputView,
         /// Never one that was not approved.
         #[serde(skip_serializing_if = "Option::is_none")]
         approval: Option<Answered>,
     },
     OutputError {
         input: Json,
-        error_text: String,
+        error_text: Text,
         /// Never one that was not approved.
         #[serde(skip_serializing_if = "Option::is_none")]
         approval: Option<Answered>,
@@ -55,14 +56,15 @@ pub struct Answered {
     pub id: String,
     pub approved: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    pub reason: Option<Text>,
 }
 
-/// An output that is more than text.
-#[derive(Serialize)]
-struct RichOutput {
-    text: String,
-    files: Vec<FilePart>,
+/// What a tool gave: a text, and what is more than text where there is such.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum ToolOutputView {
+    Text(Text),
+    Rich { text: Text, files: Vec<FilePart> },
 }
 
 impl ToolState {
@@ -110,14 +112,14 @@ impl ToolState {
     }
 }
 
-fn output(content: &[Block]) -> Json {
+fn output(content: &[Block]) -> ToolOutputView {
     let text = plain_text(content);
     let files: Vec<FilePart> = content.iter().filter_map(FilePart::of).collect();
-    if files.is_empty() { Json::of(&text) } else { Json::of(&RichOutput { text, files }) }
+    if files.is_empty() { ToolOutputView::Text(text) } else { ToolOutputView::Rich { text, files } }
 }
 
 /// Never empty: a screen has nothing else to say why.
-fn error_text(content: &[Block], outcome: Outcome) -> String {
+fn error_text(content: &[Block], outcome: Outcome) -> Text {
     let text = plain_text(content);
     if !text.trim().is_empty() {
         return text;
@@ -129,7 +131,7 @@ fn error_text(content: &[Block], outcome: Outcome) -> String {
         Outcome::Cancelled => "cancelled",
         Outcome::Interrupted => "interrupted: it may or may not have taken effect",
     };
-    word.to_owned()
+    word.into()
 }
 
 impl FilePart {

@@ -136,7 +136,7 @@ impl History {
         for block in content {
             match block {
                 Block::Thinking(it) if !it.text.is_empty() => {
-                    records.push((RecordType::AgentThought, vec![genseq()], it.text.clone()));
+                    records.push((RecordType::AgentThought, vec![genseq()], it.text.to_string()));
                 }
                 Block::Thinking(_) => (),
                 Block::ToolCall(it) => {
@@ -168,8 +168,8 @@ impl History {
     /// Puts back the record that an answer came from; `false` if it does not fit the answer.
     fn primed_answer(&mut self, mut record: Record, block: &Block) -> bool {
         match (record.record_type, block) {
-            (RecordType::AgentWords, Block::Text(it)) => record.body.clone_from(&it.text),
-            (RecordType::AgentThought, Block::Thinking(it)) => record.body.clone_from(&it.text),
+            (RecordType::AgentWords, Block::Text(it)) => record.body = it.text.to_string(),
+            (RecordType::AgentThought, Block::Thinking(it)) => record.body = it.text.to_string(),
             (RecordType::FuncCall, Block::ToolCall(it)) => {
                 let id = record.get_text("id").unwrap_or_default();
                 let genseq = record.genseq().unwrap_or_default();
@@ -211,7 +211,7 @@ impl History {
         let item = &event.item;
         if let Some(record) = primed_as(RecordType::HarnessItem, event.primed.as_ref()) {
             self.trust = self.trust.max(event.trust);
-            self.records.push(Record { body: item.content.clone(), ..record });
+            self.records.push(Record { body: item.content.to_string(), ..record });
             return;
         }
         self.trust = self.trust.max(event.trust);
@@ -221,7 +221,7 @@ impl History {
             Field::new("origin", Json::of(&item.origin)),
             Field::new("visibility", Json::of(&item.visibility)),
         ];
-        self.push(RecordType::HarnessItem, fields, item.content.clone());
+        self.push(RecordType::HarnessItem, fields, item.content.to_string());
     }
 
     fn runtime_notice(&mut self, text: String) {
@@ -319,7 +319,7 @@ fn said(blocks: &[Block]) -> String {
         format!("[{word}: {}]", media.name.as_deref().unwrap_or(&media.media_type))
     };
     let words = blocks.iter().map(|block| match block {
-        Block::Text(it) => it.text.clone(),
+        Block::Text(it) => it.text.to_string(),
         Block::Image(it) => mark("image", it),
         Block::Audio(it) => mark("audio", it),
         Block::File(it) => mark("file", it),

@@ -92,7 +92,7 @@ impl Stage<'_> {
             RecordType::AgentWords => numbered.answer(Block::text(record.body.as_str())),
             RecordType::AgentThought => {
                 let text = record.body.clone();
-                let thinking = Thinking { text, signature: None, redacted: None };
+                let thinking = Thinking { text: text.into(), signature: None, redacted: None };
                 numbered.answer(Block::Thinking(thinking))
             }
             RecordType::FuncCall => numbered.answer(self.call(id, record)),
@@ -155,7 +155,7 @@ impl Stage<'_> {
         };
         let content = record.body.clone();
         Body::HarnessItem(HarnessItemEvent {
-            item: HarnessItem { kind, origin, content, visibility, data: None },
+            item: HarnessItem { kind, origin, content: content.into(), visibility, data: None },
             trust: self.trust,
             author: None,
             queue_item_id: None,

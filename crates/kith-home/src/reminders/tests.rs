@@ -50,7 +50,7 @@ impl Session {
 
     /// The texts of it.
     fn told(&mut self) -> String {
-        let texts: Vec<String> = self.hear().into_iter().map(|it| it.content).collect();
+        let texts: Vec<String> = self.hear().into_iter().map(|it| it.content.into()).collect();
         self.files.portable(&texts.join("\n---\n"))
     }
 }

@@ -86,7 +86,7 @@ fn reminder(kind: HarnessKind, content: String, data: Json) -> Body {
         item: HarnessItem {
             kind,
             origin: Origin::Skill,
-            content,
+            content: content.into(),
             visibility: Visibility::Hidden,
             data: Some(data),
         },

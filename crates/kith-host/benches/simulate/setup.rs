@@ -106,7 +106,7 @@ impl AgentSetup for SimSetup {
             item: HarnessItem {
                 kind,
                 origin: Origin::System,
-                content: "Something changed.".to_owned(),
+                content: "Something changed.".into(),
                 visibility: kind.usual_visibility(),
                 data: None,
             },

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kith_vocab::block::{Block, plain_text};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
+use kith_vocab::text::Text;
 
 use super::sessions::WITHOUT_DESK;
 use super::{FoldedSession, ReadSide};
@@ -49,12 +50,15 @@ fn words_of(body: &Body) -> String {
                 Block::ToolCall(call) => Some(format!("({})", call.tool)),
                 _ => None,
             });
-            if text.trim().is_empty() { calls.collect::<Vec<_>>().join(" ") } else { text }
+            match text.trim() {
+                "" => calls.collect::<Vec<_>>().join(" ").into(),
+                _ => text,
+            }
         }
-        Body::ToolResult(it) => format!("{} {}", it.tool, outcome_in_words(it.outcome)),
+        Body::ToolResult(it) => format!("{} {}", it.tool, outcome_in_words(it.outcome)).into(),
         Body::HarnessItem(it) => it.item.content.clone(),
         Body::Compact(it) => it.summary.clone(),
-        _ => String::new(),
+        _ => Text::default(),
     };
     // One line, whatever was said.
     let words: String = text.chars().take(WORDS_CHARS_MAX).collect();

@@ -233,7 +233,7 @@ async fn session_of(house: &House, texts: impl Iterator<Item = String>) -> Sessi
         meta: HeaderMeta::default(),
     };
     let event = |(seq, text): (u64, String)| {
-        let notice = Notice { text, level: Level::Info, about: None };
+        let notice = Notice { text: text.into(), level: Level::Info, about: None };
         Event {
             seq,
             id: EventId::from_uuid(SystemClock.new_id()),

@@ -4,6 +4,7 @@
 //! at a time.
 
 use std::borrow::Cow;
+use std::io;
 
 use kith_vocab::block::Thinking;
 use kith_vocab::conversation::{
@@ -11,11 +12,12 @@ use kith_vocab::conversation::{
 };
 use kith_vocab::ids::CallId;
 use kith_vocab::json::Json;
+use kith_vocab::text::FramedText;
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use crate::parameters::Parameters;
-use crate::render::{MediaNote, NO_OUTPUT, NO_TEXT, RenderError, bytes_expected};
+use crate::render::{MediaNote, NO_OUTPUT, NO_TEXT, RenderError};
 use crate::tool_name;
 
 pub(super) const RESERVED_KEYS: [&str; 5] = ["model", "system", "tools", "messages", "stream"];
@@ -28,17 +30,16 @@ const MAX_TOKENS_DEFAULT: u32 = 8192;
 pub(super) fn render(
     request: &ModelRequest<'_>,
     parameters: &Parameters<'_>,
-) -> Result<Vec<u8>, RenderError> {
+    writer: impl io::Write,
+) -> Result<(), RenderError> {
     let tools = request.tools.iter().map(|tool| {
         let name = tool_name::escape(&tool.name)
             .ok_or_else(|| RenderError::ToolName { name: tool.name.chars().take(80).collect() })?;
         Ok(Tool { name, description: &tool.description, input_schema: &tool.input_schema })
     });
     let tools = tools.collect::<Result<Vec<_>, _>>()?;
-    let mut body = Vec::with_capacity(bytes_expected(request));
     let whole = Body { request, parameters, tools };
-    serde_json::to_writer(&mut body, &whole).map_err(RenderError::Write)?;
-    Ok(body)
+    serde_json::to_writer(writer, &whole).map_err(RenderError::Write)
 }
 
 struct Body<'a> {
@@ -104,7 +105,7 @@ impl Serialize for Messages<'_> {
         for (index, message) in messages.iter().enumerate() {
             let mut content = blocks(self.0, message);
             if content.is_empty() {
-                content.push(Block::Text { text: NO_TEXT.into(), cache_control: None });
+                content.push(Block::Text { text: ours(NO_TEXT), cache_control: None });
             }
             if Some(index) == last_of_user {
                 content.last_mut().map(Block::mark);
@@ -129,7 +130,7 @@ struct WireMessage<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Block<'a> {
     Text {
-        text: Cow<'a, str>,
+        text: Cow<'a, FramedText>,
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
@@ -171,7 +172,7 @@ impl Block<'_> {
 struct ResultText<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    text: Cow<'a, str>,
+    text: Cow<'a, FramedText>,
 }
 
 fn blocks<'a>(request: &ModelRequest<'_>, message: &'a Message) -> Vec<Block<'a>> {
@@ -185,10 +186,10 @@ fn blocks<'a>(request: &ModelRequest<'_>, message: &'a Message) -> Vec<Block<'a>
 fn block<'a>(request: &ModelRequest<'_>, element: &'a ElementKind) -> Option<Block<'a>> {
     match element {
         // The vendor refuses a text of nothing but spaces.
-        ElementKind::Text(text) | ElementKind::Meta(text) => (!text.trim().is_empty())
-            .then_some(Block::Text { text: text.into(), cache_control: None }),
+        ElementKind::Text(text) | ElementKind::Meta(text) => (!text.is_blank())
+            .then_some(Block::Text { text: Cow::Borrowed(text), cache_control: None }),
         ElementKind::Media(media) => {
-            Some(Block::Text { text: MediaNote(media).to_string().into(), cache_control: None })
+            Some(Block::Text { text: ours(MediaNote(media).to_string()), cache_control: None })
         }
         ElementKind::Thinking { thinking, provider, model } => {
             let is_its_own = provider == request.provider && model == request.model;
@@ -217,18 +218,22 @@ fn thought(thinking: &Thinking) -> Option<Block<'_>> {
     Some(Block::Thinking { thinking: &thinking.text, signature })
 }
 
+fn ours<'a>(text: impl Into<FramedText>) -> Cow<'a, FramedText> {
+    Cow::Owned(text.into())
+}
+
 fn result_texts(result: &CallResult) -> Vec<ResultText<'_>> {
     let text = |text| ResultText { kind: "text", text };
     let mut texts: Vec<ResultText<'_>> = result
         .parts
         .iter()
         .filter_map(|part| match &part.kind {
-            ResultPartKind::Text(it) => (!it.trim().is_empty()).then(|| text(it.into())),
-            ResultPartKind::Media(media) => Some(text(MediaNote(media).to_string().into())),
+            ResultPartKind::Text(it) => (!it.is_blank()).then(|| text(Cow::Borrowed(it))),
+            ResultPartKind::Media(media) => Some(text(ours(MediaNote(media).to_string()))),
         })
         .collect();
     if texts.is_empty() {
-        texts.push(text(NO_OUTPUT.into()));
+        texts.push(text(ours(NO_OUTPUT)));
     }
     texts
 }

@@ -328,7 +328,7 @@ fn with_result(result: &str) -> Vec<Message> {
         input: Json::empty_object(),
         raw_input: None,
     };
-    let part = ResultPart { from: None, kind: ResultPartKind::Text(result.to_owned()) };
+    let part = ResultPart { from: None, kind: ResultPartKind::Text(result.into()) };
     let result = CallResult { call_id, tool, failed: false, parts: vec![part] };
     let of = |role, kind| Message { role, elements: vec![Element { from: None, kind }] };
     vec![
@@ -347,9 +347,9 @@ fn model(words: &str) -> Message {
 }
 
 fn text(words: &str) -> Element {
-    Element { from: None, kind: ElementKind::Text(words.to_owned()) }
+    Element { from: None, kind: ElementKind::Text(words.into()) }
 }
 
 fn meta(words: &str) -> Element {
-    Element { from: None, kind: ElementKind::Meta(words.to_owned()) }
+    Element { from: None, kind: ElementKind::Meta(words.into()) }
 }

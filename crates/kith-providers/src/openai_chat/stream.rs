@@ -123,7 +123,11 @@ impl Accumulator {
                 GrowingBlock::Text => Some(AnswerBlock::Text(std::mem::take(&mut self.text))),
                 GrowingBlock::Thinking => {
                     let text = std::mem::take(&mut self.thinking);
-                    Some(AnswerBlock::Thinking(Thinking { text, signature: None, redacted: None }))
+                    Some(AnswerBlock::Thinking(Thinking {
+                        text: text.into(),
+                        signature: None,
+                        redacted: None,
+                    }))
                 }
                 GrowingBlock::Call(place) => calls.get_mut(place).and_then(Option::take).map(call),
             });

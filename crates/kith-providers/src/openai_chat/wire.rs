@@ -5,12 +5,14 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::io;
 
 use kith_vocab::conversation::{
     CallResult, Element, ElementKind, Message, ModelRequest, ResultPartKind, Role,
 };
 use kith_vocab::ids::CallId;
 use kith_vocab::json::Json;
+use kith_vocab::text::FramedText;
 use serde::de::Error as _;
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -18,7 +20,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::parameters::Parameters;
-use crate::render::{MediaNote, NO_OUTPUT, NO_TEXT, RenderError, bytes_expected};
+use crate::render::{MediaNote, NO_OUTPUT, NO_TEXT, RenderError};
 use crate::tool_name;
 
 pub(super) const RESERVED_KEYS: [&str; 4] = ["model", "messages", "tools", "stream"];
@@ -28,7 +30,8 @@ const STREAM_OPTIONS: &str = "stream_options";
 pub(super) fn render(
     request: &ModelRequest<'_>,
     parameters: &Parameters<'_>,
-) -> Result<Vec<u8>, RenderError> {
+    writer: impl io::Write,
+) -> Result<(), RenderError> {
     let tools = request.tools.iter().map(|tool| {
         let name = tool_name::escape(&tool.name)
             .ok_or_else(|| RenderError::ToolName { name: tool.name.chars().take(80).collect() })?;
@@ -37,10 +40,8 @@ pub(super) fn render(
         Ok(Tool { kind: "function", function })
     });
     let tools = tools.collect::<Result<Vec<_>, _>>()?;
-    let mut body = Vec::with_capacity(bytes_expected(request));
     let whole = Body { request, parameters, tools };
-    serde_json::to_writer(&mut body, &whole).map_err(RenderError::Write)?;
-    Ok(body)
+    serde_json::to_writer(writer, &whole).map_err(RenderError::Write)
 }
 
 struct Body<'a> {
@@ -210,14 +211,14 @@ impl<T: fmt::Display> Serialize for InOneText<T> {
 
 /// An element that this wire shows as text.
 enum Shown<'a> {
-    Text(&'a str),
+    Text(&'a FramedText),
     Media(MediaNote<'a>),
 }
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Shown::Text(text) => f.write_str(text),
+            Shown::Text(text) => text.fmt(f),
             Shown::Media(note) => note.fmt(f),
         }
     }
@@ -236,7 +237,7 @@ struct Texts<'a>(&'a [Element]);
 
 impl Texts<'_> {
     fn is_empty(&self) -> bool {
-        self.0.iter().filter_map(shown).all(|it| matches!(it, Shown::Text("")))
+        self.0.iter().filter_map(shown).all(|it| matches!(it, Shown::Text(text) if text.is_empty()))
     }
 }
 
@@ -265,7 +266,7 @@ impl fmt::Display for ResultText<'_> {
             match &part.kind {
                 ResultPartKind::Text(text) => {
                     is_empty &= text.is_empty();
-                    f.write_str(text)?;
+                    text.fmt(f)?;
                 }
                 ResultPartKind::Media(media) => {
                     is_empty = false;

@@ -17,15 +17,15 @@ const ANSWER: &str = "0198a0b1-c2d3-7e4f-8a5b-6c7d8e9fa0b1";
 fn scenario() -> Vec<Message> {
     vec![
         user(vec![
-            ElementKind::Meta(reminder("skills: none")),
-            ElementKind::Text("看看 \"notes\"\n".to_owned()),
+            ElementKind::Meta(reminder("skills: none").into()),
+            ElementKind::Text("看看 \"notes\"\n".into()),
         ]),
         assistant(vec![
             thinking("secret", Some("sig"), None, "claude"),
             thinking("", None, Some("b64"), "claude"),
             thinking("of another", Some("sig"), None, "gpt"),
-            ElementKind::Text("好，".to_owned()),
-            ElementKind::Text("reading.".to_owned()),
+            ElementKind::Text("好，".into()),
+            ElementKind::Text("reading.".into()),
             call(0, "read_file", r#"{"path":"notes.md","n":1.0}"#),
             call(1, "mcp.files/look", "{}"),
         ]),
@@ -34,15 +34,15 @@ fn scenario() -> Vec<Message> {
                 0,
                 true,
                 vec![
-                    ResultPartKind::Text("no such file".to_owned()),
-                    ResultPartKind::Text(format!("\n\n{}", reminder("it is Wednesday"))),
+                    ResultPartKind::Text("no such file".into()),
+                    ResultPartKind::Text(format!("\n\n{}", reminder("it is Wednesday")).into()),
                 ],
             ),
-            result(1, false, vec![ResultPartKind::Text(String::new())]),
-            ElementKind::Text("hurry".to_owned()),
+            result(1, false, vec![ResultPartKind::Text(String::new().into())]),
+            ElementKind::Text("hurry".into()),
         ]),
         assistant(vec![thinking("unsigned", None, None, "claude")]),
-        user(vec![ElementKind::Text("thanks".to_owned())]),
+        user(vec![ElementKind::Text("thanks".into())]),
     ]
 }
 
@@ -95,7 +95,7 @@ fn bodies_are_those_of_their_renderer_version() {
 #[test]
 fn keys_stand_in_their_order_and_parameters_keep_their_text() {
     let parameters = r#"{"temperature":0.10,"max_tokens":5,"extra":{"b":1,"a":2}}"#;
-    let talk = [user(vec![ElementKind::Text("hi".to_owned())])];
+    let talk = [user(vec![ElementKind::Text("hi".into())])];
     insta::assert_snapshot!(
         body(Wire::OpenaiChat, &talk, parameters).unwrap(),
         @r#"{"model":"claude","messages":[{"role":"system","content":"Be kind.\n\nBe brief."},{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"read_file","description":"Reads 文件.","parameters":{"type":"object","properties":{"path":{"type":"string"}}}}},{"type":"function","function":{"name":"esc-mcp-2efiles-2flook","description":"Looks.","parameters":{"type":"object"}}}],"stream":true,"stream_options":{"include_usage":true},"temperature":0.10,"max_tokens":5,"extra":{"b":1,"a":2}}"#
@@ -108,7 +108,7 @@ fn keys_stand_in_their_order_and_parameters_keep_their_text() {
 
 #[test]
 fn a_server_that_knows_no_stream_options_need_not_be_sent_any() {
-    let talk = [user(vec![ElementKind::Text("hi".to_owned())])];
+    let talk = [user(vec![ElementKind::Text("hi".into())])];
     let end = |parameters: &str| {
         let body = body(Wire::OpenaiChat, &talk, parameters).unwrap();
         body[body.find("\"stream\"").unwrap()..].to_owned()
@@ -123,7 +123,7 @@ fn a_server_that_knows_no_stream_options_need_not_be_sent_any() {
 
 #[test]
 fn empty_parts_of_a_request_are_left_out() {
-    let talk = user(vec![ElementKind::Text("hi".to_owned())]);
+    let talk = user(vec![ElementKind::Text("hi".into())]);
     let parameters = Json::empty_object();
     let request = ModelRequest {
         provider: "p",
@@ -146,7 +146,7 @@ fn empty_parts_of_a_request_are_left_out() {
 
 #[test]
 fn a_request_without_a_system_prompt_is_refused_on_every_wire() {
-    let talk = user(vec![ElementKind::Text("hi".to_owned())]);
+    let talk = user(vec![ElementKind::Text("hi".into())]);
     let parameters = Json::empty_object();
     for (wire, system) in [
         (Wire::OpenaiChat, ""),
@@ -192,7 +192,7 @@ fn media_is_told_in_words() {
 fn arguments_that_were_no_json_go_back_as_an_empty_object() {
     let mut broken = call(0, "read_file", "{}");
     if let ElementKind::Call(call) = &mut broken {
-        call.raw_input = Some("{\"path\": oops".to_owned());
+        call.raw_input = Some("{\"path\": oops".into());
     }
     let talk = [user(vec![]), assistant(vec![broken]), user(vec![result(0, true, vec![])])];
     let openai = body(Wire::OpenaiChat, &talk, "{}").unwrap();
@@ -225,7 +225,7 @@ fn elements(body: &str) -> String {
 
 #[test]
 fn wrong_requests_are_refused() {
-    let talk = [user(vec![ElementKind::Text("hi".to_owned())])];
+    let talk = [user(vec![ElementKind::Text("hi".into())])];
     check_error(
         Wire::OpenaiResponses,
         &talk,
@@ -369,7 +369,11 @@ fn thinking(
     let (text, signature, redacted) =
         (text.to_owned(), signature.map(str::to_owned), redacted.map(str::to_owned));
     ElementKind::Thinking {
-        thinking: Thinking { text, signature, redacted },
+        thinking: Thinking {
+            text: text.into(),
+            signature: signature.map(Into::into),
+            redacted: redacted.map(Into::into),
+        },
         provider: "anthropic".to_owned(),
         model: model.to_owned(),
     }

@@ -7,6 +7,8 @@
 use rusqlite::{Connection, Error, ffi};
 use tokio::sync::oneshot;
 
+use super::{DISK_TRIES_MAX, may_be_the_disks};
+
 /// So many changes are committed at once.
 pub(super) const GROUP_CHANGES_MAX: usize = 256;
 
@@ -22,8 +24,8 @@ pub(crate) enum Durability {
 pub(super) trait Change: Send {
     fn durability(&self) -> Durability;
 
-    /// False if it failed; what it did is then undone.
-    fn apply(&mut self, connection: &Connection) -> bool;
+    /// Makes the change, or makes it again. `Err` if it failed; what it did is then undone.
+    fn apply(&mut self, connection: &Connection) -> Result<(), Error>;
 
     /// Answers whoever asked: with its own failure, or with what became of the commit.
     fn settle(self: Box<Self>, committed: Result<(), Error>);
@@ -31,19 +33,19 @@ pub(super) trait Change: Send {
 
 pub(super) struct Pending<T, W> {
     pub(super) durability: Durability,
-    pub(super) work: Option<W>,
+    pub(super) work: W,
     pub(super) result: Option<rusqlite::Result<T>>,
     pub(super) reply: oneshot::Sender<rusqlite::Result<T>>,
 }
 
-impl<T: Send, W: FnOnce(&Connection) -> rusqlite::Result<T> + Send> Change for Pending<T, W> {
+impl<T: Send, W: FnMut(&Connection) -> rusqlite::Result<T> + Send> Change for Pending<T, W> {
     fn durability(&self) -> Durability {
         self.durability
     }
 
-    fn apply(&mut self, connection: &Connection) -> bool {
-        self.result = self.work.take().map(|work| work(connection));
-        matches!(self.result, Some(Ok(_)))
+    fn apply(&mut self, connection: &Connection) -> Result<(), Error> {
+        let result = self.result.insert((self.work)(connection));
+        result.as_ref().map(drop).map_err(again)
     }
 
     fn settle(self: Box<Self>, committed: Result<(), Error>) {
@@ -59,23 +61,51 @@ impl<T: Send, W: FnOnce(&Connection) -> rusqlite::Result<T> + Send> Change for P
 }
 
 /// Applies the changes in their order and commits them as one.
+///
+/// Until the commit nothing has happened, so what the disk spoils before it is done once more. Of a
+/// commit that failed nobody knows what the disk holds: it is reported.
 pub(super) fn commit(connection: &Connection, mut changes: Vec<Box<dyn Change>>) {
     let must_sync = changes.iter().any(|change| change.durability() == Durability::Synced);
-    let committed = transact(connection, must_sync, &mut changes);
-    if committed.is_err() && !connection.is_autocommit() {
-        // If it cannot be rolled back, the next `BEGIN` fails and says so.
-        connection.execute_batch("ROLLBACK").ok();
-    }
+    let mut n_left = DISK_TRIES_MAX;
+    let committed = loop {
+        n_left -= 1;
+        let attempt = if n_left > 0 { Attempt::MayRepeat } else { Attempt::Last };
+        let applied = apply_all(connection, must_sync, &mut changes, attempt);
+        let (outcome, is_over) = match applied {
+            Ok(ending) => (run(connection, ending), true),
+            Err(error) => {
+                let is_over = attempt == Attempt::Last || !may_be_the_disks(&error);
+                (Err(error), is_over)
+            }
+        };
+        if outcome.is_err() && !connection.is_autocommit() {
+            // If it cannot be rolled back, the next `BEGIN` fails and says so.
+            connection.execute_batch("ROLLBACK").ok();
+        }
+        if is_over {
+            break outcome;
+        }
+    };
     for change in changes {
         change.settle(committed.as_ref().map_err(again).copied());
     }
 }
 
-fn transact(
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    MayRepeat,
+    /// A change that fails now fails alone.
+    Last,
+}
+
+/// Begins a transaction, makes the changes, and says how it is to be ended.
+fn apply_all(
     connection: &Connection,
     must_sync: bool,
     changes: &mut [Box<dyn Change>],
-) -> rusqlite::Result<()> {
+    attempt: Attempt,
+) -> rusqlite::Result<&'static str> {
+    let is_repeated = |error: &Error| attempt == Attempt::MayRepeat && may_be_the_disks(error);
     // Outside a transaction, where alone it has an effect.
     run(
         connection,
@@ -84,17 +114,22 @@ fn transact(
     // The lock is taken at once: two deliveries of one message must not both find no row.
     run(connection, "BEGIN IMMEDIATE")?;
     if let [alone] = changes {
-        let how = if alone.apply(connection) { "COMMIT" } else { "ROLLBACK" };
-        return run(connection, how);
+        return match alone.apply(connection) {
+            Ok(()) => Ok("COMMIT"),
+            Err(error) if is_repeated(&error) => Err(error),
+            Err(_) => Ok("ROLLBACK"),
+        };
     }
     for change in changes {
         run(connection, "SAVEPOINT change")?;
-        if !change.apply(connection) {
-            run(connection, "ROLLBACK TO change")?;
+        match change.apply(connection) {
+            Ok(()) => (),
+            Err(error) if is_repeated(&error) => return Err(error),
+            Err(_) => run(connection, "ROLLBACK TO change")?,
         }
         run(connection, "RELEASE change")?;
     }
-    run(connection, "COMMIT")
+    Ok("COMMIT")
 }
 
 /// Statements of every commit; compiling them anew would cost more than running them.

@@ -58,7 +58,12 @@ impl SqliteDesk {
     pub async fn copy_to(&self, path: &Path) -> Result<(), StorageError> {
         make_file(path).map_err(|source| DeskError::Open { path: path.to_owned(), source })?;
         let to = path.as_os_str().as_encoded_bytes().to_vec();
-        self.run(move |desk| desk.execute("VACUUM INTO CAST(?1 AS TEXT)", [to]).map(drop)).await
+        let copy = move |desk: &mut Connection| {
+            // A second try would find the first one's file.
+            desk.execute("VACUUM INTO CAST(?1 AS TEXT)", [to]).map(drop)
+        };
+        let answer = self.0.worker.run(copy).await;
+        self.answer(answer).await
     }
 
     /// What is wrong with the file, found by reading all of it.
@@ -99,7 +104,7 @@ impl SqliteDesk {
     /// Has the desk's thread change something durably, in one commit with what else waits.
     async fn change<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        work: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StorageError> {
         let answer = self.0.worker.change(Durability::Synced, work).await;
         self.answer(answer).await
@@ -109,18 +114,19 @@ impl SqliteDesk {
     /// disk: if it fails, it is done again when its session is opened.
     async fn change_later<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        work: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<(), StorageError> {
         let asked = self.0.worker.begin_change(Durability::Eventual, work).await;
         asked.map(drop).map_err(|Gone| self.gone())
     }
 
-    /// Has the desk's thread do the work. It is done even if the caller stops waiting.
+    /// Has the desk's thread do the work, and do it again if the disk fails. It is done even if the
+    /// caller stops waiting.
     async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+        work: impl FnMut(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StorageError> {
-        let answer = self.0.worker.run(work).await;
+        let answer = self.0.worker.run_again(work).await;
         self.answer(answer).await
     }
 

@@ -339,7 +339,7 @@ fn texts(files: &FaultyFiles) -> (Vec<String>, Tail) {
 
 fn text(event: &Event) -> Option<String> {
     match &event.body {
-        Body::Notice(notice) => Some(notice.text.clone()),
+        Body::Notice(notice) => Some(notice.text.to_string()),
         _ => None,
     }
 }

@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 
+use kith_vocab::event::texts::TextPlace;
 use kith_vocab::event::{Body, Event};
 use serde_json::Value;
 
@@ -192,4 +193,58 @@ fn check(event: &Event) -> usize {
 
 fn texts_len(texts: &[LongText]) -> u64 {
     texts.iter().map(|it| it.text.len() as u64).sum()
+}
+
+#[test]
+fn lines_that_name_the_same_text_share_it() {
+    let mut shared = HashMap::new();
+    for event in every_type().into_iter().chain(more_fields()) {
+        let name = event.body.type_name();
+        let Some((_, shape)) = LONG_FIELDS.iter().find(|(it, _)| *it == name) else { continue };
+        let mut json = serde_json::to_value(&event.body).unwrap();
+        let mut n_long = 0;
+        lengthen(&mut json, shape, &mut n_long);
+        let long = Event { body: serde_json::from_value(json).unwrap(), ..event };
+        let n_shared = n_shared_when_read_twice(&long);
+        // A session has one snapshot of its instructions.
+        let is_once = name == "instruction_snapshot";
+        assert_eq!(n_shared, if is_once { 0 } else { n_long }, "{name}");
+        *shared.entry(name).or_insert(0) += n_long;
+    }
+    assert_eq!(shared.len(), LONG_FIELDS.len());
+}
+
+fn n_shared_when_read_twice(event: &Event) -> usize {
+    let encoded = encode_batch(std::slice::from_ref(event), prev()).unwrap();
+    let line = encoded.bytes.strip_suffix(b"\n").unwrap();
+    let mut decoder = Decoder::default();
+    let mut read = || {
+        let text_of = &mut |named: &BlobRef| {
+            let text = encoded.long_texts.iter().find(|it| it.sha256 == named.blob);
+            Ok(text.unwrap().text.clone())
+        };
+        let mut read = decoder.whole_event(line, prev(), text_of).unwrap().event;
+        let (mut texts, mut inputs) = (Vec::new(), Vec::new());
+        read.body.each_text(&mut |place| match place {
+            TextPlace::Text(it) => texts.push(it.clone()),
+            TextPlace::Json(it) => inputs.push(it.clone()),
+        });
+        (texts, inputs)
+    };
+    let (first, second) = (read(), read());
+    first.0.iter().zip(&second.0).filter(|(a, b)| a.is_same(b)).count()
+        + first.1.iter().zip(&second.1).filter(|(a, b)| a.is_same(b)).count()
+}
+
+#[test]
+fn a_text_that_no_event_has_any_longer_is_let_go() {
+    let mut shared = SharedTexts::default();
+    let long_notice = |letter| crate::samples::notice(1, &long(letter));
+    let (mut kept, mut dropped) = (long_notice('a'), long_notice('b'));
+    shared.share(&mut kept);
+    shared.share(&mut dropped);
+    assert_eq!(shared.n_held(), 2);
+    drop(dropped);
+    shared.share(&mut crate::samples::notice(1, "short"));
+    assert_eq!(shared.n_held(), 1);
 }

@@ -94,7 +94,11 @@ fn media(seed: &mut Seed) -> Block {
 }
 
 pub(super) fn thinking(seed: &mut Seed) -> Thinking {
-    Thinking { text: text(seed), signature: seed.maybe(text), redacted: seed.maybe(text) }
+    Thinking {
+        text: text(seed).into(),
+        signature: seed.maybe(text).map(Into::into),
+        redacted: seed.maybe(text).map(Into::into),
+    }
 }
 
 pub(super) fn call(answer: EventId, index: u32, seed: &mut Seed) -> Block {
@@ -105,7 +109,7 @@ pub(super) fn call(answer: EventId, index: u32, seed: &mut Seed) -> Block {
         provider_call_id: seed.among(&["call_0", "", "tool u$e"]).to_owned(),
         tool: seed.among(&TOOLS).to_owned(),
         input: if broken { Json::empty_object() } else { Json::of(&input) },
-        raw_input: broken.then(|| text(seed)),
+        raw_input: broken.then(|| text(seed).into()),
     })
 }
 
@@ -122,7 +126,7 @@ pub(super) fn harness_item(seed: &mut Seed) -> HarnessItem {
             HarnessKind::ChannelContext,
         ]),
         origin: seed.among(&[Origin::System, Origin::User, Origin::Tool, Origin::Skill]),
-        content: text(seed),
+        content: text(seed).into(),
         visibility: seed.among(&[Visibility::Display, Visibility::Hidden, Visibility::Compact]),
         data: seed.maybe(|seed| Json::of(&json!({"date": text(seed)}))),
     }

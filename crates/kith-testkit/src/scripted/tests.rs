@@ -35,7 +35,7 @@ async fn the_script_is_answered_in_order_and_then_ends() {
 
 #[tokio::test]
 async fn every_delta_says_which_block_and_call_it_belongs_to() {
-    let thinking = Thinking { text: "hm".to_owned(), signature: None, redacted: None };
+    let thinking = Thinking { text: "hm".into(), signature: None, redacted: None };
     let call = |tool: &str| AnswerBlock::Call {
         provider_call_id: String::new(),
         tool: tool.to_owned(),

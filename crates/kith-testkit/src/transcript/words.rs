@@ -74,7 +74,7 @@ impl Scribe {
                 self.write(Body::SessionTitleUpdated(SessionTitleUpdated { title, source }));
             }
             "notice" => {
-                let notice = Notice { text: rest.to_owned(), level: Level::Info, about: None };
+                let notice = Notice { text: rest.into(), level: Level::Info, about: None };
                 self.write(Body::Notice(notice));
             }
             "compact" => self.compact(rest),
@@ -168,7 +168,7 @@ impl Scribe {
             provider_call_id: format!("call_{index}"),
             tool: call.tool.to_owned(),
             input,
-            raw_input,
+            raw_input: raw_input.map(Into::into),
         })
     }
 
@@ -205,11 +205,11 @@ impl Scribe {
             call_id: call.id,
             thread_id: "cli:room:test".parse().expect("it has the form of a thread id"),
             code: label.to_uppercase(),
-            summary: format!("{} {}", call.tool, call.input.as_str()),
+            summary: format!("{} {}", call.tool, call.input.as_str()).into(),
             command: None,
             paths: Vec::new(),
             digest: digest(&call),
-            risk: "none, it is a test".to_owned(),
+            risk: "none, it is a test".into(),
             approvers: vec!["owner".to_owned()],
             expires_at: self.sheet.now + DAY_MS,
         }));
@@ -222,7 +222,7 @@ impl Scribe {
         let failure = ModelFailed {
             request_id: self.open_request.take(),
             kind: word::<FailureKind>(kind),
-            message: format!("the model failed: {kind}"),
+            message: format!("the model failed: {kind}").into(),
             attempt: self.n_failures,
             retry_at: (!retry.is_empty()).then_some(self.sheet.now + RETRY_MS),
         };
@@ -237,7 +237,7 @@ impl Scribe {
             tool: call.tool.clone(),
             effect: if reads { Effect::Read } else { Effect::Write },
             verdict,
-            reason: "the test says so".to_owned(),
+            reason: "the test says so".into(),
             rule: None,
             grant_id: None,
             sandbox: Sandbox::None,
@@ -331,7 +331,7 @@ impl Scribe {
             request_id,
             model: "scripted".to_owned(),
             usage: Usage { input: 10, output: 5, ..Usage::default() },
-            summary: summary.to_owned(),
+            summary: summary.into(),
             ledger: Ledger::default(),
             first_kept_event_id,
             tokens_before: 1000,
@@ -424,7 +424,7 @@ pub(super) fn reminder(
         item: HarnessItem {
             kind,
             origin: if is_steer { Origin::User } else { Origin::System },
-            content: text.to_owned(),
+            content: text.into(),
             visibility: if is_steer { Visibility::Display } else { Visibility::Compact },
             data: None,
         },

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::messages::{Author, IngressRef};
 use crate::ids::{CallId, SessionId, ThreadId};
 use crate::json::Json;
+use crate::text::Text;
 
 /// What the policy said, written down so that reading the log never asks it again: by then the
 /// rules, the clock or the disk may have changed.
@@ -15,7 +16,7 @@ pub struct CallJudged {
     pub tool: String,
     pub effect: Effect,
     pub verdict: Verdict,
-    pub reason: String,
+    pub reason: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,12 +67,12 @@ pub struct ApprovalRequested {
     pub call_id: CallId,
     pub thread_id: ThreadId,
     pub code: String,
-    pub summary: String,
+    pub summary: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
+    pub command: Option<Text>,
     pub paths: Vec<String>,
     pub digest: String,
-    pub risk: String,
+    pub risk: Text,
     pub approvers: Vec<String>,
     pub expires_at: u64,
 }
@@ -80,7 +81,7 @@ pub struct ApprovalRequested {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ApprovalReplied {
-    pub text: String,
+    pub text: Text,
     pub author: Author,
     pub ingress: IngressRef,
     pub verdict: ReplyVerdict,
@@ -105,7 +106,7 @@ pub struct ApprovalDecided {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grant: Option<Grant>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    pub reason: Option<Text>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use crate::event::messages::{Author, IngressRef, Trust};
 use crate::event::models::ModelRef;
 use crate::ids::{CallId, EventId, ThreadId};
 use crate::json::Json;
+use crate::text::Text;
 
 /// What a turn may use, and whom it speaks to; without one the defaults hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,7 +172,7 @@ pub struct Resumed {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Notice {
-    pub text: String,
+    pub text: Text,
     pub level: Level,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,

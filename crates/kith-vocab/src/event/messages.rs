@@ -6,6 +6,7 @@ use crate::block::Block;
 use crate::ids::{CallId, EventId};
 use crate::json::Json;
 use crate::snapshot::InstructionSnapshot;
+use crate::text::Text;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -163,7 +164,7 @@ pub struct HarnessItem {
     pub kind: HarnessKind,
     pub origin: Origin,
     /// The bare text; the envelope exists only in the request.
-    pub content: String,
+    pub content: Text,
     pub visibility: Visibility,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Json>,
@@ -235,7 +236,7 @@ pub struct Compact {
     pub request_id: EventId,
     pub model: String,
     pub usage: Usage,
-    pub summary: String,
+    pub summary: Text,
     pub ledger: Ledger,
     pub first_kept_event_id: EventId,
     pub tokens_before: u64,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::EventId;
 use crate::json::Json;
+use crate::text::Text;
 
 /// Written before a model is asked, so that every byte it was sent can be proven afterwards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +69,7 @@ pub struct ModelFailed {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<EventId>,
     pub kind: FailureKind,
-    pub message: String,
+    pub message: Text,
     /// From 1.
     pub attempt: u32,
     /// When it will be tried again; absent: it will not.

@@ -89,7 +89,7 @@ fn at_once<F: FnOnce() + Send>(work: Vec<F>) -> Duration {
 }
 
 fn notice(seq: u64) -> Event {
-    let notice = Notice { text: "x".repeat(TEXT_BYTES), level: Level::Info, about: None };
+    let notice = Notice { text: "x".repeat(TEXT_BYTES).into(), level: Level::Info, about: None };
     Event {
         seq,
         id: EventId::from_uuid(WallClock.new_id()),

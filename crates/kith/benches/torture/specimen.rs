@@ -50,7 +50,7 @@ pub(crate) fn session_id() -> SessionId {
 }
 
 pub(crate) fn notice(seq: u64, text: &str) -> Event {
-    let notice = Notice { text: text.to_owned(), level: Level::Info, about: None };
+    let notice = Notice { text: text.into(), level: Level::Info, about: None };
     Event {
         seq,
         id: EventId::from_uuid(numbered_id(START, (1 << 51) + seq)),

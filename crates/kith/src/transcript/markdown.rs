@@ -61,7 +61,7 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
 }
 
 fn said(content: &[Block]) -> String {
-    let mut parts = vec![plain_text(content)];
+    let mut parts = vec![plain_text(content).to_string()];
     for block in content {
         match block {
             Block::ToolCall(call) => {

@@ -56,7 +56,13 @@ fn check(kind: HarnessKind, content: &str, expected: Option<&str>) {
 fn check_as(kind: HarnessKind, visibility: Visibility, content: &str, expected: Option<&str>) {
     let content = content.to_owned();
     let event = HarnessItemEvent {
-        item: HarnessItem { kind, origin: Origin::User, content, visibility, data: None },
+        item: HarnessItem {
+            kind,
+            origin: Origin::User,
+            content: content.into(),
+            visibility,
+            data: None,
+        },
         trust: Trust::Owner,
         author: None,
         queue_item_id: None,

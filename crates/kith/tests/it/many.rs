@@ -497,6 +497,29 @@ fn a_frame_of_sixteen_megabytes_costs_the_host_little_more_than_that() {
 }
 
 #[test]
+fn lines_that_name_one_long_text_share_it_in_the_memory_of_the_host() {
+    let house = House::new();
+    let text = "x".repeat(512 * 1024);
+    let turn = format!("user: {text} | model: {text} | ended done");
+    write_session(&house, &format!("snapshot be kind | {}", vec![turn; 20].join(" | ")));
+    assert_eq!(fs::read_dir(house.path(".kith/blobs")).unwrap().count(), 1);
+    let mut host = Staying::new(&house, &["--model", "demo"], "say one");
+    assert_eq!(host.hear(), "one");
+    let before = host.peak_memory_kb();
+    let refused = house.kith(&["ask", "say two", "--session", BY_HAND, "--model", "demo"]);
+    assert!(refused.stderr.contains("the request would have 21 MiB"), "{}", refused.stderr);
+    let hello = json!({ "type": "hello", "protocol": 2, "clientId": "test" });
+    let body = json!({ "session": BY_HAND });
+    let verify = json!({ "requestId": "1", "type": "verify_session", "body": body });
+    let verified = told(&house, format!("{hello}\n{verify}\n").as_bytes());
+    assert!(verified.contains("\"ok\":true"), "{verified}");
+    let grown = host.peak_memory_kb() - before;
+    // The 16 MiB of a request that are made before it is seen to be too long, and a few texts.
+    assert!(grown < 28 * 1024, "{grown} kB for 40 texts of 512 kB");
+    assert_eq!(host.end().0, 0);
+}
+
+#[test]
 fn a_message_id_said_again_gets_the_first_answer_whoever_hosts() {
     let house = House::new();
     let mut host = Staying::new(&house, &["--model", "demo"], "say one");

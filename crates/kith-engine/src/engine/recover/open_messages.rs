@@ -80,7 +80,7 @@ fn first_said(event: &Event) -> Option<FirstSaid> {
     let (client_id, ts) = (event.client_id.clone(), event.ts);
     match &event.body {
         Body::UserMessage(it) => Some(FirstSaid {
-            text: plain_text(&it.message.content),
+            text: plain_text(&it.message.content).to_string(),
             client_id,
             author: it.author.clone(),
             trust: it.trust,
@@ -90,7 +90,7 @@ fn first_said(event: &Event) -> Option<FirstSaid> {
             ts,
         }),
         Body::HarnessItem(it) if it.item.kind == HarnessKind::Steer => Some(FirstSaid {
-            text: it.item.content.clone(),
+            text: it.item.content.to_string(),
             client_id,
             author: it.author.clone()?,
             trust: it.trust,
@@ -105,7 +105,7 @@ fn first_said(event: &Event) -> Option<FirstSaid> {
 
 fn queued(event: &Event, queue: Queue, item: &QueueItem) -> FirstSaid {
     FirstSaid {
-        text: plain_text(&item.content),
+        text: plain_text(&item.content).to_string(),
         client_id: item.client_id.clone(),
         author: item.author.clone(),
         trust: item.trust,

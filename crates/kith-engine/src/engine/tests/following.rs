@@ -261,7 +261,7 @@ fn two_hundred_lost_connections_lose_no_event() {
 async fn deltas_say_what_they_belong_to() {
     let content = vec![
         AnswerBlock::Thinking(kith_vocab::block::Thinking {
-            text: "Hm.".to_owned(),
+            text: "Hm.".into(),
             signature: None,
             redacted: None,
         }),

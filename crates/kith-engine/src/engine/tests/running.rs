@@ -458,7 +458,7 @@ async fn a_command_under_the_id_of_an_event_breaks_nothing() {
     within(gate.reached()).await;
     let id = first.session_id();
     let taken = house.events(id).pop().unwrap().id;
-    let body = Body::Notice(Notice { text: String::new(), level: Level::Info, about: None });
+    let body = Body::Notice(Notice { text: String::new().into(), level: Level::Info, about: None });
     let action = CommandAction::Append(Box::new(body));
     let (client_id, user_id) = ("test".to_owned(), "owner".to_owned());
     let command = Command { id: taken, client_id, user_id, action };

@@ -81,7 +81,7 @@ fn the_same_history_has_the_same_bytes() {
 #[test]
 fn an_empty_history_is_refused() {
     assert_eq!(from_events(&[], &source()).unwrap_err(), HistoryError::Empty);
-    let notice = Notice { text: "hello".to_owned(), level: Level::Info, about: None };
+    let notice = Notice { text: "hello".into(), level: Level::Info, about: None };
     let events = [event(1, Body::Notice(notice))];
     assert_eq!(from_events(&events, &source()).unwrap_err(), HistoryError::Empty);
 }
@@ -113,7 +113,7 @@ fn compact(n: u64) -> Event {
         request_id: event_id(n),
         model: "m".to_owned(),
         usage: Usage::default(),
-        summary: "We looked.".to_owned(),
+        summary: "We looked.".into(),
         ledger,
         first_kept_event_id: event_id(n),
         tokens_before: 2,
@@ -152,8 +152,7 @@ fn lived(first: u64) -> Vec<Event> {
             raw_input: None,
         })
     };
-    let thinking =
-        Thinking { text: "Which?".to_owned(), signature: Some("s".to_owned()), redacted: None };
+    let thinking = Thinking { text: "Which?".into(), signature: Some("s".into()), redacted: None };
     let id = event_id(first + 1);
     let content =
         vec![Block::Thinking(thinking), Block::text("Let me "), Block::text("look."), call(id)];
@@ -222,7 +221,7 @@ fn reminder(visibility: Visibility, content: &str) -> Body {
         item: HarnessItem {
             kind,
             origin: Origin::System,
-            content: content.to_owned(),
+            content: content.into(),
             visibility,
             data: None,
         },

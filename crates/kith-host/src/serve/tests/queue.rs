@@ -39,7 +39,7 @@ impl QueueClients {
             let item = tokio::time::timeout(PATIENCE, self.follower.item()).await.unwrap();
             let SubscriptionItem::Turn(TurnItem::Event(event)) = item else { continue };
             match event.body {
-                Body::UserMessage(it) => said.push(plain_text(&it.message.content)),
+                Body::UserMessage(it) => said.push(plain_text(&it.message.content).to_string()),
                 Body::TurnEnded(_) => n_ended += 1,
                 _ => (),
             }

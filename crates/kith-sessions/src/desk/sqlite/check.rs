@@ -5,6 +5,7 @@
 
 use rusqlite::{Connection, Error, Result};
 
+use super::columns::row_problem;
 use super::{inbox, schema, threads, trust, wakeups};
 
 /// The first thing that is wrong, in words.
@@ -32,6 +33,6 @@ fn in_words(error: Error) -> Result<String> {
     use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, SystemIoFailure};
     match error.sqlite_error_code() {
         Some(DatabaseBusy | DatabaseLocked | SystemIoFailure) => Err(error),
-        _ => Ok(error.to_string()),
+        _ => Ok(row_problem(&error).unwrap_or_else(|| error.to_string())),
     }
 }

@@ -51,6 +51,40 @@ pub(super) fn number(row: &Row<'_>, column: usize) -> Result<u64> {
     u64::try_from(number).map_err(|_| Error::IntegralValueOutOfRange(column, number))
 }
 
+/// A row that does not hold what was written to it.
+#[derive(Debug, thiserror::Error)]
+#[error("the row of {what} {problem}")]
+struct BadRow {
+    what: String,
+    problem: String,
+}
+
+/// Says which row it is that cannot be read.
+pub(super) fn in_row(what: impl Into<String>, error: Error) -> Error {
+    match row_problem(&error) {
+        Some(problem) => bad_row(what, format!("cannot be read: {problem}")),
+        None => error,
+    }
+}
+
+pub(super) fn bad_row(what: impl Into<String>, problem: impl Into<String>) -> Error {
+    let (what, problem) = (what.into(), problem.into());
+    Error::FromSqlConversionFailure(0, Type::Text, BadRow { what, problem }.into())
+}
+
+/// What is wrong with a row, if it is that: SQLite has read it and we cannot.
+pub(super) fn row_problem(error: &Error) -> Option<String> {
+    match error {
+        Error::FromSqlConversionFailure(_, _, problem) => Some(problem.to_string()),
+        Error::InvalidColumnType(_, name, found) => {
+            Some(format!("`{name}` is of type {found}, which is not written there"))
+        }
+        Error::IntegralValueOutOfRange(_, number) => Some(format!("{number} is no number of ours")),
+        Error::Utf8Error(..) => Some("a text is not UTF-8".to_owned()),
+        _ => None,
+    }
+}
+
 fn not_stored(error: Box<dyn std::error::Error + Send + Sync>) -> Error {
     Error::ToSqlConversionFailure(error)
 }

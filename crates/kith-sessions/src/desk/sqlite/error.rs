@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{ErrorCode, ffi};
 
+use super::columns::row_problem;
 use crate::database::has_room;
 use crate::storage::{StorageError, StorageErrorKind, kind_of_io, words_of};
 
@@ -47,6 +48,9 @@ pub enum DeskError {
     LogInUse { path: PathBuf },
     #[error("the desk `{}` is damaged", path.display())]
     Damaged { path: PathBuf, source: rusqlite::Error },
+    /// SQLite reads it, and it is not what was written.
+    #[error("the desk `{}` is damaged: {problem}", path.display())]
+    DamagedRow { path: PathBuf, problem: String },
     #[error("the desk `{}` could not do what was asked", path.display())]
     Failed { path: PathBuf, source: rusqlite::Error },
     #[error("the desk `{}` is no longer open", path.display())]
@@ -103,6 +107,9 @@ impl DeskError {
     /// Says which of the things a person can act upon the failure is.
     pub(super) fn of(path: &Path, source: rusqlite::Error) -> DeskError {
         let path = path.to_owned();
+        if let Some(problem) = row_problem(&source) {
+            return DeskError::DamagedRow { path, problem };
+        }
         let extended = source.sqlite_error().map(|error| error.extended_code);
         match source.sqlite_error_code() {
             // The index of its log could not grow: on a full disk that fails before anything else.
@@ -138,6 +145,7 @@ impl From<DeskError> for StorageError {
             DeskError::Gone { .. } => StorageErrorKind::Closed,
             DeskError::NotADatabase { .. }
             | DeskError::NotADesk { .. }
+            | DeskError::DamagedRow { .. }
             | DeskError::Damaged { .. } => StorageErrorKind::DamagedDesk,
             DeskError::NoWriteAheadLog { .. }
             | DeskError::Disk { .. }

@@ -7,7 +7,7 @@ use kith_vocab::ids::SessionId;
 use kith_vocab::ingress::IngressEvent;
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
-use super::columns::{from_json, json, number, parsed, read_word, stored, word};
+use super::columns::{bad_row, from_json, in_row, json, number, parsed, read_word, stored, word};
 use super::threads::{current_session, head, set_current, set_head};
 use super::{SqliteDesk, schema};
 use crate::desk::checks::{
@@ -29,7 +29,7 @@ impl Inbox for SqliteDesk {
             check_message(event)?;
             let (event, found_generation) = (event.clone(), self.0.found_generation);
             let delivery = Delivery { event, target, fresh, now, found_generation };
-            self.change(move |desk| accept(desk, delivery)).await?
+            self.change(move |desk| accept(desk, &delivery)).await?
         })
     }
 
@@ -82,18 +82,19 @@ struct KnownRow {
 
 fn accept(
     desk: &Connection,
-    delivery: Delivery,
+    delivery: &Delivery,
 ) -> Result<std::result::Result<Accepted, StorageError>> {
     let Delivery { event, target, fresh, now, found_generation } = delivery;
+    let (target, fresh, now) = (*target, *fresh, *now);
     if let Some(row) = known_row(desk, &event.key)? {
-        if let Err(conflict) = check_digest(&event, &row.digest) {
+        if let Err(conflict) = check_digest(event, &row.digest) {
             return Ok(Err(conflict));
         }
         return Ok(Ok(Accepted {
             first: false,
             session_id: row.status.session_id(),
             status: row.status,
-            event: row.event.unwrap_or(event),
+            event: row.event.unwrap_or_else(|| event.clone()),
             generation: schema::generation(desk)?,
             head: None,
         }));
@@ -105,10 +106,10 @@ fn accept(
         Target::New => fresh,
         Target::Session(session_id) => session_id,
     };
-    if let Err(refused) = check_waiting(session_id, waiting(desk, session_id)?, &event) {
+    if let Err(refused) = check_waiting(session_id, waiting(desk, session_id)?, event) {
         return Ok(Err(refused));
     }
-    let IngressEvent { agent_id, thread_id, audience, .. } = &event;
+    let IngressEvent { agent_id, thread_id, audience, .. } = event;
     set_current(desk, (agent_id, thread_id), session_id, *audience, now)?;
     desk.prepare_cached(
         "INSERT INTO inbox
@@ -120,15 +121,15 @@ fn accept(
         event.agent_id,
         event.thread_id.as_str(),
         session_id.to_string(),
-        digest(&event),
-        json(&event)?,
-        stored(content_bytes(&event))?,
+        digest(event),
+        json(event)?,
+        stored(content_bytes(event))?,
         stored(now)?,
     ])?;
     let generation = schema::raise_generation(desk, found_generation.saturating_add(1))?;
     let status = RowStatus::Open { session_id };
     let head = head(desk, session_id)?;
-    Ok(Ok(Accepted { first: true, session_id, status, event, generation, head }))
+    Ok(Ok(Accepted { first: true, session_id, status, event: event.clone(), generation, head }))
 }
 
 fn waiting(desk: &Connection, session: SessionId) -> Result<WaitingRows> {
@@ -144,15 +145,14 @@ fn waiting(desk: &Connection, session: SessionId) -> Result<WaitingRows> {
 
 fn open_rows(desk: &Connection, session: SessionId) -> Result<Vec<InboxRow>> {
     let inbox_row = |row: &Row<'_>| {
-        Ok(InboxRow {
-            key: row.get(0)?,
-            session_id: parsed(row, 1)?,
-            event: from_json(row, 2)?,
-            accepted_at: number(row, 3)?,
-        })
+        let key: String = row.get(4)?;
+        let accepted_at = number(row, 5).map_err(|error| in_row(name_of(&key), error))?;
+        let KnownRow { status, event, .. } = read_known_row(row)?;
+        let Some(event) = event else { return Err(bad_row(name_of(&key), "has no message")) };
+        Ok(InboxRow { key, session_id: status.session_id(), event, accepted_at })
     };
     desk.prepare_cached(
-        "SELECT key, session_id, event, accepted_at FROM inbox
+        "SELECT session_id, outcome, digest, event, key, accepted_at FROM inbox
          WHERE session_id = ?1 AND closed_at IS NULL ORDER BY place",
     )?
     .query_map([session.to_string()], inbox_row)?
@@ -169,12 +169,29 @@ fn sessions_with_open_rows(desk: &Connection) -> Result<Vec<SessionId>> {
 }
 
 fn known_row(desk: &Connection, key: &str) -> Result<Option<KnownRow>> {
-    desk.prepare_cached("SELECT session_id, outcome, digest, event FROM inbox WHERE key = ?1")?
+    desk.prepare_cached("SELECT session_id, outcome, digest, event, key FROM inbox WHERE key = ?1")?
         .query_row([key], read_known_row)
         .optional()
 }
 
+/// Reads a row whose first columns are session, outcome, digest, event and key.
 fn read_known_row(row: &Row<'_>) -> Result<KnownRow> {
+    let key: String = row.get(4)?;
+    let known = known_row_in(row).map_err(|error| in_row(name_of(&key), error))?;
+    if let Some(event) = &known.event
+        && (event.key != key || check_digest(event, &known.digest).is_err())
+    {
+        let problem = "does not hold the message that was accepted; its text is not said";
+        return Err(bad_row(name_of(&key), problem));
+    }
+    Ok(known)
+}
+
+fn name_of(key: &str) -> String {
+    format!("message `{}`", key.escape_debug())
+}
+
+fn known_row_in(row: &Row<'_>) -> Result<KnownRow> {
     let session_id = parsed(row, 0)?;
     let digest = row.get(2)?;
     if row.get_ref(1)?.as_str_or_null()?.is_some() {

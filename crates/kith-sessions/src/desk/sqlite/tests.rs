@@ -737,3 +737,50 @@ async fn is_usable(folder: &TempDir) -> bool {
     };
     used.await.is_ok()
 }
+
+#[tokio::test]
+async fn a_row_that_does_not_hold_what_was_accepted_is_damage_and_concerns_its_session_only() {
+    for (from, to, expected) in [
+        (
+            "wire ten dollars",
+            "wire two dollars",
+            "the row of message `m-1` does not hold the message that was accepted; its text is not \
+             said",
+        ),
+        (
+            "\"owner\"",
+            "\"0wner\"",
+            "the row of message `m-1` cannot be read: unknown variant `0wner`",
+        ),
+        (
+            "\"key\":\"m-1\"",
+            "\"key\":\"m-9\"",
+            "the row of message `m-1` does not hold the message",
+        ),
+    ] {
+        let (_folder, desk) = desk().await;
+        let accept = |key, text, n| {
+            let (desk, event) = (desk.clone(), said(key, text));
+            async move { desk.accept(&event, Target::New, session_id(n), NOW).await.unwrap() }
+        };
+        accept("m-1", "wire ten dollars", 1).await;
+        accept("m-2", "hi", 2).await;
+        assert_eq!(desk.problem().await.unwrap(), None);
+        let spoil = move |desk: &mut Connection| {
+            let spoilt = "UPDATE inbox SET event = replace(event, ?1, ?2) WHERE key = 'm-1'";
+            desk.execute(spoilt, [from, to])
+        };
+        desk.run(spoil).await.unwrap();
+        let error = desk.open_rows(session_id(1)).await.unwrap_err();
+        assert_eq!(error.kind, StorageErrorKind::DamagedDesk);
+        assert!(error.message.contains(&format!("is damaged: {expected}")), "{error}");
+        assert_eq!(error.causes, [""; 0]);
+        let again = desk.accept(&said("m-1", "x"), Target::New, session_id(3), NOW).await;
+        assert_eq!(again.unwrap_err().kind, StorageErrorKind::DamagedDesk);
+        assert!(desk.problem().await.unwrap().unwrap().starts_with(expected));
+        // Whatever waits for other sessions is as it was.
+        assert_eq!(desk.open_rows(session_id(2)).await.unwrap().len(), 1);
+        let sessions = desk.sessions_with_open_rows().await.unwrap();
+        assert_eq!(sessions, [session_id(1), session_id(2)]);
+    }
+}

@@ -47,7 +47,7 @@ impl Threads for SqliteDesk {
         now: u64,
     ) -> StorageFuture<'a, ()> {
         let thread = (agent_id.to_owned(), thread_id.clone());
-        Box::pin(self.change(move |desk| replace_session(desk, &thread, sessions, held, now)))
+        Box::pin(self.change(move |desk| replace_session(desk, &thread, sessions, &held, now)))
     }
 
     fn threads(&self) -> StorageFuture<'_, Vec<ThreadRow>> {
@@ -118,10 +118,10 @@ fn replace_session(
     desk: &Connection,
     (agent_id, thread_id): &(String, ThreadId),
     (old, new): (SessionId, SessionId),
-    held: Vec<String>,
+    held: &[String],
     now: u64,
 ) -> Result<()> {
-    let held: Vec<_> = held.into_iter().map(|key| (key, RowOutcome::Failed)).collect();
+    let held: Vec<_> = held.iter().map(|key| (key.clone(), RowOutcome::Failed)).collect();
     close_rows(desk, &held, old, now)?;
     desk.execute(
         "UPDATE threads SET session_id = ?4

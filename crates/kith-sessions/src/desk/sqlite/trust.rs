@@ -20,7 +20,7 @@ impl TrustRecords for SqliteDesk {
     fn distrust<'a>(&'a self, path: &'a str) -> StorageFuture<'a, bool> {
         let path = path.to_owned();
         Box::pin(self.change(move |desk| {
-            Ok(desk.execute("DELETE FROM repositories WHERE path = ?1", [path])? > 0)
+            Ok(desk.execute("DELETE FROM repositories WHERE path = ?1", [&path])? > 0)
         }))
     }
 

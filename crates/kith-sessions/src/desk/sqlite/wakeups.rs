@@ -20,7 +20,7 @@ impl Wakeups for SqliteDesk {
     fn remove_wakeup<'a>(&'a self, key: &'a str) -> StorageFuture<'a, ()> {
         let key = key.to_owned();
         Box::pin(self.change_later(move |desk| {
-            desk.prepare_cached("DELETE FROM wakeups WHERE key = ?1")?.execute([key])
+            desk.prepare_cached("DELETE FROM wakeups WHERE key = ?1")?.execute([&key])
         }))
     }
 

@@ -118,7 +118,11 @@ fn any_block() -> impl Strategy<Value = Block> {
     prop_oneof![
         any::<String>().prop_map(Block::text),
         (any::<String>(), some(), some()).prop_map(|(text, signature, redacted)| {
-            Block::Thinking(Thinking { text, signature, redacted })
+            Block::Thinking(Thinking {
+                text: text.into(),
+                signature: signature.map(Into::into),
+                redacted: redacted.map(Into::into),
+            })
         }),
         (any::<String>(), any::<String>(), any::<u64>(), some(), 0..3_usize).prop_map(
             |(media_type, blob, bytes, name, kind)| {
@@ -133,7 +137,13 @@ fn any_block() -> impl Strategy<Value = Block> {
         (any::<u32>(), any::<String>(), any::<String>(), any_json(), some()).prop_map(
             |(index, provider_call_id, tool, input, raw_input)| {
                 let call_id = event_id(3).call(index);
-                Block::ToolCall(ToolCall { call_id, provider_call_id, tool, input, raw_input })
+                Block::ToolCall(ToolCall {
+                    call_id,
+                    provider_call_id,
+                    tool,
+                    input,
+                    raw_input: raw_input.map(Into::into),
+                })
             }
         ),
     ]
@@ -298,7 +308,7 @@ impl Parts {
             tool: self.text(2),
             effect: self.among(3, &effects),
             verdict: self.among(4, &[Verdict::Allow, Verdict::Ask, Verdict::Deny]),
-            reason: self.text(3),
+            reason: self.text(3).into(),
             rule: self.maybe(5, self.text(4)),
             grant_id: self.maybe(6, self.text(5)),
             sandbox: self.among(7, &[Sandbox::None, Sandbox::Workspace, Sandbox::Network]),

@@ -162,7 +162,7 @@ impl CopiedPart {
         let item = HarnessItem {
             kind: HarnessKind::RuntimeNotice,
             origin: Origin::System,
-            content: MISSING.to_owned(),
+            content: MISSING.into(),
             visibility: Visibility::Compact,
             data: None,
         };

@@ -61,10 +61,10 @@ fn every_intact_line_is_told_in_a_new_session_and_the_model_learns_where_somethi
 fn words(event: &Event) -> String {
     match &event.body {
         Body::UserMessage(it) => match &it.message.content[..] {
-            [kith_vocab::block::Block::Text(text)] => text.text.clone(),
+            [kith_vocab::block::Block::Text(text)] => text.text.to_string(),
             other => format!("{other:?}"),
         },
-        Body::HarnessItem(it) => it.item.content.clone(),
+        Body::HarnessItem(it) => it.item.content.to_string(),
         other => other.type_name().to_owned(),
     }
 }

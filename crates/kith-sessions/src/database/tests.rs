@@ -1,0 +1,110 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rusqlite::{Error, ffi};
+use tempfile::TempDir;
+
+use super::*;
+
+#[tokio::test]
+async fn work_that_the_disk_spoils_is_done_again() {
+    let (_folder, worker) = worker().await;
+    for (n_failures, expected) in [(0, Ok(1)), (1, Ok(2)), (2, Ok(3)), (3, Err(3))] {
+        let tries = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&tries);
+        let read =
+            move |_: &mut Connection| fail_first(&counted, n_failures, ffi::SQLITE_IOERR_READ);
+        check(worker.run_again(read).await, &tries, expected);
+        let tries = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&tries);
+        let write = move |file: &Connection| {
+            file.execute("INSERT INTO numbers VALUES (1)", [])?;
+            fail_first(&counted, n_failures, ffi::SQLITE_CORRUPT)
+        };
+        check(worker.change(Durability::Synced, write).await, &tries, expected);
+    }
+    // What was undone is not there twice, and what failed is not there.
+    assert_eq!(n_rows(&worker).await, 3);
+}
+
+#[tokio::test]
+async fn what_the_disk_is_not_to_blame_for_is_done_once() {
+    let (_folder, worker) = worker().await;
+    for code in [ffi::SQLITE_FULL, ffi::SQLITE_READONLY, ffi::SQLITE_BUSY, ffi::SQLITE_CONSTRAINT] {
+        let tries = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&tries);
+        let write = move |_: &Connection| fail_first(&counted, 1, code);
+        check(worker.change(Durability::Synced, write).await, &tries, Err(1));
+    }
+}
+
+#[tokio::test]
+async fn of_changes_that_are_committed_together_one_that_the_disk_spoils_fails_alone() {
+    let (_folder, worker) = worker().await;
+    let (begin, held) = std::sync::mpsc::channel::<()>();
+    let first = worker.run(move |_| held.recv().unwrap());
+    let insert = |n: i64, n_failures: u32| {
+        let tries = Arc::new(AtomicU32::new(0));
+        move |file: &Connection| {
+            file.execute("INSERT INTO numbers VALUES (?1)", [n])?;
+            fail_first(&tries, n_failures, ffi::SQLITE_IOERR_WRITE)
+        }
+    };
+    // They wait while the thread is held, and are made in one commit.
+    let (held, answers) = tokio::join!(first, async {
+        let mut answers = Vec::new();
+        for (n, n_failures) in [(1, 0), (2, 1), (3, 9), (4, 0)] {
+            let answer = worker.begin_change(Durability::Synced, insert(n, n_failures)).await;
+            answers.push(answer.unwrap());
+        }
+        begin.send(()).unwrap();
+        answers
+    });
+    held.unwrap();
+    let mut made = Vec::new();
+    for answer in answers {
+        made.push(answer.await.unwrap().is_ok());
+    }
+    assert_eq!(made, [true, true, false, true]);
+    assert_eq!(n_rows(&worker).await, 3);
+}
+
+fn fail_first(tries: &AtomicU32, n_failures: u32, code: i32) -> rusqlite::Result<()> {
+    let n_before = tries.fetch_add(1, Ordering::Relaxed);
+    if n_before >= n_failures {
+        return Ok(());
+    }
+    Err(Error::SqliteFailure(ffi::Error::new(code), None))
+}
+
+#[track_caller]
+fn check(
+    answer: Result<rusqlite::Result<()>, Gone>,
+    tries: &AtomicU32,
+    expected: Result<u32, u32>,
+) {
+    let n_tries = tries.load(Ordering::Relaxed);
+    assert_eq!(answer.unwrap().map(|()| n_tries).map_err(|_| n_tries), expected);
+}
+
+async fn n_rows(worker: &Worker) -> i64 {
+    let count = |file: &mut Connection| {
+        file.query_row("SELECT count(*) FROM numbers", [], |row| row.get(0)).unwrap()
+    };
+    worker.run(count).await.unwrap()
+}
+
+async fn worker() -> (TempDir, Worker) {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("file.db");
+    make_file(&path).unwrap();
+    let open = move || {
+        let connection = connect(&path)?;
+        connection.execute_batch("CREATE TABLE numbers (n INTEGER)")?;
+        Ok::<_, Error>(Some((connection, ())))
+    };
+    match Worker::start("test", open).await {
+        Ok(Some((worker, ()))) => (folder, worker),
+        _ => panic!("the file could not be opened"),
+    }
+}
