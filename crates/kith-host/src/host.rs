@@ -103,10 +103,11 @@ impl Host {
         });
         let mut start_notes = Vec::new();
         if is_desk_behind(&*lock, is_new_desk, &*desk, &store).await? {
-            // If this host ends before all is read, the next one begins again.
+            // If this host ends before all is read, the next one begins again: messages that it has
+            // entered raise the desk's generation by one, and not to this.
             let generation = desk.generation().await?;
             let is_lost = is_new_desk || is_desk_older(&*lock, generation);
-            lock.set_generation(generation + 1)?;
+            lock.set_generation(generation + 2)?;
             let note = recover(&engine).await?;
             // A house that was copied has no lock, and a desk that knows everything.
             if is_lost {
