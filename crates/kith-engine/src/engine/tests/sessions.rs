@@ -5,7 +5,7 @@ use kith_testkit::files::{CrashModel, Fault, Written};
 use kith_testkit::gate::Gate;
 use kith_testkit::transcript::transcript;
 use kith_vocab::event::SourceTag;
-use kith_vocab::header::SessionHeader;
+use kith_vocab::header::{CloneOrigin, SessionHeader};
 use kith_vocab::ids::EventId;
 
 use super::prompts::prove;
@@ -277,6 +277,27 @@ async fn a_copy_that_is_damaged_as_well_is_repaired_in_its_turn() {
     assert!(third.session_id != first && third.session_id != second);
     let (copy, made) = engine.repair(second).await.unwrap();
     assert_eq!((copy, made), (third.session_id, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_older_session_is_no_copy_whatever_it_says_of_itself() {
+    let model = Arc::new(script().says("One.").says("Two."));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let older = house.new_session_id();
+    let damaged = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap().session_id;
+    within(engine.until_rest()).await;
+    engine.kill();
+    assert!(older < damaged);
+    let origin = CloneOrigin { session_id: damaged, event_id: house.new_event_id() };
+    let header = house.store().header(damaged).unwrap();
+    let header = SessionHeader { session_id: older, cloned_from: Some(origin), ..header };
+    house.store().create(&header, &[]).unwrap();
+    damage(&house, damaged, b"One.");
+    let engine = house.engine();
+    let report = ask(&engine, &message("m2", ROOM, "more")).await.unwrap();
+    assert_eq!(report.text, "Two.");
+    assert!(report.session_id > damaged, "it went on in {}", report.session_id);
 }
 
 #[tokio::test(start_paused = true)]
