@@ -230,7 +230,8 @@ impl Engine {
         let head = self.shared.desk.head(id).await?;
         let Repair { copy, repaired, reserved } = self.shared.repair(id, head).await?;
         drop((reservation, reserved));
-        // Messages that wait for it found no driver to wake.
+        // Messages that came meanwhile wait for the copy, and found no driver to wake.
+        self.shared.feed.session(id).moved(copy);
         self.wake(copy);
         Ok((copy, repaired))
     }

@@ -32,9 +32,8 @@ pub(crate) struct Oracle {
     pub(crate) requests: Vec<(String, String)>,
     pub(crate) followers: Vec<FollowerState>,
     pub(crate) house_followers: Vec<HouseFollowerState>,
-    /// How often something was written, and when last to each thread.
+    /// How often something was written.
     pub(crate) n_changes: u64,
-    pub(crate) thread_changes: BTreeMap<ThreadKey, u64>,
     /// What `host.lock` says.
     pub(crate) generation: u64,
     /// Whoever waits for the end of a turn.
@@ -48,6 +47,8 @@ pub(crate) struct Oracle {
 #[derive(Default)]
 pub(crate) struct SessionView {
     pub(crate) thread: Option<ThreadKey>,
+    /// When it was written to last: how often anything had been written by then.
+    changed: u64,
     /// A digest of each event that is durable, in the order of the log.
     pub(crate) events: Vec<u64>,
     pub(crate) tree: Vec<EventId>,
@@ -165,13 +166,13 @@ impl Oracle {
             view.events.push(digest_of(event));
             view.read(event);
         }
+        self.n_changes += 1;
+        view.changed = self.n_changes;
         let thread = view.thread.clone();
         if let Some(written) = self.damaged.get_mut(&id) {
             // A checkpoint stands for the part with the damage, so it goes on for a while.
             written.extend_from_slice(events);
         }
-        self.n_changes += 1;
-        self.thread_changes.extend(thread.clone().map(|thread| (thread, self.n_changes)));
         let is_of_thread = |it: &SessionView| it.thread.is_some() && it.thread == thread;
         let with_turn = self.sessions.iter().filter(|(_, it)| it.runs_turn && is_of_thread(it));
         let with_turn: Vec<SessionId> = with_turn.map(|(id, _)| *id).collect();
@@ -228,13 +229,8 @@ impl Oracle {
 
     /// The session is about to be removed.
     pub(crate) fn remove(&mut self, id: SessionId, events: Vec<Event>) {
-        let thread = self.sessions.remove(&id).and_then(|view| view.thread);
-        // A clone that could not be placed is removed before anybody was told of it.
-        if let Some(thread) = thread
-            && !self.sessions.values().any(|it| it.thread.as_ref() == Some(&thread))
-        {
-            self.thread_changes.remove(&thread);
-        }
+        // One that could not be placed is removed before anybody was told of it.
+        self.sessions.remove(&id);
         self.confirmed.retain(|(session, _)| *session != id);
         self.removed.push((id, events));
     }
@@ -298,7 +294,8 @@ impl Oracle {
             }
         }
         for (number, follower) in self.house_followers.iter().enumerate() {
-            for (thread, changed) in &self.thread_changes {
+            for SessionView { thread, changed, .. } in self.sessions.values() {
+                let Some(thread) = thread else { continue };
                 let told = follower.told.get(thread).copied().unwrap_or_default();
                 if *changed > follower.since && told < *changed {
                     let thread = &thread.thread_id;

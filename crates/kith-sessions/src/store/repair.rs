@@ -43,7 +43,7 @@ impl SessionStore {
             .files
             .len(&self.path(damaged))
             .map_err(|source| LogError::Read { path: self.path(damaged), source })?;
-        self.each_line(damaged, len, &mut |line| readable.take(&line))?;
+        self.each_line((damaged, len), head, &mut |line| readable.take(&line))?;
         if readable.is_empty() && known.is_none() {
             return Err(LogError::Damaged { path: self.path(damaged), damage });
         }
@@ -99,7 +99,7 @@ impl SessionStore {
         let mut outcome = Ok(());
         // One by one, so that a session of any length fits into memory; the batches of the
         // damaged file mean nothing here, because the new one exists only when it is whole.
-        self.each_line(damaged, len, &mut |line| {
+        self.each_line((damaged, len), head, &mut |line| {
             if outcome.is_ok() {
                 let events = copied.next(line, clock);
                 outcome = add(draft, events, &mut copied);
@@ -113,15 +113,15 @@ impl SessionStore {
 
     fn each_line(
         &self,
-        id: SessionId,
-        len: u64,
+        (id, len): (SessionId, u64),
+        head: Option<&Head>,
         each: &mut dyn FnMut(IntactLine),
     ) -> Result<(), LogError> {
         let path = self.path(id);
         let source = self.files.open_read(&path);
         let mut text_of = |named: &_| self.blobs.text(named);
         source
-            .and_then(|source| each_line(Box::new(source.take(len)), &mut text_of, each))
+            .and_then(|source| each_line(Box::new(source.take(len)), head, &mut text_of, each))
             .map_err(|error| read_error(&path, error.into()))
     }
 }

@@ -57,6 +57,37 @@ fn every_intact_line_is_told_in_a_new_session_and_the_model_learns_where_somethi
     log.append(&[Event { id: event_id(99), ..next }]).unwrap();
 }
 
+#[test]
+fn a_batch_that_was_torn_behind_the_damage_is_not_told() {
+    let said = [
+        vec![user(1, None, "text 1")],
+        vec![user(2, Some(1), "text 2")],
+        vec![user(3, Some(2), "text 3"), user(4, Some(3), "text 4")],
+    ];
+    let (whole, ends) = file_of(&said);
+    let told = |len: usize, head: Option<u64>| -> Vec<String> {
+        let (files, store) = house();
+        let mut bytes = whole[..len].to_vec();
+        bytes[ends[0] + 20] ^= 1;
+        files.put(&store.path(session_id(1)), &bytes);
+        let head = head.map(|seq| Head { seq, hash: crate::line::LineHash::of(b"") });
+        let clock = StillClock::default();
+        store.repair(session_id(1), head.as_ref(), header(2), &clock).unwrap();
+        read(&store, session_id(2)).0.iter().map(words).collect()
+    };
+    let [missing, second, third, fourth] = [copied::MISSING, "text 2", "text 3", "text 4"];
+    assert_eq!(told(whole.len(), None), [missing, second, third, fourth]);
+    let line = 1 + whole[ends[2]..].iter().position(|&byte| byte == b'\n').unwrap();
+    for len in [ends[2] + line, whole.len() - 9, ends[2] + 9] {
+        // Nobody was told of the last batch.
+        assert_eq!(told(len, None), [missing, second]);
+        assert_eq!(told(len, Some(2)), [missing, second]);
+    }
+    // The desk knows that it was whole.
+    assert_eq!(told(ends[2] + line, Some(4)), [missing, second, third, missing]);
+    assert_eq!(told(ends[2] + 9, Some(4)), [missing, second, missing]);
+}
+
 /// What is said in an event.
 fn words(event: &Event) -> String {
     match &event.body {
