@@ -7,7 +7,7 @@ use kith_engine::state::State;
 use kith_engine::verify::Verifier;
 use kith_sessions::desk::{Inbox, RowStatus};
 use kith_vocab::event::messages::Outcome;
-use kith_vocab::event::{Body, Event};
+use kith_vocab::event::{Body, Event, SourceTag};
 use kith_vocab::ids::{CallId, EventId, SessionId};
 use kith_vocab::tool::ToolOutcome;
 
@@ -62,9 +62,9 @@ pub(crate) fn check_all(house: &House, world: &World) {
 
 fn read_logs(house: &House, world: &World) -> Result<Logs, String> {
     let mut logs = Logs::default();
-    let (removed, damaged) = {
+    let (removed, gone, damaged) = {
         let oracle = &world.lock().oracle;
-        (oracle.removed.clone(), oracle.damaged.clone())
+        (oracle.removed.clone(), oracle.gone.clone(), oracle.damaged.clone())
     };
     for id in house.sessions() {
         let is_damaged = damaged.contains_key(&id);
@@ -74,14 +74,14 @@ fn read_logs(house: &House, world: &World) -> Result<Logs, String> {
         let n_left = house.readable(*id).len();
         logs.add_lost(events.get(n_left..).unwrap_or_default());
     }
-    for (id, events) in removed {
+    for (place, (id, events)) in removed.into_iter().enumerate() {
         // A kill may have come before the removal came to its end; then it is there still. And what
         // is said to a session that was removed makes another of its name.
         let first = events.first().map(|event| event.id);
         let is_there = |(there, log): &(SessionId, Vec<Event>)| {
             *there == id && log.first().map(|event| event.id) == first
         };
-        if !logs.all.iter().any(is_there) {
+        if gone.contains(&place) || !logs.all.iter().any(is_there) {
             logs.add(id, events);
         }
     }
@@ -115,6 +115,10 @@ impl Logs {
     }
 
     fn add(&mut self, id: SessionId, events: Vec<Event>) {
+        // A kill may have left a whole batch behind the damage of which nobody was told. The copy
+        // tells what was said there, and its author is told that no more comes of it.
+        let copied = events.iter().filter(|event| event.source_tag == Some(SourceTag::Clone));
+        self.lost_keys.extend(copied.filter_map(|event| event.ingress_key.clone()));
         for event in events.iter().filter(|event| event.is_lived()) {
             match (&event.body, &event.ingress_key) {
                 (Body::QueueUpdate(it), _) => {

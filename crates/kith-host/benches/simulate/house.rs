@@ -1,6 +1,6 @@
 //! What outlives a life of the host: disk, desk, the time of day.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kith_engine::state::State;
@@ -32,8 +32,8 @@ pub(crate) struct House {
     pub(crate) wall: u64,
     pub(crate) next_id: u64,
     old_desks: Vec<MemoryDesk>,
-    /// Only the desk tells a damaged end from a torn one, so it is known by heart.
-    damaged: BTreeSet<SessionId>,
+    /// Only the desk tells a damaged end from a torn one, so the bytes up to the damage are kept.
+    damaged: BTreeMap<SessionId, Vec<u8>>,
 }
 
 impl House {
@@ -46,7 +46,7 @@ impl House {
             wall: WALL_START,
             next_id: 1,
             old_desks: Vec::new(),
-            damaged: BTreeSet::new(),
+            damaged: BTreeMap::new(),
         }
     }
 
@@ -61,7 +61,7 @@ impl House {
 
     /// The whole log of a session, or why it cannot be read.
     pub(crate) fn log(&self, id: SessionId) -> Result<Vec<Event>, String> {
-        if self.damaged.contains(&id) {
+        if self.is_damaged(id) {
             return Err(format!("session {id} is damaged"));
         }
         let mut events = Vec::new();
@@ -71,6 +71,12 @@ impl House {
             Ok(Tail::Clean | Tail::Torn { .. }) => Ok(events),
             Err(error) => Err(format!("session {id} cannot be read: {error}")),
         }
+    }
+
+    /// Not if it was removed since, and another has its name.
+    fn is_damaged(&self, id: SessionId) -> bool {
+        let damaged = self.damaged.get(&id).zip(self.files.contents(self.store().path(id)));
+        damaged.is_some_and(|(then, now)| now.starts_with(then))
     }
 
     pub(crate) fn state(&self, id: SessionId) -> Option<State> {
@@ -109,7 +115,7 @@ impl House {
         let ids = self.sessions();
         let Some(id) = state.chance.pick(&ids).copied() else { return };
         let Some(head) = now(self.desk.head(id)) else { return };
-        if self.damaged.contains(&id) {
+        if self.is_damaged(id) {
             return;
         }
         let path = self.store().path(id);
@@ -125,7 +131,8 @@ impl House {
         state.note(format!("byte {place} of {id} is damaged, {n_left} events can be read"));
         state.tally.damages += 1;
         state.oracle.damaged.insert(id, events);
-        self.damaged.insert(id);
+        bytes.truncate(place + 1);
+        self.damaged.insert(id, bytes);
     }
 
     /// The host has ended as it should.

@@ -122,6 +122,9 @@ impl Journal for SimJournal {
         Box::pin(async move {
             self.world.step().await;
             let events: Vec<Event> = batches.iter().flat_map(|it| it.events.clone()).collect();
+            if !self.inner.store().exists(header.session_id)? {
+                self.world.lock().oracle.is_gone(header.session_id);
+            }
             let made = self.inner.create(header, batches).await;
             self.after().await;
             match &made {

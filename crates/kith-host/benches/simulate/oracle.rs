@@ -25,6 +25,8 @@ pub(crate) struct Oracle {
     pub(crate) sessions: BTreeMap<SessionId, SessionView>,
     /// The logs of sessions that were removed, as they were then.
     pub(crate) removed: Vec<(SessionId, Vec<Event>)>,
+    /// Which of them are known to be gone, whatever has their name by now.
+    pub(crate) gone: BTreeSet<usize>,
     /// Sessions that were damaged, each with all that was ever written to it.
     pub(crate) damaged: BTreeMap<SessionId, Vec<Event>>,
     pub(crate) runs: BTreeMap<CallId, ToolRun>,
@@ -194,6 +196,10 @@ impl Oracle {
     ) -> Result<(), String> {
         let view = self.sessions.entry(id).or_default();
         view.thread = Some(thread.clone());
+        if let Some(written) = self.damaged.get_mut(&id) {
+            let n_old = written.len().saturating_sub(n_skipped);
+            written.extend_from_slice(events.get(n_old..).unwrap_or_default());
+        }
         let (n_known, n_found) = (view.events.len(), n_skipped + events.len());
         if n_found < n_known {
             return Err(format!("session {id} has {n_found} events, and {n_known} were told of"));
@@ -232,7 +238,16 @@ impl Oracle {
         // One that could not be placed is removed before anybody was told of it.
         self.sessions.remove(&id);
         self.confirmed.retain(|(session, _)| *session != id);
+        // Of one that was damaged not all can be read.
+        let events = self.damaged.get(&id).cloned().unwrap_or(events);
         self.removed.push((id, events));
+    }
+
+    /// There is no such session just now, so every removal of it has come to its end.
+    pub(crate) fn is_gone(&mut self, id: SessionId) {
+        let removals = self.removed.iter().enumerate().filter(|(_, (removed, _))| *removed == id);
+        self.gone.extend(removals.map(|(place, _)| place));
+        self.damaged.remove(&id);
     }
 
     /// A follower was shown an event. Says what is wrong with it.
