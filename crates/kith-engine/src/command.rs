@@ -6,6 +6,9 @@ use kith_vocab::event::calls::{Decision, Via};
 use kith_vocab::event::control::{Queue, QueueItem};
 use kith_vocab::ids::{EventId, LeafId};
 
+use crate::state::State;
+use crate::state::ended_turn::EndedTurn;
+
 /// A command, who gives it, and the id that its first event will have: a command that is repeated
 /// under its id gets the first answer again.
 #[derive(Clone, Debug)]
@@ -14,6 +17,28 @@ pub struct Command {
     pub client_id: String,
     pub user_id: String,
     pub action: CommandAction,
+}
+
+impl Command {
+    pub(crate) fn is_retry(&self) -> bool {
+        matches!(self.action, CommandAction::Retry { .. })
+    }
+
+    /// Whether it takes up a turn that the message of this key began.
+    pub(crate) fn retries(&self, message_key: Option<&str>) -> bool {
+        match &self.action {
+            CommandAction::Retry { key, .. } => key.is_none() || key.as_deref() == message_key,
+            _ => false,
+        }
+    }
+
+    /// The turn that it takes up again.
+    pub(crate) fn retried<'a>(&self, state: &'a State) -> Option<&'a EndedTurn> {
+        match &self.action {
+            CommandAction::Retry { key, .. } => state.retried_by(key.as_deref()),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@
 use kith_vocab::block::plain_text;
 use kith_vocab::event::control::{Bound, EndReason, Queue};
 use kith_vocab::event::messages::{StopReason, Usage};
-use kith_vocab::event::{Body, Event};
+use kith_vocab::event::{Body, Event, SourceTag};
 use kith_vocab::ids::{EventId, LeafId, SessionId, ThreadId};
 
 /// What became of a message, as far as its author need wait for it.
@@ -115,6 +115,30 @@ impl RowReader {
     /// Whether the turn that answers the message is open.
     pub fn is_in_turn(&self) -> bool {
         self.whereabouts == Whereabouts::InTurn
+    }
+
+    /// Whether the message stands in what was read.
+    pub fn has_seen(&self) -> bool {
+        self.whereabouts != Whereabouts::NotSeen
+    }
+
+    /// Reads an event of a copy, which tells no ends of turns: an answer that its model ended is one.
+    pub fn read_copied(&mut self, event: &Event) {
+        self.last_seq = event.seq;
+        if event.source_tag != Some(SourceTag::Clone) || !event.is_tree() {
+            return;
+        }
+        if event.ingress_key.as_deref() == Some(&self.key) {
+            self.whereabouts = Whereabouts::InTurn;
+        } else if self.whereabouts == Whereabouts::InTurn {
+            match &event.body {
+                Body::UserMessage(_) => self.whereabouts = Whereabouts::NotSeen,
+                _ => self.read_turn(event),
+            }
+            if self.report.stop_reason == Some(StopReason::EndTurn) {
+                self.end_turn(EndReason::Done, None);
+            }
+        }
     }
 
     pub fn read(&mut self, event: &Event) {

@@ -166,14 +166,9 @@ impl SessionDriver {
     /// Whether there is a turn that the command can begin. Refuses while another is open.
     fn may_begin(&mut self, command: &Command, is_running: IsRunning) -> Written {
         let session_id = self.session.id();
-        let retried = match &command.action {
-            CommandAction::Retry { key, .. } => Some(key.as_deref()),
-            _ => None,
-        };
-        let is_retry = retried.is_some();
         if let Some(turn) = &self.session.state().turn
             && self.is_left_alone
-            && retried.is_some_and(|key| key.is_none() || key == turn.message_key.as_deref())
+            && command.retries(turn.message_key.as_deref())
         {
             return match find_model(&*self.engine.models, &turn.models) {
                 // Its model is back; the turn goes on by itself.
@@ -193,10 +188,10 @@ impl SessionDriver {
         if is_busy || state.turn.is_some() {
             return Err(EngineError::TurnRunning { session_id });
         }
-        if !is_retry {
+        if !command.is_retry() {
             return Ok(!state.steers.is_empty() || !state.follow_ups.is_empty());
         }
-        let Some(ended) = retried.and_then(|key| state.retried_by(key)) else {
+        let Some(ended) = command.retried(state) else {
             return Err(EngineError::NothingToRetry { session_id });
         };
         match find_model(&*self.engine.models, &ended.models) {
@@ -212,11 +207,7 @@ impl SessionDriver {
     pub(super) fn begin_by_command(&mut self, mail: Mail) -> Result<(), SessionFailure> {
         let Mail { command, reply } = mail;
         let state = self.session.state();
-        let retried = match &command.action {
-            CommandAction::Retry { key, .. } => Some(key.as_deref()),
-            _ => None,
-        };
-        let ended = retried.and_then(|key| state.retried_by(key)).cloned();
+        let ended = command.retried(state).cloned();
         if state.turn.is_some() {
             // A message was quicker.
             let session_id = self.session.id();
@@ -231,7 +222,7 @@ impl SessionDriver {
             let attended = matches!(command.action, CommandAction::Retry { attended: true, .. });
             let body = turn_started(&ctx.setup, &*ctx.models, ended.models, attended, None);
             self.session.stage_from(source(&command), body);
-        } else if retried.is_none() {
+        } else if !command.is_retry() {
             has_begun = self.take_follow_up_as(Some(command.id))?;
         }
         let answer = self.answer(&command, has_begun);

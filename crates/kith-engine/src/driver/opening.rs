@@ -16,7 +16,6 @@ use super::SessionDriver;
 use crate::engine::EngineShared;
 use crate::failure::SessionFailure;
 use crate::mailbox::Mailbox;
-use crate::permits::TurnPermit;
 use crate::registry::IdleSession;
 use crate::session::Session;
 use crate::turn::find_model;
@@ -58,8 +57,7 @@ pub(super) fn again(
     idle: IdleSession,
     rows: VecDeque<InboxRow>,
 ) -> SessionDriver {
-    let IdleSession { session, permit }: IdleSession = idle;
-    let permit: Option<TurnPermit> = permit;
+    let IdleSession { session, permit } = idle;
     SessionDriver {
         engine,
         mailbox,

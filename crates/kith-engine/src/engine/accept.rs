@@ -89,6 +89,9 @@ impl Engine {
         if self.shared.journal.exists(id).await? {
             let each = &mut |event| reader.read(&event);
             self.shared.journal.read(id, None, 0, each).await?;
+            if !is_open && !reader.has_seen() {
+                reader = self.shared.answer_in_copy(id, &reader).await?.unwrap_or(reader);
+            }
         }
         let after = reader.last_seq();
         Ok(self.row_follower(reader, after, is_open))

@@ -22,6 +22,7 @@ use crate::command::{Command, CommandAction};
 use crate::failure::SessionFailure;
 use crate::feed::ThreadKey;
 use crate::registry::Reservation;
+use crate::report::RowReader;
 use crate::session::Session;
 use crate::survey::{PlaceError, Survey};
 
@@ -317,6 +318,27 @@ impl EngineShared {
             }
         }
         Ok(copy)
+    }
+
+    /// What became of a message whose answer stands behind the damage of its session, so that only
+    /// a copy tells it.
+    pub(super) async fn answer_in_copy(
+        &self,
+        damaged: SessionId,
+        reader: &RowReader,
+    ) -> Result<Option<RowReader>, StorageError> {
+        let mut id = damaged;
+        // One without a good first line has a copy that nothing leads to.
+        while let Ok(header) = self.journal.header(id).await {
+            let Some(copy) = self.copy_of(&header).await? else { break };
+            let mut reader = reader.in_copy(copy);
+            self.journal.read(copy, None, 0, &mut |event| reader.read_copied(&event)).await?;
+            if reader.settled().is_some() {
+                return Ok(Some(reader));
+            }
+            id = copy;
+        }
+        Ok(None)
     }
 
     fn header_of_copy(&self, damaged: &SessionHeader) -> SessionHeader {

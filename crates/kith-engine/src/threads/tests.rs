@@ -284,11 +284,11 @@ proptest! {
         for (n, [choice, which, trouble, cut]) in steps.into_iter().enumerate() {
             let newest = house.sessions.len() - 1;
             match which % 6 {
-                0 => {
+                // What is behind in an older session is found when that is spoken in.
+                0 if !is_behind || at == newest => {
                     house.begin(None);
                     at = newest + 1;
                 }
-                // What is behind in an older session is found when that is spoken in.
                 1 if !is_behind => at = usize::from(which) % (newest + 1),
                 _ => (),
             }

@@ -251,7 +251,11 @@ async fn what_stands_behind_the_damage_is_kept_and_the_model_is_told_what_is_mis
     assert!(place("notice") < place("model_requested"), "{types:?}");
     // What is behind the damage is not said again either.
     let again = ask(&engine, &message("m2", ROOM, "more")).await.unwrap();
-    assert_eq!((again.session_id, model.bodies().len()), (first.session_id, 3));
+    assert_eq!((again.session_id, model.bodies().len()), (third.session_id, 3));
+    assert_eq!((again.text.as_str(), again.end), ("Two.", MessageEnd::Done));
+    // Of the one whose answer was lost nothing is made up.
+    let lost = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap_err();
+    assert!(matches!(lost, EngineError::Failed(SessionFailure::Storage(_))), "{lost}");
 }
 
 #[tokio::test(start_paused = true)]
