@@ -85,7 +85,12 @@ async fn wake_due(engine: &Arc<EngineShared>) -> Result<u64, StorageError> {
         if let (WakeupReason::SessionRetry, Some(id)) = (wakeup.reason, wakeup.session_id) {
             engine.wakeups.due().insert(id);
             let at = engine.clock.now().saturating_add(LOOK_MS_MAX);
-            engine.desk.set_wakeup(Wakeup { at, ..wakeup.clone() }).await?;
+            let key = wakeup_key(wakeup.reason, id);
+            if key != wakeup.key {
+                // An earlier version named it otherwise.
+                engine.desk.remove_wakeup(&wakeup.key).await?;
+            }
+            engine.desk.set_wakeup(Wakeup { key, at, ..wakeup.clone() }).await?;
         } else {
             engine.desk.remove_wakeup(&wakeup.key).await?;
         }

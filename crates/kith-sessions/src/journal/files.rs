@@ -32,6 +32,8 @@ pub struct FilesJournal {
     store: SessionStore,
     access: FilesAccess,
     slots: Mutex<BTreeMap<SessionId, Arc<SessionSlot>>>,
+    /// How long the sessions were that were synced only to be read.
+    synced: Mutex<BTreeMap<SessionId, u64>>,
 }
 
 /// What a journal may do with the files.
@@ -54,13 +56,23 @@ struct SessionSlot {
 
 impl FilesJournal {
     pub fn new(store: SessionStore) -> FilesJournal {
-        FilesJournal { store, access: FilesAccess::Write, slots: Mutex::default() }
+        FilesJournal {
+            store,
+            access: FilesAccess::Write,
+            slots: Mutex::default(),
+            synced: Mutex::default(),
+        }
     }
 
     /// A journal that makes, changes and syncs nothing, for one who reads beside whoever writes. What
     /// it shows may be one batch ahead of what is durable.
     pub fn reader(store: SessionStore) -> FilesJournal {
-        FilesJournal { store, access: FilesAccess::Read, slots: Mutex::default() }
+        FilesJournal {
+            store,
+            access: FilesAccess::Read,
+            slots: Mutex::default(),
+            synced: Mutex::default(),
+        }
     }
 
     fn require_write(&self) -> Result<(), StorageError> {
@@ -191,8 +203,22 @@ impl FilesJournal {
     fn make_durable(&self, id: SessionId) -> Result<u64, LogError> {
         self.in_slot(id, |slot| match slot {
             Some(log) => Ok(log.byte_len()),
-            None => self.store.make_durable(id),
+            None => self.sync_once(id),
         })
+    }
+
+    /// Syncs a session unless that was done since it grew.
+    fn sync_once(&self, id: SessionId) -> Result<u64, LogError> {
+        let synced = || self.synced.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = synced().get(&id).copied();
+        if let Some(len) = before
+            && self.store.stat(id)?.bytes == len
+        {
+            return Ok(len);
+        }
+        let len = self.store.make_durable(id)?;
+        synced().insert(id, len);
+        Ok(len)
     }
 
     fn newest_seq_now(&self, id: SessionId) -> Result<Option<u64>, LogError> {
@@ -201,7 +227,7 @@ impl FilesJournal {
                 return Ok(log.head().map(|head| head.seq));
             }
             if self.access == FilesAccess::Write {
-                self.store.make_durable(id)?;
+                self.sync_once(id)?;
             }
             self.store.newest_seq(id)
         })

@@ -6,7 +6,7 @@ use kith_vocab::event::{BatchPlace, Event};
 
 use super::{LineEnding, LogLines, TextOf};
 use crate::damage::BadLine;
-use crate::line::{Decoder, EventLine, Head};
+use crate::line::{BATCH_BYTES_MAX, BATCH_EVENTS_MAX, Decoder, EventLine, Head};
 
 /// A line behind the header.
 pub(crate) enum IntactLine {
@@ -37,14 +37,14 @@ pub(crate) fn each_line(
             continue;
         }
         match decoder.intact_event(&line, text_of) {
-            Ok(read) => batch.take(read, each),
+            Ok(read) => batch.take(read, line.len() as u64, each),
             Err(BadLine::Io(error)) => return Err(error),
             // A last line without its end is torn.
             Err(_) if ending == LineEnding::EndOfFile => (),
             Err(BadLine::Flaw(_) | BadLine::Unsure) => batch.lost(),
         }
     }
-    if head.is_none_or(|head| batch.last_seq >= head.seq) {
+    if !batch.is_known_to(head) {
         batch.tear();
     }
     batch.give(each);
@@ -57,9 +57,9 @@ struct OpenBatch {
     lines: Vec<IntactLine>,
     /// The number of its first event, and how many it should have.
     place: Option<(u64, u32)>,
-    n_events: u32,
-    /// The number of the last event that was given on.
-    last_seq: u64,
+    /// How many of its events were read without a gap.
+    n_read: u32,
+    n_bytes: u64,
 }
 
 impl OpenBatch {
@@ -69,33 +69,38 @@ impl OpenBatch {
         }
     }
 
-    fn take(&mut self, line: EventLine, each: &mut dyn FnMut(IntactLine)) {
-        let EventLine { event, batch: BatchPlace(i, n), .. } = line;
-        let place = Some((event.seq.saturating_sub(u64::from(i) - 1), n));
-        if self.place.is_some() && self.place != place {
+    /// `bytes` is the length of the line.
+    fn take(&mut self, line: EventLine, bytes: u64, each: &mut dyn FnMut(IntactLine)) {
+        let EventLine { event, batch: BatchPlace(i, n), blob_bytes } = line;
+        let first = u64::from(i).checked_sub(1).and_then(|before| event.seq.checked_sub(before));
+        let Some(first) = first.filter(|_| i <= n) else { return self.lost() };
+        let place = Some((first, n));
+        let is_too_long = self.n_bytes > BATCH_BYTES_MAX || self.n_read > BATCH_EVENTS_MAX;
+        if self.place.is_some() && (self.place != place || is_too_long) {
             self.give(each);
         }
         self.place = place;
+        self.n_bytes = self.n_bytes.saturating_add(bytes).saturating_add(blob_bytes);
+        self.n_read += u32::from(i == self.n_read + 1);
         self.lines.push(IntactLine::Event(Box::new(event)));
-        self.n_events += 1;
-        if i == n && self.n_events == n {
+        if self.n_read == n {
             self.give(each);
         }
     }
 
-    /// Forgets it from its first event on.
+    /// Whether the desk knows of events of the batch or behind it.
+    fn is_known_to(&self, head: Option<&Head>) -> bool {
+        head.zip(self.place).is_some_and(|(head, (first, _))| first <= head.seq)
+    }
+
+    /// Forgets the batch from its first event on.
     fn tear(&mut self) {
         let is_event = |line: &IntactLine| matches!(line, IntactLine::Event(_));
         self.lines.truncate(self.lines.iter().position(is_event).unwrap_or(self.lines.len()));
     }
 
     fn give(&mut self, each: &mut dyn FnMut(IntactLine)) {
-        (self.place, self.n_events) = (None, 0);
-        for line in self.lines.drain(..) {
-            if let IntactLine::Event(event) = &line {
-                self.last_seq = self.last_seq.max(event.seq);
-            }
-            each(line);
-        }
+        self.lines.drain(..).for_each(each);
+        (self.place, self.n_read, self.n_bytes) = (None, 0, 0);
     }
 }

@@ -199,6 +199,32 @@ async fn one_who_only_reads_writes_and_syncs_nothing() {
 }
 
 #[tokio::test]
+async fn a_session_that_is_only_read_is_synced_once_until_it_grows() {
+    let hooked = HookedFiles::default();
+    let (journal, id) = (journal(&hooked), session_id(1));
+    journal.create(&header(1), vec![vec![notice(1, "said")].into()]).await.unwrap();
+    journal.close(id);
+    let n_syncs = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&n_syncs);
+    hooked.set_hook(move |operation, _| {
+        counted.fetch_add(usize::from(operation == "sync_data"), Ordering::Relaxed);
+        Ok(())
+    });
+    for _ in 0..3 {
+        journal.read(id, None, 0, &mut |_| ()).await.unwrap();
+        assert_eq!(journal.newest_seq(id).await.unwrap(), Some(1));
+    }
+    assert_eq!(n_syncs.load(Ordering::Relaxed), 1);
+    let opened = journal.open(id, None, None, &StillClock::default(), &mut |_| ()).await.unwrap();
+    let head = opened.unwrap().head;
+    journal.append(id, head, vec![notice(2, "more")].into()).await.unwrap();
+    journal.close(id);
+    n_syncs.store(0, Ordering::Relaxed);
+    journal.read(id, None, 0, &mut |_| ()).await.unwrap();
+    assert_eq!(n_syncs.load(Ordering::Relaxed), 1, "it has grown");
+}
+
+#[tokio::test]
 async fn a_log_that_another_program_changed_is_not_written_behind_its_back() {
     type Change = fn(&Path);
     let replaced: Change = |path| {

@@ -86,6 +86,33 @@ fn a_batch_that_was_torn_behind_the_damage_is_not_told() {
     // The desk knows that it was whole.
     assert_eq!(told(ends[2] + line, Some(4)), [missing, second, third, missing]);
     assert_eq!(told(ends[2] + 9, Some(4)), [missing, second, missing]);
+    // The last event that the desk knows of is the damaged one.
+    let (whole, ends) = file_of(&said[1..]);
+    let (files, store) = house();
+    let mut bytes = whole[..whole.len() - 9].to_vec();
+    bytes[ends[0] + 20] ^= 1;
+    files.put(&store.path(session_id(1)), &bytes);
+    let head = Head { seq: 2, hash: crate::line::LineHash::of(b"") };
+    let repaired = store.repair(session_id(1), Some(&head), header(2), &StillClock::default());
+    assert_eq!(repaired.unwrap().n_events, 0, "nothing of the torn batch is told");
+}
+
+#[test]
+fn a_last_batch_with_a_line_twice_is_whole() {
+    let said = [
+        vec![user(1, None, "text 1")],
+        vec![user(2, Some(1), "text 2"), user(3, Some(2), "text 3")],
+    ];
+    let (mut bytes, ends) = file_of(&said);
+    bytes[ends[0] + 20] ^= 1;
+    let line = 1 + bytes[ends[1]..].iter().position(|&byte| byte == b'\n').unwrap();
+    let twice = bytes[ends[1]..ends[1] + line].to_vec();
+    bytes.splice(ends[1] + line..ends[1] + line, twice);
+    let (files, store) = house();
+    files.put(&store.path(session_id(1)), &bytes);
+    repair(&store).unwrap();
+    let told: Vec<String> = read(&store, session_id(2)).0.iter().map(words).collect();
+    assert_eq!(told, [copied::MISSING, "text 2", "text 3"]);
 }
 
 /// What is said in an event.
