@@ -27,12 +27,12 @@ const DATABASE_QUEUE_MAX: usize = 1024;
 /// How long to wait for another program that looks into the file.
 const BUSY_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// So often something is done if the disk fails each time.
+/// Attempts per database operation when the disk fails.
 const DISK_TRIES_MAX: u32 = 3;
 
 /// Whether the disk alone may be at fault, and trying again may help: SQLite calls a read that
 /// fails damage.
-fn may_be_the_disks(error: &rusqlite::Error) -> bool {
+fn is_retryable(error: &rusqlite::Error) -> bool {
     use ErrorCode::{CannotOpen, DatabaseCorrupt, NotADatabase, SystemIoFailure};
     matches!(
         error.sqlite_error_code(),
@@ -112,14 +112,14 @@ impl Worker {
     }
 
     /// Like [`Worker::run`], for work that may be done again if the disk fails.
-    pub(crate) async fn run_again<T: Send + 'static>(
+    pub(crate) async fn run_with_retry<T: Send + 'static>(
         &self,
         mut work: impl FnMut(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<rusqlite::Result<T>, Gone> {
         let repeat = move |connection: &mut Connection| {
             for _ in 1..DISK_TRIES_MAX {
                 match work(connection) {
-                    Err(error) if may_be_the_disks(&error) => (),
+                    Err(error) if is_retryable(&error) => (),
                     done => return done,
                 }
             }

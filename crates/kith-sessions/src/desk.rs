@@ -185,7 +185,8 @@ pub trait Inbox: Send + Sync {
         now: u64,
     ) -> StorageFuture<'a, Accepted>;
 
-    /// The messages that wait for a session, in the order of their acceptance.
+    /// The messages that wait for a session, in the order of their acceptance. One that no longer is
+    /// what was accepted is closed as failed instead.
     fn open_rows(&self, session: SessionId) -> StorageFuture<'_, Vec<InboxRow>>;
 
     fn row<'a>(&'a self, key: &'a str) -> StorageFuture<'a, Option<RowStatus>>;

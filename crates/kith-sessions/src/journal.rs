@@ -195,7 +195,7 @@ fn in_use(id: SessionId) -> StorageError {
 }
 
 fn reads_only() -> StorageError {
-    let message = "the sessions of this house are only read here";
+    let message = "sessions are open read-only in this process";
     StorageError::new(StorageErrorKind::ReadOnly, message)
 }
 

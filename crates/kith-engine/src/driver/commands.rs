@@ -3,6 +3,8 @@
 //! While an effect runs only events outside the conversation are written; what changes the
 //! conversation waits until the effect has stopped.
 
+use kith_sessions::desk::OPEN_ROW_BYTES_MAX;
+use kith_vocab::block::plain_text;
 use kith_vocab::event::Body;
 use kith_vocab::event::calls::{ApprovalDecided, Decision, Via};
 use kith_vocab::event::control::{
@@ -251,6 +253,16 @@ impl SessionDriver {
             QueueEdit::Replace { content, .. } => {
                 items[place].content.clone_from(content);
                 items[place].updated_at = self.session.now().max(items[place].updated_at + 1);
+                // The queue is written whole, so that what could not be written would end the turn.
+                let texts = items.iter().map(|item| plain_text(&item.content).len() as u64);
+                let n_bytes: u64 = texts.sum();
+                if n_bytes > OPEN_ROW_BYTES_MAX {
+                    let what = format!(
+                        "the messages that wait would have {n_bytes} bytes and may have \
+                         {OPEN_ROW_BYTES_MAX}; shorten or remove some"
+                    );
+                    return Err(EngineError::InvalidCommand { what });
+                }
             }
             QueueEdit::Remove { .. } => {
                 items.remove(place);

@@ -82,7 +82,8 @@ pub struct QueuedMessage {
 }
 
 /// Goes on with the first message that waits in a session, if its queue is held because the last turn
-/// did not end well. Refused while a turn runs.
+/// did not end well. Refused while a turn runs. Whoever is not the owner of the house may do so if the
+/// message is their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TakeNext {

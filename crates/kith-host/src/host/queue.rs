@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use kith_engine::command::{CommandAction, QueueEdit};
-use kith_sessions::desk::OPEN_ROW_BYTES_MAX;
+use kith_engine::state::State;
 use kith_vocab::block::{Block, plain_text};
+use kith_vocab::event::Event;
 use kith_vocab::event::control::{Queue, QueueItem};
-use kith_vocab::event::messages::Trust;
-use kith_vocab::ids::SessionId;
+use kith_vocab::event::messages::{IngressRef, Trust};
+use kith_vocab::ids::{EventId, SessionId};
+use kith_vocab::ingress::MESSAGE_BYTES_MAX;
 
 use super::Host;
 use crate::call::Response;
@@ -26,9 +28,14 @@ pub async fn edit_queue(
     call: EditQueue,
 ) -> Result<Response<QueueView>, CallError> {
     let session_id = host.reads.resolve(&call.session).await?;
-    if caller.trust != Trust::Owner {
-        host.require_author(&caller, session_id, &call).await?;
-    }
+    let edited = |state: &State| {
+        let items = match call.queue {
+            Queue::FollowUp => &state.follow_ups,
+            Queue::Steer => &state.steers,
+        };
+        items.iter().find(|item| item.id == call.change.item_id()).cloned()
+    };
+    host.require_author(&caller, session_id, call.edit_id, edited).await?;
     let (queue, edit) = (call.queue, edit_of(call.change)?);
     let action = CommandAction::EditQueue { queue, edit };
     let answer = host.command(&caller, session_id, call.edit_id, action).await?;
@@ -46,6 +53,8 @@ pub async fn take_next(
     call: TakeNext,
 ) -> Result<Response<TakenMessage>, CallError> {
     let session_id = host.reads.resolve(&call.session).await?;
+    let first = |state: &State| state.steers.iter().chain(&state.follow_ups).next().cloned();
+    host.require_author(&caller, session_id, call.take_id, first).await?;
     let answer = host.command(&caller, session_id, call.take_id, CommandAction::TakeNext).await?;
     let has_begun = answer.event_id.is_some();
     let waiting = answer.steers.iter().chain(&answer.follow_ups);
@@ -54,28 +63,44 @@ pub async fn take_next(
 }
 
 impl Host {
-    /// An item keeps its author and how far they are trusted, so nobody else may put words into it.
+    /// An item keeps its author and how far they are trusted, so nobody else but the owner may put
+    /// words into it or have it said.
     async fn require_author(
         &self,
         caller: &Caller,
         session_id: SessionId,
-        call: &EditQueue,
+        command_id: EventId,
+        find_item: impl FnOnce(&State) -> Option<QueueItem>,
     ) -> Result<(), CallError> {
-        let state = self.reads.read(session_id).await?.state;
-        let items = match call.queue {
-            Queue::FollowUp => &state.follow_ups,
-            Queue::Steer => &state.steers,
-        };
-        // One that is not there is told by the engine.
-        let Some(item) = items.iter().find(|item| item.id == call.change.item_id()) else {
-            return Ok(());
-        };
-        if item.author.user_id == caller.user.user_id && item.trust == caller.trust {
+        if caller.trust == Trust::Owner {
             return Ok(());
         }
-        let message = "only its author or the owner of the house may change a message that waits";
+        let (mut state, mut is_done) = (State::default(), false);
+        let each = &mut |event: Event| {
+            is_done |= event.id == command_id;
+            state.fold(&event);
+        };
+        self.reads.each(session_id, each).await?;
+        // What was done already is only answered again, and one that is not there is told by the
+        // engine.
+        let Some(item) = find_item(&state).filter(|_| !is_done) else { return Ok(()) };
+        if is_author(caller, &item) {
+            return Ok(());
+        }
+        let message = "only its author or the owner of the house may change a message that waits, \
+                       or go on with it";
         Err(CallError::request(ErrorCode::AuthFailed, message))
     }
+}
+
+/// A user id tells people apart on their own platform only.
+fn is_author(caller: &Caller, item: &QueueItem) -> bool {
+    let is_from_there = |ingress: &IngressRef| {
+        ingress.platform == caller.platform && ingress.account == caller.account
+    };
+    item.author.user_id == caller.user.user_id
+        && item.trust == caller.trust
+        && item.ingress.as_ref().is_some_and(is_from_there)
 }
 
 fn edit_of(change: QueueChange) -> Result<QueueEdit, CallError> {
@@ -97,9 +122,10 @@ fn check_text(text: &str) -> Result<(), CallError> {
     if text.trim().is_empty() {
         return Err(invalid("the new text is empty".to_owned()).hint("remove the message instead"));
     }
-    if text.len() as u64 > OPEN_ROW_BYTES_MAX {
-        let (n_bytes, most) = (text.len(), OPEN_ROW_BYTES_MAX);
-        return Err(invalid(format!("the new text has {n_bytes} bytes and may have {most}")));
+    if text.len() > MESSAGE_BYTES_MAX {
+        let n_bytes = text.len();
+        let message = format!("the new text has {n_bytes} bytes and may have {MESSAGE_BYTES_MAX}");
+        return Err(invalid(message));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@
 use rusqlite::{Connection, Error, ffi};
 use tokio::sync::oneshot;
 
-use super::{DISK_TRIES_MAX, may_be_the_disks};
+use super::{DISK_TRIES_MAX, is_retryable};
 
 /// So many changes are committed at once.
 pub(super) const GROUP_CHANGES_MAX: usize = 256;
@@ -74,7 +74,7 @@ pub(super) fn commit(connection: &Connection, mut changes: Vec<Box<dyn Change>>)
         let (outcome, is_over) = match applied {
             Ok(ending) => (run(connection, ending), true),
             Err(error) => {
-                let is_over = attempt == Attempt::Last || !may_be_the_disks(&error);
+                let is_over = attempt == Attempt::Last || !is_retryable(&error);
                 (Err(error), is_over)
             }
         };
@@ -105,7 +105,7 @@ fn apply_all(
     changes: &mut [Box<dyn Change>],
     attempt: Attempt,
 ) -> rusqlite::Result<&'static str> {
-    let is_repeated = |error: &Error| attempt == Attempt::MayRepeat && may_be_the_disks(error);
+    let is_repeated = |error: &Error| attempt == Attempt::MayRepeat && is_retryable(error);
     // Outside a transaction, where alone it has an effect.
     run(
         connection,

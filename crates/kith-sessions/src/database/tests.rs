@@ -14,7 +14,7 @@ async fn work_that_the_disk_spoils_is_done_again() {
         let counted = Arc::clone(&tries);
         let read =
             move |_: &mut Connection| fail_first(&counted, n_failures, ffi::SQLITE_IOERR_READ);
-        check(worker.run_again(read).await, &tries, expected);
+        check(worker.run_with_retry(read).await, &tries, expected);
         let tries = Arc::new(AtomicU32::new(0));
         let counted = Arc::clone(&tries);
         let write = move |file: &Connection| {
@@ -40,9 +40,10 @@ async fn what_the_disk_is_not_to_blame_for_is_done_once() {
 
 #[tokio::test]
 async fn of_changes_that_are_committed_together_one_that_the_disk_spoils_fails_alone() {
-    let (_folder, worker) = worker().await;
+    let (folder, worker) = worker().await;
     let (begin, held) = std::sync::mpsc::channel::<()>();
     let first = worker.run(move |_| held.recv().unwrap());
+    let n_before = n_commits(&folder);
     let insert = |n: i64, n_failures: u32| {
         let tries = Arc::new(AtomicU32::new(0));
         move |file: &Connection| {
@@ -66,6 +67,7 @@ async fn of_changes_that_are_committed_together_one_that_the_disk_spoils_fails_a
         made.push(answer.await.unwrap().is_ok());
     }
     assert_eq!(made, [true, true, false, true]);
+    assert_eq!(n_commits(&folder) - n_before, 1);
     assert_eq!(n_rows(&worker).await, 3);
 }
 
@@ -92,6 +94,12 @@ async fn n_rows(worker: &Worker) -> i64 {
         file.query_row("SELECT count(*) FROM numbers", [], |row| row.get(0)).unwrap()
     };
     worker.run(count).await.unwrap()
+}
+
+/// How often the file was changed, which its head counts.
+fn n_commits(folder: &TempDir) -> u32 {
+    let bytes = fs::read(folder.path().join("file.db")).unwrap();
+    u32::from_be_bytes(bytes[24..28].try_into().unwrap())
 }
 
 async fn worker() -> (TempDir, Worker) {

@@ -85,9 +85,7 @@ impl SqliteDesk {
         };
         // A read that fails once is no reason to give up, and SQLite calls it damage.
         let open = move || match open_once() {
-            Err(error) if error.may_be_the_disks() => {
-                open_once().map_err(DeskError::or_of_the_disk)
-            }
+            Err(error) if error.is_retryable() => open_once().map_err(DeskError::or_of_the_disk),
             done => done,
         };
         let path = path.to_owned();
@@ -126,7 +124,7 @@ impl SqliteDesk {
         &self,
         work: impl FnMut(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StorageError> {
-        let answer = self.0.worker.run_again(work).await;
+        let answer = self.0.worker.run_with_retry(work).await;
         self.answer(answer).await
     }
 

@@ -1,6 +1,6 @@
 //! What can be done to a session while its turn runs.
 
-use kith_sessions::desk::Target;
+use kith_sessions::desk::{OPEN_ROW_BYTES_MAX, Target};
 use kith_testkit::gate::Gate;
 use kith_testkit::tools::CountingTool;
 use kith_vocab::block::Block;
@@ -239,6 +239,35 @@ async fn the_queue_is_edited_moved_and_held() {
         .collect();
     assert_eq!(said, ["[one]", "[three]", "[two, really]"]);
     assert!(house.desk_is_clear(id).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_that_wait_are_not_edited_beyond_the_limit_of_what_waits() {
+    let gate = Gate::new();
+    let model = Arc::new(script().says("One.").behind(&gate));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let first = engine.send(&message("m1", ROOM, "one"), Target::Current).await.unwrap();
+    within(gate.reached()).await;
+    queue(&engine, &message("m2", ROOM, "two")).await;
+    queue(&engine, &message("m3", ROOM, "three")).await;
+    let id = first.session_id();
+    until(|| queued(&house, id).len() == 2).await;
+    let items = crate::state::State::of(&house.events(id)).follow_ups;
+    let half = usize::try_from(OPEN_ROW_BYTES_MAX / 2).unwrap();
+    for (item, n_bytes, expected) in [
+        (&items[0], half, "taken"),
+        (&items[1], half + 1, "the messages that wait would have 16777217 bytes"),
+        (&items[1], half, "taken"),
+    ] {
+        let (item_id, updated_at) = (item.id.clone(), item.updated_at);
+        let content = vec![Block::text("m".repeat(n_bytes))];
+        let edit = QueueEdit::Replace { item_id, updated_at, content };
+        let action = CommandAction::EditQueue { queue: Queue::FollowUp, edit };
+        let answer = house.command(&engine, id, action).await;
+        let actual = answer.map_or_else(|error| error.to_string(), |_| "taken".to_owned());
+        assert!(actual.starts_with(expected), "{actual}");
+    }
 }
 
 fn queued(house: &TestHouse, id: SessionId) -> Vec<String> {

@@ -4,6 +4,7 @@ use kith_testkit::gate::Gate;
 use kith_testkit::scripted::ScriptedModel;
 use kith_vocab::block::plain_text;
 use kith_vocab::event::control::{Queue, QueueItem};
+use kith_vocab::ingress::MESSAGE_BYTES_MAX;
 
 use super::*;
 use crate::calls::control::CancelTurn;
@@ -66,6 +67,27 @@ impl QueueClients {
     }
 }
 
+impl Listening {
+    /// The owner, whose first message is being answered behind the gate, a guest, and clients.
+    async fn with_a_guest(&self, gate: &Gate) -> (RawClient, Caller, QueueClients) {
+        let mut author = self.connect().await;
+        author.ask("m1", &message("m1", "one")).await;
+        gate.reached().await;
+        let sessions = self.host.reads().list().await.unwrap().data.sessions;
+        let session = sessions[0].session_id.to_string();
+        let guest = Caller {
+            platform: "web".to_owned(),
+            user: Author { user_id: "ann".to_owned(), display_name: "Ann".to_owned() },
+            trust: Trust::Paired,
+            ..Caller::owner("page")
+        };
+        let mut follower = self.connect().await;
+        follower.subscribe("1", &session).await;
+        let other = self.connect().await;
+        (author, guest, QueueClients { follower, other, session, n_requests: 0 })
+    }
+}
+
 fn new_id() -> EventId {
     EventId::from_uuid(SystemClock.new_id())
 }
@@ -75,15 +97,7 @@ async fn a_message_that_waits_is_edited_moved_removed_and_taken_by_another_clien
     let gate = Gate::new();
     let model = ScriptedModel::new([]).says("never").behind(&gate).says("a").says("b");
     let house = Listening::with_model(model).await;
-    let mut author = house.connect().await;
-    author.ask("m1", &message("m1", "one")).await;
-    gate.reached().await;
-    let sessions = house.host.reads().list().await.unwrap().data.sessions;
-    let session = sessions[0].session_id.to_string();
-    let mut follower = house.connect().await;
-    follower.subscribe("1", &session).await;
-    let other = house.connect().await;
-    let mut clients = QueueClients { follower, other, session, n_requests: 0 };
+    let (mut author, _, mut clients) = house.with_a_guest(&gate).await;
     let mut items = Vec::new();
     for (n, (id, text)) in [("m2", "two"), ("m3", "three"), ("m4", "four")].into_iter().enumerate()
     {
@@ -126,21 +140,7 @@ async fn whoever_is_not_the_owner_changes_only_their_own_waiting_messages() {
     let gate = Gate::new();
     let model = ScriptedModel::new([]).says("never").behind(&gate);
     let house = Listening::with_model(model).await;
-    let mut author = house.connect().await;
-    author.ask("m1", &message("m1", "one")).await;
-    gate.reached().await;
-    let sessions = house.host.reads().list().await.unwrap().data.sessions;
-    let session = sessions[0].session_id.to_string();
-    let guest = Caller {
-        platform: "web".to_owned(),
-        user: Author { user_id: "ann".to_owned(), display_name: "Ann".to_owned() },
-        trust: Trust::Paired,
-        ..Caller::owner("page")
-    };
-    let mut follower = house.connect().await;
-    follower.subscribe("1", &session).await;
-    let other = house.connect().await;
-    let mut clients = QueueClients { follower, other, session, n_requests: 0 };
+    let (mut author, guest, mut clients) = house.with_a_guest(&gate).await;
     author.ask("m2", &message("m2", "the owner's")).await;
     clients.queued(1).await;
     let (host, caller) = (Arc::clone(&house.host), guest.clone());
@@ -159,10 +159,74 @@ async fn whoever_is_not_the_owner_changes_only_their_own_waiting_messages() {
             text: "pay Ann".to_owned(),
         },
     });
-    let mut answers = Vec::new();
-    for edit in edits {
-        let answer = routes::answer(&house.host, guest.clone(), edit, Follower::<()>::none()).await;
-        answers.push(answer.map(drop).map_err(|error| error.code));
+    let edits: Vec<EditQueue> = edits.collect();
+    for (caller, expected) in [
+        // Whoever has the name of the guest elsewhere is somebody else.
+        (Caller { platform: "chat".to_owned(), ..guest.clone() }, [Err(ErrorCode::AuthFailed); 2]),
+        (Caller { account: "other".to_owned(), ..guest.clone() }, [Err(ErrorCode::AuthFailed); 2]),
+        (guest, [Err(ErrorCode::AuthFailed), Ok(())]),
+    ] {
+        for (edit, expected) in edits.iter().zip(expected) {
+            let (caller, edit) = (caller.clone(), edit.clone());
+            let answer = routes::answer(&house.host, caller, edit, Follower::<()>::none()).await;
+            assert_eq!(answer.map(drop).map_err(|error| error.code), expected);
+        }
     }
-    assert_eq!(answers, [Err(ErrorCode::AuthFailed), Ok(())]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_is_held_is_taken_by_its_author_or_the_owner() {
+    let gate = Gate::new();
+    let model = ScriptedModel::new([]).says("never").behind(&gate).says("a").says("b");
+    let house = Listening::with_model(model).await;
+    let (mut author, guest, mut clients) = house.with_a_guest(&gate).await;
+    author.ask("m2", &message("m2", "the owner's")).await;
+    clients.queued(1).await;
+    let (host, caller) = (Arc::clone(&house.host), guest.clone());
+    tokio::spawn(async move {
+        let said = message("m3", "the guest's");
+        routes::answer(&host, caller, said, Follower::<TurnItem>::none()).await
+    });
+    let items = clients.queued(2).await;
+    let cancel = CancelTurn { session: clients.session.clone(), cancel_id: new_id() };
+    assert!(clients.ask(cancel).await.unwrap().was_running);
+    clients.said(1).await;
+    let take = async |caller: Caller, take_id: EventId| {
+        let call = TakeNext { session: clients.session.clone(), take_id };
+        let taken = routes::answer(&house.host, caller, call, Follower::<()>::none()).await;
+        taken.map(|it| it.data.has_begun).map_err(|error| error.code)
+    };
+    assert_eq!(take(guest.clone(), new_id()).await, Err(ErrorCode::AuthFailed));
+    let edit_first = EditQueue {
+        session: clients.session.clone(),
+        edit_id: new_id(),
+        queue: Queue::FollowUp,
+        change: QueueChange::Move { item_id: items[1].id.clone(), updated_at: None, to: 0 },
+    };
+    let owner = Caller::owner("page");
+    routes::answer(&house.host, owner, edit_first, Follower::<()>::none()).await.unwrap();
+    let namesake = Caller { platform: "chat".to_owned(), ..guest.clone() };
+    assert_eq!(take(namesake, new_id()).await, Err(ErrorCode::AuthFailed));
+    let take_id = new_id();
+    assert_eq!(take(guest.clone(), take_id).await, Ok(true));
+    // Asked again it is the same, although the owner's message is the first now.
+    assert_eq!(take(guest, take_id).await, Ok(true));
+    assert_eq!(clients.said(2).await, ["the guest's", "the owner's"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_waits_is_not_made_longer_than_one_that_is_sent() {
+    let gate = Gate::new();
+    let model = ScriptedModel::new([]).says("never").behind(&gate);
+    let house = Listening::with_model(model).await;
+    let (mut author, _, mut clients) = house.with_a_guest(&gate).await;
+    author.ask("m2", &message("m2", "two")).await;
+    let items = clients.queued(1).await;
+    for (n_bytes, expected) in
+        [(MESSAGE_BYTES_MAX + 1, Err(ErrorCode::InvalidRequest)), (MESSAGE_BYTES_MAX, Ok(1))]
+    {
+        let (item_id, updated_at) = (items[0].id.clone(), items[0].updated_at);
+        let change = QueueChange::Replace { item_id, updated_at, text: "m".repeat(n_bytes) };
+        assert_eq!(clients.edit(change).await.map(|it| it.len()), expected);
+    }
 }

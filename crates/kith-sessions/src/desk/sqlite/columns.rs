@@ -77,9 +77,9 @@ pub(super) fn row_problem(error: &Error) -> Option<String> {
     match error {
         Error::FromSqlConversionFailure(_, _, problem) => Some(problem.to_string()),
         Error::InvalidColumnType(_, name, found) => {
-            Some(format!("`{name}` is of type {found}, which is not written there"))
+            Some(format!("`{name}` has the unexpected type {found}"))
         }
-        Error::IntegralValueOutOfRange(_, number) => Some(format!("{number} is no number of ours")),
+        Error::IntegralValueOutOfRange(_, number) => Some(format!("{number} is out of range")),
         Error::Utf8Error(..) => Some("a text is not UTF-8".to_owned()),
         _ => None,
     }

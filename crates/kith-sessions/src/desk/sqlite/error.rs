@@ -81,7 +81,7 @@ impl DeskError {
     }
 
     /// Whether the disk alone may be at fault: SQLite calls a read that fails damage.
-    pub(super) fn may_be_the_disks(&self) -> bool {
+    pub(super) fn is_retryable(&self) -> bool {
         matches!(
             self,
             DeskError::Disk { .. } | DeskError::Damaged { .. } | DeskError::NotADatabase { .. }

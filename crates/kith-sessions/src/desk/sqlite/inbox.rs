@@ -5,9 +5,11 @@
 
 use kith_vocab::ids::SessionId;
 use kith_vocab::ingress::IngressEvent;
-use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use rusqlite::{Connection, MAIN_DB, OptionalExtension, Result, Row, params};
 
-use super::columns::{bad_row, from_json, in_row, json, number, parsed, read_word, stored, word};
+use super::columns::{
+    bad_row, from_json, in_row, json, number, parsed, read_word, row_problem, stored, word,
+};
 use super::threads::{current_session, head, set_current, set_head};
 use super::{SqliteDesk, schema};
 use crate::desk::checks::{
@@ -34,7 +36,16 @@ impl Inbox for SqliteDesk {
     }
 
     fn open_rows(&self, session: SessionId) -> StorageFuture<'_, Vec<InboxRow>> {
-        Box::pin(self.run(move |desk| open_rows(desk, session)))
+        Box::pin(async move {
+            let read = move |desk: &mut Connection| {
+                Ok((open_rows(desk, session)?, desk.is_readonly(MAIN_DB)?))
+            };
+            let (found, is_read_only) = self.run(read).await?;
+            if found.spoilt.is_empty() || is_read_only {
+                return Ok(found.rows);
+            }
+            self.change(move |desk| close_spoilt_rows(desk, session)).await
+        })
     }
 
     fn row<'a>(&'a self, key: &'a str) -> StorageFuture<'a, Option<RowStatus>> {
@@ -78,6 +89,15 @@ struct KnownRow {
     digest: String,
     /// Only of an open row.
     event: Option<IngressEvent>,
+    accepted_at: u64,
+}
+
+/// What waits for a session.
+#[derive(Default)]
+struct OpenRows {
+    rows: Vec<InboxRow>,
+    /// The keys of those that do not hold what was accepted.
+    spoilt: Vec<String>,
 }
 
 fn accept(
@@ -86,7 +106,7 @@ fn accept(
 ) -> Result<std::result::Result<Accepted, StorageError>> {
     let Delivery { event, target, fresh, now, found_generation } = delivery;
     let (target, fresh, now) = (*target, *fresh, *now);
-    if let Some(row) = known_row(desk, &event.key)? {
+    if let Some(row) = known_or_failed_row(desk, &event.key)? {
         if let Err(conflict) = check_digest(event, &row.digest) {
             return Ok(Err(conflict));
         }
@@ -143,20 +163,48 @@ fn waiting(desk: &Connection, session: SessionId) -> Result<WaitingRows> {
     })
 }
 
-fn open_rows(desk: &Connection, session: SessionId) -> Result<Vec<InboxRow>> {
-    let inbox_row = |row: &Row<'_>| {
-        let key: String = row.get(4)?;
-        let accepted_at = number(row, 5).map_err(|error| in_row(name_of(&key), error))?;
-        let KnownRow { status, event, .. } = read_known_row(row)?;
-        let Some(event) = event else { return Err(bad_row(name_of(&key), "has no message")) };
-        Ok(InboxRow { key, session_id: status.session_id(), event, accepted_at })
-    };
-    desk.prepare_cached(
+fn open_rows(desk: &Connection, session: SessionId) -> Result<OpenRows> {
+    let mut statement = desk.prepare_cached(
         "SELECT session_id, outcome, digest, event, key, accepted_at FROM inbox
          WHERE session_id = ?1 AND closed_at IS NULL ORDER BY place",
+    )?;
+    let mut rows = statement.query([session.to_string()])?;
+    let mut found = OpenRows::default();
+    while let Some(row) = rows.next()? {
+        let key: String = row.get(4)?;
+        match read_known_row(row) {
+            Ok(KnownRow { status, event: Some(event), accepted_at, .. }) => {
+                let session_id = status.session_id();
+                found.rows.push(InboxRow { key, session_id, event, accepted_at });
+            }
+            Ok(KnownRow { event: None, .. }) => found.spoilt.push(key),
+            Err(error) if row_problem(&error).is_some() => found.spoilt.push(key),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+/// Closes the rows that do not hold what was accepted, and gives the others.
+fn close_spoilt_rows(desk: &Connection, session: SessionId) -> Result<Vec<InboxRow>> {
+    let OpenRows { rows, spoilt } = open_rows(desk, session)?;
+    for key in &spoilt {
+        close_spoilt_row(desk, key)?;
+    }
+    Ok(rows)
+}
+
+/// Closes a row as failed, if it is open, and replaces whatever of it may be spoilt. Nobody who reads
+/// rows brings the time.
+fn close_spoilt_row(desk: &Connection, key: &str) -> Result<()> {
+    desk.prepare_cached(
+        "UPDATE inbox SET
+            digest = '', event = NULL, event_bytes = 0, accepted_at = unixepoch() * 1000,
+            closed_at = unixepoch() * 1000, outcome = ?2
+         WHERE key = ?1 AND closed_at IS NULL",
     )?
-    .query_map([session.to_string()], inbox_row)?
-    .collect()
+    .execute([key, &word(&RowOutcome::Failed)?])?;
+    Ok(())
 }
 
 fn sessions_with_open_rows(desk: &Connection) -> Result<Vec<SessionId>> {
@@ -169,19 +217,33 @@ fn sessions_with_open_rows(desk: &Connection) -> Result<Vec<SessionId>> {
 }
 
 fn known_row(desk: &Connection, key: &str) -> Result<Option<KnownRow>> {
-    desk.prepare_cached("SELECT session_id, outcome, digest, event, key FROM inbox WHERE key = ?1")?
-        .query_row([key], read_known_row)
-        .optional()
+    desk.prepare_cached(
+        "SELECT session_id, outcome, digest, event, key, accepted_at FROM inbox WHERE key = ?1",
+    )?
+    .query_row([key], read_known_row)
+    .optional()
 }
 
-/// Reads a row whose first columns are session, outcome, digest, event and key.
+/// The same; one that waits and does not hold what was accepted is closed, so that its author is told.
+fn known_or_failed_row(desk: &Connection, key: &str) -> Result<Option<KnownRow>> {
+    match known_row(desk, key) {
+        Err(error) if row_problem(&error).is_some() => {
+            close_spoilt_row(desk, key)?;
+            known_row(desk, key)
+        }
+        known => known,
+    }
+}
+
+/// Reads a row whose first columns are session, outcome, digest, event, key and time.
 fn read_known_row(row: &Row<'_>) -> Result<KnownRow> {
     let key: String = row.get(4)?;
     let known = known_row_in(row).map_err(|error| in_row(name_of(&key), error))?;
     if let Some(event) = &known.event
         && (event.key != key || check_digest(event, &known.digest).is_err())
     {
-        let problem = "does not hold the message that was accepted; its text is not said";
+        let problem =
+            "does not hold the message that was accepted, so it will not be sent to the model";
         return Err(bad_row(name_of(&key), problem));
     }
     Ok(known)
@@ -192,14 +254,13 @@ fn name_of(key: &str) -> String {
 }
 
 fn known_row_in(row: &Row<'_>) -> Result<KnownRow> {
-    let session_id = parsed(row, 0)?;
-    let digest = row.get(2)?;
+    let (session_id, digest, accepted_at) = (parsed(row, 0)?, row.get(2)?, number(row, 5)?);
     if row.get_ref(1)?.as_str_or_null()?.is_some() {
         let status = RowStatus::Closed { session_id, outcome: read_word(row, 1)? };
-        return Ok(KnownRow { status, digest, event: None });
+        return Ok(KnownRow { status, digest, event: None, accepted_at });
     }
     let status = RowStatus::Open { session_id };
-    Ok(KnownRow { status, digest, event: Some(from_json(row, 3)?) })
+    Ok(KnownRow { status, digest, event: Some(from_json(row, 3)?), accepted_at })
 }
 
 /// Reads every row as it is read in use.
@@ -210,8 +271,6 @@ pub(super) fn read_all(desk: &Connection) -> Result<()> {
     let mut rows = rows.query([])?;
     while let Some(row) = rows.next()? {
         read_known_row(row)?;
-        row.get::<_, String>(4)?;
-        number(row, 5)?;
         number(row, 6)?;
     }
     Ok(())

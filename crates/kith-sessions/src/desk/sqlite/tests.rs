@@ -739,48 +739,65 @@ async fn is_usable(folder: &TempDir) -> bool {
 }
 
 #[tokio::test]
-async fn a_row_that_does_not_hold_what_was_accepted_is_damage_and_concerns_its_session_only() {
-    for (from, to, expected) in [
+async fn a_row_that_does_not_hold_what_was_accepted_is_closed_as_failed_and_the_others_go_on() {
+    for (spoilt, expected) in [
         (
-            "wire ten dollars",
-            "wire two dollars",
-            "the row of message `m-1` does not hold the message that was accepted; its text is not \
-             said",
+            "event = replace(event, 'wire ten', 'wire two')",
+            "the row of message `m-1` does not hold the message that was accepted, so it will not \
+             be sent to the model",
         ),
         (
-            "\"owner\"",
-            "\"0wner\"",
+            "event = replace(event, '\"owner\"', '\"0wner\"')",
             "the row of message `m-1` cannot be read: unknown variant `0wner`",
         ),
         (
-            "\"key\":\"m-1\"",
-            "\"key\":\"m-9\"",
+            "event = replace(event, '\"key\":\"m-1\"', '\"key\":\"m-9\"')",
             "the row of message `m-1` does not hold the message",
         ),
+        ("digest = 'other'", "the row of message `m-1` does not hold the message"),
+        ("accepted_at = -1", "the row of message `m-1` cannot be read: -1 is out of range"),
     ] {
-        let (_folder, desk) = desk().await;
+        let (folder, desk) = desk().await;
         let accept = |key, text, n| {
             let (desk, event) = (desk.clone(), said(key, text));
-            async move { desk.accept(&event, Target::New, session_id(n), NOW).await.unwrap() }
+            async move { desk.accept(&event, Target::Session(session_id(n)), session_id(n), NOW).await }
         };
-        accept("m-1", "wire ten dollars", 1).await;
-        accept("m-2", "hi", 2).await;
+        accept("m-1", "wire ten dollars", 1).await.unwrap();
+        accept("m-2", "hi", 2).await.unwrap();
+        accept("m-3", "and then?", 1).await.unwrap();
         assert_eq!(desk.problem().await.unwrap(), None);
-        let spoil = move |desk: &mut Connection| {
-            let spoilt = "UPDATE inbox SET event = replace(event, ?1, ?2) WHERE key = 'm-1'";
-            desk.execute(spoilt, [from, to])
-        };
-        desk.run(spoil).await.unwrap();
-        let error = desk.open_rows(session_id(1)).await.unwrap_err();
-        assert_eq!(error.kind, StorageErrorKind::DamagedDesk);
-        assert!(error.message.contains(&format!("is damaged: {expected}")), "{error}");
-        assert_eq!(error.causes, [""; 0]);
-        let again = desk.accept(&said("m-1", "x"), Target::New, session_id(3), NOW).await;
-        assert_eq!(again.unwrap_err().kind, StorageErrorKind::DamagedDesk);
-        assert!(desk.problem().await.unwrap().unwrap().starts_with(expected));
-        // Whatever waits for other sessions is as it was.
-        assert_eq!(desk.open_rows(session_id(2)).await.unwrap().len(), 1);
-        let sessions = desk.sessions_with_open_rows().await.unwrap();
-        assert_eq!(sessions, [session_id(1), session_id(2)]);
+        let spoil = format!("UPDATE inbox SET {spoilt} WHERE key = 'm-1'");
+        desk.run(move |desk| desk.execute(&spoil, [])).await.unwrap();
+        let problem = desk.problem().await.unwrap().unwrap();
+        assert!(problem.starts_with(expected), "{problem}");
+        // Whoever only reads leaves it as it is.
+        let reader = SqliteDesk::open_read_only(&path(&folder)).await.unwrap().unwrap();
+        assert_eq!(keys(&reader, 1).await, ["m-3"]);
+        assert_eq!(reader.problem().await.unwrap(), Some(problem));
+        assert_eq!(keys(&desk, 1).await, ["m-3"]);
+        let failed = RowStatus::Closed { session_id: session_id(1), outcome: RowOutcome::Failed };
+        assert_eq!(desk.row("m-1").await.unwrap(), Some(failed));
+        assert_eq!(desk.problem().await.unwrap(), None);
+        // It is not taken in a second time.
+        let again = accept("m-1", "wire ten dollars", 3).await.unwrap();
+        assert_eq!((again.first, again.status), (false, failed));
+        desk.close(done("m-3"), session_id(1), head(7), NOW).await.unwrap();
+        assert_eq!(desk.sessions_with_open_rows().await.unwrap(), [session_id(2)]);
+        assert!(desk.forget_session(session_id(1)).await.unwrap());
+        drop((desk, reader));
+        assert_eq!(reopened(&folder).await.row("m-1").await.unwrap(), Some(failed));
     }
+}
+
+#[tokio::test]
+async fn a_message_whose_row_is_spoilt_is_told_to_have_failed_when_it_is_sent_again() {
+    let (_folder, desk) = desk().await;
+    let event = said("m-1", "wire ten dollars");
+    desk.accept(&event, Target::Current, session_id(1), NOW).await.unwrap();
+    let spoil = |desk: &mut Connection| desk.execute("UPDATE inbox SET event = '{}'", []);
+    desk.run(spoil).await.unwrap();
+    let again = desk.accept(&event, Target::Current, session_id(2), NOW).await.unwrap();
+    let failed = RowStatus::Closed { session_id: session_id(1), outcome: RowOutcome::Failed };
+    assert_eq!((again.first, again.status, again.event), (false, failed, event));
+    assert_eq!(desk.problem().await.unwrap(), None);
 }
