@@ -1,6 +1,7 @@
 //! The client's side of the socket.
 
 mod blobs;
+mod request;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,21 +14,17 @@ use tokio::io::BufReader;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
-use blobs::NamedTexts;
+use request::{OpenRequest, REQUEST_ID};
 
 use crate::call::{Access, Call, Delivery, Follower, Payload, Response};
 use crate::caller::Caller;
 use crate::error::{CallError, ErrorCode};
-use crate::protocol::{
-    CANCEL, ClientHello, Frames, Greeting, HostFrame, RequestFrame, write_frame,
-};
+use crate::protocol::{ClientHello, Frames, Greeting, HostFrame, write_frame};
 
 /// How long a host may take to answer a hello. A stopped one never does.
 const HELLO_MS_MAX: u64 = 3_000;
 /// How long a host that answered it may say nothing at all: it shows itself more often than that.
 const SILENCE_MS_MAX: u64 = 30_000;
-/// The id of the one request that a connection of ours carries.
-const REQUEST_ID: &str = "1";
 
 /// Why a host did not answer.
 #[derive(Debug)]
@@ -74,13 +71,12 @@ pub async fn ask<C: Call, I: Payload>(
     follower: &Follower<I>,
     timeouts: Timeouts,
 ) -> Result<Response<C::Answer>, AskFailure> {
-    let (frames, mut writer) = greet(path, caller, timeouts).await?;
-    send(&mut writer, C::NAME, Json::of(&*call), timeouts).await?;
+    let (frames, writer) = greet(path, caller, timeouts).await?;
+    let mut request = OpenRequest::new(frames, writer, timeouts, &follower.cancel);
+    request.send(C::NAME, REQUEST_ID, Json::of(&*call)).await?;
     call.note_asked();
     let mut has_items = false;
-    let texts = NamedTexts { path, caller, timeouts };
-    let answer = answer(frames, writer, (call, follower), texts, &mut has_items).await;
-    match answer {
+    match answer(request, call, follower, &mut has_items).await {
         // A turn is followed again from where it is; what was read from the files would be
         // given a second time.
         Err(AskFailure::Disconnected) if has_items && C::ACCESS == Access::Read => {
@@ -93,39 +89,25 @@ pub async fn ask<C: Call, I: Payload>(
 }
 
 async fn answer<C: Call, I: Payload>(
-    mut frames: Frames<BufReader<OwnedReadHalf>>,
-    mut writer: OwnedWriteHalf,
-    (call, follower): (&mut C, &Follower<I>),
-    texts: NamedTexts<'_>,
+    mut request: OpenRequest<'_>,
+    call: &mut C,
+    follower: &Follower<I>,
     has_items: &mut bool,
 ) -> Result<Response<C::Answer>, AskFailure> {
-    let timeouts = texts.timeouts;
-    let mut stopped = false;
     loop {
-        let frame = tokio::select! {
-            biased;
-            () = follower.cancel.cancelled(), if !stopped => {
-                stopped = true;
-                send(&mut writer, CANCEL, Json::empty_object(), timeouts).await?;
-                continue;
-            }
-            frame = tokio::time::timeout(timeouts.silence, frames.next::<HostFrame>()) => frame,
-        };
-        let frame = frame.map_err(|_| AskFailure::Silent)?;
-        match frame.map_err(failure_of)? {
-            None => return Err(AskFailure::Disconnected),
-            Some(HostFrame::Response(response)) => {
+        match request.next().await? {
+            HostFrame::Response(response) => {
                 let data = response.data.read().map_err(unreadable)?;
                 return Ok(Response { data, notes: response.notes });
             }
-            Some(HostFrame::Error(frame)) => return Err(AskFailure::Refused(frame.error)),
-            Some(HostFrame::Item(frame)) => {
+            HostFrame::Error(frame) => return Err(AskFailure::Refused(frame.error)),
+            HostFrame::Item(frame) => {
+                let item: I = request.put_back(frame.item).await?.read().map_err(unreadable)?;
                 *has_items = true;
-                let item: I = texts.put_back(frame.item).await?.read().map_err(unreadable)?;
                 call.note_item(&item);
                 follower.push(item, Delivery::Certain).map_err(AskFailure::Refused)?;
             }
-            Some(HostFrame::Hello(_) | HostFrame::Alive(_)) => (),
+            HostFrame::Hello(_) | HostFrame::Alive(_) => (),
         }
     }
 }
@@ -136,26 +118,6 @@ const DOCTOR: &str = "doctor";
 /// Whether a host answers at the path, for someone who wants nothing of it.
 pub async fn is_answered(path: &Path) -> Result<(), AskFailure> {
     greet(path, &Caller::owner(DOCTOR), Timeouts::default()).await.map(drop)
-}
-
-async fn send(
-    writer: &mut OwnedWriteHalf,
-    name: &str,
-    body: Json,
-    timeouts: Timeouts,
-) -> Result<(), AskFailure> {
-    let request = RequestFrame { name: name.to_owned(), request_id: REQUEST_ID.to_owned(), body };
-    match tokio::time::timeout(timeouts.silence, write_frame(writer, &request)).await {
-        Err(_) => Err(AskFailure::Silent),
-        Ok(sent) => sent.map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidData => {
-                let message = format!("the request cannot be handed to the other kith: {error}");
-                let report = CallError::request(ErrorCode::InvalidRequest, message);
-                AskFailure::Refused(report.hint("end the other one, or say it in parts"))
-            }
-            _ => AskFailure::Disconnected,
-        }),
-    }
 }
 
 /// A host that says what cannot be read would say it again if it were asked again.

@@ -4,8 +4,9 @@
 //! and the host answers each once. Before that it sends the items of a follow. The body of a
 //! request is kept as text until the call's own type reads it, and so is the answer.
 //!
-//! An event in an item is as it stands in the session's log: a text of more than 64 KiB is named,
-//! `{"blob", "bytes", "preview"}`, and its pages are read by `read_blob`.
+//! An event in an item is as it stands in the session's log: a text of more than 64 KiB that the log
+//! keeps in a blob is named, `{"blob", "bytes", "preview"}`, and its pages are read by `read_blob`,
+//! also from a host that is ending.
 
 use std::io;
 
@@ -18,7 +19,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 use crate::caller::Caller;
 use crate::error::{CallError, ErrorCode};
 
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 /// A longer line is refused and its connection closed.
 pub const FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Of the name that a client gives itself.

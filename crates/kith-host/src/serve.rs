@@ -4,7 +4,8 @@
 //! item when it has room for it. A client that takes nothing for 30 s is let go; it comes back and
 //! goes on from where it was, or asks again under the same message id.
 //!
-//! A host that ends answers what it took, and takes nothing new. It does not hide meanwhile:
+//! A host that ends answers what it took, and takes nothing new but the fetching of long texts, which
+//! whoever follows the last turns needs. It does not hide meanwhile:
 //! whoever comes is let in and waits, and the end of the connection tells it to look for the next
 //! host, however long the last turn takes.
 
@@ -14,8 +15,11 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use kith_sessions::INLINE_TEXT_BYTES_MAX;
+use kith_sessions::journal::Journal;
 use kith_sessions::named_texts::name_long_texts;
 use kith_sessions::socket::HostSocket;
+use kith_vocab::blocking::blocking;
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::json::Json;
 use rustix::process::{Resource, getrlimit};
@@ -28,8 +32,9 @@ use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::attach::is_own_user;
-use crate::call::{Follower, Response};
+use crate::call::{Call, Follower, Response};
 use crate::caller::Caller;
+use crate::calls::blob::ReadBlob;
 use crate::error::{CallError, ErrorCode};
 use crate::host::Host;
 use crate::house::House;
@@ -107,10 +112,11 @@ impl Server {
 }
 
 impl ServerState {
-    /// A place among the requests that the host stays for; `None` if it is ending.
-    fn admit(&self) -> Option<TaskTrackerToken> {
+    /// A place among the requests that the host stays for; `None` if it is ending and the request
+    /// is for the next one.
+    fn admit(&self, name: &str) -> Option<TaskTrackerToken> {
         let is_open = self.is_open.lock().unwrap_or_else(PoisonError::into_inner);
-        is_open.then(|| self.requests.token())
+        (*is_open || name == ReadBlob::NAME).then(|| self.requests.token())
     }
 }
 
@@ -230,11 +236,12 @@ fn answer(request: RequestFrame, caller: &Caller, state: &Arc<ServerState>, link
         return link.send(&HostFrame::error(Some(request.request_id), error));
     };
     let (state, link, caller) = (Arc::clone(state), link.clone(), caller.clone());
-    let Some(token) = state.admit() else {
+    let Some(token) = state.admit(&request.name) else {
         let connections = state.connections.clone();
         connections.spawn(wait_for_the_end(state, link, request.request_id, cancel));
         return;
     };
+    let held_items = (request.name == ReadBlob::NAME).then(|| link.hold_items());
     // On its own: the turn goes on when its client is gone, as it would have been the host.
     tokio::spawn(async move {
         let request_id = request.request_id.clone();
@@ -246,6 +253,8 @@ fn answer(request: RequestFrame, caller: &Caller, state: &Arc<ServerState>, link
             HostFrame::error(Some(request_id.clone()), CallError::bug(bug))
         });
         link.end(&request_id);
+        // Those who wait look again when the answer is taken.
+        drop(held_items);
         link.send(&frame);
         drop(token);
     });
@@ -260,8 +269,9 @@ async fn perform(
 ) -> HostFrame {
     let RequestFrame { name, request_id, body } = request;
     let (request_type, id) = (name.clone(), request_id.clone());
+    let journal = Arc::clone(&host.reads().journal);
     let item_frame = move |item: Json| {
-        let item = with_named_texts(item);
+        let item = with_named_texts(item, &*journal);
         let (request_type, request_id) = (request_type.clone(), id.clone());
         HostFrame::Item(ItemFrame { request_type, request_id, item })
     };
@@ -284,10 +294,16 @@ async fn perform(
     }
 }
 
-/// An item of a follow as it is sent: long texts of events are named, and read by `read_blob`.
-fn with_named_texts(item: Json) -> Json {
+/// An item of a follow as it is sent: texts of events that stand in blobs are named, and read by
+/// `read_blob`.
+fn with_named_texts(item: Json, journal: &dyn Journal) -> Json {
+    if item.as_str().len() <= INLINE_TEXT_BYTES_MAX {
+        return item;
+    }
+    // Texts of megabytes are hashed.
+    let named = blocking(|| name_long_texts(item.as_str(), &mut |it| journal.has_blob(it)));
     // What was rewritten is JSON as before.
-    name_long_texts(item.as_str()).and_then(|text| Json::of_text(text).ok()).unwrap_or(item)
+    named.and_then(|text| Json::of_text(text).ok()).unwrap_or(item)
 }
 
 /// A request that came while the host was ending. It is for the next one; until then it can only

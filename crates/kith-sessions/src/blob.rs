@@ -111,6 +111,11 @@ impl Blobs {
         Ok(bytes)
     }
 
+    /// Whether a file has this name; what it holds is judged when it is read.
+    pub(crate) fn has(&self, sha256: &str) -> bool {
+        is_sha256(sha256) && self.files.len(&self.path(sha256)).is_ok()
+    }
+
     /// The text that a line names, if it is there and is that text.
     pub(crate) fn text(&self, named: &BlobRef) -> Result<String, BadLine> {
         let path = self.folder.join(&named.blob);

@@ -179,6 +179,9 @@ pub trait Journal: Send + Sync {
     fn remove(&self, id: SessionId) -> StorageFuture<'_, RemovedSession>;
 
     fn read_blob<'a>(&'a self, sha256: &'a str) -> StorageFuture<'a, Vec<u8>>;
+
+    /// Whether there is a blob of this hash; its bytes are not read.
+    fn has_blob(&self, sha256: &str) -> bool;
 }
 
 fn not_found(id: SessionId) -> StorageError {

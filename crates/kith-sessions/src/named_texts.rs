@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::damage::{BadLine, DamageCode, Flaw};
 use crate::texts::{
-    BlobRef, INLINE_TEXT_BYTES_MAX, JsonEntries, may_name_a_blob, put_back, take_out,
+    BlobRef, INLINE_TEXT_BYTES_MAX, JsonEntries, may_name_a_blob, put_back, take_out_those,
 };
 
 /// How deep an event may stand in what is sent.
@@ -23,15 +23,15 @@ pub struct NamedText {
     pub bytes: u64,
 }
 
-/// Names the long texts of the events that a JSON value holds; `None` if they have none. Each event
-/// must stand in a journal, which has put the texts into blobs.
-pub fn name_long_texts(json: &str) -> Option<String> {
+/// Names those long texts of the events in a JSON value that stand in blobs; `None` if there are
+/// none. A log may also hold a long text in its line, which then stays as it is.
+pub fn name_long_texts(json: &str, has_blob: &mut dyn FnMut(&str) -> bool) -> Option<String> {
     if json.len() <= INLINE_TEXT_BYTES_MAX {
         return None;
     }
     let mut is_changed = false;
     let rewritten = rewrite_events(json, &mut |event| {
-        let (rewritten, _) = take_out(event)?;
+        let (rewritten, _) = take_out_those(event, has_blob)?;
         is_changed = true;
         Some(rewritten)
     });

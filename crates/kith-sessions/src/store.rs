@@ -295,6 +295,11 @@ impl SessionStore {
         self.blobs.read(sha256)
     }
 
+    /// Whether there is a blob of this hash; its bytes are not read.
+    pub fn has_blob(&self, sha256: &str) -> bool {
+        self.blobs.has(sha256)
+    }
+
     /// Reads a copy of a session's file that lies elsewhere, with the blobs of this house.
     pub(crate) fn read_file(
         &self,

@@ -96,6 +96,14 @@ const BLOB_KEY: &[u8] = b"\"blob\":";
 
 /// Takes the long texts out of an event's JSON; `None` when it has none.
 pub(crate) fn take_out(json: &str) -> Option<(String, Vec<LongText>)> {
+    take_out_those(json, &mut |_| true)
+}
+
+/// The same for the texts whose hashes are wanted; the others stay.
+pub(crate) fn take_out_those(
+    json: &str,
+    is_wanted: &mut dyn FnMut(&str) -> bool,
+) -> Option<(String, Vec<LongText>)> {
     let mut taken = Vec::new();
     let rewritten = rewrite_event(json, Way::Out, &mut |found| {
         let text = match found {
@@ -110,6 +118,9 @@ pub(crate) fn take_out(json: &str) -> Option<(String, Vec<LongText>)> {
             return Ok::<_, NeverFails>(None);
         };
         let sha256 = sha256_hex(text.as_bytes());
+        if !is_wanted(&sha256) {
+            return Ok(None);
+        }
         let preview = text.chars().take(PREVIEW_CHARS_MAX).collect();
         let named = BlobRef { blob: sha256.clone(), bytes: text.len() as u64, preview };
         taken.push(LongText { sha256, text });

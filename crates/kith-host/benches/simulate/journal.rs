@@ -331,4 +331,8 @@ impl Journal for SimJournal {
             self.inner.read_blob(sha256).await
         })
     }
+
+    fn has_blob(&self, sha256: &str) -> bool {
+        self.inner.has_blob(sha256)
+    }
 }

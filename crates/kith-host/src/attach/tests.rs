@@ -1,5 +1,7 @@
 //! Hosts that do not answer as a host should.
 
+mod blobs;
+
 use kith_engine::feed::{ResumeMode, ResumePoint};
 use kith_vocab::ids::SessionId;
 use std::os::unix::fs::PermissionsExt;
@@ -13,12 +15,12 @@ use crate::calls::session::{ListSessions, VerifyProgress, VerifySession};
 use crate::calls::subscription::{
     FollowHouse, Subscribe, SubscribedTo, SubscriptionItem, ThreadChanges,
 };
-use crate::protocol::{ItemFrame, frame};
+use crate::protocol::{ItemFrame, RequestFrame, frame};
 
 const HURRIED: Timeouts =
     Timeouts { hello: Duration::from_millis(20), silence: Duration::from_millis(20) };
 
-const HELLO: &str = "{\"type\":\"hello\",\"protocol\":2}\n";
+const HELLO: &str = "{\"type\":\"hello\",\"protocol\":3}\n";
 
 /// Asks a host that says these lines, each after a line of the client, and then nothing more.
 async fn check(lines: &[&str], hangs_up: bool, expected: &str) {
@@ -77,7 +79,7 @@ async fn a_host_that_goes_away_is_looked_for_again() {
 
 #[tokio::test]
 async fn a_host_that_cannot_be_understood_is_not_asked_again() {
-    let strange = "protocol_mismatch: the answer of the other kith cannot be read: it is not among the words of protocol 2";
+    let strange = "protocol_mismatch: the answer of the other kith cannot be read: it is not among the words of protocol 3";
     check(&[HELLO, "{\"type\":\"song\"}\n"], false, strange).await;
 }
 
@@ -197,55 +199,6 @@ async fn the_next_host_learns_that_the_house_was_followed_before() {
     let asked = hosts.await.unwrap();
     let bodies: Vec<&str> = asked.iter().map(|it| it.body.as_str()).collect();
     assert_eq!(bodies, ["{}", "{\"resumes\":true}"]);
-}
-
-#[tokio::test]
-async fn a_host_whose_texts_do_not_have_their_hashes_is_not_believed() {
-    let named = |bytes: u64| {
-        format!(
-            "{{\"type\":\"item\",\"requestType\":\"subscribe\",\"requestId\":\"1\",\"item\":\
-             {{\"turn\":{{\"event\":{{\"seq\":1,\"type\":\"notice\",\"text\":\
-             {{\"blob\":\"00\",\"bytes\":{bytes},\"preview\":\"x\"}}}}}}}}}}\n"
-        )
-    };
-    let page = "{\"type\":\"response\",\"requestType\":\"read_blob\",\"requestId\":\"1\",\
-                \"ok\":true,\"data\":{\"bytes\":1,\"data\":\"eA==\",\"nextOffset\":1},\"notes\":[]}\n";
-    for (bytes, expected) in [
-        (1, "the text `00` does not have that hash"),
-        (u64::MAX, "it names a text of 18446744073709551615 bytes"),
-    ] {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("host.sock");
-        let listener = UnixListener::bind(&path).unwrap();
-        let item = named(bytes);
-        // The first connection gets the item, the second one the same page again and again.
-        let host = tokio::spawn(async move {
-            let mut kept = Vec::new();
-            for line in [item.as_str(), page] {
-                let (stream, _) = listener.accept().await.unwrap();
-                let mut stream = BufReader::new(stream);
-                stream.read_line(&mut String::new()).await.unwrap();
-                stream.write_all(HELLO.as_bytes()).await.unwrap();
-                for _ in 0..2 {
-                    let asked = stream.read_line(&mut String::new()).await.unwrap();
-                    stream.write_all(line.as_bytes()).await.unwrap();
-                    if asked == 0 || line == item {
-                        break;
-                    }
-                }
-                kept.push(stream);
-            }
-            std::future::pending::<()>().await;
-        });
-        let to = SubscribedTo::Session("1".to_owned());
-        let mut call = Subscribe { to, from: ResumePoint::default() };
-        let follower = Follower::<SubscriptionItem>::none();
-        let asked = ask(&path, &Caller::owner(CLI), &mut call, &follower, HURRIED).await;
-        host.abort();
-        let Err(AskFailure::Refused(error)) = asked else { panic!("{asked:?}") };
-        assert_eq!(error.code, ErrorCode::ProtocolMismatch);
-        assert!(error.message().ends_with(expected), "{error}");
-    }
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ async fn a_wait_that_is_given_up_in_the_middle_of_a_line_loses_nothing_of_it() {
             () = std::future::ready(()) => (),
         }
     }
-    there.write_all(b"lo\",\"protocol\":2,\"clientId\":\"c\"}\n").await.unwrap();
+    there.write_all(b"lo\",\"protocol\":3,\"clientId\":\"c\"}\n").await.unwrap();
     let greeting = frames.next::<Greeting>().await.unwrap();
     let hello = ClientHello::of(&Caller::owner("c"));
     assert_eq!(greeting, Some(Greeting::Hello(hello)));
@@ -36,7 +36,7 @@ async fn a_line_that_is_cut_off_is_none() {
 async fn what_is_no_message_is_told_in_a_sentence() {
     check(b"GET / HTTP/1.1\r\n", "it is not JSON: expected value at line 1 column 1").await;
     check(b"\xff\xfe\n", "it is not JSON: expected value at line 1 column 1").await;
-    check(b"{\"type\":\"dance\"}\n", "it is not among the words of protocol 2").await;
+    check(b"{\"type\":\"dance\"}\n", "it is not among the words of protocol 3").await;
     let long = vec![b'x'; FRAME_BYTES_MAX + 1];
     check(&long, "it is longer than 16777216 bytes").await;
 }
@@ -87,7 +87,7 @@ fn a_client_over_the_socket_is_the_owner_and_says_whether_somebody_is_there() {
     let caller = Caller::owner("c").unattended().speaking(Some("zh".to_owned()));
     assert_eq!(ClientHello::of(&caller).into_caller(), Ok(caller));
     let hello: ClientHello =
-        serde_json::from_str(r#"{"protocol":2,"clientId":"c","trust":"peer"}"#).unwrap();
+        serde_json::from_str(r#"{"protocol":3,"clientId":"c","trust":"peer"}"#).unwrap();
     assert_eq!(hello.into_caller(), Ok(Caller::owner("c")));
     for name in ["", "a\nb", &"x".repeat(65)] {
         let error = ClientHello::of(&Caller::owner(name)).into_caller().unwrap_err();

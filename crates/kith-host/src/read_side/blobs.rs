@@ -11,8 +11,9 @@ use crate::caller::Caller;
 use crate::calls::blob::{BlobPage, ReadBlob};
 use crate::error::{CallError, ErrorCode};
 
-/// Of one page, before it is written as base64.
-const BLOB_PAGE_BYTES_MAX: usize = 1024 * 1024;
+/// Of one page, before it is written as base64: the whole blob is read and hashed for each, so they
+/// are as long as a line allows.
+const BLOB_PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 pub async fn read_blob(
     side: Arc<ReadSide>,

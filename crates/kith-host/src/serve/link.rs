@@ -44,6 +44,17 @@ pub(super) struct Link {
     /// The connection is closed.
     pub(super) gone: CancellationToken,
     running: Arc<Mutex<HashMap<String, CancellationToken>>>,
+    /// Requests that keep items back.
+    n_holding: Arc<AtomicUsize>,
+}
+
+/// Keeps items that can wait back until it is dropped.
+pub(super) struct HeldItems(Arc<AtomicUsize>);
+
+impl Drop for HeldItems {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Link {
@@ -56,8 +67,16 @@ impl Link {
             stalled: CancellationToken::new(),
             gone: CancellationToken::new(),
             running: Arc::default(),
+            n_holding: Arc::default(),
         };
         (link, receiver)
+    }
+
+    /// While a client fetches a long text it must keep all that comes, so items that can wait do. An
+    /// answer must follow when they are let go.
+    pub(super) fn hold_items(&self) -> HeldItems {
+        self.n_holding.fetch_add(1, Ordering::SeqCst);
+        HeldItems(Arc::clone(&self.n_holding))
     }
 
     /// Sends what must arrive. A client without room for it is let go.
@@ -104,9 +123,11 @@ impl Link {
             if self.gone.is_cancelled() {
                 return Err(Undelivered::Gone);
             }
-            match self.push_with_room(line) {
-                Ok(()) => return Ok(()),
-                Err(refused) => line = refused,
+            if self.n_holding.load(Ordering::SeqCst) == 0 {
+                match self.push_with_room(line) {
+                    Ok(()) => return Ok(()),
+                    Err(refused) => line = refused,
+                }
             }
             let waited = tokio::time::timeout(Duration::from_millis(ROOM_WAIT_MS_MAX), taken);
             tokio::select! {
@@ -189,7 +210,7 @@ pub(super) async fn write_all(
     link: Link,
     over: CancellationToken,
 ) {
-    let Link { sender, bytes_waiting, taken, stalled, gone, running: _ } = link;
+    let Link { sender, bytes_waiting, taken, stalled, gone, .. } = link;
     // Only those who have something to send keep the channel open.
     drop(sender);
     let too_late = async {

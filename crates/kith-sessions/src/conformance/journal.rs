@@ -391,10 +391,12 @@ async fn blobs_are_kept_with_the_batch_that_names_them() {
         let none = Batch { events: Vec::new(), blobs: blobs.clone() };
         assert_eq!(it.journal.create(&header(1), vec![none]).await.unwrap(), None);
         assert!(it.journal.read_blob(&sha256).await.is_err(), "an empty batch is not written");
+        assert!(!it.journal.has_blob(&sha256) && !it.journal.has_blob("."));
         let head = it.journal.append(session_id(1), None, Batch { events, blobs }).await.unwrap();
         let text = long('t').into_bytes();
         for bytes in [&output, &whole, &text] {
             assert_eq!(&it.journal.read_blob(&sha256_hex(bytes)).await.unwrap(), bytes);
+            assert!(it.journal.has_blob(&sha256_hex(bytes)));
         }
         assert!(!it.has(&path), "{}: it was moved", it.name);
 

@@ -398,6 +398,10 @@ impl Journal for FilesJournal {
     fn read_blob<'a>(&'a self, sha256: &'a str) -> StorageFuture<'a, Vec<u8>> {
         Box::pin(async move { Ok(blocking(|| self.store.read_blob(sha256))?) })
     }
+
+    fn has_blob(&self, sha256: &str) -> bool {
+        blocking(|| self.store.has_blob(sha256))
+    }
 }
 
 impl fmt::Debug for FilesJournal {

@@ -359,6 +359,10 @@ impl Journal for MemoryJournal {
         let missing = || StorageError::new(StorageErrorKind::NotFound, message());
         Box::pin(std::future::ready(bytes.ok_or_else(missing)))
     }
+
+    fn has_blob(&self, sha256: &str) -> bool {
+        self.contents().blobs.contains_key(sha256)
+    }
 }
 
 fn damaged(id: SessionId, damage: Damage) -> StorageError {

@@ -10,7 +10,7 @@ use crate::samples::{every_type, long, notice, user};
 fn check(sent: &str, expected: &[&str]) {
     let texts: BTreeMap<String, String> =
         expected.iter().map(|text| (sha256_hex(text.as_bytes()), (*text).to_owned())).collect();
-    let Some(named) = name_long_texts(sent) else {
+    let Some(named) = name_long_texts(sent, &mut |_| true) else {
         assert!(expected.is_empty(), "nothing is named");
         return;
     };
@@ -38,6 +38,17 @@ fn a_long_text_of_an_event_is_named_wherever_the_event_stands() {
         check(&format!("{{\"turn\":{{\"event\":{event}}}}}"), &[&text]);
         check(&format!("{{\"events\":[{event}],\"n\":1.50}}"), &[&text]);
     }
+}
+
+#[test]
+fn only_a_text_that_stands_in_a_blob_is_named() {
+    let (kept, inline) = (long('a'), long('b'));
+    let sent = format!("[{},{}]", json(&notice(1, &kept)), json(&notice(2, &inline)));
+    let sha256 = sha256_hex(kept.as_bytes());
+    let named = name_long_texts(&sent, &mut |it| it == sha256).unwrap();
+    assert_eq!(named_texts(&named), [NamedText { sha256, bytes: kept.len() as u64 }]);
+    assert!(named.contains(&inline) && !named.contains(&kept));
+    assert_eq!(name_long_texts(&sent, &mut |_| false), None);
 }
 
 #[test]

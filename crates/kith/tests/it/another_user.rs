@@ -19,7 +19,7 @@ use crate::many::Staying;
 
 /// Says to the second run of a test where the host is.
 const SOCKET: &str = "KITH_TEST_SOCKET";
-const HELLO: &str = "{\"type\":\"hello\",\"protocol\":2,\"clientId\":\"test\"}\n";
+const HELLO: &str = "{\"type\":\"hello\",\"protocol\":3,\"clientId\":\"test\"}\n";
 
 #[test]
 fn a_home_that_may_not_be_looked_into_blames_the_disk() {
@@ -71,7 +71,7 @@ fn another_user_is_turned_away_by_the_host() {
     let mut host = Staying::new(&house, &["--model", "demo"], "say one");
     assert_eq!(host.hear(), "one");
     let socket = house.path(".kith/host.sock");
-    assert_eq!(told(&socket), "{\"type\":\"hello\",\"protocol\":2}");
+    assert_eq!(told(&socket), "{\"type\":\"hello\",\"protocol\":3}");
     // Nobody else can become another user; that the ids are compared is tested beside the host.
     let _turn = one_at_a_time();
     if is_superuser() {

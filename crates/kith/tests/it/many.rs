@@ -422,20 +422,20 @@ fn a_client_that_does_not_speak_the_protocol_is_told_so_and_left() {
     let house = House::new();
     let mut host = Staying::new(&house, &["--model", "demo"], "say one");
     assert_eq!(host.hear(), "one");
-    let hello = json!({ "type": "hello", "protocol": 2, "clientId": "test" });
-    insta::assert_snapshot!(told(&house, b"{\"type\":\"hello\",\"protocol\":1,\"clientId\":\"x\"}\n"), @r#"{"type":"error","ok":false,"code":"protocol_mismatch","message":"the host speaks protocol 2, the client 1","blame":"request","hints":["end the other kith, or use the same version in both places"]}"#);
+    let hello = json!({ "type": "hello", "protocol": 3, "clientId": "test" });
+    insta::assert_snapshot!(told(&house, b"{\"type\":\"hello\",\"protocol\":1,\"clientId\":\"x\"}\n"), @r#"{"type":"error","ok":false,"code":"protocol_mismatch","message":"the host speaks protocol 3, the client 1","blame":"request","hints":["end the other kith, or use the same version in both places"]}"#);
     insta::assert_snapshot!(told(&house, b"GET / HTTP/1.1\r\n\r\n"), @r#"{"type":"error","ok":false,"code":"invalid_request","message":"the first line must be a hello","blame":"request","hints":[]}"#);
     insta::assert_snapshot!(told(&house, format!("{hello}\nnot json\n").as_bytes()), @r#"
-    {"type":"hello","protocol":2}
+    {"type":"hello","protocol":3}
     {"type":"error","ok":false,"code":"invalid_request","message":"a request could not be read: it is not JSON: expected ident at line 1 column 2","blame":"request","hints":[]}
     "#);
     insta::assert_snapshot!(told(&house, format!("{hello}\n{{\"requestId\":\"1\",\"type\":\"dance\"}}\n").as_bytes()), @r#"
-    {"type":"hello","protocol":2}
+    {"type":"hello","protocol":3}
     {"type":"error","requestId":"1","ok":false,"code":"invalid_request","message":"there is no call `dance`","blame":"request","hints":["use the same version of kith in both places"]}
     "#);
     let long = format!("{hello}\n{}", "x".repeat(16 * 1024 * 1024 + 1));
     insta::assert_snapshot!(told(&house, long.as_bytes()), @r#"
-    {"type":"hello","protocol":2}
+    {"type":"hello","protocol":3}
     {"type":"error","ok":false,"code":"invalid_request","message":"a request could not be read: it is longer than 16777216 bytes","blame":"request","hints":[]}
     "#);
     assert_eq!(
@@ -461,11 +461,11 @@ fn a_client_that_never_reads_does_not_keep_the_host() {
     write_session(&house, &format!("snapshot be kind | user: {words}"));
     let mut host = Staying::new(&house, &["--model", "demo"], "say one");
     assert_eq!(host.hear(), "one");
-    let hello = json!({ "type": "hello", "protocol": 2, "clientId": "test" });
+    let hello = json!({ "type": "hello", "protocol": 3, "clientId": "test" });
     let show = json!({ "requestId": "1", "type": "show_session", "body": { "session": BY_HAND } });
     let mut stream = UnixStream::connect(socket(&house)).unwrap();
     stream.write_all(format!("{hello}\n{show}\n").as_bytes()).unwrap();
-    let mut begun = vec![0; "{\"type\":\"hello\",\"protocol\":2}\n{".len()];
+    let mut begun = vec![0; "{\"type\":\"hello\",\"protocol\":3}\n{".len()];
     stream.read_exact(&mut begun).unwrap();
     assert!(begun.ends_with(b"\n{"));
     assert_eq!(host.end().0, 0);
@@ -484,7 +484,7 @@ fn a_frame_of_sixteen_megabytes_costs_the_host_little_more_than_that() {
         format!(r#"{{"requestId":"1","x":[{numbers}0],"type":"list_sessions"}}"#),
     ] {
         let mut stream = UnixStream::connect(socket(&house)).unwrap();
-        let hello = json!({ "type": "hello", "protocol": 2, "clientId": "test" });
+        let hello = json!({ "type": "hello", "protocol": 3, "clientId": "test" });
         stream.write_all(format!("{hello}\n{frame}\n").as_bytes()).unwrap();
         let mut lines = BufReader::new(stream).lines();
         lines.next().unwrap().unwrap();
@@ -508,7 +508,7 @@ fn lines_that_name_one_long_text_share_it_in_the_memory_of_the_host() {
     let before = host.peak_memory_kb();
     let refused = house.kith(&["ask", "say two", "--session", BY_HAND, "--model", "demo"]);
     assert!(refused.stderr.contains("the request would have 21 MiB"), "{}", refused.stderr);
-    let hello = json!({ "type": "hello", "protocol": 2, "clientId": "test" });
+    let hello = json!({ "type": "hello", "protocol": 3, "clientId": "test" });
     let body = json!({ "session": BY_HAND });
     let verify = json!({ "requestId": "1", "type": "verify_session", "body": body });
     let verified = told(&house, format!("{hello}\n{verify}\n").as_bytes());

@@ -470,7 +470,7 @@ fn a_request_of_another_form_begins_nothing() {
     shared(&house, "probe", PROBE);
     let mut host = Staying::new(&house, &["--model", "demo"], "say one");
     assert_eq!(host.hear(), "one");
-    let hello = json!({ "type": "hello", "protocol": 2, "clientId": "test" });
+    let hello = json!({ "type": "hello", "protocol": 3, "clientId": "test" });
     for priming in [
         json!({ "scriptRefs": "team_shared/probe", "showInUi": true }),
         json!({ "scriptRefs": ["team_shared/probe"] }),

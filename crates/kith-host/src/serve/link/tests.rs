@@ -55,6 +55,29 @@ async fn items_leave_room_for_what_must_arrive() {
     assert_eq!((receiver.len(), link.gone.is_cancelled()), (1, false));
 }
 
+#[tokio::test]
+async fn items_wait_while_a_client_fetches_a_long_text() {
+    let (link, mut receiver) = Link::new();
+    let held = link.hold_items();
+    let mut sending = Box::pin(async { link.send_item(&item(0)).await.unwrap() });
+    tokio::select! {
+        biased;
+        () = &mut sending => panic!("it did not wait"),
+        () = tokio::task::yield_now() => (),
+    }
+    assert_eq!(receiver.len(), 0);
+    // What cannot wait does not.
+    link.push_item(&item(1), Delivery::Certain).unwrap();
+    link.push_item(&item(2), Delivery::IfRoom).unwrap();
+    drop(held);
+    link.send(&last_line());
+    link.taken.notify_waiters();
+    sending.await;
+    for expected in [item(1), item(2), last_line(), item(0)] {
+        assert_eq!(receiver.recv().await, frame(&expected));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_client_that_takes_no_line_for_30_s_is_let_go() {
     let (link, mut receiver) = Link::new();

@@ -2,11 +2,13 @@
 
 use std::sync::Mutex;
 
+use kith_testkit::gate::Gate;
 use kith_vocab::digest::sha256_hex;
 
 use super::*;
 use crate::attach::{self, Timeouts};
 use crate::call::Delivery;
+use crate::calls::blob::ReadBlob;
 use crate::calls::session::{ExportItem, ExportSession};
 
 const LONG_TEXT_BYTES: usize = 20_000_000;
@@ -76,4 +78,69 @@ async fn a_session_with_a_text_of_20_mb_is_followed_over_the_socket() {
     let mut call = ExportSession { session: id.to_string() };
     attach::ask(&path, &caller, &mut call, &follower, timeouts).await.unwrap();
     assert!(*exported.lock().unwrap() == texts);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_is_ending_still_gives_long_texts() {
+    let gate = Gate::new();
+    let house = Listening::with_model(ScriptedModel::new([]).says("so").behind(&gate)).await;
+    let text = "x".repeat(70_000);
+    session_of(&house.house, [text.clone()].into_iter()).await;
+    let mut author = house.connect().await;
+    author.ask("m1", &message("m1", "one")).await;
+    gate.reached().await;
+    let mut client = house.connect().await;
+    let Listening { _dir, server, .. } = house;
+    let state = Arc::clone(&server.state);
+    let ending = tokio::spawn(server.end());
+    while *state.is_open.lock().unwrap() {
+        tokio::task::yield_now().await;
+    }
+    let call = ReadBlob { sha256: sha256_hex(text.as_bytes()), offset: 0 };
+    client.ask("1", &call).await;
+    let page = tokio::time::timeout(PATIENCE, client.answer::<ReadBlob>()).await;
+    let page = page.expect("it is not answered").unwrap();
+    assert_eq!((page.bytes, page.next_offset), (70_000, None));
+    gate.open();
+    author.answer::<SendMessage>().await.unwrap();
+    tokio::time::timeout(PATIENCE, ending).await.expect("it does not end").unwrap();
+}
+
+/// CRC-32C, bit by bit.
+fn crc_32c(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
+            (crc >> 1) ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 }
+        })
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_text_that_stands_in_its_line_is_sent_as_it_is() {
+    let house = Listening::new().await;
+    let text = "x".repeat(70_000);
+    let id = session_of(&house.house, [text.clone()].into_iter()).await;
+    // As the line of a writer that does not use blobs.
+    let kith_dir = house.house.kith_dir();
+    let store = SessionStore::new(Arc::new(DiskFiles), &kith_dir);
+    let log = std::fs::read_to_string(store.path(id)).unwrap();
+    let (start, rest) = log.split_once("{\"blob\":").unwrap();
+    let (_, rest) = rest.split_once('}').unwrap();
+    let (rest, _) = rest.split_once(",\"crc\":").unwrap();
+    let (header, line) = start.split_once('\n').unwrap();
+    let line = format!("{line}\"{text}\"{rest}");
+    let crc = crc_32c(line.as_bytes());
+    let log = format!("{header}\n{line},\"crc\":\"{crc:08x}\"}}\n");
+    std::fs::write(store.path(id), log).unwrap();
+    std::fs::remove_file(kith_dir.join("blobs").join(sha256_hex(text.as_bytes()))).unwrap();
+
+    let mut client = house.connect().await;
+    client.subscribe("1", &id.to_string()).await;
+    let event = loop {
+        let item = tokio::time::timeout(PATIENCE, client.item()).await.expect("nothing comes");
+        if let SubscriptionItem::Turn(TurnItem::Event(event)) = item {
+            break event;
+        }
+    };
+    assert!(text_of(&event) == text);
 }

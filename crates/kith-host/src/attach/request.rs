@@ -1,0 +1,112 @@
+//! A request that a host works on, and the long texts that are fetched meanwhile over the same
+//! connection.
+
+use std::collections::VecDeque;
+use std::io;
+
+use kith_vocab::json::Json;
+use tokio::io::BufReader;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio_util::sync::CancellationToken;
+
+use super::{AskFailure, Timeouts, failure_of};
+use crate::error::{CallError, ErrorCode};
+use crate::protocol::{CANCEL, Frames, HostFrame, RequestFrame, write_frame};
+
+/// The id of the request of a connection of ours.
+pub(super) const REQUEST_ID: &str = "1";
+/// Bytes of the request's items that may come while the long texts of one of them are fetched. A host
+/// holds items back meanwhile.
+const HELD_BYTES_MAX: usize = 128 * 1024 * 1024;
+
+pub(super) struct OpenRequest<'a> {
+    frames: Frames<BufReader<OwnedReadHalf>>,
+    writer: OwnedWriteHalf,
+    timeouts: Timeouts,
+    cancel: &'a CancellationToken,
+    /// Whether the host has been told to stop.
+    is_stopped: bool,
+    /// What came of the request while a text was fetched, in its order.
+    held: VecDeque<HostFrame>,
+    n_held_bytes: usize,
+}
+
+impl<'a> OpenRequest<'a> {
+    pub(super) fn new(
+        frames: Frames<BufReader<OwnedReadHalf>>,
+        writer: OwnedWriteHalf,
+        timeouts: Timeouts,
+        cancel: &'a CancellationToken,
+    ) -> OpenRequest<'a> {
+        let (is_stopped, held, n_held_bytes) = (false, VecDeque::new(), 0);
+        OpenRequest { frames, writer, timeouts, cancel, is_stopped, held, n_held_bytes }
+    }
+
+    /// What comes next of the request.
+    pub(super) async fn next(&mut self) -> Result<HostFrame, AskFailure> {
+        let Some(frame) = self.held.pop_front() else { return self.receive().await };
+        self.n_held_bytes -= bytes_of(&frame);
+        Ok(frame)
+    }
+
+    /// What the host says next. Tells it meanwhile if the client wants no more.
+    pub(super) async fn receive(&mut self) -> Result<HostFrame, AskFailure> {
+        loop {
+            let frame = self.frames.next::<HostFrame>();
+            let frame = tokio::select! {
+                biased;
+                () = self.cancel.cancelled(), if !self.is_stopped => {
+                    self.is_stopped = true;
+                    self.send(CANCEL, REQUEST_ID, Json::empty_object()).await?;
+                    continue;
+                }
+                frame = tokio::time::timeout(self.timeouts.silence, frame) => frame,
+            };
+            let frame = frame.map_err(|_| AskFailure::Silent)?.map_err(failure_of)?;
+            return frame.ok_or(AskFailure::Disconnected);
+        }
+    }
+
+    /// Keeps what came of the request until the text that is fetched is there.
+    pub(super) fn hold(&mut self, frame: HostFrame) -> Result<(), AskFailure> {
+        self.n_held_bytes += bytes_of(&frame);
+        if self.n_held_bytes > HELD_BYTES_MAX {
+            let message =
+                format!("more than {HELD_BYTES_MAX} bytes came while a long text was fetched");
+            let error = CallError::request(ErrorCode::RuntimeBusy, message).hint("ask again");
+            return Err(AskFailure::Refused(error));
+        }
+        self.held.push_back(frame);
+        Ok(())
+    }
+
+    pub(super) async fn send(
+        &mut self,
+        name: &str,
+        request_id: &str,
+        body: Json,
+    ) -> Result<(), AskFailure> {
+        let (name, request_id) = (name.to_owned(), request_id.to_owned());
+        let request = RequestFrame { name, request_id, body };
+        let sending = write_frame(&mut self.writer, &request);
+        let sent = tokio::time::timeout(self.timeouts.silence, sending).await;
+        sent.map_err(|_| AskFailure::Silent)?.map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => {
+                let message = format!("the request cannot be handed to the other kith: {error}");
+                let report = CallError::request(ErrorCode::InvalidRequest, message);
+                AskFailure::Refused(report.hint("end the other one, or say it in parts"))
+            }
+            _ => AskFailure::Disconnected,
+        })
+    }
+}
+
+/// What a line that waits takes.
+fn bytes_of(frame: &HostFrame) -> usize {
+    let n_bytes = match frame {
+        HostFrame::Item(frame) => frame.item.as_str().len(),
+        HostFrame::Response(frame) => frame.data.as_str().len(),
+        HostFrame::Hello(_) | HostFrame::Error(_) | HostFrame::Alive(_) => 0,
+    };
+    n_bytes + size_of::<HostFrame>()
+}
