@@ -231,17 +231,17 @@ impl SessionStore {
         self.scan(id, head, Some(len), each).map(|scanned| scanned.reading)
     }
 
-    /// Syncs the file and its name, and says how long it was before.
-    pub(crate) fn make_durable(&self, id: SessionId) -> Result<u64, LogError> {
+    /// Syncs the file, and says how long it was before.
+    pub(crate) fn sync_file(&self, id: SessionId) -> Result<u64, LogError> {
         let path = self.path(id);
         let len = self.files.len(&path).map_err(|error| read_error(&path, error.into()))?;
         let synced = self.files.open_append(&path).and_then(|mut file| file.sync_data());
         synced.map_err(|source| LogError::Sync { path, source })?;
-        self.sync_folder()?;
         Ok(len)
     }
 
-    fn sync_folder(&self) -> Result<(), LogError> {
+    /// Makes the names of all sessions durable.
+    pub(crate) fn sync_folder(&self) -> Result<(), LogError> {
         let sync_error = |source| LogError::Sync { path: self.sessions.clone(), source };
         self.files.sync_dir(&self.sessions).map_err(sync_error)
     }

@@ -7,7 +7,7 @@ mod places;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kith_vocab::blocking::blocking;
@@ -34,6 +34,8 @@ pub struct FilesJournal {
     slots: Mutex<BTreeMap<SessionId, Arc<SessionSlot>>>,
     /// How long the sessions were that were synced only to be read.
     synced: Mutex<BTreeMap<SessionId, u64>>,
+    /// The names that earlier hosts gave are durable; those of this one always are.
+    is_folder_synced: AtomicBool,
 }
 
 /// What a journal may do with the files.
@@ -56,22 +58,22 @@ struct SessionSlot {
 
 impl FilesJournal {
     pub fn new(store: SessionStore) -> FilesJournal {
-        FilesJournal {
-            store,
-            access: FilesAccess::Write,
-            slots: Mutex::default(),
-            synced: Mutex::default(),
-        }
+        FilesJournal::with(store, FilesAccess::Write)
     }
 
     /// A journal that makes, changes and syncs nothing, for one who reads beside whoever writes. What
     /// it shows may be one batch ahead of what is durable.
     pub fn reader(store: SessionStore) -> FilesJournal {
+        FilesJournal::with(store, FilesAccess::Read)
+    }
+
+    fn with(store: SessionStore, access: FilesAccess) -> FilesJournal {
         FilesJournal {
             store,
-            access: FilesAccess::Read,
+            access,
             slots: Mutex::default(),
             synced: Mutex::default(),
+            is_folder_synced: AtomicBool::new(false),
         }
     }
 
@@ -216,9 +218,18 @@ impl FilesJournal {
         {
             return Ok(len);
         }
-        let len = self.store.make_durable(id)?;
+        let len = self.store.sync_file(id)?;
+        if !self.is_folder_synced.load(Ordering::Acquire) {
+            self.store.sync_folder()?;
+            self.is_folder_synced.store(true, Ordering::Release);
+        }
         synced().insert(id, len);
         Ok(len)
+    }
+
+    /// Makes a session. One that failed may have left a name that is not durable.
+    fn naming<T>(&self, make: impl FnOnce() -> Result<T, LogError>) -> Result<T, LogError> {
+        make().inspect_err(|_| self.is_folder_synced.store(false, Ordering::Release))
     }
 
     fn newest_seq_now(&self, id: SessionId) -> Result<Option<u64>, LogError> {
@@ -279,7 +290,7 @@ impl Journal for FilesJournal {
         let make = move || {
             self.require_write()?;
             self.in_slot(header.session_id, |slot| {
-                let log = self.store.create_with(header, &batches)?;
+                let log = self.naming(|| self.store.create_with(header, &batches))?;
                 let head = log.head();
                 *slot = Some(log);
                 Ok(head)
@@ -375,7 +386,7 @@ impl Journal for FilesJournal {
     ) -> StorageFuture<'a, RepairedSession> {
         let repair = move || {
             self.require_write()?;
-            Ok(self.store.repair(damaged, head.as_ref(), header, clock)?)
+            Ok(self.naming(|| self.store.repair(damaged, head.as_ref(), header, clock))?)
         };
         Box::pin(async move { blocking(repair) })
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::Ground;
 use super::conversation::{self, Length};
 use super::figure::{Figure, megabytes, ms};
-use super::life::RealHouse;
+use super::life::{RealHouse, user_home};
 use super::server::ServerProcess;
 
 const GIGABYTE: Length = Length {
@@ -31,7 +31,7 @@ pub(crate) fn measure(ground: &Ground) -> Vec<Figure> {
     println!("written in {:.1} s", began.elapsed().as_secs_f64());
     let kith = |args: &[&str]| {
         let mut command = Command::new(&ground.kith);
-        command.args(args).arg("--home").arg(&house.dir);
+        command.args(args).arg("--home").arg(&house.dir).env("HOME", user_home(&house.dir));
         command
     };
     let ask = |words: &str| kith(&["ask", words, "--session", &id, "--model", "demo"]);

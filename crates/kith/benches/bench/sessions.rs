@@ -17,7 +17,7 @@ use super::Ground;
 use super::bench_house::{BenchHouse, ENDLESS_WINDOW, chat_with_window};
 use super::conversation::{self, Length};
 use super::figure::{Figure, median, megabytes, ms, ratio};
-use super::life::RealHouse;
+use super::life::{RealHouse, user_home};
 use super::memory::status_bytes;
 use super::server::ServerProcess;
 
@@ -223,6 +223,7 @@ async fn many(ground: &Ground) -> Vec<Figure> {
 fn renaming(kith: &Path, house: &Path) -> Duration {
     let mut command = Command::new(kith);
     command.args(["session", "rename", "latest", "a title", "--home"]).arg(house);
+    command.env("HOME", user_home(house));
     let began = Instant::now();
     let output = command.stdin(Stdio::null()).output().expect("kith can be started");
     let took = began.elapsed();
@@ -233,6 +234,7 @@ fn renaming(kith: &Path, house: &Path) -> Duration {
 fn listing(kith: &Path, house: &Path) -> Duration {
     let mut command = Command::new(kith);
     command.args(["session", "ls", "--home"]).arg(house).stdin(Stdio::null());
+    command.env("HOME", user_home(house));
     let began = Instant::now();
     let output = command.output().expect("kith can be started");
     let took = began.elapsed();

@@ -91,7 +91,7 @@ impl ReadTurn {
 
 /// The home of the user whose houses lie in one folder: what is made here for a minute is not to be
 /// remembered as somebody's.
-fn user_home(house: &Path) -> PathBuf {
+pub(crate) fn user_home(house: &Path) -> PathBuf {
     let home = house.parent().unwrap_or(house).join("user");
     fs::create_dir_all(&home).expect("a folder can be made");
     home
