@@ -177,18 +177,21 @@ impl SessionDriver {
         }
     }
 
-    /// Writes what was staged, tells the desk which rows are dealt with, and answers commands.
+    /// Writes what was staged, tells the desk which rows are dealt with, publishes, and answers
+    /// commands.
     async fn commit(&mut self) -> Result<(), StorageError> {
-        let had_staged = self.session.has_staged();
-        self.session.commit().await?;
+        let written = self.session.write().await?;
         let has_settled = self.session.has_settled_rows();
         if let Some(head) = self.session.head()
-            && (has_settled || (had_staged && self.session.state().turn.is_none()))
+            && (has_settled || (!written.is_empty() && self.session.state().turn.is_none()))
         {
             let (id, now) = (self.session.id(), self.engine.clock.now());
             let settled = self.session.tell_settled_rows();
+            // Before it is published: whoever answers at once finds a desk that knows where the log
+            // ends, and need not read it.
             self.engine.desk.close(settled, id, head, now).await?;
         }
+        self.session.publish(written);
         for (reply, answer) in self.answers.drain(..) {
             // A client that has gone away no longer needs the answer.
             reply.send(Ok(answer)).ok();

@@ -301,15 +301,23 @@ impl Session {
 
     /// Writes what was staged as one batch. When this returns `Ok`, it is durable and published.
     pub async fn commit(&mut self) -> Result<(), StorageError> {
+        let events = self.write().await?;
+        self.publish(events);
+        Ok(())
+    }
+
+    /// Writes what was staged as one batch. When this returns `Ok`, it is durable; whoever follows
+    /// hears of it when it is published.
+    pub(crate) async fn write(&mut self) -> Result<Vec<Event>, StorageError> {
         if self.is_broken {
             let message =
                 format!("session `{}` must be opened again after a failed write", self.id());
             return Err(StorageError::new(StorageErrorKind::MustReopen, message));
         }
-        if self.staged.is_empty() {
-            return Ok(());
-        }
         let events = std::mem::take(&mut self.staged);
+        if events.is_empty() {
+            return Ok(events);
+        }
         let batch = Batch { events: events.clone(), blobs: std::mem::take(&mut self.blobs) };
         // Until it is known to be written, nobody may go on as if it were: also if this future is
         // dropped while it waits.
@@ -321,8 +329,13 @@ impl Session {
             journal.create(&self.header, vec![batch]).await?
         };
         (self.head, self.is_created, self.is_broken) = (head, true, false);
-        self.parts.feed.publish(ThreadKey::of(&self.header), events);
-        Ok(())
+        Ok(events)
+    }
+
+    pub(crate) fn publish(&self, written: Vec<Event>) {
+        if !written.is_empty() {
+            self.parts.feed.publish(ThreadKey::of(&self.header), written);
+        }
     }
 
     /// Remembers what a call was found to do, so that a reader need not look twice.

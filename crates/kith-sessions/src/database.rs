@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use kith_vocab::files::FileSystem;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tokio::sync::{mpsc, oneshot};
 
@@ -26,6 +27,9 @@ pub(crate) use group::Durability;
 const DATABASE_QUEUE_MAX: usize = 1024;
 /// How long to wait for another program that looks into the file.
 const BUSY_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// Prepared statements that a connection keeps: more than the desk has, so that none is prepared twice.
+const STATEMENTS_MAX: usize = 64;
 
 /// Attempts per database operation when the disk fails.
 const DISK_TRIES_MAX: u32 = 3;
@@ -214,6 +218,9 @@ pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_WAIT_MAX)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    // A statement is planned once, not anew for each value that is bound to it.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(connection)
 }
 

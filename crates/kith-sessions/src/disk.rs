@@ -12,7 +12,11 @@ use crate::own_file;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DiskFiles;
 
-struct DiskFile(File);
+struct DiskFile {
+    file: File,
+    /// Device and number: what tells it from every other file.
+    identity: (u64, u64),
+}
 
 impl FileSystem for DiskFiles {
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
@@ -26,14 +30,14 @@ impl FileSystem for DiskFiles {
     }
 
     fn open_append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        Ok(Box::new(DiskFile(own_file::open(path, OpenOptions::new().append(true))?)))
+        DiskFile::boxed(own_file::open(path, OpenOptions::new().append(true))?)
     }
 
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         let mut options = OpenOptions::new();
         options.append(true).create_new(true);
         owner_only(&mut options);
-        Ok(Box::new(DiskFile(own_file::open(path, &mut options)?)))
+        DiskFile::boxed(own_file::open(path, &mut options)?)
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {
@@ -86,23 +90,29 @@ impl FileSystem for DiskFiles {
     }
 }
 
+impl DiskFile {
+    fn boxed(file: File) -> io::Result<Box<dyn AppendFile>> {
+        let identity = own_file::identity(&file.metadata()?);
+        Ok(Box::new(DiskFile { file, identity }))
+    }
+}
+
 impl AppendFile for DiskFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
+        self.file.write(bytes)
     }
 
     fn sync_data(&mut self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     fn set_len(&mut self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.file.set_len(len)
     }
 
     fn is_at(&self, path: &Path, len: u64) -> io::Result<bool> {
-        let here = self.0.metadata()?;
         match fs::symlink_metadata(path) {
-            Ok(there) => Ok(own_file::is_same(&here, &there) && here.len() == len),
+            Ok(there) => Ok(own_file::identity(&there) == self.identity && there.len() == len),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
         }

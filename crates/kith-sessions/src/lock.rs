@@ -102,7 +102,7 @@ impl HouseLock {
         let failed = |source| LockError::Io { path: self.path.clone(), source };
         let here = self.file.metadata().map_err(failed)?;
         match fs::symlink_metadata(&self.path) {
-            Ok(there) if own_file::is_same(&here, &there) => Ok(()),
+            Ok(there) if own_file::identity(&here) == own_file::identity(&there) => Ok(()),
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
             _ => Err(LockError::Lost { path: self.path.clone() }),
         }
