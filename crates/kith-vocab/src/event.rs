@@ -120,17 +120,20 @@ impl Event {
         self.source_tag.is_none()
     }
 
-    /// Whether a priming script told it, here or in the session that this one was copied from.
+    /// Whether it comes from a priming script, of this session or of the one it was cloned from.
     pub fn is_primed(&self) -> bool {
-        self.source_tag == Some(SourceTag::PrimingScript)
-            || match &self.body {
+        match (self.source_tag, &self.body) {
+            (None, _) => false,
+            (Some(SourceTag::PrimingScript), _) => true,
+            (Some(SourceTag::Clone), body) => match body {
                 Body::UserMessage(it) => it.primed.is_some(),
                 Body::AssistantMessage(it) => it.primed.is_some(),
                 Body::ToolResult(it) => it.primed.is_some(),
                 Body::HarnessItem(it) => it.primed.is_some(),
                 Body::PrimedRecord(_) => true,
                 _ => false,
-            }
+            },
+        }
     }
 }
 

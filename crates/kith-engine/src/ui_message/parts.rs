@@ -6,7 +6,6 @@ use kith_vocab::event::calls::{ApprovalReplied, ApprovalRequested};
 use kith_vocab::event::control::Level;
 use kith_vocab::event::messages::{HarnessItemEvent, Visibility};
 use kith_vocab::event::models::ModelFailed;
-use kith_vocab::event::{Body, Event, SourceTag};
 use kith_vocab::ids::EventId;
 use kith_vocab::json::Json;
 use kith_vocab::text::Text;
@@ -18,8 +17,6 @@ use super::{
 
 /// A line of a reminder that is shown folded.
 const FOLDED_CHARS_MAX: usize = 200;
-/// The platform that primed messages carry: no channel has this name, so it is nobody's.
-pub(super) const PRIMING_PLATFORM: &str = "priming_script";
 
 pub(super) fn shown_part(block: &Block) -> Option<Part> {
     match block {
@@ -99,26 +96,6 @@ pub(super) fn reply(id: EventId, replied: &ApprovalReplied) -> Part {
 
 pub(super) fn notice(id: EventId, text: Text, level: Level) -> Part {
     Part::Notice(Shown { id, data: NoticeView { text, level } })
-}
-
-/// Whether a script said it, also where it was copied with the session it was primed in.
-pub(super) fn is_primed(event: &Event) -> bool {
-    if event.is_lived() {
-        return false;
-    }
-    event.source_tag == Some(SourceTag::PrimingScript)
-        || match &event.body {
-            Body::UserMessage(it) => {
-                it.ingress.as_ref().is_some_and(|it| it.platform == PRIMING_PLATFORM)
-            }
-            Body::AssistantMessage(it) => it.primed.is_some(),
-            Body::ToolResult(it) => it.primed.is_some(),
-            Body::HarnessItem(it) => {
-                it.item.data.as_ref().is_some_and(|it| it.as_str().contains("\"primed\":"))
-            }
-            Body::PrimedRecord(_) => true,
-            _ => false,
-        }
 }
 
 pub(super) fn rfc3339(ms: u64) -> String {

@@ -15,7 +15,7 @@ use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::{CallId, EventId, SessionId, ThreadId};
 
 use super::parts::{
-    PRIMING_PLATFORM, failure, is_primed, notice, question, record, reminder, reply, rfc3339,
+    failure, notice, question, record, reminder, reply, rfc3339,
     shown_part,
 };
 use super::{
@@ -154,7 +154,7 @@ impl Projection {
         if event.is_tree() {
             self.leaf = Some(event.id);
         }
-        if !(self.voice.hides_priming && is_primed(event)) {
+        if !(self.voice.hides_priming && event.is_primed()) {
             self.show(event);
         }
         self.pass(event.seq);
@@ -208,8 +208,7 @@ impl Projection {
             let is_open = if turn.is_lived { !turn.is_over } else { turn.reply.is_none() };
             turn.is_lived == event.is_lived() && is_open
         });
-        let ingress = said.ingress.as_ref().filter(|it| it.platform != PRIMING_PLATFORM);
-        let ingress = ingress.filter(|_| event.source_tag != Some(SourceTag::PrimingScript));
+        let ingress = said.ingress.as_ref().filter(|_| !event.is_primed());
         if !joins {
             self.begin_turn(event, ingress);
         }

@@ -273,21 +273,10 @@ fn hidden_priming_is_left_out_also_of_a_copy() {
             continue;
         }
         match &mut event.body {
-            Body::UserMessage(it) => {
-                let platform = "priming_script".to_owned();
-                let (account, message_id) = (String::new(), String::new());
-                let correlation_id = "{}".to_owned();
-                let ingress = kith_vocab::event::messages::IngressRef {
-                    platform,
-                    account,
-                    message_id,
-                    correlation_id,
-                };
-                it.ingress = Some(ingress);
-            }
+            Body::UserMessage(it) => it.primed = Some(Json::empty_object()),
             Body::AssistantMessage(it) => it.primed = Some(Json::empty_object()),
             Body::ToolResult(it) => it.primed = Some(Json::empty_object()),
-            Body::HarnessItem(it) => it.item.data = Some(Json::of(&json!({"primed": {}}))),
+            Body::HarnessItem(it) => it.primed = Some(Json::empty_object()),
             _ => (),
         }
     }

@@ -384,6 +384,9 @@ fn what_was_primed_is_known_also_in_a_copy() {
         let tagged = line(r#""parentId":null,"sourceTag":"clone","#, body_of(type_name));
         let mut event = parse(&tagged).unwrap().event.into_owned();
         assert!(event.is_primed(), "{type_name}");
+        event.source_tag = None;
+        assert!(!event.is_primed(), "{type_name}: it happened in this session");
+        event.source_tag = Some(SourceTag::Clone);
         match &mut event.body {
             Body::UserMessage(it) => it.primed = None,
             Body::AssistantMessage(it) => it.primed = None,
