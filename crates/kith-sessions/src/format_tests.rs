@@ -94,9 +94,9 @@ fn the_worked_example_is_what_the_code_writes() {
     assert_eq!(example, String::from_utf8(bytes).unwrap());
 }
 
-/// Files of version 1 with every type of event: of the first revision, and with the models that a
-/// message names and the rows that queue items came from.
-const VERSION_1: [&str; 2] = ["v1-plain.jsonl", "v1-models.jsonl"];
+/// Files of version 1 with every type of event: of the first revision, with the models that a
+/// message names and the rows that queue items came from, and with every optional field.
+const VERSION_1: [&str; 3] = ["v1-plain.jsonl", "v1-models.jsonl", "v1-whole.jsonl"];
 
 #[test]
 fn a_file_of_version_1_opens_for_ever() {
@@ -111,7 +111,7 @@ fn a_file_of_version_1_opens_for_ever() {
 
 #[test]
 fn the_newest_fixture_holds_what_this_revision_writes() {
-    let (events, _) = read("v1-models.jsonl").unwrap();
+    let (events, _) = read("v1-whole.jsonl").unwrap();
     assert_eq!(events, every_type());
 }
 

@@ -62,8 +62,6 @@ pub use texts::INLINE_TEXT_BYTES_MAX;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
-mod faults;
-#[cfg(test)]
 mod format_tests;
 #[cfg(test)]
 mod samples;

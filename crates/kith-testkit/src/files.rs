@@ -7,6 +7,7 @@
 
 mod disk;
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -15,14 +16,24 @@ use kith_vocab::files::{AppendFile, FileSystem};
 
 use disk::{Course, Disk, Kind, NodeId};
 
+/// Is called with the name of each operation and its path before it happens; an error that it
+/// returns is the outcome of the operation.
+type Hook = Box<dyn FnMut(&str, &Path) -> io::Result<()> + Send>;
+
 /// What goes wrong at an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The process dies in the operation; every later one fails.
     Kill { written: Written },
-    /// There is no room, from now on until [`MemoryFiles::lift`]. A write first takes half.
+    /// The operation fails and has no effect.
+    Fail,
+    /// A write takes half of its bytes and fails; any other operation fails.
+    Torn,
+    /// Every operation fails, from now on until [`MemoryFiles::heal`].
+    Offline,
+    /// There is no room, from now on until [`MemoryFiles::heal`]. A write first takes half.
     Full,
-    /// Nothing can be changed, from now on until [`MemoryFiles::lift`].
+    /// Nothing can be changed, from now on until [`MemoryFiles::heal`].
     ReadOnly,
     /// The next sync from here fails once. As on Linux, the bytes it should have saved stay
     /// readable but count as saved, so no later sync writes them.
@@ -51,15 +62,21 @@ pub enum CrashModel {
     ProcessKilled,
     /// The disk: all that was synced.
     PowerCut,
+    /// The disk, which had got round to every name and to half of the bytes that no sync asked for.
+    PowerCutHalf,
 }
 
 impl CrashModel {
-    pub const EACH: [CrashModel; 2] = [CrashModel::ProcessKilled, CrashModel::PowerCut];
+    pub const EACH: [CrashModel; 3] =
+        [CrashModel::ProcessKilled, CrashModel::PowerCut, CrashModel::PowerCutHalf];
 }
 
 /// Clones share one disk.
-#[derive(Clone, Debug, Default)]
-pub struct MemoryFiles(Arc<Mutex<Disk>>);
+#[derive(Clone, Default)]
+pub struct MemoryFiles {
+    disk: Arc<Mutex<Disk>>,
+    hook: Arc<Mutex<Option<Hook>>>,
+}
 
 impl MemoryFiles {
     pub fn new() -> MemoryFiles {
@@ -77,11 +94,42 @@ impl MemoryFiles {
         self.disk().faults.insert(at_operation, fault);
     }
 
-    /// Makes room again, and lets the disk be changed again.
-    pub fn lift(&self) {
+    /// Lets the n-th call from now on, counted from 0, go wrong. Here calls that only read count too.
+    pub fn fail_at(&self, n: usize, fault: Fault) {
         let mut disk = self.disk();
-        disk.full = false;
-        disk.read_only = false;
+        let number = disk.n_calls + 1 + n;
+        disk.call_faults = [(number, fault)].into();
+    }
+
+    /// Whether the fault of [`MemoryFiles::fail_at`] has happened.
+    pub fn has_failed(&self) -> bool {
+        self.disk().call_faults.is_empty()
+    }
+
+    /// How many calls there have been, also of those that only read.
+    pub fn n_calls(&self) -> usize {
+        self.disk().n_calls
+    }
+
+    /// Ends the faults that last and drops that of [`MemoryFiles::fail_at`].
+    pub fn heal(&self) {
+        self.disk().heal();
+    }
+
+    /// Calls the hook before each operation. What the hook itself does is not reported to it.
+    pub fn set_hook(&self, hook: impl FnMut(&str, &Path) -> io::Result<()> + Send + 'static) {
+        *self.hook.lock().unwrap() = Some(Box::new(hook));
+    }
+
+    pub fn remove_hook(&self) {
+        self.hook.lock().unwrap().take();
+    }
+
+    fn call_hook(&self, operation: &str, path: &Path) -> io::Result<()> {
+        let Some(mut hook) = self.hook.lock().unwrap().take() else { return Ok(()) };
+        let outcome = hook(operation, path);
+        self.hook.lock().unwrap().get_or_insert(hook);
+        outcome
     }
 
     /// The process dies now.
@@ -93,13 +141,18 @@ impl MemoryFiles {
         self.disk().killed
     }
 
-    /// What the next process finds. It has no faults and counts from the start; whoever still
-    /// holds the old view is dead.
+    /// Kills the process; returns what the next one finds, see [`MemoryFiles::after`].
     #[must_use]
     pub fn reboot(&self, model: CrashModel) -> MemoryFiles {
-        let mut disk = self.disk();
-        disk.killed = true;
-        MemoryFiles(Arc::new(Mutex::new(disk.after(model))))
+        self.kill();
+        self.after(model)
+    }
+
+    /// What a process would find after a crash now. It has no faults and counts from the start.
+    #[must_use]
+    pub fn after(&self, model: CrashModel) -> MemoryFiles {
+        let disk = Arc::new(Mutex::new(self.disk().after(model)));
+        MemoryFiles { disk, hook: Arc::default() }
     }
 
     /// The operations that changed the disk or tried to, in order.
@@ -134,7 +187,7 @@ impl MemoryFiles {
     }
 
     fn disk(&self) -> MutexGuard<'_, Disk> {
-        self.0.lock().unwrap()
+        self.disk.lock().unwrap()
     }
 
     fn handle(&self, node: NodeId, path: &Path) -> Box<dyn AppendFile> {
@@ -142,17 +195,34 @@ impl MemoryFiles {
     }
 }
 
+impl fmt::Debug for MemoryFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.disk().fmt(f)
+    }
+}
+
 impl FileSystem for MemoryFiles {
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn io::Read + Send>> {
-        let disk = self.disk();
-        disk.alive()?;
+        self.call_hook("open_read", path)?;
+        let mut disk = self.disk();
+        disk.begin_read()?;
         let bytes = disk.nodes[disk.node_of(path)?].content.clone();
         Ok(Box::new(io::Cursor::new(bytes)))
     }
 
+    fn open_read_at(&self, path: &Path, offset: u64) -> io::Result<Box<dyn io::Read + Send>> {
+        self.call_hook("open_read_at", path)?;
+        let mut disk = self.disk();
+        disk.begin_read()?;
+        let bytes = &disk.nodes[disk.node_of(path)?].content;
+        let start = usize::try_from(offset).map_or(bytes.len(), |it| it.min(bytes.len()));
+        Ok(Box::new(io::Cursor::new(bytes[start..].to_owned())))
+    }
+
     fn open_append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
-        let disk = self.disk();
-        disk.alive()?;
+        self.call_hook("open_append", path)?;
+        let mut disk = self.disk();
+        disk.begin_read()?;
         disk.may_change()?;
         let node = disk.node_of(path)?;
         drop(disk);
@@ -160,6 +230,7 @@ impl FileSystem for MemoryFiles {
     }
 
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        self.call_hook("create_new", path)?;
         let mut disk = self.disk();
         let course = disk.begin(Kind::Create, format!("create {}", path.display()))?;
         let node = if course.takes_effect() { disk.create(path)? } else { 0 };
@@ -169,12 +240,14 @@ impl FileSystem for MemoryFiles {
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {
-        let disk = self.disk();
-        disk.alive()?;
+        self.call_hook("len", path)?;
+        let mut disk = self.disk();
+        disk.begin_read()?;
         Ok(disk.nodes[disk.node_of(path)?].content.len() as u64)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.call_hook("rename", from)?;
         let mut disk = self.disk();
         let label = format!("rename {} to {}", from.display(), to.display());
         let course = disk.begin(Kind::Other, label)?;
@@ -185,6 +258,7 @@ impl FileSystem for MemoryFiles {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
+        self.call_hook("remove", path)?;
         let mut disk = self.disk();
         let course = disk.begin(Kind::Other, format!("remove {}", path.display()))?;
         if course.takes_effect() {
@@ -206,6 +280,7 @@ impl FileSystem for MemoryFiles {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.call_hook("sync_dir", path)?;
         let mut disk = self.disk();
         let course = disk.begin(Kind::Sync, format!("sync_dir {}", path.display()))?;
         disk.folder_exists(path)?;
@@ -216,8 +291,9 @@ impl FileSystem for MemoryFiles {
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
-        let disk = self.disk();
-        disk.alive()?;
+        self.call_hook("list", path)?;
+        let mut disk = self.disk();
+        disk.begin_read()?;
         disk.folder_exists(path)?;
         Ok(disk.names.keys().filter(|name| name.parent() == Some(path)).cloned().collect())
     }
@@ -231,13 +307,14 @@ struct MemoryFile {
 
 impl AppendFile for MemoryFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.files.call_hook("write", &self.path)?;
         let mut disk = self.files.disk();
         let label = format!("write {} {}", self.path.display(), bytes.len());
         let course = disk.begin(Kind::Write { n_bytes: bytes.len() }, label)?;
         let taken = match course {
             Course::Dies(Written::Nothing) => 0,
             Course::Dies(Written::Half) => bytes.len() / 2,
-            Course::Short(n_bytes) => n_bytes,
+            Course::Short(n_bytes) | Course::Torn(n_bytes) => n_bytes,
             Course::Whole | Course::Dies(Written::All) | Course::SyncFails => bytes.len(),
         };
         disk.nodes[self.node].content.extend_from_slice(&bytes[..taken]);
@@ -245,6 +322,7 @@ impl AppendFile for MemoryFile {
     }
 
     fn sync_data(&mut self) -> io::Result<()> {
+        self.files.call_hook("sync_data", &self.path)?;
         let mut disk = self.files.disk();
         let course = disk.begin(Kind::Sync, format!("sync {}", self.path.display()))?;
         let node = &mut disk.nodes[self.node];
@@ -252,7 +330,9 @@ impl AppendFile for MemoryFile {
             Course::Dies(Written::Nothing) => (),
             Course::Dies(Written::Half) => node.sync_half(),
             Course::SyncFails => node.fail_sync(),
-            Course::Whole | Course::Dies(Written::All) | Course::Short(_) => node.sync(),
+            Course::Whole | Course::Dies(Written::All) | Course::Short(_) | Course::Torn(_) => {
+                node.sync();
+            }
         }
         course.outcome()
     }

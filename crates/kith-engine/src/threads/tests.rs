@@ -348,7 +348,7 @@ fn what_cannot_be_written_is_an_error_and_is_made_up_for() {
     house.files.plan(house.files.count() + 1, Fault::Full);
     let error = now(house.threads.catch_up(house.sessions[0].id, Some(&seen))).unwrap_err();
     assert_eq!(error.to_string(), format!("cannot write the thread file `{FILE}`"));
-    house.files.lift();
+    house.files.heal();
     house.turn(0, &turn(3, 0));
     house.check();
 }

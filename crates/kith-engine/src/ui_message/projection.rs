@@ -10,14 +10,11 @@ use kith_vocab::block::Block;
 use kith_vocab::event::calls::{ApprovalDecided, ApprovalRequested, Decision};
 use kith_vocab::event::control::{EndReason, LeafMoved, LeafReason, Level};
 use kith_vocab::event::messages::{AssistantMessage, IngressRef, ToolResult, UserMessage};
-use kith_vocab::event::{Body, Event, SourceTag};
+use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::{CallId, EventId, SessionId, ThreadId};
 
-use super::parts::{
-    failure, notice, question, record, reminder, reply, rfc3339,
-    shown_part,
-};
+use super::parts::{failure, notice, question, record, reminder, reply, rfc3339, shown_part};
 use super::{
     Answered, BranchView, CompactView, DelegatedView, EndView, Metadata, Part, Shown, ToolState,
     UiMessage, UiRole,

@@ -178,7 +178,7 @@ impl Life<'_> {
         if self.kind == LifeKind::Ordinary {
             self.people(&host).await;
         }
-        self.house.files.lift();
+        self.house.files.heal();
         if !self.rest(&host, &scene).await {
             return;
         }

@@ -50,7 +50,7 @@ impl Rest<'_> {
                 return false;
             }
             // Somebody makes room on the disk.
-            self.house.files.lift();
+            self.house.files.heal();
             clock.sleep(LOOK_MS).await;
             self.scene.world.step().await;
         }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::faults::{Fault, FaultyFiles, Leaves};
+use kith_testkit::files::{CrashModel, Fault, MemoryFiles};
 
 const FOLDER: &str = "/house/.kith/blobs";
 const OPERATIONS_MAX: usize = 15;
@@ -18,10 +18,10 @@ fn bytes_are_kept_under_their_hash() {
 fn what_is_there_is_not_written_again() {
     let (files, blobs) = house();
     let name = blobs.put(b"hello").unwrap();
-    let before = files.n_operations();
+    let before = files.n_calls();
     blobs.put(b"hello").unwrap();
     // It is read and the folder is synced.
-    assert_eq!(files.n_operations() - before, 2);
+    assert_eq!(files.n_calls() - before, 2);
     assert_eq!(blobs.read(&name).unwrap(), b"hello");
 }
 
@@ -30,7 +30,7 @@ fn a_spoilt_blob_is_made_again() {
     for spoilt in [&b"hell"[..], b"hullo", b"hello!", b""] {
         let (files, blobs) = house();
         let name = blobs.put(b"hello").unwrap();
-        files.put(&Path::new(FOLDER).join(&name), spoilt);
+        files.write_raw(Path::new(FOLDER).join(&name), spoilt);
         let error = blobs.read(&name).unwrap_err();
         assert!(matches!(error, LogError::BadBlob { .. }), "{error}");
         blobs.put(b"hello").unwrap();
@@ -40,7 +40,7 @@ fn a_spoilt_blob_is_made_again() {
 
 #[test]
 fn whatever_fails_whenever_a_kept_blob_is_there() {
-    for fault in [Fault::Fail, Fault::Short, Fault::Torn, Fault::Dead] {
+    for fault in [Fault::Fail, Fault::ShortWrite, Fault::Torn, Fault::Offline] {
         for n in 0..OPERATIONS_MAX {
             let (files, blobs) = house();
             files.fail_at(n, fault);
@@ -51,19 +51,19 @@ fn whatever_fails_whenever_a_kept_blob_is_there() {
             assert!(kept, "{fault:?} at {n}");
             check_kept(&files, kept, fault, n);
             let beside = files.paths().into_iter().filter(|it| it.extension().is_some());
-            assert!(beside.count() <= usize::from(fault == Fault::Dead), "{fault:?} at {n}");
+            assert!(beside.count() <= usize::from(fault == Fault::Offline), "{fault:?} at {n}");
         }
     }
 }
 
 #[track_caller]
-fn check_kept(files: &FaultyFiles, kept: bool, fault: Fault, n: usize) {
-    for leaves in [Leaves::Nothing, Leaves::Half, Leaves::All] {
-        let found = blobs_of(&files.after_power_cut(leaves)).read(&sha256_hex(b"hello"));
+fn check_kept(files: &MemoryFiles, kept: bool, fault: Fault, n: usize) {
+    for model in CrashModel::EACH {
+        let found = blobs_of(&files.after(model)).read(&sha256_hex(b"hello"));
         match found {
             Ok(bytes) => assert_eq!(bytes, b"hello"),
             // A blob with its name has all its bytes.
-            Err(LogError::BlobNotFound { .. }) => assert!(!kept, "{fault:?} at {n}, {leaves:?}"),
+            Err(LogError::BlobNotFound { .. }) => assert!(!kept, "{fault:?} at {n}, {model:?}"),
             Err(error) => panic!("{error}"),
         }
     }
@@ -80,9 +80,9 @@ fn a_name_that_a_failed_sync_left_is_not_relied_upon() {
     let name = Path::new(FOLDER).join(sha256_hex(b"hello"));
     assert!(files.paths().contains(&name), "the sync was not what failed");
     files.heal();
-    let before = files.n_operations();
+    let before = files.n_calls();
     blobs.put(b"hello").unwrap();
-    assert!(files.n_operations() - before > 2, "it was taken for durable");
+    assert!(files.n_calls() - before > 2, "it was taken for durable");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn what_crashes_left_half_made_is_passed_by() {
     let (files, blobs) = house();
     let name = sha256_hex(b"hello");
     for n in 1..BLOB_TRIES_MAX {
-        files.put(&Path::new(FOLDER).join(format!("{name}.tmp-{n}")), b"he");
+        files.write_raw(Path::new(FOLDER).join(format!("{name}.tmp-{n}")), b"he");
     }
     blobs.put(b"hello").unwrap();
     assert_eq!(blobs.read(&name).unwrap(), b"hello");
@@ -99,7 +99,7 @@ fn what_crashes_left_half_made_is_passed_by() {
 #[test]
 fn a_name_that_is_no_hash_reaches_no_file() {
     let (files, blobs) = house();
-    files.put(Path::new("/house/.kith/state.db"), b"secret");
+    files.write_raw(Path::new("/house/.kith/state.db"), b"secret");
     for name in ["../state.db", "", "x", &"A".repeat(64), &"0".repeat(63)] {
         let error = blobs.read(name).unwrap_err();
         assert!(error.to_string().contains("not a SHA-256"), "{error}");
@@ -118,7 +118,7 @@ fn a_text_is_what_its_line_says_or_damage() {
     check_text(&blobs, &sha256_hex(b"other"), 3, "is missing");
     let binary = blobs.put(b"\xff\xfe").unwrap();
     check_text(&blobs, &binary, 2, "is not UTF-8");
-    files.put(&Path::new(FOLDER).join(&name), "hè".as_bytes());
+    files.write_raw(Path::new(FOLDER).join(&name), "hè".as_bytes());
     check_text(&blobs, &name, 3, "does not have the hash it is named by");
 }
 
@@ -157,11 +157,11 @@ fn check_text(blobs: &Blobs, name: &str, bytes: u64, expected: &str) {
     assert_eq!(actual, expected);
 }
 
-fn house() -> (FaultyFiles, Blobs) {
-    let files = FaultyFiles::default();
+fn house() -> (MemoryFiles, Blobs) {
+    let files = MemoryFiles::default();
     (files.clone(), blobs_of(&files))
 }
 
-fn blobs_of(files: &FaultyFiles) -> Blobs {
+fn blobs_of(files: &MemoryFiles) -> Blobs {
     Blobs::new(Arc::new(files.clone()), PathBuf::from(FOLDER))
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use kith_vocab::event::Event;
 
 use super::*;
-use crate::faults::{Fault, FaultyFiles};
 use crate::line::LineHash;
 use crate::log::{LogError, SessionLog};
 use crate::samples::{
     StillClock, event_id, file_of, header, long, notice, session_id, small_session, user,
 };
 use crate::store::SessionStore;
+use kith_testkit::files::{Fault, MemoryFiles};
 
 const DIR: &str = "/house/.kith";
 
@@ -76,14 +76,14 @@ fn no_flipped_bit_behind_a_place_is_read_as_another_history() {
 #[track_caller]
 fn check_same(bytes: &[u8], place: &CheckpointPlace, what: &str) {
     let (files, store) = house();
-    files.put(&store.path(session_id(1)), bytes);
+    files.write_raw(store.path(session_id(1)), bytes);
     let from_place = match open_from(&store, place, None) {
         Ok(None) => return,
         Ok(Some((events, log))) => Ok((events, state_of(&log))),
         Err(error) => Err(error.to_string()),
     };
     let (files, store) = house();
-    files.put(&store.path(session_id(1)), bytes);
+    files.write_raw(store.path(session_id(1)), bytes);
     let n_before = usize::try_from(place.head.seq).unwrap();
     let from_start = match open(&store) {
         Ok((events, log)) => Ok((events[n_before..].to_vec(), state_of(&log))),
@@ -111,10 +111,10 @@ fn a_place_that_does_not_fit_is_passed_over() {
     check(&CheckpointPlace { head: Head { seq: 3, ..place.head }, ..place.clone() });
 
     let path = store.path(session_id(1));
-    let bytes = files.bytes(&path).unwrap();
-    files.put(&path, &bytes[..usize::try_from(place.line_start).unwrap() + 5]);
+    let bytes = files.contents(&path).unwrap();
+    files.write_raw(&path, &bytes[..usize::try_from(place.line_start).unwrap() + 5]);
     check(&place);
-    files.put(&path, b"");
+    files.write_raw(&path, b"");
     check(&place);
     // A header that is good, but another.
     let (other, _) = crate::line::encode_header(&kith_vocab::header::SessionHeader {
@@ -124,7 +124,7 @@ fn a_place_that_does_not_fit_is_passed_over() {
     .unwrap();
     let rest = bytes.iter().position(|&byte| byte == b'\n').unwrap() + 1;
     let shift = other.len() as u64;
-    files.put(&path, &[&other[..], &bytes[rest..]].concat());
+    files.write_raw(&path, &[&other[..], &bytes[rest..]].concat());
     let moved = |at: u64| at + shift - rest as u64;
     let line_start = moved(place.line_start);
     check(&CheckpointPlace { offset: moved(place.offset), line_start, ..place });
@@ -165,7 +165,7 @@ fn blobs_behind_a_place_are_read_and_those_before_it_are_not() {
     let (files, store) = house();
     let (places, whole) = live(&store, &[vec![notice(1, &long('a'))], vec![notice(2, &long('b'))]]);
     let name = kith_vocab::digest::sha256_hex(long('a').as_bytes());
-    files.put(&Path::new(DIR).join("blobs").join(name), b"spoilt");
+    files.write_raw(Path::new(DIR).join("blobs").join(name), b"spoilt");
     let (events, _) = open_from(&store, &places[0].1, None).unwrap().unwrap();
     assert_eq!(events, whole[1..]);
     assert!(open(&store).is_err());
@@ -234,8 +234,8 @@ fn state_of(log: &SessionLog) -> (Option<Head>, u64, Option<CheckpointPlace>) {
     (log.head(), log.byte_len(), log.checkpoint_place())
 }
 
-fn house() -> (FaultyFiles, SessionStore) {
-    let files = FaultyFiles::default();
+fn house() -> (MemoryFiles, SessionStore) {
+    let files = MemoryFiles::default();
     let store = SessionStore::new(Arc::new(files.clone()), Path::new(DIR));
     // Torn tails need the folder.
     store.create(&header(9), &[]).unwrap();

@@ -14,7 +14,6 @@ use super::{outcome, same};
 use crate::blob::BLOB_BYTES_MAX;
 use crate::damage::{Damage, DamageCode};
 use crate::disk::DiskFiles;
-use crate::faults::FaultyFiles;
 use crate::journal::{Batch, Cursor, FilesJournal, Journal, MemoryJournal, NewBlob, Opened};
 use crate::line::{Head, LineHash};
 use crate::read::Tail;
@@ -23,18 +22,19 @@ use crate::samples::{
 };
 use crate::storage::StorageErrorKind;
 use crate::store::SessionStore;
+use kith_testkit::files::MemoryFiles;
 use kith_vocab::digest::sha256_hex;
 
 struct Backend {
     name: &'static str,
     journal: Arc<dyn Journal>,
     /// The disk of a journal in files that is not on a real one.
-    memory_disk: Option<FaultyFiles>,
+    memory_disk: Option<MemoryFiles>,
     folder: TempDir,
 }
 
 /// Makes a journal for a `.kith` folder, and tells its disk if that is in memory.
-type MakeJournal<'a> = &'a dyn Fn(&Path) -> (Arc<dyn Journal>, Option<FaultyFiles>);
+type MakeJournal<'a> = &'a dyn Fn(&Path) -> (Arc<dyn Journal>, Option<MemoryFiles>);
 
 impl Backend {
     fn all() -> Vec<Backend> {
@@ -46,7 +46,7 @@ impl Backend {
         vec![
             backend("memory", &|_| (Arc::new(MemoryJournal::default()), None)),
             backend("files on a memory disk", &|dir| {
-                let files = FaultyFiles::default();
+                let files = MemoryFiles::default();
                 let store = SessionStore::new(Arc::new(files.clone()), dir);
                 (Arc::new(FilesJournal::new(store)), Some(files))
             }),
@@ -60,14 +60,14 @@ impl Backend {
     fn spill(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.folder.path().join(name);
         match &self.memory_disk {
-            Some(files) => files.put(&path, bytes),
+            Some(files) => files.write_raw(&path, bytes),
             None => std::fs::write(&path, bytes).unwrap(),
         }
         path
     }
 
     fn has(&self, path: &Path) -> bool {
-        self.memory_disk.as_ref().map_or_else(|| path.exists(), |it| it.bytes(path).is_some())
+        self.memory_disk.as_ref().map_or_else(|| path.exists(), |it| it.contents(path).is_some())
     }
 
     async fn append(&self, head: Option<Head>, events: &[Event]) -> Option<Head> {

@@ -1,8 +1,8 @@
 use super::*;
-use crate::faults::{Fault, FaultyFiles, Leaves};
 use crate::read::Tail;
 use crate::samples::{StillClock, event_id, file_of, header, long, notice, session_id, user};
 use crate::store::SessionStore;
+use kith_testkit::files::{CrashModel, Fault, MemoryFiles};
 use kith_vocab::event::Body;
 
 const DIR: &str = "/house/.kith";
@@ -18,14 +18,14 @@ fn what_was_appended_is_read_again() {
     log.append(&[]).unwrap();
     log.append(&[notice(4, "ends")]).unwrap();
     assert_eq!(log.next_seq(), 5);
-    assert_eq!(log.byte_len(), files.bytes(log.path()).unwrap().len() as u64);
+    assert_eq!(log.byte_len(), files.contents(log.path()).unwrap().len() as u64);
 
     let batches = [
         vec![notice(1, "begins")],
         vec![user(2, None, "hi"), user(3, Some(2), "there")],
         vec![notice(4, "ends")],
     ];
-    assert_eq!(files.bytes(log.path()).unwrap(), file_of(&batches).0);
+    assert_eq!(files.contents(log.path()).unwrap(), file_of(&batches).0);
     let mut events = Vec::new();
     let reading = store.read(session_id(1), None, &mut |event| events.push(event)).unwrap();
     assert_eq!(events, batches.concat());
@@ -92,7 +92,7 @@ fn a_long_text_stands_in_a_blob() {
     let (files, store) = house();
     let mut log = store.create(&header(1), &[user(1, None, &long('a'))]).unwrap();
     log.append(&[user(2, Some(1), &long('b')), user(3, Some(2), &long('a'))]).unwrap();
-    let bytes = files.bytes(log.path()).unwrap();
+    let bytes = files.contents(log.path()).unwrap();
     assert!(bytes.len() < 4_000, "{}", String::from_utf8_lossy(&bytes));
     let blobs = Path::new(DIR).join("blobs");
     assert_eq!(files.paths().iter().filter(|it| it.starts_with(&blobs)).count(), 2);
@@ -113,7 +113,7 @@ fn a_missing_or_wrong_blob_is_damage_at_its_line() {
         let name = kith_vocab::digest::sha256_hex(long('a').as_bytes());
         let path = Path::new(DIR).join("blobs").join(&name);
         match &wrong {
-            Some(text) => files.put(&path, text.as_bytes()),
+            Some(text) => files.write_raw(&path, text.as_bytes()),
             None => files.remove(&path).unwrap(),
         }
         let reading = store.read(session_id(1), None, &mut |_| ()).unwrap();
@@ -139,25 +139,25 @@ fn a_blob_that_cannot_be_read_just_now_is_not_damage() {
 fn a_blob_that_cannot_be_written_leaves_the_session_as_it_was() {
     let (files, store) = house();
     let mut log = store.create(&header(1), &[notice(1, "begins")]).unwrap();
-    let before = files.bytes(log.path()).unwrap();
+    let before = files.contents(log.path()).unwrap();
     files.fail_at(3, Fault::Torn);
     let error = log.append(&[notice(2, &long('a'))]).unwrap_err();
     assert!(error.is_disk_full(), "{error}");
-    assert_eq!(files.bytes(log.path()).unwrap(), before);
+    assert_eq!(files.contents(log.path()).unwrap(), before);
     log.append(&[notice(2, &long('a'))]).unwrap();
 }
 
 #[test]
 fn a_full_disk_leaves_the_session_as_it_was() {
-    for fault in [Fault::Short, Fault::Torn, Fault::Fail] {
+    for fault in [Fault::ShortWrite, Fault::Torn, Fault::Fail] {
         let (files, store) = house();
         let mut log = store.create(&header(1), &[notice(1, "begins")]).unwrap();
         log.append(&[notice(2, "opens the file")]).unwrap();
-        let before = files.bytes(log.path()).unwrap();
+        let before = files.contents(log.path()).unwrap();
         files.fail_at(0, fault);
         let error = log.append(&[notice(3, "lost"), notice(4, "lost")]).unwrap_err();
         assert!(error.is_disk_full(), "{fault:?}: {error}");
-        assert_eq!(files.bytes(log.path()).unwrap(), before, "{fault:?}");
+        assert_eq!(files.contents(log.path()).unwrap(), before, "{fault:?}");
         log.append(&[notice(3, "kept")]).unwrap();
         assert_eq!(texts(&files).0, ["begins", "opens the file", "kept"], "{fault:?}");
     }
@@ -185,7 +185,7 @@ fn after_a_failed_cut_nothing_is_acknowledged() {
     let (files, store) = house();
     let mut log = store.create(&header(1), &[notice(1, "begins")]).unwrap();
     log.append(&[notice(2, "opens the file")]).unwrap();
-    files.fail_at(0, Fault::Dead);
+    files.fail_at(0, Fault::Offline);
     assert!(log.append(&[notice(3, "lost")]).unwrap_err().is_disk_full());
     files.heal();
     assert!(matches!(log.append(&[notice(3, "x")]).unwrap_err(), LogError::Poisoned { .. }));
@@ -195,22 +195,22 @@ fn after_a_failed_cut_nothing_is_acknowledged() {
 fn a_missing_newline_is_put_before_the_next_batch() {
     let (files, store) = house();
     let (bytes, _) = file_of(&[vec![notice(1, "whole")]]);
-    files.put(&store.path(session_id(1)), bytes.trim_ascii_end());
+    files.write_raw(store.path(session_id(1)), bytes.trim_ascii_end());
     let mut log = store.open(session_id(1), None, &StillClock::default(), &mut |_| ()).unwrap();
     assert_eq!(log.next_seq(), 2);
-    files.fail_at(0, Fault::Short);
+    files.fail_at(0, Fault::ShortWrite);
     log.append(&[notice(2, "lost")]).unwrap_err();
     files.heal();
     log.append(&[notice(2, "next")]).unwrap();
     assert_eq!(
-        files.bytes(log.path()).unwrap(),
+        files.contents(log.path()).unwrap(),
         file_of(&[vec![notice(1, "whole")], vec![notice(2, "next")]]).0
     );
 }
 
 #[test]
 fn whatever_fails_whenever_nothing_acknowledged_is_lost() {
-    for fault in [Fault::Fail, Fault::Short, Fault::Torn, Fault::Dead] {
+    for fault in [Fault::Fail, Fault::ShortWrite, Fault::Torn, Fault::Offline] {
         for n in 0..OPERATIONS_MAX {
             let (files, store) = house();
             store.create(&header(1), &[notice(1, "begins")]).unwrap();
@@ -218,7 +218,7 @@ fn whatever_fails_whenever_nothing_acknowledged_is_lost() {
             let mut acknowledged = vec!["begins".to_owned()];
             for _ in 0..3 {
                 run_script(&store, &mut acknowledged);
-                if fault == Fault::Dead {
+                if fault == Fault::Offline {
                     check_after_power_cut(&files, &acknowledged);
                     files.heal();
                 }
@@ -231,7 +231,7 @@ fn whatever_fails_whenever_nothing_acknowledged_is_lost() {
 
 #[test]
 fn whatever_fails_whenever_no_line_is_without_its_blob() {
-    for fault in [Fault::Fail, Fault::Torn, Fault::Dead] {
+    for fault in [Fault::Fail, Fault::Torn, Fault::Offline] {
         for n in 0..BLOB_OPERATIONS_MAX {
             let (files, store) = house();
             store.create(&header(1), &[notice(1, "begins")]).unwrap();
@@ -240,7 +240,7 @@ fn whatever_fails_whenever_no_line_is_without_its_blob() {
             for _ in 0..2 {
                 append_long(&store, &mut acknowledged);
                 check_after_power_cut(&files, &acknowledged);
-                if fault == Fault::Dead {
+                if fault == Fault::Offline {
                     files.heal();
                 }
             }
@@ -309,13 +309,13 @@ fn run_script(store: &SessionStore, acknowledged: &mut Vec<String>) {
 }
 
 #[track_caller]
-fn check_after_power_cut(files: &FaultyFiles, acknowledged: &[String]) {
-    for leaves in [Leaves::Nothing, Leaves::Half, Leaves::All] {
-        let (found, tail) = texts(&files.after_power_cut(leaves));
-        assert!(found.starts_with(acknowledged), "{leaves:?}: {found:?} after {acknowledged:?}");
+fn check_after_power_cut(files: &MemoryFiles, acknowledged: &[String]) {
+    for model in CrashModel::EACH {
+        let (found, tail) = texts(&files.after(model));
+        assert!(found.starts_with(acknowledged), "{model:?}: {found:?} after {acknowledged:?}");
         let n_more = found.len() - acknowledged.len();
-        assert!(n_more == 0 || n_more == 2, "{leaves:?}: half a batch in {found:?}");
-        assert!(!matches!(tail, Tail::Damaged(_)), "{leaves:?}: {tail:?}");
+        assert!(n_more == 0 || n_more == 2, "{model:?}: half a batch in {found:?}");
+        assert!(!matches!(tail, Tail::Damaged(_)), "{model:?}: {tail:?}");
     }
 }
 
@@ -323,13 +323,13 @@ fn open(store: &SessionStore) -> SessionLog {
     store.open(session_id(1), None, &StillClock::default(), &mut |_| ()).unwrap()
 }
 
-fn house() -> (FaultyFiles, SessionStore) {
-    let files = FaultyFiles::default();
+fn house() -> (MemoryFiles, SessionStore) {
+    let files = MemoryFiles::default();
     let store = SessionStore::new(Arc::new(files.clone()), Path::new(DIR));
     (files, store)
 }
 
-fn texts(files: &FaultyFiles) -> (Vec<String>, Tail) {
+fn texts(files: &MemoryFiles) -> (Vec<String>, Tail) {
     files.heal();
     let store = SessionStore::new(Arc::new(files.clone()), Path::new(DIR));
     let mut found = Vec::new();
@@ -348,9 +348,9 @@ fn text(event: &Event) -> Option<String> {
 fn check_refused(events: &[Event], code: &str) {
     let (files, store) = house();
     let mut log = store.create(&header(1), &[notice(1, "begins")]).unwrap();
-    let before = files.bytes(log.path()).unwrap();
+    let before = files.contents(log.path()).unwrap();
     check_code(&mut log, events, code);
-    assert_eq!(files.bytes(log.path()).unwrap(), before);
+    assert_eq!(files.contents(log.path()).unwrap(), before);
     log.append(&[notice(2, "goes on")]).unwrap();
     log.append(&[notice(3, "and on")]).unwrap();
 }

@@ -3,30 +3,30 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::disk::DiskFiles;
-use crate::faults::{Fault, FaultyFiles, HookedFiles, Leaves};
 use crate::line::{EncodedBatch, encode_batch};
 use crate::samples::{
     NOW, StillClock, event_id, file_of, header, notice, session_id, small_session, user,
 };
+use kith_testkit::files::{CrashModel, Fault, MemoryFiles};
 
 const DIR: &str = "/house/.kith";
 const OPERATIONS_MAX: usize = 30;
 
 #[test]
 fn a_session_is_made_whole_or_not_at_all() {
-    for fault in [Fault::Fail, Fault::Short, Fault::Torn, Fault::Dead] {
+    for fault in [Fault::Fail, Fault::ShortWrite, Fault::Torn, Fault::Offline] {
         for n in 0..OPERATIONS_MAX {
             let (files, store) = memory_house();
             files.fail_at(n, fault);
             let events = [notice(1, "a"), notice(2, "b")];
             let made = store.create(&header(1), &events).is_ok();
-            for leaves in [Leaves::Nothing, Leaves::Half, Leaves::All] {
-                check_whole_or_absent(&files.after_power_cut(leaves), made);
+            for model in CrashModel::EACH {
+                check_whole_or_absent(&files.after(model), made);
             }
             files.heal();
             check_whole_or_absent(&files, made);
             // Whoever is told that it failed may try again, and only a dead disk prevents it.
-            if !made && fault != Fault::Dead {
+            if !made && fault != Fault::Offline {
                 store.create(&header(1), &events).unwrap();
             }
         }
@@ -34,7 +34,7 @@ fn a_session_is_made_whole_or_not_at_all() {
 }
 
 #[track_caller]
-fn check_whole_or_absent(files: &FaultyFiles, made: bool) {
+fn check_whole_or_absent(files: &MemoryFiles, made: bool) {
     let store = SessionStore::new(Arc::new(files.clone()), Path::new(DIR));
     match store.read(session_id(1), None, &mut |_| ()) {
         Ok(reading) => assert_eq!((reading.events, reading.tail), (2, Tail::Clean)),
@@ -57,7 +57,7 @@ fn what_a_crash_left_of_a_session_half_made_is_replaced() {
     let (files, store) = memory_house();
     store.create(&header(2), &[]).unwrap();
     let beside = store.path(session_id(1)).with_extension("jsonl.tmp-new");
-    files.put(&beside, b"half");
+    files.write_raw(&beside, b"half");
     store.create(&header(1), &[]).unwrap();
     assert_eq!(files.paths(), [store.path(session_id(1)), store.path(session_id(2))]);
 }
@@ -80,8 +80,8 @@ fn a_session_cut_at_any_byte_of_its_last_batches_opens() {
     for cut in ends[2]..=bytes.len() {
         let (files, store) = memory_house();
         store.create(&header(2), &[]).unwrap();
-        files.put(&store.path(session_id(1)), &bytes[..cut]);
-        check_opens(&store, cut, &|path| files.bytes(path));
+        files.write_raw(store.path(session_id(1)), &bytes[..cut]);
+        check_opens(&store, cut, &|path| files.contents(path));
     }
 }
 
@@ -128,27 +128,27 @@ fn check_opens(store: &SessionStore, cut: usize, bytes_at: &dyn Fn(&Path) -> Opt
 #[test]
 fn a_failing_repair_loses_nothing() {
     let (bytes, ends) = file_of(&small_session());
-    for fault in [Fault::Fail, Fault::Short, Fault::Torn, Fault::Dead] {
+    for fault in [Fault::Fail, Fault::ShortWrite, Fault::Torn, Fault::Offline] {
         for n in 0..OPERATIONS_MAX {
             let (files, store) = memory_house();
             store.create(&header(2), &[]).unwrap();
             let path = store.path(session_id(1));
-            files.put(&path, &bytes[..bytes.len() - 20]);
+            files.write_raw(&path, &bytes[..bytes.len() - 20]);
             files.fail_at(n, fault);
             let open = |store: &SessionStore| {
                 store.open(session_id(1), None, &StillClock::default(), &mut |_| ())
             };
             let opened = open(&store).is_ok();
             files.heal();
-            for leaves in [Leaves::Nothing, Leaves::Half, Leaves::All] {
-                let files = files.after_power_cut(leaves);
+            for model in CrashModel::EACH {
+                let files = files.after(model);
                 let store = SessionStore::new(Arc::new(files.clone()), Path::new(DIR));
                 let log = open(&store).unwrap();
-                assert!(log.next_seq() >= 6, "{fault:?} at {n}, {leaves:?}");
+                assert!(log.next_seq() >= 6, "{fault:?} at {n}, {model:?}");
                 let torn = &bytes[ends[3]..bytes.len() - 20];
-                let is_kept = files.paths().iter().any(|it| files.bytes(it).unwrap() == torn);
-                assert!(is_kept, "{fault:?} at {n}, {leaves:?}: the torn bytes are gone");
-                assert!(!opened || log.next_seq() >= 7, "{fault:?} at {n}, {leaves:?}");
+                let is_kept = files.paths().iter().any(|it| files.contents(it).unwrap() == torn);
+                assert!(is_kept, "{fault:?} at {n}, {model:?}: the torn bytes are gone");
+                assert!(!opened || log.next_seq() >= 7, "{fault:?} at {n}, {model:?}");
             }
         }
     }
@@ -160,7 +160,7 @@ fn a_damaged_session_is_not_opened_and_not_touched() {
     let path = store.path(session_id(1));
     let (mut bytes, ends) = file_of(&small_session());
     bytes[ends[1] + 10] ^= 1;
-    files.put(&path, &bytes);
+    files.write_raw(&path, &bytes);
     let error = store.open(session_id(1), None, &StillClock::default(), &mut |_| ()).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -173,7 +173,7 @@ fn a_damaged_session_is_not_opened_and_not_touched() {
     let reading = store.read(session_id(1), None, &mut |_| ()).unwrap();
     assert_eq!(reading.events, 1);
     assert_eq!(files.paths(), std::slice::from_ref(&path));
-    assert_eq!(files.bytes(&path).unwrap(), bytes);
+    assert_eq!(files.contents(&path).unwrap(), bytes);
 }
 
 #[test]
@@ -181,11 +181,11 @@ fn reading_never_writes() {
     let (files, store) = memory_house();
     let path = store.path(session_id(1));
     let (bytes, _) = file_of(&small_session());
-    files.put(&path, &bytes[..bytes.len() - 20]);
+    files.write_raw(&path, &bytes[..bytes.len() - 20]);
     let reading = store.read(session_id(1), None, &mut |_| ()).unwrap();
     assert!(matches!(reading.tail, Tail::Torn { .. }));
     assert_eq!(files.paths(), std::slice::from_ref(&path));
-    assert_eq!(files.bytes(&path).unwrap(), &bytes[..bytes.len() - 20]);
+    assert_eq!(files.contents(&path).unwrap(), &bytes[..bytes.len() - 20]);
 }
 
 #[test]
@@ -193,9 +193,9 @@ fn what_the_desk_has_seen_is_not_repaired_away() {
     let (files, store) = memory_house();
     let (bytes, _) = file_of(&small_session());
     let path = store.path(session_id(1));
-    files.put(&path, &bytes);
+    files.write_raw(&path, &bytes);
     let head = store.read(session_id(1), None, &mut |_| ()).unwrap().head;
-    files.put(&path, &bytes[..bytes.len() - 20]);
+    files.write_raw(&path, &bytes[..bytes.len() - 20]);
     let clock = StillClock::default();
     let error = store.open(session_id(1), head.as_ref(), &clock, &mut |_| ()).unwrap_err();
     assert!(
@@ -210,14 +210,14 @@ fn two_torn_tails_of_one_moment_have_two_names() {
     let (files, store) = memory_house();
     store.create(&header(1), &[notice(1, "a")]).unwrap();
     let path = store.path(session_id(1));
-    let torn_names = |files: &FaultyFiles| {
+    let torn_names = |files: &MemoryFiles| {
         let is_torn = |path: &PathBuf| path.to_string_lossy().contains(".torn-");
         files.paths().into_iter().filter(is_torn).count()
     };
     for n in 1..=3 {
-        let mut bytes = files.bytes(&path).unwrap();
+        let mut bytes = files.contents(&path).unwrap();
         bytes.extend_from_slice(b"half a line");
-        files.put(&path, &bytes);
+        files.write_raw(&path, &bytes);
         let clock = StillClock::default();
         // Ids must differ between openings, as they would.
         for _ in 0..n {
@@ -236,10 +236,10 @@ fn sessions_are_listed_by_name_only() {
     store.create(&header(2), &[]).unwrap();
     store.create(&header(1), &[]).unwrap();
     let sessions = Path::new(DIR).join("sessions");
-    files.put(&sessions.join(format!("{}.jsonl.torn-1", session_id(3))), b"");
-    files.put(&sessions.join(format!("{}.jsonl.tmp-new", session_id(4))), b"");
-    files.put(&sessions.join("notes.txt"), b"");
-    files.put(&sessions.join("x.jsonl"), b"");
+    files.write_raw(sessions.join(format!("{}.jsonl.torn-1", session_id(3))), b"");
+    files.write_raw(sessions.join(format!("{}.jsonl.tmp-new", session_id(4))), b"");
+    files.write_raw(sessions.join("notes.txt"), b"");
+    files.write_raw(sessions.join("x.jsonl"), b"");
     assert_eq!(store.list().unwrap(), [session_id(1), session_id(2)]);
     assert!(store.exists(session_id(1)).unwrap());
 }
@@ -249,7 +249,7 @@ fn a_file_under_another_name_is_not_that_session() {
     let (files, store) = memory_house();
     let error = store.read(session_id(7), None, &mut |_| ()).unwrap_err();
     assert!(matches!(error, LogError::NotFound { .. }), "{error}");
-    files.put(&store.path(session_id(7)), &file_of(&[]).0);
+    files.write_raw(store.path(session_id(7)), &file_of(&[]).0);
     let error = store.read(session_id(7), None, &mut |_| ()).unwrap_err();
     assert!(error.to_string().contains("line 1: invalid_header"), "{error}");
 }
@@ -270,14 +270,14 @@ fn what_opening_found_is_durable_before_it_counts() {
     assert_eq!(file.write(&bytes).unwrap(), bytes.len());
     let log = store.open(session_id(1), None, &StillClock::default(), &mut |_| ()).unwrap();
     assert_eq!(log.head(), Some(Head { seq: 3, hash }));
-    let cut = files.after_power_cut(Leaves::Nothing);
+    let cut = files.after(CrashModel::PowerCut);
     let store = SessionStore::new(Arc::new(cut), Path::new(DIR));
     assert_eq!(store.read(session_id(1), None, &mut |_| ()).unwrap().events, 3);
     assert_eq!(event_id(3), notice(3, "c").id);
 }
 
-fn memory_house() -> (FaultyFiles, SessionStore) {
-    let files = FaultyFiles::default();
+fn memory_house() -> (MemoryFiles, SessionStore) {
+    let files = MemoryFiles::default();
     let store = SessionStore::new(Arc::new(files.clone()), Path::new(DIR));
     (files, store)
 }
@@ -286,16 +286,16 @@ fn memory_house() -> (FaultyFiles, SessionStore) {
 fn what_is_written_while_a_session_is_read_is_not_read() {
     let (bytes, ends) = file_of(&small_session());
     for cut in ends[0]..bytes.len() {
-        let hooked = HookedFiles::default();
+        let hooked = MemoryFiles::default();
         let store = SessionStore::new(Arc::new(hooked.clone()), Path::new(DIR));
         let path = store.path(session_id(1));
-        hooked.files.put(&path, &bytes[..cut]);
+        hooked.write_raw(&path, &bytes[..cut]);
         let expected = store.read(session_id(1), None, &mut |_| ()).unwrap();
-        let (files, whole) = (hooked.files.clone(), bytes.clone());
+        let (files, whole) = (hooked.clone(), bytes.clone());
         // The writer is quicker than the reader, but not than its first look.
         hooked.set_hook(move |operation, path| {
             if operation == "open_read" {
-                files.put(path, &whole);
+                files.write_raw(path, &whole);
             }
             Ok(())
         });
@@ -306,7 +306,7 @@ fn what_is_written_while_a_session_is_read_is_not_read() {
 
 #[test]
 fn a_header_is_read_without_the_rest() {
-    let files = HookedFiles::default();
+    let files = MemoryFiles::default();
     let store = SessionStore::new(Arc::new(files.clone()), Path::new(DIR));
     store.create(&header(1), &[user(1, None, &"x".repeat(60_000))]).unwrap();
     let n_opened = Arc::new(AtomicUsize::new(0));

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use super::*;
 use crate::disk::DiskFiles;
-use crate::faults::{Fault, FaultyFiles};
+use kith_testkit::files::{Fault, MemoryFiles};
 use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::proptest;
@@ -16,8 +16,8 @@ fn same_cases() -> Config {
     Config { cases: 500, rng_seed, failure_persistence: None, ..Config::default() }
 }
 
-fn in_memory() -> (FaultyFiles, ThreadFiles) {
-    let files = FaultyFiles::default();
+fn in_memory() -> (MemoryFiles, ThreadFiles) {
+    let files = MemoryFiles::default();
     (files.clone(), ThreadFiles::new(Arc::new(files), DIR.as_ref()))
 }
 
@@ -96,7 +96,7 @@ proptest! {
 
 #[test]
 fn a_file_is_replaced_whole_or_stays_as_it_was() {
-    for fault in [Fault::Fail, Fault::Torn, Fault::Dead] {
+    for fault in [Fault::Fail, Fault::Torn, Fault::Offline] {
         for n in 0..OPERATIONS_MAX {
             let (files, threads) = in_memory();
             let path = threads.path("main", &"cli:room:a".parse().unwrap());

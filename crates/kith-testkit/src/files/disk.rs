@@ -10,6 +10,7 @@ use super::{CrashModel, Fault, Written};
 pub(super) type NodeId = usize;
 
 #[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "any of them may hold beside any other")]
 pub(super) struct Disk {
     pub(super) names: BTreeMap<PathBuf, NodeId>,
     durable_names: BTreeMap<PathBuf, NodeId>,
@@ -17,9 +18,15 @@ pub(super) struct Disk {
     /// A file that has lost its name stays: someone may hold it open.
     pub(super) nodes: Vec<Node>,
     pub(super) operations: Vec<String>,
+    /// By the number of the change.
     pub(super) faults: BTreeMap<usize, Fault>,
+    /// How many calls there were, of those that change something and those that only read.
+    pub(super) n_calls: usize,
+    /// By the number of the call.
+    pub(super) call_faults: BTreeMap<usize, Fault>,
     pub(super) full: bool,
     pub(super) read_only: bool,
+    pub(super) offline: bool,
     pub(super) killed: bool,
 }
 
@@ -39,6 +46,13 @@ pub(super) enum Kind {
     Create,
     Sync,
     Other,
+    Read,
+}
+
+impl Kind {
+    fn failure(self) -> io::Error {
+        os_error(if matches!(self, Kind::Write { .. }) { ENOSPC } else { EIO })
+    }
 }
 
 /// What becomes of one operation.
@@ -46,6 +60,7 @@ pub(super) enum Kind {
 pub(super) enum Course {
     Whole,
     Short(usize),
+    Torn(usize),
     SyncFails,
     Dies(Written),
 }
@@ -58,6 +73,7 @@ impl Course {
     pub(super) fn outcome(self) -> io::Result<()> {
         match self {
             Course::Whole | Course::Short(_) => Ok(()),
+            Course::Torn(_) => Err(os_error(ENOSPC)),
             Course::SyncFails => Err(os_error(EIO)),
             Course::Dies(_) => Err(killed()),
         }
@@ -86,12 +102,33 @@ impl Disk {
         if self.read_only { Err(os_error(EROFS)) } else { Ok(()) }
     }
 
+    /// Counts a call that only reads.
+    pub(super) fn begin_read(&mut self) -> io::Result<()> {
+        self.alive()?;
+        match self.count_call(Kind::Read)? {
+            None => Ok(()),
+            Some(fault @ (Fault::FailSync | Fault::ShortWrite)) => {
+                self.call_faults.entry(self.n_calls + 1).or_insert(fault);
+                Ok(())
+            }
+            Some(_) => Err(Kind::Read.failure()),
+        }
+    }
+
+    fn count_call(&mut self, kind: Kind) -> io::Result<Option<Fault>> {
+        self.n_calls += 1;
+        let fault = self.call_faults.remove(&self.n_calls);
+        self.offline |= fault == Some(Fault::Offline);
+        if self.offline { Err(kind.failure()) } else { Ok(fault) }
+    }
+
     /// Counts an operation and says what becomes of it.
     pub(super) fn begin(&mut self, kind: Kind, label: String) -> io::Result<Course> {
         self.alive()?;
         self.operations.push(label);
         let number = self.operations.len();
-        match (self.faults.remove(&number), kind) {
+        let fault = self.count_call(kind)?.or_else(|| self.faults.remove(&number));
+        match (fault, kind) {
             (Some(Fault::Kill { written }), _) => {
                 self.killed = true;
                 return Ok(Course::Dies(written));
@@ -106,8 +143,14 @@ impl Disk {
             (Some(Fault::ShortWrite), Kind::Write { n_bytes }) if n_bytes > 1 => {
                 return Ok(Course::Short(n_bytes / 2));
             }
+            (Some(Fault::Torn), Kind::Write { n_bytes }) => return Ok(Course::Torn(n_bytes / 2)),
+            (Some(Fault::Fail | Fault::Torn), _) => return Err(kind.failure()),
+            (Some(Fault::Offline), _) => {
+                self.offline = true;
+                return Err(kind.failure());
+            }
             (Some(fault @ (Fault::FailSync | Fault::ShortWrite)), _) => {
-                self.faults.entry(number + 1).or_insert(fault);
+                self.call_faults.entry(self.n_calls + 1).or_insert(fault);
             }
             (None, _) => (),
         }
@@ -167,14 +210,28 @@ impl Disk {
         let mut disk = self.clone();
         disk.operations.clear();
         disk.faults.clear();
-        (disk.full, disk.read_only, disk.killed) = (false, false, false);
+        disk.heal();
+        (disk.n_calls, disk.killed) = (0, false);
         if model == CrashModel::PowerCut {
             disk.names.clone_from(&disk.durable_names);
-            for node in &mut disk.nodes {
-                *node = Node::durable(std::mem::take(&mut node.durable));
+        }
+        for node in &mut disk.nodes {
+            match model {
+                CrashModel::ProcessKilled => continue,
+                CrashModel::PowerCutHalf => node.sync_half(),
+                CrashModel::PowerCut => (),
             }
+            *node = Node::durable(std::mem::take(&mut node.durable));
+        }
+        if model != CrashModel::ProcessKilled {
+            disk.durable_names.clone_from(&disk.names);
         }
         disk
+    }
+
+    pub(super) fn heal(&mut self) {
+        self.call_faults.clear();
+        (self.full, self.read_only, self.offline) = (false, false, false);
     }
 }
 

@@ -167,7 +167,7 @@ fn a_full_disk_takes_half_a_write_and_then_nothing_until_there_is_room() {
     assert!(files.create_new(Path::new("/house/b")).is_err());
     file.set_len(4).unwrap();
     file.sync_data().unwrap();
-    files.lift();
+    files.heal();
     assert_eq!(file.write(b"56").unwrap(), 2);
     assert_eq!(files.contents(FILE).unwrap(), b"123456");
 }
@@ -179,7 +179,7 @@ fn a_read_only_disk_can_be_read_and_not_changed() {
     assert_eq!(file.write(b"5").unwrap_err().kind(), io::ErrorKind::ReadOnlyFilesystem);
     assert!(files.open_append(Path::new(FILE)).is_err() && files.remove(Path::new(FILE)).is_err());
     assert!(files.open_read(Path::new(FILE)).is_ok());
-    files.lift();
+    files.heal();
     assert_eq!(file.write(b"5").unwrap(), 1);
 }
 
@@ -218,4 +218,49 @@ fn a_short_write_takes_half_once() {
     files.plan(files.count() + 1, Fault::ShortWrite);
     assert_eq!(file.write(b"567890").unwrap(), 3);
     assert_eq!(file.write(b"890").unwrap(), 3);
+}
+
+#[test]
+fn calls_that_read_can_fail_too() {
+    let (files, mut file) = synced();
+    files.fail_at(1, Fault::Fail);
+    assert!(files.open_read(Path::new(FILE)).is_ok() && !files.has_failed());
+    assert!(files.len(Path::new(FILE)).is_err() && files.has_failed());
+    assert!(files.len(Path::new(FILE)).is_ok());
+    files.fail_at(0, Fault::Torn);
+    assert_eq!(file.write(b"5678").unwrap_err().kind(), io::ErrorKind::StorageFull);
+    assert_eq!(files.contents(FILE).unwrap(), b"123456");
+    files.fail_at(0, Fault::Offline);
+    assert!(file.sync_data().is_err() && files.list(Path::new(FOLDER)).is_err());
+    files.heal();
+    assert!(file.sync_data().is_ok());
+}
+
+#[test]
+fn a_power_cut_may_leave_half_of_what_was_not_synced() {
+    let (files, mut file) = synced();
+    file.write(b"5678").unwrap();
+    files.create_new(Path::new("/house/new")).unwrap();
+    let after = files.after(CrashModel::PowerCutHalf);
+    assert_eq!(after.contents(FILE).unwrap(), b"123456");
+    assert!(after.contents("/house/new").is_some());
+    assert!(!files.is_killed(), "only `reboot` ends the process");
+}
+
+#[test]
+fn a_hook_is_called_before_each_operation_but_not_for_its_own() {
+    let (files, mut file) = synced();
+    let (told, own) = (Arc::new(Mutex::new(Vec::new())), files.clone());
+    let heard = Arc::clone(&told);
+    files.set_hook(move |operation, path| {
+        own.len(path)?;
+        heard.lock().unwrap().push(operation.to_owned());
+        if operation == "write" { Err(io::Error::other("no")) } else { Ok(()) }
+    });
+    assert!(file.write(b"5").is_err());
+    file.sync_data().unwrap();
+    files.remove_hook();
+    file.write(b"5").unwrap();
+    assert_eq!(*told.lock().unwrap(), ["write", "sync_data"]);
+    assert_eq!(files.contents(FILE).unwrap(), b"12345");
 }

@@ -269,7 +269,7 @@ fn disk_fault(fault: Fault) -> Tally {
         let writing = Writing::new();
         writing.files.plan(at, fault);
         let acknowledged = writing.write();
-        writing.files.lift();
+        writing.files.heal();
         let more = writing.write();
         let acknowledged = if more.len() > acknowledged.len() { more } else { acknowledged };
         for crash in CrashModel::EACH {

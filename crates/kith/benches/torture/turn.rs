@@ -144,7 +144,7 @@ fn disk_faults(n_operations: usize) -> Vec<Vec<Blow>> {
 fn pairs(n_operations: usize, seed: u64) -> Vec<Vec<Blow>> {
     let blow = |chance: &mut Chance| {
         let at = 1 + chance.below(n_operations);
-        let (written, crash) = (Written::EACH[chance.below(3)], CrashModel::EACH[chance.below(2)]);
+        let (written, crash) = (Written::EACH[chance.below(3)], CrashModel::EACH[chance.below(3)]);
         Blow::Kill(at, written, crash)
     };
     let n_pairs = PAIRS / SCENARIOS.len() as u64;
@@ -206,7 +206,7 @@ async fn one_case(dir: &Path, texts: &[&str], blows: &[Blow]) -> Harm {
             Blow::Disk(at, fault) => {
                 life.files.plan(at, fault);
                 life.deliver(texts, &mut seen).await.ok();
-                life.files.lift();
+                life.files.heal();
             }
         }
     }

@@ -118,7 +118,7 @@ async fn a_full_disk_at_every_write_loses_nothing_and_the_thread_goes_on() {
             let engine = house.engine();
             // A fault that waits for a fitting operation may find none; then nothing failed.
             if ask(&engine, &wish()).await.is_err() {
-                house.files.lift();
+                house.files.heal();
                 let report = ask(&engine, &wish()).await.unwrap();
                 assert!(!report.text.is_empty());
             }
@@ -153,7 +153,7 @@ async fn a_session_goes_on_by_itself_when_the_disk_has_room_again() {
                 _ => (),
             }
             if n_failures == 8 {
-                house.files.lift();
+                house.files.heal();
             }
         }
         let waits = house.clock.slept();

@@ -533,7 +533,7 @@ async fn a_disk_that_is_full_during_a_repair_loses_nothing_that_can_be_read() {
         house.files.plan(house.files.count() + at, Fault::Full);
         let event = message("m3", ROOM, "three");
         if ask(&engine, &event).await.is_err() {
-            house.files.lift();
+            house.files.heal();
             ask(&engine, &event).await.unwrap();
         }
         let body = String::from_utf8(model.bodies().pop().unwrap().bytes).unwrap();

@@ -409,7 +409,7 @@ async fn a_failed_write_stops_the_turn_and_it_goes_on_by_itself_when_there_is_ro
         engine.subscribe(first.session_id, &ResumePoint::default()).await.unwrap();
     let is_end = |body: &Body| matches!(body, Body::TurnEnded(_));
     event_of(&mut followed, is_end).await;
-    house.files.lift();
+    house.files.heal();
     event_of(&mut followed, is_end).await;
     assert_eq!(model.bodies().len(), 3);
     within(engine.until_rest()).await;

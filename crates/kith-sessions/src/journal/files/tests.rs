@@ -6,18 +6,18 @@ use kith_vocab::digest::sha256_hex;
 use kith_vocab::tool::SpillFile;
 
 use super::*;
-use crate::faults::{Fault, FaultyFiles, HookedFiles, Leaves};
 use crate::journal::NewBlob;
 use crate::read::Tail;
 use crate::samples::{StillClock, header, long, notice, session_id, small_session, user};
 use crate::storage::StorageErrorKind;
+use kith_testkit::files::{CrashModel, Fault, MemoryFiles};
 
 const DIR: &str = "/house/.kith";
 const OPERATIONS_MAX: usize = 24;
 
 #[tokio::test]
 async fn a_session_costs_one_sync_of_its_file_and_one_of_the_folder() {
-    let hooked = HookedFiles::default();
+    let hooked = MemoryFiles::default();
     let journal = journal(&hooked);
     let n_syncs = [Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0))];
     let [of_files, of_folders] = n_syncs.clone();
@@ -36,7 +36,7 @@ async fn a_session_costs_one_sync_of_its_file_and_one_of_the_folder() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn while_the_disk_is_waited_for_other_tasks_run() {
-    let hooked = HookedFiles::default();
+    let hooked = MemoryFiles::default();
     let journal = Arc::new(journal(&hooked));
     let batches = small_session().into_iter().map(Batch::from).collect();
     journal.create(&header(1), batches).await.unwrap();
@@ -85,9 +85,9 @@ async fn while_the_disk_is_waited_for_other_tasks_run() {
 
 #[tokio::test]
 async fn after_a_failed_write_the_session_must_be_opened_again() {
-    for fault in [Fault::Fail, Fault::Short, Fault::Torn] {
+    for fault in [Fault::Fail, Fault::ShortWrite, Fault::Torn] {
         for n in 0..OPERATIONS_MAX {
-            let files = FaultyFiles::default();
+            let files = MemoryFiles::default();
             let journal = FilesJournal::new(store(files.clone()));
             let mut head = journal.create(&header(1), Vec::new()).await.unwrap();
             files.fail_at(n, fault);
@@ -109,7 +109,7 @@ async fn after_a_failed_write_the_session_must_be_opened_again() {
                     }
                 }
             }
-            let after = store(files.after_power_cut(Leaves::Nothing));
+            let after = store(files.after(CrashModel::PowerCut));
             let reading = after.read(session_id(1), head.as_ref(), &mut |_| ()).unwrap();
             assert_eq!((reading.tail, reading.events), (Tail::Clean, 3), "{fault:?} at {n}");
         }
@@ -118,19 +118,19 @@ async fn after_a_failed_write_the_session_must_be_opened_again() {
 
 #[tokio::test]
 async fn a_full_disk_is_told_as_such() {
-    let files = FaultyFiles::default();
+    let files = MemoryFiles::default();
     let journal = FilesJournal::new(store(files.clone()));
     journal.create(&header(1), Vec::new()).await.unwrap();
     files.fail_at(1, Fault::Torn);
     let error = journal.append(session_id(1), None, vec![notice(1, "")].into()).await.unwrap_err();
     assert!(error.is_full(), "{error:?}");
     assert!(error.message.starts_with("no room on the disk"), "{error}");
-    assert_eq!(error.causes, ["no storage space"]);
+    assert_eq!(error.causes, ["No space left on device (os error 28)"]);
 }
 
 #[tokio::test]
 async fn a_reader_of_an_open_session_sees_only_what_is_durable() {
-    let hooked = HookedFiles::default();
+    let hooked = MemoryFiles::default();
     let journal = Arc::new(journal(&hooked));
     journal.create(&header(1), vec![vec![notice(1, "durable")].into()]).await.unwrap();
     let head = journal.cursor(session_id(1)).map(|it| it.head);
@@ -155,25 +155,25 @@ async fn a_reader_of_an_open_session_sees_only_what_is_durable() {
 
 #[tokio::test]
 async fn what_a_dead_writer_left_is_synced_before_it_is_shown() {
-    let files = FaultyFiles::default();
+    let files = MemoryFiles::default();
     let journal = FilesJournal::new(store(files.clone()));
     journal.create(&header(1), vec![vec![notice(1, "durable")].into()]).await.unwrap();
     let head = journal.cursor(session_id(1)).map(|it| it.head);
     // The batch is written; the process dies as it is synced.
-    files.fail_at(2, Fault::Dead);
+    files.fail_at(2, Fault::Offline);
     journal.append(session_id(1), head, vec![notice(2, "left")].into()).await.unwrap_err();
     files.heal();
     let journal = FilesJournal::new(store(files.clone()));
     let reading = journal.read(session_id(1), None, 0, &mut |_| ()).await.unwrap();
     assert_eq!(reading.events, 2, "the test is to leave an unsynced event");
-    let after = store(files.after_power_cut(Leaves::Nothing));
+    let after = store(files.after(CrashModel::PowerCut));
     let reading = after.read(session_id(1), None, &mut |_| ()).unwrap();
     assert_eq!((reading.events, reading.tail), (2, Tail::Clean));
 }
 
 #[tokio::test]
 async fn one_who_only_reads_writes_and_syncs_nothing() {
-    let hooked = HookedFiles::default();
+    let hooked = MemoryFiles::default();
     let writer = journal(&hooked);
     writer.create(&header(1), vec![vec![notice(1, "said")].into()]).await.unwrap();
     hooked.set_hook(|operation, _| match operation {
@@ -200,7 +200,7 @@ async fn one_who_only_reads_writes_and_syncs_nothing() {
 
 #[tokio::test]
 async fn a_session_that_is_only_read_is_synced_once_until_it_grows() {
-    let hooked = HookedFiles::default();
+    let hooked = MemoryFiles::default();
     let (journal, id) = (journal(&hooked), session_id(1));
     journal.create(&header(1), vec![vec![notice(1, "said")].into()]).await.unwrap();
     journal.close(id);
@@ -254,7 +254,7 @@ async fn a_log_that_another_program_changed_is_not_written_behind_its_back() {
 
 #[tokio::test]
 async fn whoever_falls_behind_reads_only_the_newer_part_of_a_long_log() {
-    let hooked = HookedFiles::default();
+    let hooked = MemoryFiles::default();
     let journal = journal(&hooked);
     let mut head = journal.create(&header(1), Vec::new()).await.unwrap();
     let text = "said at some length ".repeat(500);
@@ -292,14 +292,14 @@ async fn whoever_falls_behind_reads_only_the_newer_part_of_a_long_log() {
 
 #[tokio::test]
 async fn a_torn_end_is_set_aside_and_said() {
-    let files = FaultyFiles::default();
+    let files = MemoryFiles::default();
     let store = store(files.clone());
     let journal = FilesJournal::new(store.clone());
     journal.create(&header(1), vec![vec![notice(1, "good")].into()]).await.unwrap();
     journal.close(session_id(1));
     let path = store.path(session_id(1));
-    let bytes = files.bytes(&path).unwrap();
-    files.put(&path, &[&bytes[..], b"{\"seq\":2,\"id"].concat());
+    let bytes = files.contents(&path).unwrap();
+    files.write_raw(&path, &[&bytes[..], b"{\"seq\":2,\"id"].concat());
     let mut types = Vec::new();
     let clock = StillClock::default();
     let mut each = |event: Event| types.push(event.body.type_name());
@@ -309,7 +309,7 @@ async fn a_torn_end_is_set_aside_and_said() {
 
 #[tokio::test]
 async fn a_panic_of_who_gets_the_events_leaves_the_session_closed() {
-    let files = FaultyFiles::default();
+    let files = MemoryFiles::default();
     let journal = Arc::new(FilesJournal::new(store(files)));
     let head = journal.create(&header(1), vec![vec![notice(1, "")].into()]).await.unwrap();
     let opening = Arc::clone(&journal);
@@ -327,7 +327,7 @@ async fn a_panic_of_who_gets_the_events_leaves_the_session_closed() {
 
 #[tokio::test]
 async fn places_of_closed_sessions_cost_nothing() {
-    let journal = FilesJournal::new(store(FaultyFiles::default()));
+    let journal = FilesJournal::new(store(MemoryFiles::default()));
     for n in 1..=9 {
         journal.create(&header(n), Vec::new()).await.unwrap();
         journal.close(session_id(n));
@@ -338,12 +338,12 @@ async fn places_of_closed_sessions_cost_nothing() {
 
 #[tokio::test]
 async fn an_output_on_another_disk_is_copied() {
-    let hooked = HookedFiles::default();
+    let hooked = MemoryFiles::default();
     let journal = journal(&hooked);
     journal.create(&header(1), Vec::new()).await.unwrap();
     let path = Path::new("/tmp/output").to_owned();
     let bytes = long('o').into_bytes();
-    hooked.files.put(&path, &bytes);
+    hooked.write_raw(&path, &bytes);
     let spill =
         SpillFile { path: path.clone(), sha256: sha256_hex(&bytes), bytes: bytes.len() as u64 };
     let other_disk = path.clone();
@@ -355,7 +355,7 @@ async fn an_output_on_another_disk_is_copied() {
         Batch { events: vec![user(1, None, "")], blobs: vec![NewBlob::File(spill.clone())] };
     journal.append(session_id(1), None, batch).await.unwrap();
     assert_eq!(journal.read_blob(&spill.sha256).await.unwrap(), bytes);
-    assert_eq!(hooked.files.bytes(&path), None);
+    assert_eq!(hooked.contents(&path), None);
 }
 
 #[tokio::test]
@@ -383,24 +383,24 @@ async fn an_output_that_others_could_change_becomes_no_blob() {
 
 #[tokio::test]
 async fn whatever_fails_whenever_an_output_is_there_with_the_line_that_names_it() {
-    for fault in [Fault::Fail, Fault::Torn, Fault::Dead] {
+    for fault in [Fault::Fail, Fault::Torn, Fault::Offline] {
         for n in 0..OPERATIONS_MAX {
-            let files = FaultyFiles::default();
+            let files = MemoryFiles::default();
             let journal = FilesJournal::new(store(files.clone()));
             journal.create(&header(1), Vec::new()).await.unwrap();
             let bytes = long('o').into_bytes();
             let path = Path::new("/tmp/output").to_owned();
-            files.put(&path, &bytes);
+            files.write_raw(&path, &bytes);
             let sha256 = sha256_hex(&bytes);
             let spill = SpillFile { path, sha256: sha256.clone(), bytes: bytes.len() as u64 };
             files.fail_at(n, fault);
             let blobs = vec![NewBlob::File(spill)];
             let batch = Batch { events: vec![notice(1, "")], blobs };
             let appended = journal.append(session_id(1), None, batch.clone()).await.is_ok();
-            for leaves in [Leaves::Nothing, Leaves::Half, Leaves::All] {
-                let store = store(files.after_power_cut(leaves));
+            for model in CrashModel::EACH {
+                let store = store(files.after(model));
                 let reading = store.read(session_id(1), None, &mut |_| ()).unwrap();
-                assert!(!appended || reading.events == 1, "{fault:?} at {n}, {leaves:?}");
+                assert!(!appended || reading.events == 1, "{fault:?} at {n}, {model:?}");
                 if reading.events == 1 {
                     assert_eq!(store.read_blob(&sha256).unwrap(), bytes, "{fault:?} at {n}");
                 }
@@ -420,10 +420,10 @@ async fn whatever_fails_whenever_an_output_is_there_with_the_line_that_names_it(
     }
 }
 
-fn journal(hooked: &HookedFiles) -> FilesJournal {
+fn journal(hooked: &MemoryFiles) -> FilesJournal {
     FilesJournal::new(SessionStore::new(Arc::new(hooked.clone()), Path::new(DIR)))
 }
 
-fn store(files: FaultyFiles) -> SessionStore {
+fn store(files: MemoryFiles) -> SessionStore {
     SessionStore::new(Arc::new(files), Path::new(DIR))
 }

@@ -3,11 +3,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use super::*;
-use crate::faults::{Fault, FaultyFiles, HookedFiles, Leaves};
 use crate::log::SessionLog;
 use crate::read::Tail;
 use crate::samples::{header, long, session_id, user};
 use crate::store::draft::SessionDraft;
+use kith_testkit::files::{CrashModel, Fault, MemoryFiles};
 
 const DIR: &str = "/house/.kith";
 const OPERATIONS_MAX: usize = 40;
@@ -40,12 +40,12 @@ fn a_session_that_is_not_there_is_not_removed() {
 
 #[test]
 fn a_removal_that_is_cut_short_is_finished_by_the_next_and_harms_no_other() {
-    for leaves in [Leaves::Nothing, Leaves::Half, Leaves::All] {
+    for model in CrashModel::EACH {
         for n in 0..OPERATIONS_MAX {
             let (files, store) = house();
-            files.fail_at(n, Fault::Dead);
+            files.fail_at(n, Fault::Offline);
             let removed = store.remove(session_id(1)).is_ok();
-            let files = files.after_power_cut(leaves);
+            let files = files.after(model);
             let store = SessionStore::new(Arc::new(files.clone()), Path::new(DIR));
             let other = store.read(session_id(2), None, &mut |_| ()).unwrap();
             assert_eq!((other.events, other.tail), (1, Tail::Clean), "{n}");
@@ -57,7 +57,7 @@ fn a_removal_that_is_cut_short_is_finished_by_the_next_and_harms_no_other() {
             }
             store.remove(next).unwrap();
             store.remove(session_id(2)).unwrap();
-            assert_eq!(files.paths(), Vec::<PathBuf>::new(), "{n} {leaves:?}");
+            assert_eq!(files.paths(), Vec::<PathBuf>::new(), "{n} {model:?}");
         }
     }
 }
@@ -139,8 +139,8 @@ fn a_removal_while_a_session_is_made_leaves_what_that_names() {
 fn a_file_that_vanishes_while_its_hashes_are_read_is_no_error() {
     let (hooked, store, _) = two_sessions();
     let half_made = with_suffix(&store.path(session_id(5)), ".tmp-new");
-    hooked.files.put(&half_made, b"half a line");
-    let (files, vanishing) = (hooked.files.clone(), half_made.clone());
+    hooked.write_raw(&half_made, b"half a line");
+    let (files, vanishing) = (hooked.clone(), half_made.clone());
     hooked.set_hook(move |operation, path| {
         if operation == "open_read" && path == vanishing {
             kith_vocab::files::FileSystem::remove(&files, path)?;
@@ -148,7 +148,7 @@ fn a_file_that_vanishes_while_its_hashes_are_read_is_no_error() {
         Ok(())
     });
     store.remove(session_id(1)).unwrap();
-    assert_eq!(hooked.files.bytes(&half_made), None, "it was looked at");
+    assert_eq!(hooked.contents(&half_made), None, "it was looked at");
     assert!(!store.exists(session_id(1)).unwrap());
 }
 
@@ -174,8 +174,8 @@ fn a_removal_reads_every_log_once() {
 const BLOBS: &str = "/house/.kith/blobs";
 
 /// A session with a long text, and another that has said nothing yet and is open.
-fn two_sessions() -> (HookedFiles, SessionStore, SessionLog) {
-    let hooked = HookedFiles::default();
+fn two_sessions() -> (MemoryFiles, SessionStore, SessionLog) {
+    let hooked = MemoryFiles::default();
     let store = SessionStore::new(Arc::new(hooked.clone()), Path::new(DIR));
     store.create(&header(1), &[user(1, None, &long('a'))]).unwrap();
     let other = store.create(&header(2), &[]).unwrap();
@@ -183,21 +183,21 @@ fn two_sessions() -> (HookedFiles, SessionStore, SessionLog) {
 }
 
 /// What the other session said can be read. Gives how many events it has.
-fn check_said(hooked: &HookedFiles) -> u64 {
-    let store = SessionStore::new(Arc::new(hooked.files.clone()), Path::new(DIR));
+fn check_said(hooked: &MemoryFiles) -> u64 {
+    let store = SessionStore::new(Arc::new(hooked.clone()), Path::new(DIR));
     let reading = store.read(session_id(2), None, &mut |_| ()).unwrap();
     assert_eq!(reading.tail, Tail::Clean);
     reading.events
 }
 
 /// Two sessions that share a blob; the first has one of its own, and a torn end set aside.
-fn house() -> (FaultyFiles, SessionStore) {
-    let files = FaultyFiles::default();
+fn house() -> (MemoryFiles, SessionStore) {
+    let files = MemoryFiles::default();
     let store = SessionStore::new(Arc::new(files.clone()), Path::new(DIR));
     let (own, shared) = (long('a'), long('b'));
     store.create(&header(1), &[user(1, None, &own), user(2, Some(1), &shared)]).unwrap();
     store.create(&header(2), &[user(1, None, &shared)]).unwrap();
     let torn = with_suffix(&store.path(session_id(1)), ".torn-1");
-    files.put(&torn, b"half a line");
+    files.write_raw(&torn, b"half a line");
     (files, store)
 }

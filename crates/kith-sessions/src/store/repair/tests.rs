@@ -6,10 +6,10 @@ use kith_vocab::header::{Audience, CloneOrigin};
 use kith_vocab::ids::EventId;
 
 use super::*;
-use crate::faults::{Fault, FaultyFiles, Leaves};
 use crate::samples::{
     StillClock, event, event_id, every_type, file_of, header, long, session_id, small_session, user,
 };
+use kith_testkit::files::{CrashModel, Fault, MemoryFiles};
 
 const DIR: &str = "/house/.kith";
 const OPERATIONS_MAX: usize = 40;
@@ -23,7 +23,7 @@ fn every_intact_line_is_told_in_a_new_session_and_the_model_learns_where_somethi
     // The third and the fourth.
     bytes[ends[2] + 20] ^= 1;
     bytes[ends[3] + 20] ^= 1;
-    files.put(&store.path(session_id(1)), &bytes);
+    files.write_raw(store.path(session_id(1)), &bytes);
     let repaired = repair(&store).unwrap();
     let expected = RepairedSession {
         session_id: session_id(2),
@@ -50,7 +50,7 @@ fn every_intact_line_is_told_in_a_new_session_and_the_model_learns_where_somethi
     assert!(events.iter().all(|it| it.source_tag == Some(SourceTag::Clone)));
     let origin = CloneOrigin { session_id: session_id(1), event_id: event_id(6) };
     assert_eq!(header.cloned_from, Some(origin));
-    assert_eq!(files.bytes(&store.path(session_id(1))).unwrap(), bytes, "it stays as it is");
+    assert_eq!(files.contents(store.path(session_id(1))).unwrap(), bytes, "it stays as it is");
 
     let mut log = store.open(session_id(2), None, &StillClock::default(), &mut |_| ()).unwrap();
     let next = Event { parent_id: Some(event_id(6)), ..user(6, None, "goes on") };
@@ -69,7 +69,7 @@ fn a_batch_that_was_torn_behind_the_damage_is_not_told() {
         let (files, store) = house();
         let mut bytes = whole[..len].to_vec();
         bytes[ends[0] + 20] ^= 1;
-        files.put(&store.path(session_id(1)), &bytes);
+        files.write_raw(store.path(session_id(1)), &bytes);
         let head = head.map(|seq| Head { seq, hash: crate::line::LineHash::of(b"") });
         let clock = StillClock::default();
         store.repair(session_id(1), head.as_ref(), header(2), &clock).unwrap();
@@ -91,7 +91,7 @@ fn a_batch_that_was_torn_behind_the_damage_is_not_told() {
     let (files, store) = house();
     let mut bytes = whole[..whole.len() - 9].to_vec();
     bytes[ends[0] + 20] ^= 1;
-    files.put(&store.path(session_id(1)), &bytes);
+    files.write_raw(store.path(session_id(1)), &bytes);
     let head = Head { seq: 2, hash: crate::line::LineHash::of(b"") };
     let repaired = store.repair(session_id(1), Some(&head), header(2), &StillClock::default());
     assert_eq!(repaired.unwrap().n_events, 0, "nothing of the torn batch is told");
@@ -109,7 +109,7 @@ fn a_last_batch_with_a_line_twice_is_whole() {
     let twice = bytes[ends[1]..ends[1] + line].to_vec();
     bytes.splice(ends[1] + line..ends[1] + line, twice);
     let (files, store) = house();
-    files.put(&store.path(session_id(1)), &bytes);
+    files.write_raw(store.path(session_id(1)), &bytes);
     repair(&store).unwrap();
     let told: Vec<String> = read(&store, session_id(2)).0.iter().map(words).collect();
     assert_eq!(told, [copied::MISSING, "text 2", "text 3"]);
@@ -142,7 +142,7 @@ fn whichever_lines_are_lost_every_other_one_is_told_once() {
         // Somebody has put the last line there twice.
         let last = bytes[ends[5]..].to_vec();
         bytes.extend_from_slice(&last);
-        files.put(&store.path(session_id(1)), &bytes);
+        files.write_raw(store.path(session_id(1)), &bytes);
         let head = Head { seq: 6, hash: crate::line::LineHash::of(b"") };
         store.repair(session_id(1), Some(&head), header(2), &StillClock::default()).unwrap();
         let told: Vec<String> = read(&store, session_id(2)).0.iter().map(words).collect();
@@ -161,7 +161,7 @@ fn without_its_first_line_the_rest_is_told_in_the_thread_that_the_caller_knows()
     let (files, store) = house();
     let (mut bytes, _) = file_of(&[vec![user(1, None, "text")]]);
     bytes[20] ^= 1;
-    files.put(&store.path(session_id(1)), &bytes);
+    files.write_raw(store.path(session_id(1)), &bytes);
     let repaired = repair(&store).unwrap();
     assert_eq!((repaired.n_events, repaired.lost_from_line), (1, 1));
     let (events, header) = read(&store, session_id(2));
@@ -197,9 +197,9 @@ fn only_what_may_be_inherited_is_copied() {
         "instruction_snapshot",
         "toolset_snapshot",
         "user_message",
-        "harness_item",
         "assistant_message",
         "tool_result",
+        "harness_item",
         "compact",
         "primed_record",
         "skill_index_snapshot",
@@ -208,8 +208,12 @@ fn only_what_may_be_inherited_is_copied() {
         "harness_item",
     ];
     assert_eq!(types, expected);
-    assert!(events.iter().take(10).all(|it| it.source_tag == Some(SourceTag::Clone)));
-    assert_eq!(header.meta.title.as_deref(), Some("Notes"));
+    for event in &events[..10] {
+        let is_record = event.body.type_name() == "primed_record";
+        let tag = if is_record { SourceTag::PrimingScript } else { SourceTag::Clone };
+        assert_eq!(event.source_tag, Some(tag), "{}", event.body.type_name());
+    }
+    assert_eq!(header.meta.title.as_deref(), Some("Tidy notes"));
 }
 
 #[test]
@@ -243,7 +247,7 @@ fn check_leaf(events: &[Event], expected: Option<EventId>) {
     let notice = b"{\"seq\":9}\n".to_vec();
     let header_end = bytes.iter().position(|&byte| byte == b'\n').unwrap() + 1;
     bytes.splice(header_end..header_end, notice);
-    files.put(&store.path(session_id(1)), &bytes);
+    files.write_raw(store.path(session_id(1)), &bytes);
     repair(&store).unwrap();
     let (copied, _) = read(&store, session_id(2));
     let leaf = copied.iter().fold(None, |leaf, event| match &event.body {
@@ -261,7 +265,7 @@ fn blobs_are_shared_and_a_line_without_its_blob_is_lost() {
     let mut log = store.create(&header(1), &first).unwrap();
     log.append(&[user(3, Some(2), &long('b'))]).unwrap();
     let n_files = files.paths().len();
-    files.put(&blob(&long('b')), b"");
+    files.write_raw(blob(&long('b')), b"");
     let repaired = repair(&store).unwrap();
     assert_eq!((repaired.n_events, repaired.code), (3, DamageCode::BadBlob));
     assert_eq!(files.paths().len(), n_files + 1);
@@ -277,9 +281,9 @@ fn blob(text: &str) -> std::path::PathBuf {
 fn a_lost_tail_is_damage_that_the_desk_knows() {
     let (files, store) = house();
     let (bytes, ends) = file_of(&small_session());
-    files.put(&store.path(session_id(1)), &bytes);
+    files.write_raw(store.path(session_id(1)), &bytes);
     let head = store.read(session_id(1), None, &mut |_| ()).unwrap().head;
-    files.put(&store.path(session_id(1)), &bytes[..ends[3]]);
+    files.write_raw(store.path(session_id(1)), &bytes[..ends[3]]);
     let error = repair(&store).unwrap_err();
     assert!(matches!(error, LogError::NotDamaged { .. }), "{error}");
     let clock = StillClock::default();
@@ -291,7 +295,7 @@ fn a_lost_tail_is_damage_that_the_desk_knows() {
 fn what_cannot_be_repaired_is_said() {
     let (files, store) = house();
     assert!(matches!(repair(&store).unwrap_err(), LogError::NotFound { .. }));
-    files.put(&store.path(session_id(1)), b"no header");
+    files.write_raw(store.path(session_id(1)), b"no header");
     assert!(matches!(repair(&store).unwrap_err(), LogError::Damaged { .. }));
     damage_after(&files, &store, &small_session());
     let clock = StillClock::default();
@@ -330,34 +334,34 @@ fn a_long_session_is_copied_in_pieces() {
 
 #[test]
 fn a_repair_is_whole_or_absent() {
-    for fault in [Fault::Fail, Fault::Short, Fault::Torn, Fault::Dead] {
+    for fault in [Fault::Fail, Fault::ShortWrite, Fault::Torn, Fault::Offline] {
         for n in 0..OPERATIONS_MAX {
             let (files, store) = house();
             damage_after(&files, &store, &small_session());
-            let before = files.bytes(&store.path(session_id(1)));
+            let before = files.contents(store.path(session_id(1)));
             files.fail_at(n, fault);
             let done = repair(&store).is_ok();
             files.heal();
-            for leaves in [Leaves::Nothing, Leaves::Half, Leaves::All] {
-                let files = files.after_power_cut(leaves);
+            for model in CrashModel::EACH {
+                let files = files.after(model);
                 let store = SessionStore::new(Arc::new(files.clone()), Path::new(DIR));
-                assert_eq!(files.bytes(&store.path(session_id(1))), before);
+                assert_eq!(files.contents(store.path(session_id(1))), before);
                 match store.read(session_id(2), None, &mut |_| ()) {
                     Ok(reading) => assert_eq!((reading.events, reading.tail), (4, Tail::Clean)),
                     Err(LogError::NotFound { .. }) => assert!(!done, "{fault:?} at {n}"),
                     Err(error) => panic!("{fault:?} at {n}: {error}"),
                 }
             }
-            assert!(done || fault == Fault::Dead || repair(&store).is_ok(), "{fault:?} at {n}");
+            assert!(done || fault == Fault::Offline || repair(&store).is_ok(), "{fault:?} at {n}");
         }
     }
 }
 
 /// Session 1 of these batches, with a line behind them that is none and one that is.
-fn damage_after(files: &FaultyFiles, store: &SessionStore, batches: &[Vec<Event>]) {
+fn damage_after(files: &MemoryFiles, store: &SessionStore, batches: &[Vec<Event>]) {
     let (mut bytes, _) = file_of(batches);
     bytes.extend_from_slice(b"no line\n{\"v\":9}\n");
-    files.put(&store.path(session_id(1)), &bytes);
+    files.write_raw(store.path(session_id(1)), &bytes);
 }
 
 fn repair(store: &SessionStore) -> Result<RepairedSession, LogError> {
@@ -372,8 +376,8 @@ fn read(store: &SessionStore, id: SessionId) -> (Vec<Event>, SessionHeader) {
     (events, reading.header)
 }
 
-fn house() -> (FaultyFiles, SessionStore) {
-    let files = FaultyFiles::default();
+fn house() -> (MemoryFiles, SessionStore) {
+    let files = MemoryFiles::default();
     let store = SessionStore::new(Arc::new(files.clone()), Path::new(DIR));
     (files, store)
 }
