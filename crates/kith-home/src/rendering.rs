@@ -3,6 +3,8 @@
 //! A file is a block that names its path. Names come from disks, where anything goes, so none of
 //! them can break a line, open a tag or hide a character.
 
+use kith_vocab::invisible::is_deceptive;
+
 /// A name longer than this is cut.
 pub(crate) const NAME_CHARS_MAX: usize = 1024;
 
@@ -43,24 +45,11 @@ pub(crate) fn one_line(name: &str, chars_max: usize) -> String {
             '<' => line.push_str("&lt;"),
             '>' => line.push_str("&gt;"),
             '"' => line.push_str("&quot;"),
-            _ if is_unseen(ch) => line.extend(ch.escape_unicode()),
+            _ if is_deceptive(ch) => line.extend(ch.escape_unicode()),
             _ => line.push(ch),
         }
     }
     line
-}
-
-/// Whether a reader could miss the character, or be misled by it.
-pub(crate) fn is_unseen(ch: char) -> bool {
-    ch.is_control() || is_invisible(ch)
-}
-
-/// Characters that show nothing, or turn the direction of what follows. The joiner inside many
-/// emoji is not among them.
-fn is_invisible(ch: char) -> bool {
-    matches!(ch,
-        '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]

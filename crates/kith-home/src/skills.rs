@@ -22,6 +22,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use kith_vocab::event::control::SkillEntry;
+use kith_vocab::invisible::is_deceptive;
 
 use crate::error::Problem;
 use crate::skills::manifest::ManifestProblem;
@@ -195,7 +196,7 @@ fn is_name(name: &str) -> bool {
     let n_chars = name.chars().count();
     (1..=SKILL_NAME_CHARS_MAX).contains(&n_chars)
         && name.trim() == name
-        && !name.chars().any(|ch| crate::rendering::is_unseen(ch) || ch == '`')
+        && !name.chars().any(|ch| is_deceptive(ch) || ch == '`')
 }
 
 impl SkillIssue {

@@ -4,6 +4,7 @@
 //! without control characters and never with the key.
 
 use kith_vocab::event::models::FailureKind;
+use kith_vocab::invisible::is_deceptive;
 use kith_vocab::provider::{Cause, Unfinished};
 
 use crate::secret::Secret;
@@ -92,7 +93,7 @@ fn quote(words: &str, key: Option<&Secret>) -> String {
     let visible: String = words
         .chars()
         .map(|ch| if ch.is_whitespace() { ' ' } else { ch })
-        .filter(|ch| !ch.is_control() && !is_direction_mark(*ch))
+        .filter(|ch| !is_deceptive(*ch))
         .collect();
     // Before cutting: a cut could leave half of the key, which no search would find.
     let visible = match key.map(Secret::reveal) {
@@ -105,9 +106,4 @@ fn quote(words: &str, key: Option<&Secret>) -> String {
         Some((end, _)) => format!("{}…", &visible[..end]),
         None => visible.to_owned(),
     }
-}
-
-/// They would let a server's words change how the rest of the line is read.
-fn is_direction_mark(ch: char) -> bool {
-    matches!(ch, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

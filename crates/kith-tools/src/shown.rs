@@ -3,6 +3,8 @@
 //! A file may be called anything, a line break or a change of writing direction included. Shown as
 //! it is, such a name could pass for a line of our own, so what cannot be seen is spelled out.
 
+use kith_vocab::invisible::is_deceptive;
+
 /// Longer names are cut in messages; no honest path is longer.
 pub(crate) const NAME_CHARS_MAX: usize = 200;
 
@@ -19,7 +21,7 @@ pub(crate) fn words(text: &str, chars_max: usize) -> String {
             shown.push('…');
             break;
         }
-        if is_invisible(ch) {
+        if is_deceptive(ch) {
             shown.extend(ch.escape_unicode());
         } else {
             shown.push(ch);
@@ -57,13 +59,6 @@ pub(crate) fn number(number: u64) -> String {
 /// `1 line`, `2 lines`.
 pub(crate) fn count(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", number(n), if n == 1 { one } else { many })
-}
-
-// Control characters, marks of writing direction, and characters without width.
-fn is_invisible(ch: char) -> bool {
-    ch.is_control()
-        || matches!(ch, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 #[cfg(test)]

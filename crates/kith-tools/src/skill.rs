@@ -186,21 +186,11 @@ fn unknown(name: &str, skills: &[SkillEntry]) -> String {
     format!("there is no skill `{asked}`{meant} (there are: {}{more})", names.join(", "))
 }
 
-/// How many letters to add, drop or change, whatever their case.
+/// Whatever their case. Bounded, because the time grows with the product of both lengths.
 fn distance(a: &str, b: &str) -> usize {
     let letters =
-        |text: &str| -> Vec<char> { text.to_lowercase().chars().take(NAME_CHARS_MAX).collect() };
-    let (a, b) = (letters(a), letters(b));
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+        |text: &str| -> String { text.to_lowercase().chars().take(NAME_CHARS_MAX).collect() };
+    strsim::levenshtein(&letters(a), &letters(b))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! - [`ids`]: names of events, sessions, calls and threads.
 //! - [`text`]: a text that many may hold.
 //! - [`json`]: JSON that keeps its bytes.
+//! - [`invisible`]: characters that a reader does not see.
 //! - [`digest`]: hashes as we write them.
 //! - [`bounded`]: bytes up to a limit.
 //! - [`block`]: what a message is made of.
@@ -28,6 +29,7 @@ pub mod event;
 pub mod header;
 pub mod ids;
 pub mod ingress;
+pub mod invisible;
 pub mod json;
 pub mod snapshot;
 pub mod text;

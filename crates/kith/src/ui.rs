@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use clap::builder::StyledStr;
 use kith_host::error::{Blame, CallError, ErrorCode};
+use kith_vocab::invisible::is_deceptive;
 use serde::Serialize;
 use serde_json::json;
 
@@ -149,7 +150,7 @@ pub(crate) fn visible(text: &str) -> String {
         match ch {
             '\n' | '\t' => visible.push(ch),
             '\r' if chars.peek() == Some(&'\n') => (),
-            _ if deceives(ch) => {
+            _ if is_deceptive(ch) => {
                 // Writing to a string cannot fail.
                 write!(visible, "\\u{{{:x}}}", u32::from(ch)).unwrap_or_default();
             }
@@ -163,27 +164,15 @@ pub(crate) fn visible(text: &str) -> String {
 fn escaped(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for ch in json.chars() {
-        if deceives(ch) {
-            write!(escaped, "\\u{:04x}", u32::from(ch)).unwrap_or_default();
+        if is_deceptive(ch) {
+            for unit in ch.encode_utf16(&mut [0; 2]) {
+                write!(escaped, "\\u{unit:04x}").unwrap_or_default();
+            }
         } else {
             escaped.push(ch);
         }
     }
     escaped
-}
-
-/// What moves the cursor, ends a line unseen, or turns the order of the letters after it.
-fn deceives(ch: char) -> bool {
-    ch.is_control()
-        || matches!(
-            ch,
-            '\u{61c}'
-                | '\u{200e}'
-                | '\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2066}'..='\u{2069}'
-                | '\u{feff}'
-        )
 }
 
 fn out(text: &str) {

@@ -7,6 +7,8 @@
 
 use std::borrow::Cow;
 
+use kith_vocab::invisible::is_invisible;
+
 /// What may stand for `<`.
 const ANGLES: [char; 7] =
     ['<', '\u{ff1c}', '\u{fe64}', '\u{2039}', '\u{2329}', '\u{27e8}', '\u{3008}'];
@@ -163,14 +165,6 @@ fn plain(ch: char) -> Option<char> {
         '¦' | 'ǀ' | '│' => '|',
         other => other,
     })
-}
-
-/// Characters that show nothing, or turn the direction of what follows.
-pub(crate) fn is_invisible(ch: char) -> bool {
-    matches!(ch,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180b}'..='\u{180e}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::fmt::Write;
 
 use kith_vocab::event::messages::{Author, Trust};
 use kith_vocab::ids::EventId;
+use kith_vocab::invisible::is_invisible;
 use kith_vocab::text::{FramedText, Text};
 
 use super::escaped::EscapedTexts;
@@ -84,7 +85,7 @@ fn attribute(name: &str) -> String {
             '<' => line.push_str("&lt;"),
             '>' => line.push_str("&gt;"),
             '"' => line.push_str("&quot;"),
-            _ if ch.is_control() || marks::is_invisible(ch) => line.extend(ch.escape_unicode()),
+            _ if ch.is_control() || is_invisible(ch) => line.extend(ch.escape_unicode()),
             _ => line.push(ch),
         }
     }

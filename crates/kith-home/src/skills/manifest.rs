@@ -5,13 +5,13 @@
 
 use std::borrow::Cow;
 
+use kith_vocab::invisible::is_deceptive;
 use kith_vocab::json::Json;
 
 use super::SKILL_NAME_CHARS_MAX;
 use crate::markdown::{is_heading, without_comments};
 use crate::priming::script::Problem as YamlProblem;
 use crate::priming::yaml;
-use crate::rendering::is_unseen;
 
 /// Of a `SKILL.md`. What is longer belongs into the text.
 pub const SKILL_FRONT_MATTER_BYTES_MAX: usize = 16 * 1024;
@@ -135,7 +135,7 @@ fn read_front_matter(front_matter: &str) -> Result<Said, ManifestIssue> {
             "name" => {
                 let name = text_of("name", &entry.value).map_err(refuse)?;
                 let is_good =
-                    name.chars().count() <= SKILL_NAME_CHARS_MAX && !name.chars().any(is_unseen);
+                    name.chars().count() <= SKILL_NAME_CHARS_MAX && !name.chars().any(is_deceptive);
                 if !is_good {
                     return Err(refuse(ManifestProblem::Name));
                 }
@@ -184,7 +184,7 @@ fn one_line(text: &str) -> String {
             line.push(' ');
         }
         for ch in word.chars() {
-            if is_unseen(ch) { line.extend(ch.escape_unicode()) } else { line.push(ch) }
+            if is_deceptive(ch) { line.extend(ch.escape_unicode()) } else { line.push(ch) }
         }
     }
     line

@@ -4,10 +4,14 @@
 //! expression with its repetitions written out. So the places are counted before it is built, and
 //! [`Pattern::n_places`] tells the search how many bytes it can afford.
 
-use std::iter::Peekable;
-use std::str::CharIndices;
+use std::fmt::Display;
 
 use grep_regex::{Error, ErrorKind, RegexMatcher, RegexMatcherBuilder};
+use regex_syntax::ast::parse::ParserBuilder;
+use regex_syntax::ast::{
+    self, AssertionKind, Ast, Flag, Flags, GroupKind, Position, RepetitionKind, RepetitionRange,
+};
+use regex_syntax::hir::translate::TranslatorBuilder;
 
 use crate::shown;
 
@@ -19,11 +23,6 @@ const COMPILED_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The memory in which the engine keeps what it has worked out so far.
 const ENGINE_CACHE_BYTES_MAX: usize = 8 * 1024 * 1024;
 const GROUP_DEPTH_MAX: u32 = 50;
-
-/// What the builder puts in front of the pattern before it parses it.
-const WRAP_CHARS: usize = "(?:".len();
-/// What stands before the pattern where the parser quotes it.
-const QUOTE_INDENT: &str = "    ";
 
 #[derive(Debug)]
 pub(super) struct Pattern {
@@ -47,12 +46,10 @@ impl Pattern {
             return Err(format!("the pattern is longer than {SEARCH_PATTERN_BYTES_MAX} bytes"));
         }
         let name = shown::name(text);
-        // Asked before the parser is, which quotes a pattern of several lines in another form.
         if text.contains(['\n', '\r']) {
             return Err(across_lines(&name));
         }
-        let n_places =
-            Places::count(text).map_err(|reason| format!("{} {reason}", wrong(&name)))?;
+        let n_places = read(text).map_err(|reason| format!("{}{reason}", wrong(&name)))?;
         if n_places > SEARCH_PATTERN_PLACES_MAX {
             let n_places = shown::number(n_places);
             return Err(format!(
@@ -64,7 +61,8 @@ impl Pattern {
             .case_insensitive(matches!(case, Case::Ignored))
             .multi_line(true)
             .crlf(true)
-            .nest_limit(GROUP_DEPTH_MAX)
+            // The builder puts the pattern into a group of its own.
+            .nest_limit(GROUP_DEPTH_MAX + 1)
             .size_limit(COMPILED_BYTES_MAX)
             .dfa_size_limit(ENGINE_CACHE_BYTES_MAX)
             .build(text)
@@ -79,16 +77,12 @@ fn in_words(name: &str, error: &Error) -> String {
         ErrorKind::Regex(text) if text.starts_with("compiled regex exceeds") => format!(
             "the pattern `{name}` is too large; repeat less, or use `[a-z]` in place of `\\w`"
         ),
-        ErrorKind::Regex(text) => {
-            let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            format!("{}{} {reason}", wrong(name), place_in(text))
-        }
-        _ => format!("{} {error}", wrong(name)),
+        _ => format!("{}: {error}", wrong(name)),
     }
 }
 
 fn wrong(name: &str) -> String {
-    format!("the pattern `{name}` is not a valid regex (Rust syntax):")
+    format!("the pattern `{name}` is not a valid regex (Rust syntax)")
 }
 
 fn across_lines(name: &str) -> String {
@@ -98,161 +92,84 @@ fn across_lines(name: &str) -> String {
     )
 }
 
-/// ` at character 3:`, if the parser's message points at one. It quotes the pattern in its second
-/// line and points at a character of it in the third.
-fn place_in(message: &str) -> String {
-    let pointer = message.lines().nth(2).and_then(|line| line.strip_prefix(QUOTE_INDENT));
-    let column = pointer.and_then(|line| line.find('^'));
-    let place = column.and_then(|column| (column + 1).checked_sub(WRAP_CHARS));
-    place.filter(|&place| place > 0).map_or_else(String::new, at)
+/// Parses the pattern as the builder will, and counts its places. The builder's own errors say
+/// nothing of parentheses that do not pair, and give no position.
+fn read(text: &str) -> Result<u64, String> {
+    let parsed = ParserBuilder::new().nest_limit(GROUP_DEPTH_MAX).build().parse(text);
+    let ast = parsed.map_err(|error| {
+        let parenthesis = match error.kind() {
+            ast::ErrorKind::GroupUnclosed => '(',
+            ast::ErrorKind::GroupUnopened => ')',
+            other => return at(error.span().start, other),
+        };
+        let reason =
+            format!("`{parenthesis}` stands alone; write `\\{parenthesis}` to search for it");
+        at(error.span().start, reason)
+    })?;
+    let n_places = places(&ast)?;
+    // Only this finds out whether a Unicode property exists.
+    let translated = TranslatorBuilder::new().utf8(false).build().translate(text, &ast);
+    translated.map_err(|error| at(error.span().start, error.kind()))?;
+    Ok(n_places)
 }
 
-fn at(place: usize) -> String {
-    format!(" at character {place}:")
+fn at(position: Position, reason: impl Display) -> String {
+    format!(" at character {}: {reason}", position.column)
 }
 
-/// Reads an expression as far as needed to count its places and to pair its parentheses.
-///
-/// The builder wraps the pattern in a group, so it takes `a)(b` for two groups and cannot say where
-/// in `f(x` the group begins that does not end.
-struct Places<'a> {
-    chars: Peekable<CharIndices<'a>>,
-    text: &'a str,
-    /// Where the open groups begin, and what their parts had before.
-    open: Vec<(usize, u64)>,
-    /// Of the finished parts of the innermost open group.
-    sum: u64,
-    /// Of the part read last, which a repetition would multiply.
-    last: u64,
-}
-
-impl<'a> Places<'a> {
-    fn count(text: &'a str) -> Result<u64, String> {
-        let chars = text.char_indices().peekable();
-        let mut places = Places { chars, text, open: Vec::new(), sum: 0, last: 0 };
-        while let Some((at, ch)) = places.chars.next() {
-            places.take(at, ch)?;
-        }
-        match places.open.last() {
-            Some(&(begin, _)) => Err(places.alone(begin, '(')),
-            None => Ok(places.sum.saturating_add(places.last)),
-        }
-    }
-
-    fn take(&mut self, at: usize, ch: char) -> Result<(), String> {
-        match ch {
-            '(' => self.open_group(at)?,
-            ')' => {
-                let Some((_, before)) = self.open.pop() else {
-                    return Err(self.alone(at, ')'));
-                };
-                let group = self.sum.saturating_add(self.last);
-                (self.sum, self.last) = (before, group);
+/// The depth of the recursion is that of the groups, which the parser has bounded.
+fn places(ast: &Ast) -> Result<u64, String> {
+    let sum = |asts: &[Ast]| {
+        asts.iter().try_fold(0_u64, |sum, ast| Ok(sum.saturating_add(places(ast)?)))
+    };
+    match ast {
+        Ast::Empty(_) => Ok(0),
+        Ast::Flags(it) => check_flags(&it.flags, it.span.start).map(|()| 0),
+        Ast::Group(it) => {
+            if let GroupKind::NonCapturing(flags) = &it.kind {
+                check_flags(flags, it.span.start)?;
             }
-            '[' => {
-                self.skip_class();
-                self.part();
-            }
-            '\\' => {
-                self.escape(at)?;
-                self.part();
-            }
-            '{' => self.last = self.last.saturating_mul(self.repetitions(at)),
-            '|' => (self.sum, self.last) = (self.sum.saturating_add(self.last), 0),
-            '*' | '+' | '?' => (),
-            _ => self.part(),
+            places(&it.ast)
         }
-        Ok(())
-    }
-
-    fn part(&mut self) {
-        self.sum = self.sum.saturating_add(self.last);
-        self.last = 1;
-    }
-
-    fn open_group(&mut self, at: usize) -> Result<(), String> {
-        let flags = self.text[at..].strip_prefix("(?").unwrap_or_default();
-        let end = flags.find(|ch: char| ch != '-' && !ch.is_ascii_alphabetic());
-        let flags = &flags[..end.unwrap_or(flags.len())];
-        let (on, off) = flags.split_once('-').unwrap_or((flags, ""));
-        // With `x` a parenthesis may stand in a comment; without `m` lines have no ends.
-        for (flag, is_set) in [("x", on.contains('x')), ("-m", off.contains('m'))] {
-            if is_set {
-                return Err(format!("{} the flag `{flag}` is not supported", self.place_of(at)));
-            }
-        }
-        self.open.push((at, self.sum.saturating_add(self.last)));
-        (self.sum, self.last) = (0, 0);
-        Ok(())
-    }
-
-    /// What follows `\\`.
-    fn escape(&mut self, at: usize) -> Result<(), String> {
-        match self.chars.next() {
+        Ast::Assertion(it) => {
             // The engine sees many lines at once and would take the first and the last for all.
-            Some((_, ch @ ('A' | 'z'))) => {
-                let line_end = if ch == 'A' { '^' } else { '$' };
-                Err(format!("{} `\\{ch}` is not supported, use `{line_end}`", self.place_of(at)))
-            }
-            Some((_, 'p' | 'P' | 'x' | 'u' | 'U' | 'b')) => {
-                self.skip_braces();
-                Ok(())
-            }
-            _ => Ok(()),
+            let (unsupported, instead) = match it.kind {
+                AssertionKind::StartText => ('A', '^'),
+                AssertionKind::EndText => ('z', '$'),
+                _ => return Ok(1),
+            };
+            let reason = format!("`\\{unsupported}` is not supported, use `{instead}`");
+            Err(at(it.span.start, reason))
         }
-    }
-
-    /// Up to the end of a class, `[` having been read.
-    fn skip_class(&mut self) {
-        let mut depth = 1;
-        self.skip_class_begin();
-        while depth > 0
-            && let Some((_, ch)) = self.chars.next()
-        {
-            match ch {
-                '[' => {
-                    depth += 1;
-                    self.skip_class_begin();
-                }
-                ']' => depth -= 1,
-                '\\' => {
-                    self.chars.next();
-                }
-                _ => (),
-            }
+        Ast::Repetition(it) => {
+            let times = match &it.op.kind {
+                RepetitionKind::Range(
+                    RepetitionRange::Exactly(n)
+                    | RepetitionRange::AtLeast(n)
+                    | RepetitionRange::Bounded(_, n),
+                ) => *n,
+                _ => 1,
+            };
+            Ok(places(&it.ast)?.saturating_mul(u64::from(times.max(1))))
         }
+        Ast::Alternation(it) => sum(&it.asts),
+        Ast::Concat(it) => sum(&it.asts),
+        Ast::Literal(_)
+        | Ast::Dot(_)
+        | Ast::ClassUnicode(_)
+        | Ast::ClassPerl(_)
+        | Ast::ClassBracketed(_) => Ok(1),
     }
+}
 
-    /// A `]` at the very front of a class is a character of it.
-    fn skip_class_begin(&mut self) {
-        self.chars.next_if(|&(_, ch)| ch == '^');
-        self.chars.next_if(|&(_, ch)| ch == ']');
-    }
-
-    fn skip_braces(&mut self) {
-        if self.chars.next_if(|&(_, ch)| ch == '{').is_some() {
-            self.chars.by_ref().find(|&(_, ch)| ch == '}');
-        }
-    }
-
-    /// The most that `{…}` repeats; 1 if it is no repetition, which the parser will say.
-    fn repetitions(&mut self, at: usize) -> u64 {
-        let inner = self.text[at + 1..].split('}').next().unwrap_or_default();
-        self.chars.by_ref().find(|&(_, ch)| ch == '}');
-        let counts = inner.split(',').filter_map(|count| count.trim().parse().ok());
-        counts.max().unwrap_or(1).max(1)
-    }
-
-    fn alone(&self, at: usize, parenthesis: char) -> String {
-        format!(
-            "{} `{parenthesis}` stands alone; write `\\{parenthesis}` to search for it",
-            self.place_of(at)
-        )
-    }
-
-    fn place_of(&self, byte: usize) -> String {
-        at(1 + self.text[..byte].chars().count()).trim_start().to_owned()
-    }
+/// With `x`, a pattern may hold comments; without `m`, lines have no ends.
+fn check_flags(flags: &Flags, start: Position) -> Result<(), String> {
+    let unsupported = match flags {
+        _ if flags.flag_state(Flag::IgnoreWhitespace) == Some(true) => "x",
+        _ if flags.flag_state(Flag::MultiLine) == Some(false) => "-m",
+        _ => return Ok(()),
+    };
+    Err(at(start, format!("the flag `{unsupported}` is not supported")))
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ fn control_and_direction_characters_are_made_visible() {
 
 #[test]
 fn json_is_the_same_value_with_such_characters_escaped() {
-    let value = json!({ "text": "a\u{9b}\u{202e}\u{7f}\n四" });
+    let value = json!({ "text": "a\u{9b}\u{202e}\u{7f}\u{e0041}\n四" });
     let text = escaped(&value.to_string());
-    assert_eq!(text, r#"{"text":"a\u009b\u202e\u007f\n四"}"#);
+    assert_eq!(text, r#"{"text":"a\u009b\u202e\u007f\udb40\udc41\n四"}"#);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
 }

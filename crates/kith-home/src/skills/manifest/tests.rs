@@ -111,7 +111,7 @@ fn check_any(bytes: &[u8]) -> Result<(), TestCaseError> {
             prop_assert!(!read.description.is_empty());
             prop_assert!(read.description.chars().count() <= SKILL_DESCRIPTION_CHARS_MAX);
             let name = read.display_name.unwrap_or_default();
-            prop_assert!(!name.chars().chain(read.description.chars()).any(is_unseen));
+            prop_assert!(!name.chars().chain(read.description.chars()).any(is_deceptive));
         }
         Err(issue) => {
             let n_lines = bytes.split(|&byte| byte == b'\n').count();
