@@ -6,7 +6,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::prompt_file::{Opened, open};
+use crate::prompt_file::{FileLookup, OpenFile, open};
 use crate::rendering::one_line;
 
 /// `HEAD` and a `.git` file are one line.
@@ -20,13 +20,13 @@ const ENTRY_STAT_BYTES: usize = 60;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GitFacts {
-    pub(crate) head: Option<Head>,
+    pub(crate) head: Option<GitHead>,
     /// The name of a linked worktree; `None` in the main one.
     pub(crate) worktree: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Head {
+pub(crate) enum GitHead {
     Branch(String),
     Commit(String),
 }
@@ -53,7 +53,7 @@ fn git_folder(root: &Path) -> PathBuf {
 pub fn tracked_beneath(root: &Path, folder: &Path) -> Vec<String> {
     let Ok(relative) = folder.strip_prefix(root) else { return Vec::new() };
     let prefix = format!("{}/", relative.display());
-    let Ok(Opened::File(file, _)) = open(&git_folder(root).join("index")) else {
+    let Ok(FileLookup::File(OpenFile { file, .. })) = open(&git_folder(root).join("index")) else {
         return Vec::new();
     };
     let mut bytes = Vec::new();
@@ -112,12 +112,12 @@ fn offset_number(bytes: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
-fn head(line: &str) -> Option<Head> {
+fn head(line: &str) -> Option<GitHead> {
     if let Some(branch) = line.strip_prefix("ref: refs/heads/") {
-        return Some(Head::Branch(one_line(branch.trim(), BRANCH_CHARS_MAX)));
+        return Some(GitHead::Branch(one_line(branch.trim(), BRANCH_CHARS_MAX)));
     }
     let is_hash = matches!(line.len(), 40 | 64) && line.bytes().all(|it| it.is_ascii_hexdigit());
-    is_hash.then(|| Head::Commit(line[..COMMIT_CHARS_SHOWN].to_owned()))
+    is_hash.then(|| GitHead::Commit(line[..COMMIT_CHARS_SHOWN].to_owned()))
 }
 
 /// Git keeps a linked worktree's files in `worktrees/<name>` of the repository; those of a
@@ -130,7 +130,7 @@ fn worktree(git_folder: &Path) -> Option<String> {
 
 /// A file that cannot be read tells nothing, which is no reason to refuse a session.
 fn first_line(path: &Path) -> Option<String> {
-    let Ok(Opened::File(file, _)) = open(path) else { return None };
+    let Ok(FileLookup::File(OpenFile { file, .. })) = open(path) else { return None };
     let mut bytes = Vec::new();
     file.take(GIT_FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes);

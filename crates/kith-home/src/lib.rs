@@ -5,6 +5,7 @@
 //! Read in this order:
 //!
 //! - [`error`]: why a home cannot be used.
+//! - [`beneath`]: files beneath a folder that no link can lead out of.
 //! - [`house`]: which folder one host works in.
 //! - [`discovery`]: the repository around a folder, and the folders whose instructions count.
 //! - [`trust`]: which folders speak with the owner's voice.
@@ -18,6 +19,7 @@
 //! - [`skills`]: instructions that are loaded when they are needed.
 //! - [`init`]: a home that is good on the first day.
 
+pub mod beneath;
 pub mod discovery;
 pub mod error;
 pub mod git;

@@ -24,7 +24,6 @@ pub mod script;
 pub mod slug;
 pub mod store;
 
-pub(crate) mod beneath;
 mod check;
 mod form;
 mod heading;

@@ -5,12 +5,13 @@
 //! prompt up to [`PROMPT_FILE_CHARS_MAX`] with a mark that says what is missing.
 
 use std::borrow::Cow;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use kith_vocab::digest::sha256_hex;
 
+use crate::beneath::open_real;
 use crate::error::{HomeError, Problem};
 use crate::rendering::without_closing_marks;
 use crate::standing;
@@ -29,24 +30,32 @@ const TAIL_CHARS: usize = PROMPT_FILE_CHARS_MAX / 5;
 const HEAD_BYTES: u64 = 4 * HEAD_CHARS as u64 + 16;
 const TAIL_BYTES: u64 = 4 * TAIL_CHARS as u64 + 16;
 
-pub(crate) enum Opened {
+#[expect(clippy::large_enum_variant, reason = "one at a time, and never stored")]
+pub(crate) enum FileLookup {
     Absent,
     /// A folder, a pipe, a device.
     NotAFile,
-    File(File, Metadata),
+    File(OpenFile),
+}
+
+pub(crate) struct OpenFile {
+    pub(crate) file: File,
+    pub(crate) metadata: Metadata,
+    /// The path without links by which it was opened.
+    pub(crate) real: PathBuf,
 }
 
 #[derive(Debug)]
 pub(crate) struct PromptFile {
     pub(crate) path: PathBuf,
-    text: Text,
+    text: PromptText,
     /// Of the bytes on disk; `None` for a file that was not read whole.
     pub(crate) sha256: Option<String>,
     pub(crate) problems: Vec<Problem>,
 }
 
 #[derive(Debug)]
-enum Text {
+enum PromptText {
     Whole(String),
     Ends { head: String, tail: String, n_bytes: u64 },
 }
@@ -63,41 +72,44 @@ pub(crate) struct Excerpt {
 
 /// Opens a file without ever waiting for it. An error means that something is there and cannot
 /// be had: no permission, a loop of links, a link that leads nowhere.
-pub(crate) fn open(path: &Path) -> io::Result<Opened> {
+pub(crate) fn open(path: &Path) -> io::Result<FileLookup> {
     match fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() => return Ok(Opened::NotAFile),
+        Ok(metadata) if !metadata.is_file() => return Ok(FileLookup::NotAFile),
         Ok(_) => (),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return if fs::symlink_metadata(path).is_ok() {
                 Err(error)
             } else {
-                Ok(Opened::Absent)
+                Ok(FileLookup::Absent)
             };
         }
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(Opened::Absent),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            return Ok(FileLookup::Absent);
+        }
         Err(error) => return Err(error),
     }
-    let file = open_without_waiting(path)?;
-    // It may have been replaced since the look; only what is open is certain.
+    let real = fs::canonicalize(path)?;
+    let file = open_real(&real)?;
+    // The file may have been replaced since the look; only what is open is certain.
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Ok(Opened::NotAFile);
+        return Ok(FileLookup::NotAFile);
     }
-    Ok(Opened::File(file, metadata))
+    Ok(FileLookup::File(OpenFile { file, metadata, real }))
 }
 
 /// The text of a file of the home for programs to read; nothing when there is no file.
 pub(crate) fn read_text(path: &Path) -> Result<String, HomeError> {
     let read_error = |source| HomeError::ReadFile { path: path.to_owned(), source };
     match open(path).map_err(read_error)? {
-        Opened::Absent | Opened::NotAFile => Ok(String::new()),
+        FileLookup::Absent | FileLookup::NotAFile => Ok(String::new()),
         // Left out of the prompt as well, which tells it.
-        Opened::File(_, metadata)
+        FileLookup::File(OpenFile { metadata, .. })
             if matches!(standing::doubt(&metadata), Some(Problem::ForeignOwner { .. })) =>
         {
             Ok(String::new())
         }
-        Opened::File(file, metadata) => {
+        FileLookup::File(OpenFile { file, metadata, .. }) => {
             let file = PromptFile::read(path, file, &metadata).map_err(read_error)?;
             Ok(file.text().to_owned())
         }
@@ -115,7 +127,7 @@ impl PromptFile {
             && bytes.len() as u64 <= PROMPT_FILE_BYTES_READ_MAX;
         let mut problems = Vec::new();
         let (text, sha256) = if read_whole {
-            (Text::Whole(decode(&bytes, &mut problems)), Some(sha256_hex(&bytes)))
+            (PromptText::Whole(decode(&bytes, &mut problems)), Some(sha256_hex(&bytes)))
         } else {
             (read_ends(&mut file, &mut problems)?, None)
         };
@@ -126,15 +138,15 @@ impl PromptFile {
     /// The text, or the start of it when the file is too large.
     pub(crate) fn text(&self) -> &str {
         match &self.text {
-            Text::Whole(text) => text,
-            Text::Ends { head, .. } => head,
+            PromptText::Whole(text) => text,
+            PromptText::Ends { head, .. } => head,
         }
     }
 
     pub(crate) fn chars(&self) -> Option<u64> {
         match &self.text {
-            Text::Whole(text) => Some(text.chars().count() as u64),
-            Text::Ends { .. } => None,
+            PromptText::Whole(text) => Some(text.chars().count() as u64),
+            PromptText::Ends { .. } => None,
         }
     }
 
@@ -142,7 +154,7 @@ impl PromptFile {
     pub(crate) fn inject(&mut self, shown_path: &str) -> Excerpt {
         let chars = self.chars();
         let (head, tail, missing) = match &self.text {
-            Text::Whole(text) => {
+            PromptText::Whole(text) => {
                 let n_chars = text.chars().count();
                 if n_chars <= PROMPT_FILE_CHARS_MAX {
                     let content = without_closing_marks(text);
@@ -152,7 +164,7 @@ impl PromptFile {
                 let missing = format!("{n_missing} of {n_chars} characters");
                 (first_chars(text, HEAD_CHARS), last_chars(text, TAIL_CHARS), missing)
             }
-            Text::Ends { head, tail, n_bytes } => {
+            PromptText::Ends { head, tail, n_bytes } => {
                 (head.as_str(), tail.as_str(), format!("most of {n_bytes} bytes"))
             }
         };
@@ -167,19 +179,7 @@ impl PromptFile {
     }
 }
 
-#[cfg(unix)]
-fn open_without_waiting(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    OpenOptions::new().read(true).custom_flags(flags).open(path)
-}
-
-#[cfg(not(unix))]
-fn open_without_waiting(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).open(path)
-}
-
-fn read_ends(file: &mut File, problems: &mut Vec<Problem>) -> io::Result<Text> {
+fn read_ends(file: &mut File, problems: &mut Vec<Problem>) -> io::Result<PromptText> {
     let mut head = Vec::new();
     file.seek(SeekFrom::Start(0))?;
     (&mut *file).take(HEAD_BYTES).read_to_end(&mut head)?;
@@ -196,7 +196,7 @@ fn read_ends(file: &mut File, problems: &mut Vec<Problem>) -> io::Result<Text> {
     if head.contains(char::REPLACEMENT_CHARACTER) || tail.contains(char::REPLACEMENT_CHARACTER) {
         problems.push(Problem::NotText);
     }
-    Ok(Text::Ends { head, tail, n_bytes })
+    Ok(PromptText::Ends { head, tail, n_bytes })
 }
 
 /// A byte-order mark is dropped; what is no text is replaced. So are NUL characters: they are

@@ -29,7 +29,7 @@ use crate::house::CONSTITUTIONS;
 use crate::identity::ConfiguredIdentity;
 use crate::markdown::is_effectively_empty;
 use crate::platform::Platform;
-use crate::prompt_file::{Opened, PromptFile, open};
+use crate::prompt_file::{FileLookup, OpenFile, PromptFile, open};
 use crate::rendering::{NAME_CHARS_MAX, file_block, one_line};
 use crate::standing::{self, FileKey, Stamp};
 use crate::trust;
@@ -249,17 +249,17 @@ impl<'a> Assembly<'a> {
     }
 
     fn try_load(&mut self, path: &Path, guard: Guard<'_>) -> io::Result<Option<PromptFile>> {
-        let (file, metadata) = match open(path)? {
-            Opened::Absent => return Ok(None),
-            Opened::NotAFile => return Ok(self.leave_out(path, Problem::NotAFile)),
-            Opened::File(file, metadata) => (file, metadata),
+        let OpenFile { file, metadata, real } = match open(path)? {
+            FileLookup::Absent => return Ok(None),
+            FileLookup::NotAFile => return Ok(self.leave_out(path, Problem::NotAFile)),
+            FileLookup::File(file) => file,
         };
         let doubt = standing::doubt(&metadata);
         match (guard, &doubt) {
             (Guard::Global | Guard::Project { .. }, Some(problem)) => {
                 return Ok(self.leave_out(path, problem.clone()));
             }
-            (Guard::Project { within }, None) if !fs::canonicalize(path)?.starts_with(within) => {
+            (Guard::Project { within }, None) if !real.starts_with(within) => {
                 let within = within.to_owned();
                 return Ok(self.leave_out(path, Problem::LeadsOutside { within }));
             }
@@ -267,19 +267,19 @@ impl<'a> Assembly<'a> {
                 let reason = format!("it belongs to user {uid}");
                 return self.leave_out_of_home(path, Problem::ForeignOwner { uid: *uid }, reason);
             }
-            (Guard::Own, _) if !self.is_beneath_us(path)? => {
+            (Guard::Own, _) if !self.is_beneath_us(&real) => {
                 let (within, reason) =
                     (self.home.clone(), "it is a link that leads out of the home");
                 let problem = Problem::LeadsOutside { within };
                 return self.leave_out_of_home(path, problem, reason.to_owned());
             }
-            (Guard::Life, _) if fs::canonicalize(path)? != path => {
+            (Guard::Life, _) if real != path => {
                 let within = self.house.join(".kith/memory");
                 return Ok(self.leave_out(path, Problem::LeadsOutside { within }));
             }
             _ => (),
         }
-        if !self.seen.insert(FileKey::of(path, &metadata)) {
+        if !self.seen.insert(FileKey::of(&metadata)) {
             return Ok(None);
         }
         let mut found = PromptFile::read(path, file, &metadata)?;
@@ -302,10 +302,9 @@ impl<'a> Assembly<'a> {
 
     /// Whether a file of the home lies where its owner speaks: a link in a folder that came from
     /// elsewhere could show the model any file of the user.
-    fn is_beneath_us(&self, path: &Path) -> io::Result<bool> {
-        let real = fs::canonicalize(path)?;
+    fn is_beneath_us(&self, real: &Path) -> bool {
         let own = [&self.home, &self.house].into_iter().chain(self.request.trusted);
-        Ok(own.into_iter().any(|folder| real.starts_with(folder)))
+        own.into_iter().any(|folder| real.starts_with(folder))
     }
 
     fn leave_out(&mut self, path: &Path, problem: Problem) -> Option<PromptFile> {

@@ -5,15 +5,14 @@
 
 use std::fs::{self, Metadata};
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::Problem;
 
 /// The permission bit that lets every user write.
-#[cfg(unix)]
 const OTHERS_WRITE: u32 = 0o002;
-#[cfg(unix)]
 const ROOT: u32 = 0;
 
 /// Coarser than the clock of any disk in use.
@@ -21,21 +20,11 @@ const TICK_MS: u128 = 2_000;
 
 /// Two paths with equal keys are one file: by link, or by letters on a disk that ignores case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct FileKey(#[cfg(unix)] (u64, u64), #[cfg(not(unix))] std::path::PathBuf);
+pub(crate) struct FileKey(u64, u64);
 
-#[cfg(unix)]
 impl FileKey {
-    pub(crate) fn of(_path: &Path, metadata: &Metadata) -> FileKey {
-        use std::os::unix::fs::MetadataExt;
-        FileKey((metadata.dev(), metadata.ino()))
-    }
-}
-
-#[cfg(not(unix))]
-impl FileKey {
-    pub(crate) fn of(path: &Path, _metadata: &Metadata) -> FileKey {
-        // A path that cannot be resolved is its own key: the file is then loaded, not lost.
-        FileKey(path.canonicalize().unwrap_or_else(|_| path.to_owned()))
+    pub(crate) fn of(metadata: &Metadata) -> FileKey {
+        FileKey(metadata.dev(), metadata.ino())
     }
 }
 
@@ -52,7 +41,6 @@ pub(crate) enum Stamp {
 pub(crate) struct Found {
     bytes: u64,
     modified: Option<SystemTime>,
-    #[cfg(unix)]
     node: (u64, u64, i64, i64, u32, u32),
 }
 
@@ -82,13 +70,10 @@ impl Stamp {
 
 impl Found {
     fn of(metadata: &Metadata) -> Found {
-        #[cfg(unix)]
-        use std::os::unix::fs::MetadataExt;
         Found {
             bytes: metadata.len(),
             // Not every system tells; then the file is read each time.
             modified: metadata.modified().ok(),
-            #[cfg(unix)]
             node: (
                 metadata.dev(),
                 metadata.ino(),
@@ -102,43 +87,21 @@ impl Found {
 }
 
 /// The number a folder has on its disk.
-#[cfg(unix)]
 pub(crate) fn entry_number(metadata: &Metadata) -> u64 {
-    use std::os::unix::fs::MetadataExt;
     metadata.ino()
 }
 
-#[cfg(not(unix))]
-pub(crate) fn entry_number(_metadata: &Metadata) -> u64 {
-    0
-}
-
 /// Why the file may not be the owner's own words, if there is a reason.
-#[cfg(unix)]
 pub(crate) fn doubt(metadata: &Metadata) -> Option<Problem> {
-    use std::os::unix::fs::MetadataExt;
     doubt_about(metadata.uid(), metadata.mode(), rustix::process::geteuid().as_raw())
-}
-
-#[cfg(not(unix))]
-pub(crate) fn doubt(_metadata: &Metadata) -> Option<Problem> {
-    None
 }
 
 /// Whether a walk from a folder of `start` may go on into this folder: it has the same owner, and
 /// not everybody can plant files in it.
-#[cfg(unix)]
 pub(crate) fn same_owner(start: &Metadata, folder: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
     start.uid() == folder.uid() && folder.mode() & OTHERS_WRITE == 0
 }
 
-#[cfg(not(unix))]
-pub(crate) fn same_owner(_start: &Metadata, _folder: &Metadata) -> bool {
-    false
-}
-
-#[cfg(unix)]
 fn doubt_about(uid: u32, mode: u32, our_uid: u32) -> Option<Problem> {
     if uid != our_uid && uid != ROOT {
         return Some(Problem::ForeignOwner { uid });
@@ -147,5 +110,5 @@ fn doubt_about(uid: u32, mode: u32, our_uid: u32) -> Option<Problem> {
     (mode & OTHERS_WRITE != 0).then_some(Problem::WritableByOthers)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests;

@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use kith_vocab::digest::sha256_hex;
 use serde::{Deserialize, Serialize};
 
+use crate::beneath::{Existing, make_folders, write};
 use crate::discovery::{WALK_FOLDERS_MAX, repository_root};
 use crate::error::{HomeError, Problem};
-use crate::priming::beneath::{Existing, make_folders, write};
-use crate::prompt_file::{Opened, open};
+use crate::prompt_file::{FileLookup, OpenFile, open};
 use crate::standing;
 
 /// A longer record is none of ours.
@@ -32,7 +32,7 @@ pub struct Remembered {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Record {
+struct TrustRecord {
     /// For people who look; the name of the file is what decides.
     path: String,
     mark: String,
@@ -71,7 +71,7 @@ pub fn doubt_about_file(metadata: &Metadata) -> Option<Problem> {
 pub fn remember(user_home: &Path, folder: &Path, now_ms: u64) -> Result<(), HomeError> {
     let path = record_path(user_home, folder);
     let noted = || -> io::Result<()> {
-        let record = Record {
+        let record = TrustRecord {
             path: folder.to_string_lossy().into_owned(),
             mark: mark(folder)?,
             trusted_at: now_ms,
@@ -105,15 +105,14 @@ pub fn remembered(user_home: &Path, folder: &Path) -> Vec<Remembered> {
 
 /// A record that cannot be read, or that others could have written, says nothing.
 fn said_of(user_home: &Path, folder: &Path) -> Option<u64> {
-    let Ok(Opened::File(file, metadata)) = open(&record_path(user_home, folder)) else {
-        return None;
-    };
+    let found = open(&record_path(user_home, folder));
+    let Ok(FileLookup::File(OpenFile { file, metadata, .. })) = found else { return None };
     if standing::doubt(&metadata).is_some() {
         return None;
     }
     let mut text = String::new();
     file.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
-    let record: Record = serde_json::from_str(&text).ok()?;
+    let record: TrustRecord = serde_json::from_str(&text).ok()?;
     (mark(folder).ok()? == record.mark).then_some(record.trusted_at)
 }
 

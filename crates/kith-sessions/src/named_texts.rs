@@ -6,12 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use kith_vocab::json::JsonMembers;
 use serde_json::value::RawValue;
 
 use crate::damage::{BadLine, DamageCode, Flaw};
-use crate::texts::{
-    BlobRef, INLINE_TEXT_BYTES_MAX, JsonEntries, may_name_a_blob, put_back, take_out_those,
-};
+use crate::texts::{BlobRef, INLINE_TEXT_BYTES_MAX, may_name_a_blob, put_back, take_out_those};
 
 /// How deep an event may stand in what is sent.
 const EVENT_DEPTH_MAX: u32 = 4;
@@ -83,7 +82,7 @@ fn rewrite(json: &str, depth_left: u32, exchange: ExchangeEvent<'_>, written: &m
         written.push_str(json);
         return;
     };
-    if let Ok(JsonEntries(entries)) = serde_json::from_str(json) {
+    if let Ok(JsonMembers::<&RawValue>(entries)) = serde_json::from_str(json) {
         let has = |name: &str| entries.iter().any(|(key, _)| key == name);
         if has("seq") && has("type") {
             written.push_str(exchange(json).as_deref().unwrap_or(json));

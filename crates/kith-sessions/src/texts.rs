@@ -7,11 +7,9 @@
 
 mod shared;
 
-use std::fmt;
-
 use kith_vocab::digest::sha256_hex;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use kith_vocab::json::JsonMembers;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::damage::{BadLine, DamageCode, Flaw};
@@ -194,7 +192,7 @@ fn rewrite_event<E>(json: &str, way: Way, exchange: Exchange<'_, E>) -> Result<S
 }
 
 fn shape_of(json: &str) -> Option<&'static Shape> {
-    let JsonEntries(entries) = serde_json::from_str(json).ok()?;
+    let JsonMembers::<&RawValue>(entries) = serde_json::from_str(json).ok()?;
     let (_, raw) = entries.into_iter().find(|(key, _)| key == "type")?;
     let line_type: &str = serde_json::from_str(raw.get()).ok()?;
     LONG_FIELDS.iter().find(|(name, _)| *name == line_type).map(|(_, shape)| shape)
@@ -231,7 +229,7 @@ fn rewrite<E>(
             written.push(']');
         }
         Shape::Fields(fields) => {
-            let Ok(JsonEntries(entries)) = serde_json::from_str(json) else {
+            let Ok(JsonMembers::<&RawValue>(entries)) = serde_json::from_str(json) else {
                 written.push_str(json);
                 return Ok(());
             };
@@ -278,36 +276,6 @@ fn put_key(key: &str, written: &mut String) {
     // A text is always JSON.
     written.push_str(&serde_json::to_string(key).unwrap_or_default());
     written.push(':');
-}
-
-/// The members of an object in their order, the values as they stand.
-pub(crate) struct JsonEntries<'a>(pub(crate) Vec<(String, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for JsonEntries<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonEntries<'de>, D::Error> {
-        struct InOrder;
-
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = JsonEntries<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<M: MapAccess<'de>>(
-                self,
-                mut map: M,
-            ) -> Result<JsonEntries<'de>, M::Error> {
-                let mut entries = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    entries.push(entry);
-                }
-                Ok(JsonEntries(entries))
-            }
-        }
-
-        deserializer.deserialize_map(InOrder)
-    }
 }
 
 /// The table as paths, for the specification.

@@ -1,15 +1,19 @@
 //! What all tools do around their own work.
 //!
-//! The disk may be slow or hang, so tools touch it on threads made for waiting, never on those
-//! that serve other conversations.
+//! A call opens its file twice: once to be judged, and once to run, when it must still be the same
+//! file. What takes long then runs on a thread made for waiting, because the disk may be slow or
+//! hang; the threads that serve other conversations do only what is short.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use kith_vocab::blocking::blocking;
+use kith_vocab::clock::BoxFuture;
 use kith_vocab::digest::hex;
 use kith_vocab::event::calls::Effect;
 use kith_vocab::json::Json;
 use kith_vocab::snapshot::ToolSpec;
-use kith_vocab::tool::{Prepared, Refusal, RunContext, ToolOutcome, ToolOutput};
+use kith_vocab::tool::{CallContext, Prepared, Refusal, RunContext, Tool, ToolOutcome, ToolOutput};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -22,10 +26,80 @@ use crate::trust::{QuotedText, own_words};
 /// What a wrong input may quote of itself.
 const PARSE_ERROR_CHARS_MAX: usize = 300;
 
-pub(crate) fn spec(name: &str, description: &str, input_schema: &str) -> ToolSpec {
-    #[expect(clippy::expect_used, reason = "a constant of ours, which a test parses")]
-    let input_schema = Json::parse(input_schema).expect("the schema of a built-in tool is JSON");
-    ToolSpec { name: name.to_owned(), description: description.to_owned(), input_schema }
+/// What differs between the tools that read files; [`FileTool`] makes a [`Tool`] of it.
+pub(crate) trait FileReader: Send + Sync + 'static {
+    const NAME: &'static str;
+    const DESCRIPTION: &'static str;
+    const INPUT_SCHEMA: &'static str;
+
+    /// The checked input, with the file or folder that it names opened.
+    type Target: Send + 'static;
+
+    fn open(&self, input: &Json) -> Result<(Self::Target, Prepared), Refusal>;
+
+    /// Whether reading takes less time than waking another thread to do it.
+    fn is_short(target: &Self::Target) -> bool;
+
+    fn read(&self, target: Self::Target, stop: &CancellationToken) -> Result<QuotedText, Refusal>;
+}
+
+pub(crate) struct FileTool<T> {
+    spec: ToolSpec,
+    reader: Arc<T>,
+}
+
+impl<T: FileReader> FileTool<T> {
+    pub(crate) fn new(reader: T) -> FileTool<T> {
+        #[expect(clippy::expect_used, reason = "a constant of ours, which a test parses")]
+        let input_schema = Json::parse(T::INPUT_SCHEMA).expect("a tool's schema is JSON");
+        let (name, description) = (T::NAME.to_owned(), T::DESCRIPTION.to_owned());
+        let spec = ToolSpec { name, description, input_schema };
+        FileTool { spec, reader: Arc::new(reader) }
+    }
+
+    /// The text if reading was short; otherwise what is to be read on another thread.
+    fn begin(
+        &self,
+        judged: &Prepared,
+        ctx: &RunContext,
+    ) -> Result<Result<QuotedText, T::Target>, Refusal> {
+        let (target, now) = self.reader.open(&judged.input)?;
+        check_unchanged(judged, &now)?;
+        if !T::is_short(&target) {
+            return Ok(Err(target));
+        }
+        self.reader.read(target, &ctx.call.cancel).map(Ok)
+    }
+}
+
+impl<T: FileReader> Tool for FileTool<T> {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn prepare<'a>(
+        &'a self,
+        input: &'a Json,
+        _ctx: &'a CallContext,
+    ) -> BoxFuture<'a, Result<Prepared, Refusal>> {
+        Box::pin(async move { blocking(|| self.reader.open(input).map(|(_, prepared)| prepared)) })
+    }
+
+    fn run(&self, prepared: Prepared, ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
+        Box::pin(async move {
+            if let Some(stopped) = stopped_before_it_began(T::NAME, &ctx) {
+                return stopped;
+            }
+            match blocking(|| self.begin(&prepared, &ctx)) {
+                Ok(Ok(text)) => output(Ok(text)),
+                Err(refusal) => output(Err(refusal)),
+                Ok(Err(target)) => {
+                    let reader = Arc::clone(&self.reader);
+                    work(T::NAME, &ctx, move |stop| reader.read(target, stop)).await
+                }
+            }
+        })
+    }
 }
 
 pub(crate) fn read_input<T: DeserializeOwned>(tool: &str, input: &Json) -> Result<T, String> {
@@ -36,6 +110,11 @@ pub(crate) fn read_input<T: DeserializeOwned>(tool: &str, input: &Json) -> Resul
         let reason = shown::words(&error.to_string(), PARSE_ERROR_CHARS_MAX);
         format!("the input of {tool} is wrong: {reason}")
     })
+}
+
+/// The default of `path`.
+pub(crate) fn cwd() -> String {
+    ".".to_owned()
 }
 
 /// What a reading tool found when it looked: the same call on another file has another digest.
@@ -69,7 +148,7 @@ pub(crate) fn prepared_read(
 }
 
 /// Refuses to run on another file than the one that was judged: a link may have been moved since.
-pub(crate) fn check_unchanged(judged: &Prepared, now: &Prepared) -> Result<(), Refusal> {
+fn check_unchanged(judged: &Prepared, now: &Prepared) -> Result<(), Refusal> {
     if judged.digest == now.digest {
         return Ok(());
     }
@@ -80,7 +159,7 @@ pub(crate) fn check_unchanged(judged: &Prepared, now: &Prepared) -> Result<(), R
 
 /// Runs `work` where it may wait for the disk. On cancel, and when the turn's time is over, it stops
 /// waiting for it and tells it to stop.
-pub(crate) async fn work<F>(tool: &'static str, ctx: &RunContext, work: F) -> ToolOutput
+async fn work<F>(tool: &'static str, ctx: &RunContext, work: F) -> ToolOutput
 where
     F: FnOnce(&CancellationToken) -> Result<QuotedText, Refusal> + Send + 'static,
 {
@@ -105,7 +184,7 @@ where
 }
 
 /// Why a call may not even begin, if so.
-pub(crate) fn stopped_before_it_began(tool: &str, ctx: &RunContext) -> Option<ToolOutput> {
+fn stopped_before_it_began(tool: &str, ctx: &RunContext) -> Option<ToolOutput> {
     if ctx.call.cancel.is_cancelled() {
         return Some(output(Err(own_words(cancelled(tool)))));
     }
@@ -113,7 +192,7 @@ pub(crate) fn stopped_before_it_began(tool: &str, ctx: &RunContext) -> Option<To
 }
 
 /// Either way it is text for the model.
-pub(crate) fn output(done: Result<QuotedText, Refusal>) -> ToolOutput {
+fn output(done: Result<QuotedText, Refusal>) -> ToolOutput {
     match done {
         Ok(QuotedText { text, trust }) => ToolOutput::text(ToolOutcome::Done, trust, text),
         Err(Refusal { text, trust }) => ToolOutput::text(ToolOutcome::Failed, trust, text),

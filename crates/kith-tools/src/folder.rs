@@ -9,29 +9,23 @@ use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path};
+use std::path::Path;
 
+use kith_home::beneath::{self, READ};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
-
-/// Pipes do not block, and a terminal does not become ours.
-const LOOK: OFlags = OFlags::RDONLY
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::NOCTTY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
 
 #[derive(Debug)]
 pub(crate) struct Folder(OwnedFd);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct FolderEntry {
     pub(crate) name: OsString,
-    pub(crate) kind: Kind,
+    pub(crate) kind: EntryKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum EntryKind {
     File,
     Folder,
     Link,
@@ -40,9 +34,9 @@ pub(crate) enum Kind {
 }
 
 #[derive(Debug)]
-pub(crate) struct Entries {
+pub(crate) struct FolderEntries {
     /// Sorted by name, byte by byte.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<FolderEntry>,
     /// There are more than were asked for.
     pub(crate) is_cut: bool,
 }
@@ -61,17 +55,11 @@ impl Folder {
 
     /// Opens what lies at `relative` for reading. A link, `..` or `/` on the way is an error.
     pub(crate) fn open_beneath(&self, relative: &Path) -> io::Result<File> {
-        #[cfg(target_os = "linux")]
-        match self.open_at_once(relative) {
-            // Kernels before 5.6 do not know the call, and some containers forbid it.
-            Err(Errno::NOSYS | Errno::PERM) => (),
-            opened => return Ok(File::from(opened?)),
-        }
-        self.open_part_by_part(relative)
+        beneath::open_beneath(&self.0, relative)
     }
 
     pub(crate) fn open_folder(&self, name: &OsStr) -> io::Result<Folder> {
-        let flags = LOOK | OFlags::DIRECTORY;
+        let flags = READ | OFlags::DIRECTORY;
         let folder = rustix::fs::openat(&self.0, name, flags, Mode::empty())?;
         if is_of_the_kernel(&folder) {
             return Err(Errno::ACCESS.into());
@@ -81,7 +69,7 @@ impl Folder {
 
     /// Opens a regular file of this folder, and tells what is known of it.
     pub(crate) fn open_file(&self, name: &OsStr) -> io::Result<(File, Metadata)> {
-        let file = File::from(rustix::fs::openat(&self.0, name, LOOK, Mode::empty())?);
+        let file = File::from(rustix::fs::openat(&self.0, name, READ, Mode::empty())?);
         let metadata = file.metadata()?;
         if !metadata.is_file() || is_of_the_kernel(&file) {
             return Err(Errno::ACCESS.into());
@@ -89,7 +77,7 @@ impl Folder {
         Ok((file, metadata))
     }
 
-    pub(crate) fn entries(&self, entries_max: usize) -> io::Result<Entries> {
+    pub(crate) fn entries(&self, entries_max: usize) -> io::Result<FolderEntries> {
         let mut entries = Vec::new();
         let mut is_cut = false;
         for entry in Dir::read_from(&self.0)? {
@@ -103,10 +91,10 @@ impl Folder {
                 break;
             }
             let kind = self.kind_of(name, entry.file_type());
-            entries.push(Entry { name: name.to_owned(), kind });
+            entries.push(FolderEntry { name: name.to_owned(), kind });
         }
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Ok(Entries { entries, is_cut })
+        Ok(FolderEntries { entries, is_cut })
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -127,32 +115,7 @@ impl Folder {
         Some(head)
     }
 
-    #[cfg(target_os = "linux")]
-    fn open_at_once(&self, relative: &Path) -> Result<OwnedFd, Errno> {
-        use rustix::fs::ResolveFlags;
-
-        let path = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
-        let resolve =
-            ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
-        rustix::fs::openat2(&self.0, path, LOOK, Mode::empty(), resolve)
-    }
-
-    // As safe as one call, but it needs the right to read every folder on the way, not only to
-    // pass through it.
-    fn open_part_by_part(&self, relative: &Path) -> io::Result<File> {
-        let mut opened = rustix::fs::openat(&self.0, ".", LOOK, Mode::empty())?;
-        let mut parts = relative.components().peekable();
-        while let Some(part) = parts.next() {
-            let Component::Normal(name) = part else {
-                return Err(Errno::XDEV.into());
-            };
-            let flags = if parts.peek().is_some() { LOOK | OFlags::DIRECTORY } else { LOOK };
-            opened = rustix::fs::openat(opened.as_fd(), name, flags, Mode::empty())?;
-        }
-        Ok(File::from(opened))
-    }
-
-    fn kind_of(&self, name: &OsStr, listed: FileType) -> Kind {
+    fn kind_of(&self, name: &OsStr, listed: FileType) -> EntryKind {
         // Some file systems do not say in the listing what an entry is.
         let file_type = if listed == FileType::Unknown {
             rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)
@@ -161,10 +124,10 @@ impl Folder {
             listed
         };
         match file_type {
-            FileType::RegularFile => Kind::File,
-            FileType::Directory => Kind::Folder,
-            FileType::Symlink => Kind::Link,
-            _ => Kind::Other,
+            FileType::RegularFile => EntryKind::File,
+            FileType::Directory => EntryKind::Folder,
+            FileType::Symlink => EntryKind::Link,
+            _ => EntryKind::Other,
         }
     }
 }

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use crate::folder::Kind;
+use crate::folder::EntryKind;
 use crate::shown;
-use crate::walk::{Found, WALK_DEPTH_MAX};
+use crate::walk::{WALK_DEPTH_MAX, WalkEntry};
 
 pub(crate) const GLOB_BYTES_MAX: usize = 512;
 
@@ -44,7 +44,8 @@ impl Glob {
         Ok(Glob { matcher: glob.compile_matcher(), folders_only, depth_max })
     }
 
-    pub(crate) fn matches(&self, found: &Found) -> bool {
-        (!self.folders_only || found.kind == Kind::Folder) && self.matcher.is_match(&found.path)
+    pub(crate) fn matches(&self, found: &WalkEntry) -> bool {
+        (!self.folders_only || found.kind == EntryKind::Folder)
+            && self.matcher.is_match(&found.path)
     }
 }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use kith_vocab::tool::Tool;
 
+use crate::call::FileTool;
 use crate::list_files::ListFiles;
 use crate::read_file::ReadFile;
 use crate::roots::Roots;
@@ -35,9 +36,9 @@ mod call;
 mod shown;
 pub mod trust;
 
-pub mod list_files;
-pub mod read_file;
-pub mod search_files;
+mod list_files;
+mod read_file;
+mod search_files;
 pub mod skill;
 
 /// The built-in tools, in the order in which a model is told of them.
@@ -51,10 +52,19 @@ pub mod skill;
 /// `trust_of` is asked at each call with the real paths of what its result quotes.
 pub fn built_in(roots: Arc<Roots>, skills: ListSkills, trust_of: TrustOf) -> Vec<Arc<dyn Tool>> {
     vec![
-        Arc::new(ReadFile::new(Arc::clone(&roots), Arc::clone(&trust_of))),
-        Arc::new(ListFiles::new(Arc::clone(&roots), Arc::clone(&trust_of))),
-        Arc::new(SearchFiles::new(Arc::clone(&roots), Arc::clone(&trust_of))),
-        Arc::new(Skill::new(roots, skills, trust_of)),
+        Arc::new(FileTool::new(ReadFile {
+            roots: Arc::clone(&roots),
+            trust_of: Arc::clone(&trust_of),
+        })),
+        Arc::new(FileTool::new(ListFiles {
+            roots: Arc::clone(&roots),
+            trust_of: Arc::clone(&trust_of),
+        })),
+        Arc::new(FileTool::new(SearchFiles {
+            roots: Arc::clone(&roots),
+            trust_of: Arc::clone(&trust_of),
+        })),
+        Arc::new(FileTool::new(Skill { roots, skills, trust_of })),
     ]
 }
 

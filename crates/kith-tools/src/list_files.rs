@@ -5,23 +5,18 @@
 
 use std::sync::Arc;
 
-use kith_vocab::blocking::blocking;
-use kith_vocab::clock::BoxFuture;
 use kith_vocab::json::Json;
-use kith_vocab::snapshot::ToolSpec;
-use kith_vocab::tool::{
-    CallContext, Prepared, Refusal, RunContext, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput,
-};
+use kith_vocab::tool::{Prepared, Refusal, TOOL_OUTPUT_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::call;
-use crate::folder::Kind;
+use crate::call::{self, FileReader};
+use crate::folder::EntryKind;
 use crate::glob::Glob;
 use crate::roots::{OpenedFolder, Roots};
 use crate::shown;
 use crate::trust::{QuotedText, TrustOf, own_words};
-use crate::walk::{Found, WALK_DEPTH_MAX, Walk};
+use crate::walk::{WALK_DEPTH_MAX, Walk, WalkEntry};
 
 const NAME: &str = "list_files";
 const DESCRIPTION: &str = "List a folder with file sizes in bytes, or the paths beneath it that \
@@ -35,88 +30,67 @@ const INPUT_SCHEMA: &str = r#"{
     "additionalProperties": false
 }"#;
 
-pub const LIST_ENTRIES_MAX: usize = 500;
+pub(crate) const LIST_ENTRIES_MAX: usize = 500;
 /// Header and footer without path and pattern.
 const REMARKS_BYTES_MAX: usize = 384;
 
-pub struct ListFiles {
-    spec: ToolSpec,
-    roots: Arc<Roots>,
-    trust_of: TrustOf,
+pub(crate) struct ListFiles {
+    pub(crate) roots: Arc<Roots>,
+    pub(crate) trust_of: TrustOf,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Input {
-    #[serde(default = "here")]
+struct ListFilesInput {
+    #[serde(default = "call::cwd")]
     path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pattern: Option<String>,
 }
 
-fn here() -> String {
-    ".".to_owned()
-}
-
-impl ListFiles {
-    pub fn new(roots: Arc<Roots>, trust_of: TrustOf) -> ListFiles {
-        ListFiles { spec: call::spec(NAME, DESCRIPTION, INPUT_SCHEMA), roots, trust_of }
-    }
-}
-
-impl Tool for ListFiles {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn prepare<'a>(
-        &'a self,
-        input: &'a Json,
-        _ctx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Prepared, Refusal>> {
-        Box::pin(async move { blocking(|| open(&self.roots, input).map(|opened| opened.prepared)) })
-    }
-
-    fn run(&self, prepared: Prepared, ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
-        let (roots, trust_of) = (Arc::clone(&self.roots), Arc::clone(&self.trust_of));
-        Box::pin(async move {
-            let work = move |stop: &CancellationToken| {
-                let opened = open(&roots, &prepared.input)?;
-                call::check_unchanged(&prepared, &opened.prepared)?;
-                list(opened, &trust_of, stop)
-            };
-            call::work(NAME, &ctx, work).await
-        })
-    }
-}
-
-struct Opened {
-    input: Input,
+pub(crate) struct ListTarget {
+    input: ListFilesInput,
     pattern: Option<Glob>,
     folder: OpenedFolder,
-    prepared: Prepared,
 }
 
-fn open(roots: &Roots, json: &Json) -> Result<Opened, Refusal> {
-    let input: Input = call::read_input(NAME, json).map_err(own_words)?;
-    let pattern = input.pattern.as_deref().map(|text| Glob::parse("pattern", text)).transpose();
-    let pattern = pattern.map_err(own_words)?;
-    let folder = roots.open_folder(&input.path).map_err(own_words)?;
-    let path = shown::name(&input.path);
-    let summary = match &input.pattern {
-        None => format!("{NAME} {path}"),
-        Some(pattern) => format!("{NAME} {path}, pattern {}", shown::name(pattern)),
-    };
-    let prepared = call::prepared_read(NAME, roots, (json, &input), &folder.real, summary);
-    Ok(Opened { input, pattern, folder, prepared })
+impl FileReader for ListFiles {
+    const NAME: &'static str = NAME;
+    const DESCRIPTION: &'static str = DESCRIPTION;
+    const INPUT_SCHEMA: &'static str = INPUT_SCHEMA;
+
+    type Target = ListTarget;
+
+    fn open(&self, json: &Json) -> Result<(ListTarget, Prepared), Refusal> {
+        let input: ListFilesInput = call::read_input(NAME, json).map_err(own_words)?;
+        let pattern = input.pattern.as_deref().map(|text| Glob::parse("pattern", text));
+        let pattern = pattern.transpose().map_err(own_words)?;
+        let folder = self.roots.open_folder(&input.path).map_err(own_words)?;
+        let path = shown::name(&input.path);
+        let summary = match &input.pattern {
+            None => format!("{NAME} {path}"),
+            Some(pattern) => format!("{NAME} {path}, pattern {}", shown::name(pattern)),
+        };
+        let call = (json, &input);
+        let prepared = call::prepared_read(NAME, &self.roots, call, &folder.real, summary);
+        Ok((ListTarget { input, pattern, folder }, prepared))
+    }
+
+    fn is_short(_: &ListTarget) -> bool {
+        false
+    }
+
+    fn read(&self, target: ListTarget, stop: &CancellationToken) -> Result<QuotedText, Refusal> {
+        list(target, &self.trust_of, stop)
+    }
 }
 
 fn list(
-    opened: Opened,
+    target: ListTarget,
     trust_of: &TrustOf,
     stop: &CancellationToken,
 ) -> Result<QuotedText, Refusal> {
-    let Opened { input, pattern, folder, .. } = opened;
+    let ListTarget { input, pattern, folder } = target;
     let pattern = pattern.as_ref();
     let path = shown::name(&input.path);
     let of_pattern = input.pattern.as_deref().map(|text| format!(" of `{}`", shown::name(text)));
@@ -162,15 +136,15 @@ fn list(
     Ok(QuotedText { text, trust: walk.trust() })
 }
 
-fn line(found: &Found, bytes: Option<u64>) -> String {
+fn line(found: &WalkEntry, bytes: Option<u64>) -> String {
     // Not cut: half a path names something else.
     let path = shown::words(&found.path.to_string_lossy(), usize::MAX);
     match (found.kind, bytes) {
-        (Kind::File, Some(bytes)) => format!("{path}\t{bytes}\n"),
-        (Kind::File, None) => format!("{path}\n"),
-        (Kind::Folder, _) => format!("{path}/\n"),
-        (Kind::Link, _) => format!("{path} (link)\n"),
-        (Kind::Other, _) => format!("{path} (not a file)\n"),
+        (EntryKind::File, Some(bytes)) => format!("{path}\t{bytes}\n"),
+        (EntryKind::File, None) => format!("{path}\n"),
+        (EntryKind::Folder, _) => format!("{path}/\n"),
+        (EntryKind::Link, _) => format!("{path} (link)\n"),
+        (EntryKind::Other, _) => format!("{path} (not a file)\n"),
     }
 }
 

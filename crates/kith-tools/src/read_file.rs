@@ -10,18 +10,12 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 
-use kith_vocab::blocking::blocking;
-use kith_vocab::clock::BoxFuture;
-use kith_vocab::event::messages::Trust;
 use kith_vocab::json::Json;
-use kith_vocab::snapshot::ToolSpec;
-use kith_vocab::tool::{
-    CallContext, Prepared, Refusal, RunContext, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput,
-};
+use kith_vocab::tool::{Prepared, Refusal, TOOL_OUTPUT_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::call;
+use crate::call::{self, FileReader};
 use crate::roots::{OpenedFile, Roots};
 use crate::shown;
 use crate::text;
@@ -42,21 +36,20 @@ const INPUT_SCHEMA: &str = r#"{
 }"#;
 
 /// No more of a file is looked at; of what lies beyond only "at least" can be said.
-pub const READ_FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+pub(crate) const READ_FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Between two of these the tool looks whether it was cancelled.
 const CHUNK_BYTES_MAX: usize = 64 * 1024;
 /// Header and footer without the path.
 const REMARKS_BYTES_MAX: usize = 384;
 
-pub struct ReadFile {
-    spec: ToolSpec,
-    roots: Arc<Roots>,
-    trust_of: TrustOf,
+pub(crate) struct ReadFile {
+    pub(crate) roots: Arc<Roots>,
+    pub(crate) trust_of: TrustOf,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Input {
+pub(crate) struct ReadFileInput {
     path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
@@ -67,78 +60,45 @@ struct Input {
 /// A file of this size is read faster than another thread is woken to read it.
 const SHORT_FILE_BYTES_MAX: u64 = 256 * 1024;
 
-impl ReadFile {
-    pub fn new(roots: Arc<Roots>, trust_of: TrustOf) -> ReadFile {
-        ReadFile { spec: call::spec(NAME, DESCRIPTION, INPUT_SCHEMA), roots, trust_of }
+impl FileReader for ReadFile {
+    const NAME: &'static str = NAME;
+    const DESCRIPTION: &'static str = DESCRIPTION;
+    const INPUT_SCHEMA: &'static str = INPUT_SCHEMA;
+
+    type Target = (ReadFileInput, OpenedFile);
+
+    fn open(&self, json: &Json) -> Result<(Self::Target, Prepared), Refusal> {
+        let input: ReadFileInput = call::read_input(NAME, json).map_err(own_words)?;
+        if input.offset == Some(0) {
+            return Err(own_words("`offset` counts lines from 1".to_owned()));
+        }
+        if input.limit == Some(0) {
+            return Err(own_words("`limit` must be at least 1".to_owned()));
+        }
+        let file = self.roots.open_file(&input.path).map_err(own_words)?;
+        let call = (json, &input);
+        let prepared = call::prepared_read(NAME, &self.roots, call, &file.real, summary(&input));
+        Ok(((input, file), prepared))
+    }
+
+    fn is_short((_, file): &Self::Target) -> bool {
+        file.bytes <= SHORT_FILE_BYTES_MAX
+    }
+
+    fn read(
+        &self,
+        (input, file): Self::Target,
+        stop: &CancellationToken,
+    ) -> Result<QuotedText, Refusal> {
+        let trust = file.trust(&self.trust_of);
+        match page_of(&input, file, stop) {
+            Ok(text) => Ok(QuotedText { text, trust }),
+            Err(text) => Err(Refusal { text, trust }),
+        }
     }
 }
 
-impl Tool for ReadFile {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn prepare<'a>(
-        &'a self,
-        input: &'a Json,
-        _ctx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Prepared, Refusal>> {
-        Box::pin(async move { blocking(|| open(&self.roots, input).map(|opened| opened.prepared)) })
-    }
-
-    fn run(&self, prepared: Prepared, ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
-        Box::pin(async move {
-            if let Some(stopped) = call::stopped_before_it_began(NAME, &ctx) {
-                return stopped;
-            }
-            let glanced = blocking(|| {
-                let opened = open(&self.roots, &prepared.input)?;
-                call::check_unchanged(&prepared, &opened.prepared)?;
-                let Opened { input, file, .. } = opened;
-                let trust = file.trust(&self.trust_of);
-                if file.bytes > SHORT_FILE_BYTES_MAX {
-                    return Ok(Glanced::Long(input, file, trust));
-                }
-                read(&input, file, trust, &ctx.call.cancel).map(Glanced::Whole)
-            });
-            match glanced {
-                Ok(Glanced::Whole(text)) => call::output(Ok(text)),
-                Ok(Glanced::Long(input, file, trust)) => {
-                    call::work(NAME, &ctx, move |stop| read(&input, file, trust, stop)).await
-                }
-                Err(refusal) => call::output(Err(refusal)),
-            }
-        })
-    }
-}
-
-/// What one look at a file gave.
-enum Glanced {
-    Whole(QuotedText),
-    /// It takes longer than a look.
-    Long(Input, OpenedFile, Trust),
-}
-
-struct Opened {
-    input: Input,
-    file: OpenedFile,
-    prepared: Prepared,
-}
-
-fn open(roots: &Roots, json: &Json) -> Result<Opened, Refusal> {
-    let input: Input = call::read_input(NAME, json).map_err(own_words)?;
-    if input.offset == Some(0) {
-        return Err(own_words("`offset` counts lines from 1".to_owned()));
-    }
-    if input.limit == Some(0) {
-        return Err(own_words("`limit` must be at least 1".to_owned()));
-    }
-    let file = roots.open_file(&input.path).map_err(own_words)?;
-    let prepared = call::prepared_read(NAME, roots, (json, &input), &file.real, summary(&input));
-    Ok(Opened { input, file, prepared })
-}
-
-fn summary(input: &Input) -> String {
+fn summary(input: &ReadFileInput) -> String {
     let path = shown::name(&input.path);
     match (input.offset, input.limit) {
         (None, None) => format!("{NAME} {path}"),
@@ -150,20 +110,8 @@ fn summary(input: &Input) -> String {
     }
 }
 
-fn read(
-    input: &Input,
-    opened: OpenedFile,
-    trust: Trust,
-    cancel: &CancellationToken,
-) -> Result<QuotedText, Refusal> {
-    match page_of(input, opened, cancel) {
-        Ok(text) => Ok(QuotedText { text, trust }),
-        Err(text) => Err(Refusal { text, trust }),
-    }
-}
-
 fn page_of(
-    input: &Input,
+    input: &ReadFileInput,
     opened: OpenedFile,
     cancel: &CancellationToken,
 ) -> Result<String, String> {
@@ -175,7 +123,7 @@ fn page_of(
         let size = shown::count(bytes, "byte", "bytes");
         return Err(format!("`{path}` is a binary file of {size}; {NAME} shows text only"));
     };
-    let mut page = Page::new(
+    let mut page = FilePage::new(
         input.offset.unwrap_or(1),
         input.limit,
         TOOL_OUTPUT_BYTES_MAX - REMARKS_BYTES_MAX - path.len(),
@@ -187,7 +135,12 @@ fn page_of(
 }
 
 /// Feeds the file to the page; false if that was cancelled.
-fn fill(page: &mut Page, head: &[u8], file: File, cancel: &CancellationToken) -> io::Result<bool> {
+fn fill(
+    page: &mut FilePage,
+    head: &[u8],
+    file: File,
+    cancel: &CancellationToken,
+) -> io::Result<bool> {
     let mut reader =
         BufReader::with_capacity(CHUNK_BYTES_MAX, head.chain(file).take(READ_FILE_BYTES_MAX));
     let mut n_bytes = 0;
@@ -209,7 +162,7 @@ fn fill(page: &mut Page, head: &[u8], file: File, cancel: &CancellationToken) ->
 }
 
 /// The lines asked for, as far as they fit, and the count of all.
-struct Page {
+struct FilePage {
     first: u64,
     /// The last line asked for.
     last: u64,
@@ -224,20 +177,20 @@ struct Page {
     line_bytes: u64,
     /// The file goes on beyond what was looked at.
     is_cut: bool,
-    seen: Seen,
+    traits: LineTraits,
 }
 
 /// What the lines on the page do not show by themselves.
 #[derive(Default)]
-struct Seen {
+struct LineTraits {
     crlf: bool,
     invalid_utf8: bool,
     no_newline: bool,
 }
 
-impl Page {
-    fn new(first: u64, limit: Option<u64>, body_bytes_max: usize) -> Page {
-        Page {
+impl FilePage {
+    fn new(first: u64, limit: Option<u64>, body_bytes_max: usize) -> FilePage {
+        FilePage {
             first,
             last: limit.map_or(u64::MAX, |limit| first.saturating_add(limit - 1)),
             body_bytes_max,
@@ -247,7 +200,7 @@ impl Page {
             line: Vec::new(),
             line_bytes: 0,
             is_cut: false,
-            seen: Seen::default(),
+            traits: LineTraits::default(),
         }
     }
 
@@ -281,7 +234,7 @@ impl Page {
             return;
         }
         self.end_line();
-        self.seen.no_newline = self.next == self.n_lines + 1;
+        self.traits.no_newline = self.next == self.n_lines + 1;
     }
 
     /// Whether the line being read belongs on the page.
@@ -322,8 +275,8 @@ impl Page {
         self.body.push_str(&prefix);
         self.body.push_str(&text);
         if !is_too_long {
-            self.seen.invalid_utf8 |= std::str::from_utf8(&self.line).is_err();
-            self.seen.crlf |= self.line.ends_with(b"\r\n");
+            self.traits.invalid_utf8 |= std::str::from_utf8(&self.line).is_err();
+            self.traits.crlf |= self.line.ends_with(b"\r\n");
         }
         self.next += 1;
     }
@@ -339,9 +292,9 @@ impl Page {
             return Err(format!("`{path}` has {at_least}{n_lines}; line {first} cannot be shown"));
         }
         let remarks: String = [
-            (self.seen.crlf, ", lines end in CRLF"),
-            (self.seen.invalid_utf8, ", invalid UTF-8 shown as \u{fffd}"),
-            (self.seen.no_newline, ", no newline at the end"),
+            (self.traits.crlf, ", lines end in CRLF"),
+            (self.traits.invalid_utf8, ", invalid UTF-8 shown as \u{fffd}"),
+            (self.traits.no_newline, ", no newline at the end"),
         ]
         .into_iter()
         .filter_map(|(holds, remark)| holds.then_some(remark))

@@ -31,13 +31,13 @@ const PRIVATE_FOLDER: &str = ".kith";
 #[derive(Debug)]
 pub struct Roots {
     cwd: PathBuf,
-    readable: Vec<Root>,
+    readable: Vec<ReadableRoot>,
     /// The `.kith` folders whose files may not be read by another name either.
     private: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
-struct Root {
+struct ReadableRoot {
     real: PathBuf,
     folder: Folder,
     kind: RootKind,
@@ -51,11 +51,11 @@ enum RootKind {
     Skills,
 }
 
-impl Root {
-    fn open(path: &Path, kind: RootKind) -> io::Result<Root> {
+impl ReadableRoot {
+    fn open(path: &Path, kind: RootKind) -> io::Result<ReadableRoot> {
         let real = fs::canonicalize(path)?;
         let folder = Folder::open(&real)?;
-        Ok(Root { real, folder, kind })
+        Ok(ReadableRoot { real, folder, kind })
     }
 
     /// The part of a path beneath the root, unless it may not be read.
@@ -112,9 +112,9 @@ impl Roots {
     pub fn new(cwd: &Path, readable: Vec<PathBuf>) -> Result<Roots, RootsError> {
         let cwd = fs::canonicalize(cwd)
             .map_err(|source| RootsError::Open { path: cwd.to_owned(), source })?;
-        let mut roots: Vec<Root> = Vec::with_capacity(readable.len());
+        let mut roots: Vec<ReadableRoot> = Vec::with_capacity(readable.len());
         for path in readable {
-            let root = match Root::open(&path, RootKind::Plain) {
+            let root = match ReadableRoot::open(&path, RootKind::Plain) {
                 Ok(root) => root,
                 Err(source) => return Err(RootsError::Open { path, source }),
             };
@@ -146,7 +146,7 @@ impl Roots {
     #[must_use]
     pub fn with_skills(mut self, folders: &[PathBuf]) -> Roots {
         for folder in folders {
-            if let Ok(root) = Root::open(folder, RootKind::Skills) {
+            if let Ok(root) = ReadableRoot::open(folder, RootKind::Skills) {
                 self.readable.push(root);
             }
         }
@@ -258,7 +258,7 @@ impl Roots {
         Ok(())
     }
 
-    fn place<'a>(&self, real: &'a Path) -> Option<(&Root, &'a Path)> {
+    fn place<'a>(&self, real: &'a Path) -> Option<(&ReadableRoot, &'a Path)> {
         self.readable.iter().find_map(|root| Some((root, root.place(real)?)))
     }
 

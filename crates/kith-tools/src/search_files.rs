@@ -12,22 +12,17 @@ use std::sync::Arc;
 use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
-use kith_vocab::blocking::blocking;
-use kith_vocab::clock::BoxFuture;
 use kith_vocab::json::Json;
-use kith_vocab::snapshot::ToolSpec;
-use kith_vocab::tool::{
-    CallContext, Prepared, Refusal, RunContext, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput,
-};
+use kith_vocab::tool::{Prepared, Refusal, TOOL_OUTPUT_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use crate::call;
-use crate::folder::Kind;
+use crate::call::{self, FileReader};
+use crate::folder::EntryKind;
 use crate::glob::Glob;
 use crate::hard_links::{PrivateFiles, has_other_names};
 use crate::roots::{OpenedFile, OpenedFolder, OpenedPath, Roots};
-use crate::search_files::page::{Around, Detail, Page};
+use crate::search_files::page::{Around, Detail, SearchPage};
 use crate::search_files::pattern::{Case, Pattern};
 use crate::shown;
 use crate::text;
@@ -53,29 +48,28 @@ const INPUT_SCHEMA: &str = r#"{
     "additionalProperties": false
 }"#;
 
-pub const SEARCH_CONTEXT_LINES_MAX: usize = 5;
+pub(crate) const SEARCH_CONTEXT_LINES_MAX: usize = 5;
 /// Larger files are not searched.
-pub const SEARCH_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+pub(crate) const SEARCH_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Where a line is longer, the search of its file ends.
-pub const SEARCH_LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
+pub(crate) const SEARCH_LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// No more is read in one search.
-pub const SEARCH_BYTES_MAX: u64 = 512 * 1024 * 1024;
+pub(crate) const SEARCH_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// Bytes times places of the pattern, which no search exceeds: a large pattern gets fewer bytes.
-pub const SEARCH_STEPS_MAX: u64 = 8 * 1024 * 1024 * 1024;
+pub(crate) const SEARCH_STEPS_MAX: u64 = 8 * 1024 * 1024 * 1024;
 /// Header and footer.
 const REMARKS_BYTES_MAX: usize = 1024;
 
-pub struct SearchFiles {
-    spec: ToolSpec,
-    roots: Arc<Roots>,
-    trust_of: TrustOf,
+pub(crate) struct SearchFiles {
+    pub(crate) roots: Arc<Roots>,
+    pub(crate) trust_of: TrustOf,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Input {
+struct SearchFilesInput {
     pattern: String,
-    #[serde(default = "here")]
+    #[serde(default = "call::cwd")]
     path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     glob: Option<String>,
@@ -87,65 +81,45 @@ struct Input {
     context: Option<usize>,
 }
 
-fn here() -> String {
-    ".".to_owned()
-}
-
-impl SearchFiles {
-    pub fn new(roots: Arc<Roots>, trust_of: TrustOf) -> SearchFiles {
-        SearchFiles { spec: call::spec(NAME, DESCRIPTION, INPUT_SCHEMA), roots, trust_of }
-    }
-}
-
-impl Tool for SearchFiles {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn prepare<'a>(
-        &'a self,
-        input: &'a Json,
-        _ctx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Prepared, Refusal>> {
-        Box::pin(async move { blocking(|| open(&self.roots, input).map(|opened| opened.prepared)) })
-    }
-
-    fn run(&self, prepared: Prepared, ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
-        let (roots, trust_of) = (Arc::clone(&self.roots), Arc::clone(&self.trust_of));
-        Box::pin(async move {
-            let work = move |stop: &CancellationToken| {
-                let opened = open(&roots, &prepared.input)?;
-                call::check_unchanged(&prepared, &opened.prepared)?;
-                search(opened, &trust_of, &roots.private_files(), stop)
-            };
-            call::work(NAME, &ctx, work).await
-        })
-    }
-}
-
-struct Opened {
-    input: Input,
+pub(crate) struct SearchTarget {
+    input: SearchFilesInput,
     pattern: Pattern,
     glob: Option<Glob>,
     path: OpenedPath,
-    prepared: Prepared,
 }
 
-fn open(roots: &Roots, json: &Json) -> Result<Opened, Refusal> {
-    let input: Input = call::read_input(NAME, json).map_err(own_words)?;
-    if input.context.is_some_and(|context| context > SEARCH_CONTEXT_LINES_MAX) {
-        return Err(own_words(format!("`context` is at most {SEARCH_CONTEXT_LINES_MAX}")));
+impl FileReader for SearchFiles {
+    const NAME: &'static str = NAME;
+    const DESCRIPTION: &'static str = DESCRIPTION;
+    const INPUT_SCHEMA: &'static str = INPUT_SCHEMA;
+
+    type Target = SearchTarget;
+
+    fn open(&self, json: &Json) -> Result<(SearchTarget, Prepared), Refusal> {
+        let input: SearchFilesInput = call::read_input(NAME, json).map_err(own_words)?;
+        if input.context.is_some_and(|context| context > SEARCH_CONTEXT_LINES_MAX) {
+            return Err(own_words(format!("`context` is at most {SEARCH_CONTEXT_LINES_MAX}")));
+        }
+        let case = if input.ignore_case == Some(true) { Case::Ignored } else { Case::Counts };
+        let pattern = Pattern::parse(&input.pattern, case).map_err(own_words)?;
+        let glob = input.glob.as_deref().map(parse_glob).transpose().map_err(own_words)?;
+        let path = self.roots.open_path(&input.path).map_err(own_words)?;
+        let real = match &path {
+            OpenedPath::File(file) => &file.real,
+            OpenedPath::Folder(folder) => &folder.real,
+        };
+        let summary = summary(&input);
+        let prepared = call::prepared_read(NAME, &self.roots, (json, &input), real, summary);
+        Ok((SearchTarget { input, pattern, glob, path }, prepared))
     }
-    let case = if input.ignore_case == Some(true) { Case::Ignored } else { Case::Counts };
-    let pattern = Pattern::parse(&input.pattern, case).map_err(own_words)?;
-    let glob = input.glob.as_deref().map(parse_glob).transpose().map_err(own_words)?;
-    let path = roots.open_path(&input.path).map_err(own_words)?;
-    let real = match &path {
-        OpenedPath::File(file) => &file.real,
-        OpenedPath::Folder(folder) => &folder.real,
-    };
-    let prepared = call::prepared_read(NAME, roots, (json, &input), real, summary(&input));
-    Ok(Opened { input, pattern, glob, path, prepared })
+
+    fn is_short(_: &SearchTarget) -> bool {
+        false
+    }
+
+    fn read(&self, target: SearchTarget, stop: &CancellationToken) -> Result<QuotedText, Refusal> {
+        search(target, &self.trust_of, &self.roots.private_files(), stop)
+    }
 }
 
 /// A glob without `/` is about the names of files, in whatever folder they lie.
@@ -161,7 +135,7 @@ fn parse_glob(text: &str) -> Result<Glob, String> {
     Ok(glob)
 }
 
-fn summary(input: &Input) -> String {
+fn summary(input: &SearchFilesInput) -> String {
     let (pattern, path) = (shown::name(&input.pattern), shown::name(&input.path));
     match &input.glob {
         None => format!("{NAME} {pattern} in {path}"),
@@ -170,12 +144,12 @@ fn summary(input: &Input) -> String {
 }
 
 fn search(
-    opened: Opened,
+    target: SearchTarget,
     trust_of: &TrustOf,
     private: &PrivateFiles<'_>,
     stop: &CancellationToken,
 ) -> Result<QuotedText, Refusal> {
-    let Opened { input, pattern, glob, path, .. } = opened;
+    let SearchTarget { input, pattern, glob, path } = target;
     let mut search = Search::new(&input, pattern, trust_of, stop);
     let left_out = match path {
         OpenedPath::File(file) => search.named_file(&input.path, file),
@@ -196,7 +170,7 @@ fn search(
 struct Search<'a> {
     matcher: RegexMatcher,
     searcher: Searcher,
-    page: Page,
+    page: SearchPage,
     trust_of: &'a TrustOf,
     trust: LowestTrust<'a>,
     stop: &'a CancellationToken,
@@ -210,7 +184,7 @@ struct Search<'a> {
     is_cut: bool,
 }
 
-enum Outcome {
+enum FileOutcome {
     Searched,
     Binary,
     TooLarge,
@@ -220,7 +194,7 @@ enum Outcome {
 
 impl<'a> Search<'a> {
     fn new(
-        input: &Input,
+        input: &SearchFilesInput,
         pattern: Pattern,
         trust_of: &'a TrustOf,
         stop: &'a CancellationToken,
@@ -237,7 +211,7 @@ impl<'a> Search<'a> {
         Search {
             matcher: pattern.matcher,
             searcher,
-            page: Page::new(detail, TOOL_OUTPUT_BYTES_MAX - REMARKS_BYTES_MAX),
+            page: SearchPage::new(detail, TOOL_OUTPUT_BYTES_MAX - REMARKS_BYTES_MAX),
             trust_of,
             trust: LowestTrust::new(trust_of),
             stop,
@@ -259,25 +233,25 @@ impl<'a> Search<'a> {
             self.trust.distrust();
         }
         match self.file(path, opened.file, opened.bytes) {
-            Outcome::Searched => Ok(String::new()),
-            Outcome::Binary => Err(format!(
+            FileOutcome::Searched => Ok(String::new()),
+            FileOutcome::Binary => Err(format!(
                 "`{name}` is a binary file of {bytes} bytes; {NAME} searches text only"
             )),
-            Outcome::TooLarge => Err(format!(
+            FileOutcome::TooLarge => Err(format!(
                 "`{name}` is too large to search: {bytes} bytes, at most {}; read_file shows a \
                  part of it",
                 shown::number(SEARCH_FILE_BYTES_MAX)
             )),
             // What stands before the line was searched.
-            Outcome::LineTooLong if self.page.n_matches > 0 => {
+            FileOutcome::LineTooLong if self.page.n_matches > 0 => {
                 self.n_unread += 1;
                 Ok(String::new())
             }
-            Outcome::LineTooLong => Err(format!(
+            FileOutcome::LineTooLong => Err(format!(
                 "`{name}` cannot be searched: it has a line of more than {} bytes",
                 shown::number(SEARCH_LINE_BYTES_MAX as u64)
             )),
-            Outcome::Unreadable(error) => Err(format!("`{name}` cannot be searched: {error}")),
+            FileOutcome::Unreadable(error) => Err(format!("`{name}` cannot be searched: {error}")),
         }
     }
 
@@ -295,13 +269,13 @@ impl<'a> Search<'a> {
         while self.bytes_left > 0
             && let Some(found) = walk.next()
         {
-            if found.kind != Kind::File || glob.is_some_and(|glob| !glob.matches(&found)) {
+            if found.kind != EntryKind::File || glob.is_some_and(|glob| !glob.matches(&found)) {
                 continue;
             }
             let path = above.join(&found.path);
             let outcome = match walk.open(&found) {
                 Ok((_, metadata)) if private.hold(&metadata) => {
-                    Outcome::Unreadable(io::ErrorKind::PermissionDenied.into())
+                    FileOutcome::Unreadable(io::ErrorKind::PermissionDenied.into())
                 }
                 Ok((file, metadata)) => {
                     if has_other_names(&metadata) {
@@ -309,13 +283,13 @@ impl<'a> Search<'a> {
                     }
                     self.file(&path.to_string_lossy(), file, metadata.len())
                 }
-                Err(error) => Outcome::Unreadable(error),
+                Err(error) => FileOutcome::Unreadable(error),
             };
             match outcome {
-                Outcome::Searched => (),
-                Outcome::Binary => self.n_binary += 1,
-                Outcome::TooLarge => self.n_large += 1,
-                Outcome::LineTooLong | Outcome::Unreadable(_) => self.n_unread += 1,
+                FileOutcome::Searched => (),
+                FileOutcome::Binary => self.n_binary += 1,
+                FileOutcome::TooLarge => self.n_large += 1,
+                FileOutcome::LineTooLong | FileOutcome::Unreadable(_) => self.n_unread += 1,
             }
         }
         self.n_ignored = walk.n_ignored;
@@ -325,14 +299,14 @@ impl<'a> Search<'a> {
         left_out
     }
 
-    fn file(&mut self, path: &str, mut file: File, bytes: u64) -> Outcome {
+    fn file(&mut self, path: &str, mut file: File, bytes: u64) -> FileOutcome {
         if bytes > SEARCH_FILE_BYTES_MAX {
-            return Outcome::TooLarge;
+            return FileOutcome::TooLarge;
         }
         let head = match text::head_of(&mut file) {
             Ok(Some(head)) => head,
-            Ok(None) => return Outcome::Binary,
-            Err(error) => return Outcome::Unreadable(error),
+            Ok(None) => return FileOutcome::Binary,
+            Err(error) => return FileOutcome::Unreadable(error),
         };
         self.n_searched += 1;
         self.page.begin_file(path);
@@ -345,16 +319,16 @@ impl<'a> Search<'a> {
         let searched = self.searcher.search_reader(&self.matcher, reader, found);
         self.page.end_file();
         match searched {
-            Ok(()) => Outcome::Searched,
+            Ok(()) => FileOutcome::Searched,
             // The text says that it stopped early.
-            Err(_) if self.bytes_left == 0 => Outcome::Searched,
+            Err(_) if self.bytes_left == 0 => FileOutcome::Searched,
             // The searcher's own word for it; errors of the disk have other kinds.
-            Err(error) if error.kind() == io::ErrorKind::Other => Outcome::LineTooLong,
-            Err(error) => Outcome::Unreadable(error),
+            Err(error) if error.kind() == io::ErrorKind::Other => FileOutcome::LineTooLong,
+            Err(error) => FileOutcome::Unreadable(error),
         }
     }
 
-    fn into_text(self, input: &Input, left_out: &str) -> String {
+    fn into_text(self, input: &SearchFilesInput, left_out: &str) -> String {
         let page = &self.page;
         let is_cut = self.is_cut || self.bytes_left == 0;
         let at_least = if is_cut { "at least " } else { "" };
@@ -389,7 +363,7 @@ impl<'a> Search<'a> {
     }
 
     /// Why nothing was found, as far as it can be guessed.
-    fn hints(&self, input: &Input) -> Vec<String> {
+    fn hints(&self, input: &SearchFilesInput) -> Vec<String> {
         if let Some(glob) = &input.glob
             && self.n_searched == 0
         {
@@ -434,7 +408,7 @@ impl<R: Read> Read for Metered<'_, R> {
 
 /// Carries what the searcher finds to the page.
 struct Matches<'a> {
-    page: &'a mut Page,
+    page: &'a mut SearchPage,
     matcher: &'a RegexMatcher,
 }
 

@@ -8,17 +8,13 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use kith_vocab::blocking::blocking;
-use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::control::SkillEntry;
 use kith_vocab::json::Json;
-use kith_vocab::snapshot::ToolSpec;
-use kith_vocab::tool::{
-    CallContext, Prepared, Refusal, RunContext, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutput,
-};
+use kith_vocab::tool::{Prepared, Refusal, TOOL_OUTPUT_BYTES_MAX};
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
-use crate::call;
+use crate::call::{self, FileReader};
 use crate::roots::{OpenedFile, Roots};
 use crate::shown;
 use crate::trust::{LowestTrust, QuotedText, TrustOf, own_words};
@@ -46,30 +42,31 @@ const TYPOS_MAX: usize = 3;
 /// The skills there are now. Asked at each call: a skill may come or go while a session lasts.
 pub type ListSkills = Arc<dyn Fn() -> Vec<SkillEntry> + Send + Sync>;
 
-pub struct Skill {
-    spec: ToolSpec,
-    roots: Arc<Roots>,
-    skills: ListSkills,
-    trust_of: TrustOf,
+/// The folders of the skills must be among the roots.
+pub(crate) struct Skill {
+    pub(crate) roots: Arc<Roots>,
+    pub(crate) skills: ListSkills,
+    pub(crate) trust_of: TrustOf,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Input {
+struct SkillInput {
     name: String,
 }
 
-impl Skill {
-    /// The folders of the skills must be among the roots.
-    pub fn new(roots: Arc<Roots>, skills: ListSkills, trust_of: TrustOf) -> Skill {
-        Skill { spec: call::spec(NAME, DESCRIPTION, INPUT_SCHEMA), roots, skills, trust_of }
-    }
+impl FileReader for Skill {
+    const NAME: &'static str = NAME;
+    const DESCRIPTION: &'static str = DESCRIPTION;
+    const INPUT_SCHEMA: &'static str = INPUT_SCHEMA;
 
-    fn open(&self, json: &Json) -> Result<Opened, Refusal> {
-        let input: Input = call::read_input(NAME, json).map_err(own_words)?;
+    type Target = (SkillEntry, OpenedFile);
+
+    fn open(&self, json: &Json) -> Result<(Self::Target, Prepared), Refusal> {
+        let input: SkillInput = call::read_input(NAME, json).map_err(own_words)?;
         let skills = (self.skills)();
         let Some(entry) = skills.iter().find(|it| it.name == input.name) else {
-            // It names the skills there are, and whoever wrote a skill chose its name.
+            // The text lists the names of all skills, and each was chosen by the skill's author.
             let mut trust = LowestTrust::new(&self.trust_of);
             for skill in &skills {
                 trust.look_at(Path::new(&skill.path));
@@ -83,45 +80,24 @@ impl Skill {
         })?;
         let summary = format!("{NAME} {}", shown::name(&entry.name));
         let prepared = call::prepared_read(NAME, &self.roots, (json, &input), &file.real, summary);
-        Ok(Opened { entry: entry.clone(), file, prepared })
-    }
-}
-
-impl Tool for Skill {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
+        Ok(((entry.clone(), file), prepared))
     }
 
-    fn prepare<'a>(
-        &'a self,
-        input: &'a Json,
-        _ctx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Prepared, Refusal>> {
-        Box::pin(async move { blocking(|| self.open(input).map(|opened| opened.prepared)) })
+    fn is_short(_: &Self::Target) -> bool {
+        true
     }
 
-    fn run(&self, prepared: Prepared, ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
-        Box::pin(async move {
-            if let Some(stopped) = call::stopped_before_it_began(NAME, &ctx) {
-                return stopped;
-            }
-            call::output(blocking(|| {
-                let opened = self.open(&prepared.input)?;
-                call::check_unchanged(&prepared, &opened.prepared)?;
-                let trust = opened.file.trust(&self.trust_of);
-                match read(&opened.entry, opened.file) {
-                    Ok(text) => Ok(QuotedText { text, trust }),
-                    Err(text) => Err(Refusal { text, trust }),
-                }
-            }))
-        })
+    fn read(
+        &self,
+        (entry, file): Self::Target,
+        _stop: &CancellationToken,
+    ) -> Result<QuotedText, Refusal> {
+        let trust = file.trust(&self.trust_of);
+        match read(&entry, file) {
+            Ok(text) => Ok(QuotedText { text, trust }),
+            Err(text) => Err(Refusal { text, trust }),
+        }
     }
-}
-
-struct Opened {
-    entry: SkillEntry,
-    file: OpenedFile,
-    prepared: Prepared,
 }
 
 fn read(entry: &SkillEntry, opened: OpenedFile) -> Result<String, String> {

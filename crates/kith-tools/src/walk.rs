@@ -15,12 +15,12 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use kith_vocab::event::messages::Trust;
 use tokio_util::sync::CancellationToken;
 
-use crate::folder::{Entries, Entry, Folder, Kind};
+use crate::folder::{EntryKind, Folder, FolderEntries, FolderEntry};
 use crate::roots::{self, OpenedFolder};
 use crate::shown;
 use crate::trust::{LowestTrust, TrustOf};
 
-/// Entries looked at before a walk gives up.
+/// FolderEntries looked at before a walk gives up.
 pub(crate) const WALK_ENTRIES_MAX: usize = 200_000;
 /// Every level holds a descriptor.
 pub(crate) const WALK_DEPTH_MAX: usize = 64;
@@ -43,10 +43,10 @@ pub(crate) struct Walk<'a> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct WalkEntry {
     /// From the folder where the walk began.
     pub(crate) path: PathBuf,
-    pub(crate) kind: Kind,
+    pub(crate) kind: EntryKind,
 }
 
 /// A folder being walked.
@@ -54,7 +54,7 @@ struct Frame {
     folder: Folder,
     real: PathBuf,
     path: PathBuf,
-    entries: vec::IntoIter<Entry>,
+    entries: vec::IntoIter<FolderEntry>,
     rules: Option<Rc<Rules>>,
 }
 
@@ -90,12 +90,12 @@ impl<'a> Walk<'a> {
     }
 
     /// The size of the file that was found last.
-    pub(crate) fn bytes_of(&self, file: &Found) -> Option<u64> {
+    pub(crate) fn bytes_of(&self, file: &WalkEntry) -> Option<u64> {
         self.frames.last()?.folder.bytes_of(file.path.file_name()?)
     }
 
     /// Opens the file that was found last, and tells what is known of it.
-    pub(crate) fn open(&self, file: &Found) -> io::Result<(File, Metadata)> {
+    pub(crate) fn open(&self, file: &WalkEntry) -> io::Result<(File, Metadata)> {
         let (Some(frame), Some(name)) = (self.frames.last(), file.path.file_name()) else {
             return Err(io::ErrorKind::NotFound.into());
         };
@@ -124,7 +124,7 @@ impl<'a> Walk<'a> {
     }
 
     fn enter(&mut self, folder: Folder, real: PathBuf, path: PathBuf, above: Option<Rc<Rules>>) {
-        let Ok(Entries { entries, is_cut }) = folder.entries(self.entries_left) else {
+        let Ok(FolderEntries { entries, is_cut }) = folder.entries(self.entries_left) else {
             self.n_unread += 1;
             return;
         };
@@ -137,14 +137,14 @@ impl<'a> Walk<'a> {
 }
 
 impl Iterator for Walk<'_> {
-    type Item = Found;
+    type Item = WalkEntry;
 
     /// The next entry; none at the end or when the walk was told to stop.
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<WalkEntry> {
         while !self.stop.is_cancelled() {
             let depth = self.frames.len();
             let frame = self.frames.last_mut()?;
-            let Some(Entry { name, kind }) = frame.entries.next() else {
+            let Some(FolderEntry { name, kind }) = frame.entries.next() else {
                 self.frames.pop();
                 continue;
             };
@@ -157,16 +157,16 @@ impl Iterator for Walk<'_> {
                 continue;
             }
             let path = frame.path.join(&name);
-            if kind == Kind::Folder && depth < self.depth_max {
+            if kind == EntryKind::Folder && depth < self.depth_max {
                 let rules = frame.rules.clone();
                 match frame.folder.open_folder(&name) {
                     Ok(folder) => self.enter(folder, real, path.clone(), rules),
                     Err(_) => self.n_unread += 1,
                 }
-            } else if kind == Kind::Folder && depth == WALK_DEPTH_MAX {
+            } else if kind == EntryKind::Folder && depth == WALK_DEPTH_MAX {
                 self.n_unread += 1;
             }
-            return Some(Found { path, kind });
+            return Some(WalkEntry { path, kind });
         }
         None
     }
@@ -192,10 +192,10 @@ impl Rules {
         }
     }
 
-    fn ignore(&self, real: &Path, kind: Kind) -> bool {
+    fn ignore(&self, real: &Path, kind: EntryKind) -> bool {
         let mut level = Some(self);
         while let Some(rules) = level {
-            match rules.own.matched(real, kind == Kind::Folder) {
+            match rules.own.matched(real, kind == EntryKind::Folder) {
                 Match::Ignore(_) => return true,
                 Match::Whitelist(_) => return false,
                 Match::None => level = rules.above.as_deref(),

@@ -205,13 +205,13 @@ impl<'de> Deserialize<'de> for Event {
 
 impl<'de> Deserialize<'de> for EventRecord<'static> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(InOrder)
+        deserializer.deserialize_map(EventVisitor)
     }
 }
 
-struct InOrder;
+struct EventVisitor;
 
-impl<'de> Visitor<'de> for InOrder {
+impl<'de> Visitor<'de> for EventVisitor {
     type Value = EventRecord<'static>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -17,8 +17,7 @@ pub fn is_invisible(ch: char) -> bool {
 /// words, Indian scripts and many emoji are written with them and they can neither move text nor
 /// carry a message.
 pub fn is_deceptive(ch: char) -> bool {
-    let is_part_of_writing =
-        matches!(ch, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
+    let is_part_of_writing = matches!(ch, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
     ch.is_control() || (is_invisible(ch) && !is_part_of_writing)
 }
 
@@ -46,7 +45,8 @@ mod tests {
     #[test]
     fn what_words_and_emoji_are_written_with_is_not_deceptive() {
         assert!("نمی\u{200c}خواهم 👩\u{200d}💻 ❤\u{fe0f}".chars().all(|ch| !is_deceptive(ch)));
-        for ch in "\u{1b}\n\t\u{7f}\u{9b}\u{200b}\u{200e}\u{202e}\u{2066}\u{fe00}\u{e0041}".chars() {
+        for ch in "\u{1b}\n\t\u{7f}\u{9b}\u{200b}\u{200e}\u{202e}\u{2066}\u{fe00}\u{e0041}".chars()
+        {
             assert!(is_deceptive(ch), "{ch:?}");
         }
     }

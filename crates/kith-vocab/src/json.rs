@@ -6,8 +6,10 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -100,6 +102,34 @@ impl Serialize for Json {
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
         Box::<RawValue>::deserialize(deserializer).map(Json::from)
+    }
+}
+
+/// The members of a JSON object in the order in which they were written, repeated keys included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonMembers<V>(pub Vec<(String, V)>);
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for JsonMembers<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonMembers<V>, D::Error> {
+        deserializer.deserialize_map(MembersVisitor(PhantomData))
+    }
+}
+
+struct MembersVisitor<V>(PhantomData<V>);
+
+impl<'de, V: Deserialize<'de>> Visitor<'de> for MembersVisitor<V> {
+    type Value = JsonMembers<V>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<JsonMembers<V>, M::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
+        }
+        Ok(JsonMembers(members))
     }
 }
 

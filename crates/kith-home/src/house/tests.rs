@@ -33,7 +33,6 @@ fn outside_the_users_home_the_walk_stays_with_one_owner() {
     check("//- /srv/kith.toml\n//- /srv/a/x\n", "srv/a", Some("srv"));
 }
 
-#[cfg(unix)]
 #[test]
 fn a_folder_everybody_can_write_to_ends_the_walk() {
     use std::os::unix::fs::PermissionsExt;
@@ -47,7 +46,6 @@ fn a_folder_everybody_can_write_to_ends_the_walk() {
 }
 
 /// As daemons and containers have it: every folder lies beneath the user's home.
-#[cfg(unix)]
 #[test]
 fn the_walk_beneath_the_users_home_ends_at_folders_that_others_could_write() {
     use std::os::unix::fs::PermissionsExt;
@@ -60,7 +58,6 @@ fn the_walk_beneath_the_users_home_ends_at_folders_that_others_could_write() {
     assert_eq!(find("tmp/b"), Some(files.root.join("tmp/b")));
 }
 
-#[cfg(unix)]
 #[test]
 fn the_walk_never_goes_through_a_folder_of_another_user() {
     if !rustix::process::geteuid().is_root() {

@@ -128,7 +128,6 @@ fn what_stands_in_the_way_is_named() {
     assert!(!files.home.join("new").exists());
 }
 
-#[cfg(unix)]
 #[test]
 fn a_link_is_not_written_through() {
     let files = TestHome::new("");

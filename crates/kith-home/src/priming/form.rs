@@ -1,9 +1,6 @@
 //! A record as JSON: how a script is shown to programs, and how a record is kept in a log.
 
-use std::fmt;
-
-use kith_vocab::json::Json;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use kith_vocab::json::{Json, JsonMembers};
 
 use super::check::record_fields;
 use super::record_type::{BodyRule, RecordType};
@@ -96,7 +93,7 @@ pub(crate) fn entries_of(json: &Json) -> Option<Vec<(String, Json)>> {
     if !json.is_object() {
         return None;
     }
-    json.read::<Members>().ok().map(|members| members.0)
+    json.read::<JsonMembers<Json>>().ok().map(|members| members.0)
 }
 
 /// JSON on several lines, each level indented by two spaces, tokens as they were written.
@@ -167,28 +164,4 @@ pub(crate) fn object<'a>(members: impl Iterator<Item = (&'a str, &'a Json)>) -> 
         }
     }
     Json::of(&Object(members.collect()))
-}
-
-struct Members(Vec<(String, Json)>);
-
-impl<'de> Deserialize<'de> for Members {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Members, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Members;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Members, M::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(InOrder)
-    }
 }

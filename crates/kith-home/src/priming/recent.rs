@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::beneath::{self, Existing};
 use super::slug::{MemberId, ScriptRef};
 use super::store::{PrimingStore, StoreError};
+use crate::beneath::{self, Existing};
 
 pub const RECENT_ENTRIES_MAX: usize = 20;
 /// Twenty references and times are far from it.

@@ -9,13 +9,13 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::beneath::{self, is_outside};
 use super::export::export;
 use super::parse::{Parsed, parse, parse_bytes};
 use super::script::{SCRIPT_BYTES_MAX, Script, ScriptError, Warning};
 use super::slug::{INDIVIDUAL, MemberId, NameError, SLUG_SEGMENTS_MAX, ScriptRef, TEAM_SHARED};
+use crate::beneath::{self, is_outside};
 
-pub use super::beneath::Existing;
+pub use crate::beneath::Existing;
 
 /// Files and folders looked at before a listing gives up.
 pub const LISTING_ENTRIES_MAX: usize = 10_000;

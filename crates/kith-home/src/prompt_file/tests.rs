@@ -60,13 +60,12 @@ fn a_huge_file_gives_its_two_ends() {
 #[test]
 fn what_is_not_there_or_no_file_is_not_opened() {
     let folder = tempfile::tempdir().unwrap();
-    assert!(matches!(open(&folder.path().join("X.md")), Ok(Opened::Absent)));
-    assert!(matches!(open(folder.path()), Ok(Opened::NotAFile)));
+    assert!(matches!(open(&folder.path().join("X.md")), Ok(FileLookup::Absent)));
+    assert!(matches!(open(folder.path()), Ok(FileLookup::NotAFile)));
     fs::write(folder.path().join("file"), "").unwrap();
-    assert!(matches!(open(&folder.path().join("file/X.md")), Ok(Opened::Absent)));
+    assert!(matches!(open(&folder.path().join("file/X.md")), Ok(FileLookup::Absent)));
 }
 
-#[cfg(unix)]
 #[test]
 fn links_that_lead_nowhere_are_errors() {
     use std::os::unix::fs::symlink;
@@ -97,6 +96,8 @@ fn read(bytes: &[u8]) -> PromptFile {
 }
 
 fn opened(path: &Path) -> PromptFile {
-    let Ok(Opened::File(file, metadata)) = open(path) else { panic!("no file") };
+    let Ok(FileLookup::File(OpenFile { file, metadata, .. })) = open(path) else {
+        panic!("no file")
+    };
     PromptFile::read(path, file, &metadata).unwrap()
 }

@@ -166,7 +166,6 @@ fn a_folder_that_is_gone_stops_nothing() {
     ");
 }
 
-#[cfg(unix)]
 #[test]
 fn a_file_that_cannot_be_read_is_told_and_stops_nothing() {
     use std::os::unix::fs::symlink;

@@ -13,8 +13,8 @@ use kith_vocab::event::control::SkillEntry;
 use super::manifest::manifest;
 use super::roots::Root;
 use super::{SKILL_FILE_BYTES_MAX, SkillIssue, SkillProblem};
+use crate::beneath;
 use crate::error::Problem;
-use crate::priming::beneath;
 use crate::standing;
 
 const SKILL_FILE: &str = "SKILL.md";

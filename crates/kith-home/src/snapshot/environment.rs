@@ -6,7 +6,7 @@ use kith_vocab::header::Audience;
 use kith_vocab::snapshot::{Scope, Source, SourceType};
 
 use crate::error::HomeError;
-use crate::git::{self, Head};
+use crate::git::{self, GitHead};
 use crate::rendering::{NAME_CHARS_MAX, one_line};
 
 use super::{Assembly, Guard};
@@ -55,8 +55,8 @@ fn repository(assembly: &Assembly<'_>) -> Vec<String> {
     let Some(root) = assembly.repository.as_ref().filter(is_git) else { return Vec::new() };
     let facts = git::facts(root);
     let branch = match facts.head {
-        Some(Head::Branch(branch)) => branch,
-        Some(Head::Commit(commit)) => format!("none, detached at {commit}"),
+        Some(GitHead::Branch(branch)) => branch,
+        Some(GitHead::Commit(commit)) => format!("none, detached at {commit}"),
         None => "unknown".to_owned(),
     };
     let root = one_line(&root.to_string_lossy(), NAME_CHARS_MAX);

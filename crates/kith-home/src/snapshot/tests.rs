@@ -248,8 +248,6 @@ fn a_folder_in_place_of_a_file_is_left_out_and_told() {
          remove it",
     );
 }
-
-#[cfg(unix)]
 mod unix {
     use std::os::unix::fs::{PermissionsExt, symlink};
 

@@ -73,7 +73,6 @@ fn a_record_that_is_damaged_says_nothing() {
     assert_eq!(remembered(&user, &files.home).len(), 1);
 }
 
-#[cfg(unix)]
 #[test]
 fn a_record_that_others_could_have_written_says_nothing() {
     use std::os::unix::fs::PermissionsExt;

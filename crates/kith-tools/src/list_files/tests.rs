@@ -36,7 +36,9 @@ private
 #[test]
 fn schema_names_the_fields_of_the_input() {
     let schema: Value = serde_json::from_str(INPUT_SCHEMA).unwrap();
-    let all = serde_json::to_value(Input { path: here(), pattern: Some(String::new()) }).unwrap();
+    let all =
+        serde_json::to_value(ListFilesInput { path: call::cwd(), pattern: Some(String::new()) })
+            .unwrap();
     let keys = |object: &Value| -> BTreeSet<String> {
         object.as_object().unwrap().keys().cloned().collect()
     };

@@ -13,7 +13,7 @@ use crate::fixture::{World, write_file};
 #[test]
 fn schema_names_the_fields_of_the_input() {
     let schema: Value = serde_json::from_str(INPUT_SCHEMA).unwrap();
-    let all = Input { path: String::new(), offset: Some(1), limit: Some(1) };
+    let all = ReadFileInput { path: String::new(), offset: Some(1), limit: Some(1) };
     assert_eq!(keys(&schema["properties"]), keys(&serde_json::to_value(all).unwrap()));
     assert_eq!(schema["required"], serde_json::json!(["path"]));
 }
@@ -160,7 +160,7 @@ fn ten_megabytes_are_counted_right_and_shown_in_part() {
 #[test]
 fn beyond_what_is_looked_at_only_at_least_is_said() {
     let page = |content: &[u8], first| {
-        let mut page = Page::new(first, None, 1000);
+        let mut page = FilePage::new(first, None, 1000);
         content.chunks(3).for_each(|chunk| page.take(chunk));
         page.finish(true);
         page.into_text("f")
@@ -233,7 +233,7 @@ fn cancelled_call_reads_nothing() {
     let text = output.plain_text();
     assert_eq!((&*text, output.outcome), ("read_file was cancelled", ToolOutcome::Failed));
 
-    let mut page = Page::new(1, None, 1000);
+    let mut page = FilePage::new(1, None, 1000);
     let file = File::open(world.path("yard/f")).unwrap();
     assert!(!fill(&mut page, b"", file, &cancel).unwrap());
 }
@@ -252,7 +252,7 @@ fn read_text(content: impl AsRef<[u8]>, rest: &str) -> String {
 fn in_pages(content: &str, chunk_len: usize, first: u64, limit: u64) -> String {
     let (mut whole, mut offset) = (String::new(), first);
     for _ in 0..=content.len() {
-        let mut page = Page::new(offset, Some(limit), 1000);
+        let mut page = FilePage::new(offset, Some(limit), 1000);
         content.as_bytes().chunks(chunk_len).for_each(|chunk| page.take(chunk));
         page.finish(false);
         let (body, next) = parse_page(&page.into_text("f").unwrap());

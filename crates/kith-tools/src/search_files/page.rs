@@ -27,7 +27,7 @@ pub(super) enum Around {
     After,
 }
 
-pub(super) struct Page {
+pub(super) struct SearchPage {
     detail: Detail,
     bytes_max: usize,
     pub(super) body: String,
@@ -45,9 +45,9 @@ pub(super) struct Page {
     pub(super) has_invalid_utf8: bool,
 }
 
-impl Page {
-    pub(super) fn new(detail: Detail, bytes_max: usize) -> Page {
-        Page {
+impl SearchPage {
+    pub(super) fn new(detail: Detail, bytes_max: usize) -> SearchPage {
+        SearchPage {
             detail,
             bytes_max,
             body: String::new(),

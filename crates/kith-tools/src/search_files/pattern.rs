@@ -119,9 +119,8 @@ fn at(position: Position, reason: impl Display) -> String {
 
 /// The depth of the recursion is that of the groups, which the parser has bounded.
 fn places(ast: &Ast) -> Result<u64, String> {
-    let sum = |asts: &[Ast]| {
-        asts.iter().try_fold(0_u64, |sum, ast| Ok(sum.saturating_add(places(ast)?)))
-    };
+    let sum =
+        |asts: &[Ast]| asts.iter().try_fold(0_u64, |sum, ast| Ok(sum.saturating_add(places(ast)?)));
     match ast {
         Ast::Empty(_) => Ok(0),
         Ast::Flags(it) => check_flags(&it.flags, it.span.start).map(|()| 0),

@@ -50,9 +50,9 @@ const REGEX: &str = "the pattern is a regex: `\\` before a sign searches for the
 #[test]
 fn schema_names_the_fields_of_the_input() {
     let schema: Value = serde_json::from_str(INPUT_SCHEMA).unwrap();
-    let all = Input {
+    let all = SearchFilesInput {
         pattern: String::new(),
-        path: here(),
+        path: call::cwd(),
         glob: Some(String::new()),
         files_only: Some(true),
         ignore_case: Some(true),
@@ -439,7 +439,7 @@ fn large_patterns_may_read_less() {
     let cancel = CancellationToken::new();
     let bytes_left = |pattern: &str| {
         let json = Json::of(&serde_json::json!({ "pattern": pattern }));
-        let input: Input = call::read_input(NAME, &json).unwrap();
+        let input: SearchFilesInput = call::read_input(NAME, &json).unwrap();
         let pattern = Pattern::parse(pattern, Case::Counts).unwrap();
         Search::new(&input, pattern, &trust_of(), &cancel).bytes_left
     };
@@ -477,11 +477,10 @@ fn cancelled_call_finds_nothing() {
 
     for path in [".", "src/lib.rs"] {
         let json = Json::of(&serde_json::json!({ "pattern": "TODO", "path": path }));
-        let opened = open(&world.roots(), &json).unwrap();
-        assert_eq!(
-            search(opened, &trust_of(), &world.roots().private_files(), &cancel).unwrap_err().text,
-            "search_files was cancelled"
-        );
+        let tool = SearchFiles { roots: world.roots(), trust_of: trust_of() };
+        let (target, _) = tool.open(&json).unwrap();
+        let refusal = tool.read(target, &cancel).unwrap_err();
+        assert_eq!(refusal.text, "search_files was cancelled");
     }
 }
 
@@ -513,10 +512,11 @@ fn check_bytes(content: &[u8], pattern: &str, expected: &str) {
 #[track_caller]
 fn check_bytes_left(world: &World, input: &str, bytes_left: u64, expected: &str) {
     let (cancel, trust_of) = (CancellationToken::new(), trust_of());
-    let opened = open(&world.roots(), &Json::parse(input).unwrap()).unwrap();
-    let OpenedPath::Folder(folder) = opened.path else { panic!("no folder") };
-    let mut search = Search::new(&opened.input, opened.pattern, &trust_of, &cancel);
+    let tool = SearchFiles { roots: world.roots(), trust_of: Arc::clone(&trust_of) };
+    let (target, _) = tool.open(&Json::parse(input).unwrap()).unwrap();
+    let OpenedPath::Folder(folder) = target.path else { panic!("no folder") };
+    let mut search = Search::new(&target.input, target.pattern, &trust_of, &cancel);
     search.bytes_left = bytes_left;
     let left_out = search.folder(".", folder, None, &world.roots().private_files());
-    assert_eq!(search.into_text(&opened.input, &left_out), expected);
+    assert_eq!(search.into_text(&target.input, &left_out), expected);
 }

@@ -139,5 +139,8 @@ fn a_cancelled_call_reads_nothing() {
 #[track_caller]
 fn check(files: &str, name: &str, expected: &str) {
     let world = World::new(files);
-    assert_eq!(world.call("skill", Json::of(&Input { name: name.to_owned() }).as_str()), expected);
+    assert_eq!(
+        world.call("skill", Json::of(&SkillInput { name: name.to_owned() }).as_str()),
+        expected
+    );
 }

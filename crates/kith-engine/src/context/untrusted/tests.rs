@@ -27,7 +27,7 @@ fn parse(block: &str) -> String {
     assert!(header.ends_with("\">") && header.matches('<').count() == 1, "{header}");
     let inner = rest.strip_suffix(&format!("\n</{name}>")).unwrap();
     // Marks as a model may read them: no case, no invisible characters, no white space.
-    let shows = |ch: &char| !ch.is_whitespace() && !marks::is_invisible(*ch);
+    let shows = |ch: &char| !ch.is_whitespace() && !is_invisible(*ch);
     let read: String = inner.chars().filter(shows).collect::<String>().to_lowercase();
     for mark in
         ["<untrusted", "</untrusted", "<system-reminder", "</system-reminder", "<|", "[inst]"]

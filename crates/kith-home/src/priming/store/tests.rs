@@ -123,7 +123,6 @@ fn what_cannot_be_loaded_says_why() {
     assert_eq!(error("team_shared/folder"), "`.minds/priming/team_shared/folder.md` is not a file");
 }
 
-#[cfg(unix)]
 #[test]
 fn a_link_out_of_the_folder_is_not_followed() {
     use std::os::unix::fs::symlink;
@@ -163,7 +162,6 @@ fn a_link_out_of_the_folder_is_not_followed() {
     );
 }
 
-#[cfg(unix)]
 #[test]
 fn a_pipe_in_the_folder_is_not_waited_for() {
     use rustix::fs::{CWD, FileType, Mode};

@@ -43,7 +43,6 @@ fn of_a_stranger_only_folder_root_and_kind_are_told() {
     assert!(has_name && has_branch, "{prompt}");
 }
 
-#[cfg(unix)]
 #[test]
 fn what_is_known_of_the_project_is_not_read_through_a_link() {
     let files = TestHome::new("//- Agent.md\nx\n//- secret.md\ncanary-7\n//- .kith/memory/y\n");
@@ -148,7 +147,6 @@ fn a_soul_of_two_megabytes_gives_its_two_ends_and_says_so() {
     );
 }
 
-#[cfg(unix)]
 #[test]
 fn files_of_another_user_are_left_out_and_told() {
     use std::os::unix::fs::chown;
@@ -185,7 +183,6 @@ fn files_of_another_user_are_left_out_and_told() {
     assert!(std::error::Error::source(&error).unwrap().to_string().contains("user 4242"));
 }
 
-#[cfg(unix)]
 #[test]
 fn project_files_others_can_write_are_left_out() {
     use std::os::unix::fs::PermissionsExt;
