@@ -2,6 +2,7 @@ use std::collections::HashMap;
 
 use kith_vocab::event::texts::TextPlace;
 use kith_vocab::event::{Body, Event};
+use kith_vocab::json::Json;
 use serde_json::Value;
 
 use super::*;
@@ -11,7 +12,7 @@ use crate::samples::{event, every_type, long};
 #[test]
 fn every_long_text_is_taken_out_and_put_back() {
     let mut n_taken = HashMap::new();
-    for event in every_type().into_iter().chain(more_fields()) {
+    for event in every_type() {
         let name = event.body.type_name();
         let Some((_, shape)) = LONG_FIELDS.iter().find(|(it, _)| *it == name) else { continue };
         let mut json = serde_json::to_value(&event.body).unwrap();
@@ -27,46 +28,21 @@ fn every_long_text_is_taken_out_and_put_back() {
     }
 }
 
-/// Fields of the table that the other samples lack.
-fn more_fields() -> Vec<Event> {
-    let section = |kind| {
-        format!(
-            r#"{{"kind":"{kind}","frozenAt":1,"sources":[{{"sourceType":"soul","content":"me"}}],"renderedBlock":"x"}}"#
-        )
-    };
-    let sections =
-        ["baseline", "agents", "memory", "workspace", "environment", "time"].map(section);
-    let call = crate::samples::event_id(1).call(0);
-    let hash = "0".repeat(64);
-    vec![
-        event(
-            1,
-            None,
-            &format!(
-                r#"{{"type":"instruction_snapshot","snapshot":{{"version":1,"cwd":"/","sections":[{}]}}}}"#,
-                sections.join(",")
-            ),
-        ),
-        event(
-            1,
-            None,
-            &format!(
-                r#"{{"type":"assistant_message","message":{{"content":[{{"type":"thinking","text":"t","redacted":"r"}},{{"type":"tool_call","callId":"{call}","providerCallId":"p","tool":"t","input":{{}},"rawInput":"no JSON"}}]}},"stopReason":"tool_call"}}"#
-            ),
-        ),
-        event(
-            1,
-            None,
-            &format!(
-                r#"{{"type":"approval_requested","approvalId":"a","callId":"{call}","threadId":"cli:room:main","code":"K","summary":"s","command":"c","paths":[],"digest":"{hash}","risk":"r","approvers":[],"expiresAt":1}}"#
-            ),
-        ),
-        event(
-            1,
-            None,
-            r#"{"type":"approval_decided","approvalId":"a","decision":"deny","by":"u","via":"words","reason":"no"}"#,
-        ),
-    ]
+#[test]
+fn the_table_lists_every_text_of_the_vocabulary() {
+    for event in every_type() {
+        let (mut long_event, mut n_long) = (event, 0);
+        long_event.body.each_text(&mut |place| {
+            n_long += 1;
+            match place {
+                TextPlace::Text(text) => *text = format!("{n_long} {}", long('x')).into(),
+                TextPlace::Json(json) => {
+                    *json = Json::of(&serde_json::json!({ "n": n_long, "text": long('y') }));
+                }
+            }
+        });
+        assert_eq!(check(&long_event), n_long, "{}", long_event.body.type_name());
+    }
 }
 
 fn lengthen(json: &mut Value, shape: &Shape, n_long: &mut usize) {
@@ -198,7 +174,7 @@ fn texts_len(texts: &[LongText]) -> u64 {
 #[test]
 fn lines_that_name_the_same_text_share_it() {
     let mut shared = HashMap::new();
-    for event in every_type().into_iter().chain(more_fields()) {
+    for event in every_type() {
         let name = event.body.type_name();
         let Some((_, shape)) = LONG_FIELDS.iter().find(|(it, _)| *it == name) else { continue };
         let mut json = serde_json::to_value(&event.body).unwrap();

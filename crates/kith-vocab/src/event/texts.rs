@@ -1,13 +1,15 @@
-//! The texts of an event that may be long, so that whoever reads a log can share them.
+//! The texts of an event that may be long, so that a reader of a log can share equal ones.
 //!
-//! The snapshot of the instructions is not among them: a session has one.
+//! The match names every type of event: whether a new one has such texts is decided here. The table
+//! of the log's fields in `kith-sessions/src/texts.rs` lists the same places (a test compares them)
+//! and those of the instruction snapshot, which are not shared: a session has only one.
 
 use super::Body;
 use crate::block::Block;
 use crate::json::Json;
 use crate::text::Text;
 
-/// A place in an event.
+/// A text in an event.
 #[derive(Debug)]
 pub enum TextPlace<'a> {
     Text(&'a mut Text),
@@ -16,7 +18,7 @@ pub enum TextPlace<'a> {
 }
 
 impl Body {
-    /// Shows each text that may be long.
+    /// Calls `each` with every text that may be long.
     pub fn each_text(&mut self, each: &mut dyn FnMut(TextPlace<'_>)) {
         match self {
             Body::UserMessage(it) => each_of(&mut it.message.content, each),
@@ -39,7 +41,24 @@ impl Body {
                 it.reason.iter_mut().for_each(|it| each(TextPlace::Text(it)));
             }
             Body::Notice(it) => each(TextPlace::Text(&mut it.text)),
-            _ => (),
+            Body::InstructionSnapshot(_)
+            | Body::ToolsetSnapshot(_)
+            | Body::TurnStarted(_)
+            | Body::PrimedRecord(_)
+            | Body::SkillIndexSnapshot(_)
+            | Body::SkillIndexDelta(_)
+            | Body::LeafMoved(_)
+            | Body::SessionTitleUpdated(_)
+            | Body::ModelRequested(_)
+            | Body::CompactRequested(_)
+            | Body::ToolStarted(_)
+            | Body::Delegated(_)
+            | Body::CancelRequested(_)
+            | Body::Resumed(_)
+            | Body::TurnEnded(_)
+            | Body::EgressIntended(_)
+            | Body::EgressSettled(_)
+            | Body::LogRepaired(_) => (),
         }
     }
 }
