@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kith_sessions::catalog::{
-    CHECKPOINT_BYTES_MAX, Catalog, CatalogRow, Checkpoint, LogStamp, Passage, Searched,
+    CHECKPOINT_BYTES_MAX, Catalog, CatalogRow, Checkpoint, LogStamp, Passage, SearchCoverage,
 };
 use kith_sessions::desk::Desk;
 use kith_sessions::journal::{Cursor, Journal};
-use kith_sessions::line::Head;
+use kith_sessions::line::LogHead;
 use kith_sessions::read::Tail;
 use kith_vocab::bounded::BoundedBytes;
 use kith_vocab::event::{Body, Event};
@@ -20,7 +20,7 @@ use kith_vocab::ids::SessionId;
 
 use crate::passage::passage;
 use crate::session::Session;
-use crate::state::calls::Stage;
+use crate::state::calls::CallStage;
 use crate::state::{FOLD_VERSION, State};
 
 /// A shorter log is read from its beginning faster than a checkpoint is found.
@@ -47,7 +47,11 @@ impl Checkpoints {
 
     /// What a session's log amounts to up to some place in it, if that is no more than the desk
     /// knows of it.
-    pub(crate) async fn take(&self, id: SessionId, head: Option<Head>) -> Option<(Cursor, State)> {
+    pub(crate) async fn take(
+        &self,
+        id: SessionId,
+        head: Option<LogHead>,
+    ) -> Option<(Cursor, State)> {
         let head = head?;
         let stamp = self.catalog.stamp(id).await.ok()?;
         if stamp.bytes < self.bytes_min {
@@ -115,7 +119,7 @@ impl Checkpoints {
     pub(crate) async fn flush(&self, journal: &dyn Journal, desk: &dyn Desk) {
         self.write_rows().await;
         let Ok(heads) = desk.heads().await else { return };
-        let heads: BTreeMap<SessionId, Head> = heads.into_iter().collect();
+        let heads: BTreeMap<SessionId, LogHead> = heads.into_iter().collect();
         let Ok(listing) = self.catalog.listing().await else { return };
         let Ok(searched) = self.catalog.searched().await else { return };
         let known = listing.rows.iter().map(|row| (row.session_id, row.stamp.bytes));
@@ -153,23 +157,23 @@ fn written(state: &State) -> serde_json::Result<Result<Vec<u8>, u64>> {
 
 /// Whether a session should be read again for its words. To read all of a long one after each of
 /// its turns would cost more than it saves: until it has grown by a part, a search reads its end.
-fn is_due(searched: Option<&Searched>, bytes: u64) -> bool {
-    let Some(Searched { log_bytes, .. }) = searched else { return true };
+fn is_due(searched: Option<&SearchCoverage>, bytes: u64) -> bool {
+    let Some(SearchCoverage { log_bytes, .. }) = searched else { return true };
     let grown = bytes.saturating_sub(*log_bytes);
     grown > 0 && (bytes < CHECKPOINT_BYTES_MIN || grown >= bytes / SEARCHED_PART)
 }
 
 struct ReadSession {
     row: CatalogRow,
-    searched: Searched,
+    searched: SearchCoverage,
     passages: Vec<Passage>,
 }
 
 async fn read_session(
     journal: &dyn Journal,
     id: SessionId,
-    head: Option<Head>,
-    after: Searched,
+    head: Option<LogHead>,
+    after: SearchCoverage,
     stamp: LogStamp,
 ) -> Option<ReadSession> {
     let mut passages = Vec::new();
@@ -189,7 +193,7 @@ async fn read_session(
         return None;
     }
     let row = row_of(&reading.header, &state, stamp);
-    let searched = Searched { seq, log_bytes: stamp.bytes };
+    let searched = SearchCoverage { seq, log_bytes: stamp.bytes };
     Some(ReadSession { row, searched, passages })
 }
 
@@ -217,7 +221,7 @@ pub fn row_of(header: &SessionHeader, state: &State, stamp: LogStamp) -> Catalog
 pub fn activity(state: &State) -> &'static str {
     match &state.turn {
         None => "idle",
-        Some(turn) if turn.calls.iter().any(|it| matches!(it.stage, Stage::Asked { .. })) => {
+        Some(turn) if turn.calls.iter().any(|it| matches!(it.stage, CallStage::Asked { .. })) => {
             "waiting"
         }
         Some(_) => "running",

@@ -12,14 +12,14 @@ use crate::state::ended_turn::EndedTurn;
 /// A command, who gives it, and the id that its first event will have: a command that is repeated
 /// under its id gets the first answer again.
 #[derive(Clone, Debug)]
-pub struct Command {
+pub struct DriverCommand {
     pub id: EventId,
     pub client_id: String,
     pub user_id: String,
     pub action: CommandAction,
 }
 
-impl Command {
+impl DriverCommand {
     pub(crate) fn is_retry(&self) -> bool {
         matches!(self.action, CommandAction::Retry { .. })
     }

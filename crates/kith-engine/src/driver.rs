@@ -58,7 +58,7 @@ pub(crate) struct SessionDriver {
     /// that does not count against its time.
     is_cut_short: bool,
     /// Commands whose events are staged; they are answered when these are durable.
-    answers: Vec<(crate::mailbox::Reply, CommandAnswer)>,
+    answers: Vec<(crate::mailbox::CommandReply, CommandAnswer)>,
     n_steps: usize,
 }
 

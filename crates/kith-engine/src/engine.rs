@@ -12,7 +12,7 @@ use std::sync::Arc;
 use kith_sessions::catalog::Catalog;
 use kith_sessions::desk::{Desk, WakeupReason};
 use kith_sessions::journal::Journal;
-use kith_sessions::line::Head;
+use kith_sessions::line::LogHead;
 use kith_sessions::storage::{StorageError, StorageErrorKind};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::Body;
@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::checkpoints::{CHECKPOINT_BYTES_MIN, Checkpoints};
-use crate::command::{Command, CommandAnswer};
+use crate::command::{CommandAnswer, DriverCommand};
 use crate::driver;
 use crate::failure::SessionFailure;
 use crate::feed::{
@@ -32,12 +32,12 @@ use crate::feed::{
 };
 use crate::mailbox::Mail;
 use crate::permits::ThreadPermits;
-use crate::registry::{NotSubmitted, Registry};
+use crate::registry::{Registry, SubmitError};
 use crate::session::{Session, SessionParts};
-use crate::state::told::Told;
+use crate::state::told::ModelKnowledge;
 use crate::survey::PlaceError;
 use crate::turn::TurnSetup;
-use crate::wakeups::Wakeups;
+use crate::wakeups::WakeupTimer;
 
 pub use history::{BranchCommand, ClonedSession, SurveyedSession};
 pub use recover::RecoveredDesk;
@@ -55,7 +55,7 @@ pub trait AgentSetup: Send + Sync {
     /// What has changed since the model was told, to stand right after a new message: reminders,
     /// and changes of the skill index. There is no error here: a turn that can go on goes on, and
     /// what could not be looked at is itself news.
-    fn news(&self, _header: &SessionHeader, _told: &Told<'_>, _now: u64) -> Vec<Body> {
+    fn news(&self, _header: &SessionHeader, _told: &ModelKnowledge<'_>, _now: u64) -> Vec<Body> {
         Vec::new()
     }
 }
@@ -159,7 +159,7 @@ pub(crate) struct EngineShared {
     pub(crate) feed: Feed,
     pub(crate) registry: Registry,
     pub(crate) permits: ThreadPermits,
-    pub(crate) wakeups: Wakeups,
+    pub(crate) wakeups: WakeupTimer,
     checkpoints: Checkpoints,
     /// Set when nothing may run any more, as if the process had ended.
     killed: CancellationToken,
@@ -180,7 +180,7 @@ impl Engine {
             feed: Feed::with_limits(epoch, limits.feed),
             registry: Registry::new(),
             permits: ThreadPermits::new(),
-            wakeups: Wakeups::default(),
+            wakeups: WakeupTimer::default(),
             killed: CancellationToken::new(),
             tasks: TaskTracker::new(),
         };
@@ -200,7 +200,7 @@ impl Engine {
     pub async fn command(
         &self,
         id: SessionId,
-        command: Command,
+        command: DriverCommand,
     ) -> Result<CommandAnswer, EngineError> {
         let (reply, answer) = oneshot::channel();
         let feed = self.shared.feed.session(id);
@@ -311,8 +311,8 @@ impl EngineShared {
                 self.spawn(driver::run(Arc::clone(self), id, new));
                 Ok(())
             }
-            Err(NotSubmitted::Full) => Err(EngineError::Busy { session_id: id }),
-            Err(NotSubmitted::Reserved) => Err(EngineError::InUse { session_id: id }),
+            Err(SubmitError::Full) => Err(EngineError::Busy { session_id: id }),
+            Err(SubmitError::Reserved) => Err(EngineError::InUse { session_id: id }),
         }
     }
 
@@ -372,7 +372,7 @@ impl EngineShared {
     pub(crate) async fn load(
         &self,
         id: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
     ) -> Result<Session, StorageError> {
         let checkpoint = self.checkpoints.take(id, head).await;
         Session::open(self.parts_of(id), id, head, checkpoint).await

@@ -33,7 +33,7 @@ pub use subscription::{
 
 use crate::failure::SessionFailure;
 use changes::Changes;
-use house::House;
+use house::HouseFeed;
 use ring::Ring;
 
 /// Sessions that are remembered although nobody may follow them any more.
@@ -60,7 +60,7 @@ pub struct Feed {
     order: Arc<AtomicU64>,
     sessions: Mutex<BTreeMap<SessionId, Weak<SessionFeed>>>,
     limits: FeedLimits,
-    house: Arc<House>,
+    house: Arc<HouseFeed>,
 }
 
 impl Feed {
@@ -69,7 +69,7 @@ impl Feed {
     }
 
     pub fn with_limits(epoch: String, limits: FeedLimits) -> Feed {
-        let (order, house) = (Arc::new(AtomicU64::new(1)), Arc::new(House::default()));
+        let (order, house) = (Arc::new(AtomicU64::new(1)), Arc::new(HouseFeed::default()));
         Feed { epoch, order, sessions: Mutex::default(), limits, house }
     }
 
@@ -109,7 +109,7 @@ impl Feed {
 
     /// Follows the threads of the house from now on.
     pub fn follow_house(&self) -> HouseSubscription {
-        House::subscribe(&self.house)
+        HouseFeed::subscribe(&self.house)
     }
 
     /// Tells those who follow the house that a thread is in another session now.
@@ -128,7 +128,7 @@ pub struct SessionFeed {
     /// Held by every subscription.
     followers: Arc<()>,
     order: Arc<AtomicU64>,
-    house: Arc<House>,
+    house: Arc<HouseFeed>,
 }
 
 impl SessionFeed {

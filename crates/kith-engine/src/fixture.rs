@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kith_sessions::catalog::{
-    Catalog, CatalogRow, Checkpoint, Listing, LogStamp, MemoryCatalog, Passage, Searched,
+    Catalog, CatalogListing, CatalogRow, Checkpoint, LogStamp, MemoryCatalog, Passage,
+    SearchCoverage,
 };
-use kith_sessions::desk::{Inbox, MemoryDesk, Target};
+use kith_sessions::desk::{Inbox, MemoryDesk, RowTarget};
 use kith_sessions::journal::{FilesJournal, MemoryJournal};
 use kith_sessions::storage::StorageFuture;
 use kith_sessions::store::SessionStore;
@@ -45,10 +46,10 @@ use kith_vocab::snapshot::{
 use kith_vocab::tool::Tool;
 use serde_json::json;
 
-use crate::command::{Command, CommandAction, CommandAnswer};
+use crate::command::{CommandAction, CommandAnswer, DriverCommand};
 use crate::engine::{AgentSetup, Engine, EngineError, EngineLimits, EngineParts, SetupError};
 use crate::report::TurnReport;
-use crate::state::told::Told;
+use crate::state::told::ModelKnowledge;
 use crate::turn::TurnSetup;
 
 pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -93,7 +94,7 @@ impl AgentSetup for TestSetup {
         })
     }
 
-    fn news(&self, header: &SessionHeader, told: &Told<'_>, now: u64) -> Vec<Body> {
+    fn news(&self, header: &SessionHeader, told: &ModelKnowledge<'_>, now: u64) -> Vec<Body> {
         if !self.tells_news {
             return Vec::new();
         }
@@ -191,7 +192,7 @@ impl TestHouse {
         action: CommandAction,
     ) -> Result<CommandAnswer, EngineError> {
         let (client_id, user_id) = ("other".to_owned(), "owner".to_owned());
-        let command = Command { id: self.new_event_id(), client_id, user_id, action };
+        let command = DriverCommand { id: self.new_event_id(), client_id, user_id, action };
         engine.command(id, command).await
     }
 
@@ -246,7 +247,7 @@ impl Catalog for TestCatalog {
         self.known.put_rows(rows)
     }
 
-    fn listing(&self) -> StorageFuture<'_, Listing> {
+    fn listing(&self) -> StorageFuture<'_, CatalogListing> {
         self.known.listing()
     }
 
@@ -265,14 +266,14 @@ impl Catalog for TestCatalog {
     fn put_passages(
         &self,
         session: SessionId,
-        after: Searched,
-        now: Searched,
+        after: SearchCoverage,
+        now: SearchCoverage,
         passages: Vec<Passage>,
     ) -> StorageFuture<'_, ()> {
         self.known.put_passages(session, after, now, passages)
     }
 
-    fn searched(&self) -> StorageFuture<'_, BTreeMap<SessionId, Searched>> {
+    fn searched(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>> {
         self.known.searched()
     }
 
@@ -287,13 +288,13 @@ impl Catalog for TestCatalog {
 
 /// Says something in the thread's current session and waits for what comes of it.
 pub(crate) async fn ask(engine: &Engine, event: &IngressEvent) -> Result<TurnReport, EngineError> {
-    ask_in(engine, event, Target::Current).await
+    ask_in(engine, event, RowTarget::Current).await
 }
 
 pub(crate) async fn ask_in(
     engine: &Engine,
     event: &IngressEvent,
-    target: Target,
+    target: RowTarget,
 ) -> Result<TurnReport, EngineError> {
     within(async { engine.send(event, target).await?.end().await }).await
 }

@@ -5,33 +5,33 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
 
-use crate::command::{Command, CommandAnswer};
+use crate::command::{CommandAnswer, DriverCommand};
 use crate::engine::EngineError;
 
 /// Commands that wait for a session; more are refused.
 pub const MAILBOX_MAX: usize = 64;
 
 /// Answered when the command's events are durable. Dropped, it says that the driver is gone.
-pub(crate) type Reply = oneshot::Sender<Result<CommandAnswer, EngineError>>;
+pub(crate) type CommandReply = oneshot::Sender<Result<CommandAnswer, EngineError>>;
 
 pub(crate) struct Mail {
-    pub(crate) command: Command,
-    pub(crate) reply: Reply,
+    pub(crate) command: DriverCommand,
+    pub(crate) reply: CommandReply,
 }
 
 /// The mailbox of one driver. The registry holds it too: it outlives a driver that fails until the
 /// registry has noticed.
 #[derive(Clone, Default)]
-pub(crate) struct Mailbox(Arc<Shared>);
+pub(crate) struct Mailbox(Arc<MailboxState>);
 
 #[derive(Default)]
-struct Shared {
-    waiting: Mutex<Waiting>,
+struct MailboxState {
+    waiting: Mutex<QueuedMail>,
     wake: Notify,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct QueuedMail {
     commands: VecDeque<Mail>,
     /// The desk has rows which the driver may not know. It is a flag and not a message, so it always
     /// finds room.
@@ -87,7 +87,7 @@ impl Mailbox {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, QueuedMail> {
         // Entries are put and taken whole.
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -69,7 +69,7 @@ impl ThreadPermits {
     ) -> impl Future<Output = Option<TurnPermit>> + Send + use<> {
         let (gate, turns) = (self.gate(thread), Arc::clone(&self.turns));
         // Counted at once, so that a holder who looks finds that it is waited for.
-        let waiting = Waiting::enter(&gate);
+        let waiting = WaiterCount::enter(&gate);
         async move {
             // The semaphores are never closed.
             let thread = Arc::clone(&gate.permit).acquire_owned().await.ok()?;
@@ -130,16 +130,16 @@ impl Drop for TurnPermit {
 }
 
 /// Counts those who wait, also if they stop waiting.
-struct Waiting(Arc<Gate>);
+struct WaiterCount(Arc<Gate>);
 
-impl Waiting {
-    fn enter(gate: &Arc<Gate>) -> Waiting {
+impl WaiterCount {
+    fn enter(gate: &Arc<Gate>) -> WaiterCount {
         gate.state.lock().unwrap_or_else(PoisonError::into_inner).n_waiting += 1;
-        Waiting(Arc::clone(gate))
+        WaiterCount(Arc::clone(gate))
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaiterCount {
     fn drop(&mut self) {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner).n_waiting -= 1;
     }

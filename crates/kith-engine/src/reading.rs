@@ -6,7 +6,7 @@
 //! once more and nothing is let go.
 
 use kith_sessions::journal::{EachEvent, Journal};
-use kith_sessions::line::Head;
+use kith_sessions::line::LogHead;
 use kith_sessions::read::Reading;
 use kith_sessions::storage::StorageError;
 use kith_vocab::event::{Body, Event};
@@ -19,10 +19,10 @@ use crate::state::State;
 pub async fn state_of(
     journal: &dyn Journal,
     id: SessionId,
-    head: Option<Head>,
+    head: Option<LogHead>,
     each: EachEvent<'_>,
 ) -> Result<(Reading, State), StorageError> {
-    let mut folding = Folding::default();
+    let mut folding = StateReader::default();
     loop {
         let take = &mut |event: Event| {
             folding.take(&event);
@@ -37,12 +37,12 @@ pub async fn state_of(
 
 /// One reading of a log.
 #[derive(Default)]
-struct Folding {
+struct StateReader {
     state: State,
     keeps_all: bool,
 }
 
-impl Folding {
+impl StateReader {
     fn take(&mut self, event: &Event) {
         self.state.fold(event);
         if !self.keeps_all && matches!(event.body, Body::Compact(_)) {

@@ -32,7 +32,7 @@ pub(crate) struct IdleSession {
     pub(crate) permit: Option<TurnPermit>,
 }
 
-enum Entry {
+enum SessionEntry {
     Running(Mailbox),
     Idle {
         idle: Box<IdleSession>,
@@ -44,8 +44,8 @@ enum Entry {
 }
 
 #[derive(Default)]
-struct Sessions {
-    entries: BTreeMap<SessionId, Entry>,
+struct SessionTable {
+    entries: BTreeMap<SessionId, SessionEntry>,
     n_used: u64,
     /// Of the entries that are idle: how many there are, and what their logs come to.
     n_idle: usize,
@@ -62,12 +62,12 @@ struct Failures {
 }
 
 pub(crate) struct Registry {
-    sessions: Mutex<Sessions>,
+    sessions: Mutex<SessionTable>,
     n_running: watch::Sender<usize>,
 }
 
 /// Why something could not be submitted.
-pub(crate) enum NotSubmitted {
+pub(crate) enum SubmitError {
     /// Too many commands wait.
     Full,
     /// The session is being removed.
@@ -90,24 +90,24 @@ impl Registry {
         &self,
         id: SessionId,
         mail: Option<Mail>,
-    ) -> Result<Option<NewDriver>, NotSubmitted> {
+    ) -> Result<Option<NewDriver>, SubmitError> {
         let mut sessions = self.lock();
         let idle = match sessions.remove(id) {
-            Some(Entry::Running(mailbox)) => {
+            Some(SessionEntry::Running(mailbox)) => {
                 let sent = deliver(&mailbox, mail);
-                sessions.entries.insert(id, Entry::Running(mailbox));
+                sessions.entries.insert(id, SessionEntry::Running(mailbox));
                 return sent.map(|()| None);
             }
-            Some(Entry::Reserved) => {
-                sessions.entries.insert(id, Entry::Reserved);
-                return Err(NotSubmitted::Reserved);
+            Some(SessionEntry::Reserved) => {
+                sessions.entries.insert(id, SessionEntry::Reserved);
+                return Err(SubmitError::Reserved);
             }
-            Some(Entry::Idle { idle, .. }) => Some(idle),
+            Some(SessionEntry::Idle { idle, .. }) => Some(idle),
             None => None,
         };
         let mailbox = Mailbox::default();
         let sent = deliver(&mailbox, mail);
-        sessions.entries.insert(id, Entry::Running(mailbox.clone()));
+        sessions.entries.insert(id, SessionEntry::Running(mailbox.clone()));
         self.n_running.send_modify(|n| *n += 1);
         sent.map(|()| Some(NewDriver { mailbox, idle }))
     }
@@ -130,7 +130,7 @@ impl Registry {
         let (used, n_bytes) = (sessions.n_used, idle.session.weight());
         sessions.n_idle += 1;
         sessions.n_idle_bytes += n_bytes;
-        sessions.entries.insert(id, Entry::Idle { idle, used, n_bytes });
+        sessions.entries.insert(id, SessionEntry::Idle { idle, used, n_bytes });
         for evicted in sessions.evict() {
             journal.close(evicted);
         }
@@ -181,8 +181,8 @@ impl Registry {
         }
     }
 
-    fn end_driver(&self, sessions: &mut Sessions, id: SessionId) {
-        if let Some(Entry::Running(mailbox)) = sessions.entries.remove(&id) {
+    fn end_driver(&self, sessions: &mut SessionTable, id: SessionId) {
+        if let Some(SessionEntry::Running(mailbox)) = sessions.entries.remove(&id) {
             mailbox.clear();
         }
         self.n_running.send_modify(|n| *n -= 1);
@@ -191,11 +191,11 @@ impl Registry {
     /// Keeps drivers away from a session. `None` if it has one.
     pub(crate) fn reserve(&self, id: SessionId) -> Option<Reservation<'_>> {
         let mut sessions = self.lock();
-        if let Some(Entry::Running(_) | Entry::Reserved) = sessions.entries.get(&id) {
+        if let Some(SessionEntry::Running(_) | SessionEntry::Reserved) = sessions.entries.get(&id) {
             return None;
         }
         sessions.remove(id);
-        sessions.entries.insert(id, Entry::Reserved);
+        sessions.entries.insert(id, SessionEntry::Reserved);
         Some(Reservation { registry: self, id })
     }
 
@@ -213,26 +213,26 @@ impl Registry {
         self.lock().n_idle
     }
 
-    fn lock(&self) -> MutexGuard<'_, Sessions> {
+    fn lock(&self) -> MutexGuard<'_, SessionTable> {
         // The map is never left half-changed, so a panic elsewhere does not spoil it.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn deliver(mailbox: &Mailbox, mail: Option<Mail>) -> Result<(), NotSubmitted> {
+fn deliver(mailbox: &Mailbox, mail: Option<Mail>) -> Result<(), SubmitError> {
     match mail {
         None => {
             mailbox.announce_rows();
             Ok(())
         }
-        Some(mail) => mailbox.send(mail).then_some(()).ok_or(NotSubmitted::Full),
+        Some(mail) => mailbox.send(mail).then_some(()).ok_or(SubmitError::Full),
     }
 }
 
-impl Sessions {
-    fn remove(&mut self, id: SessionId) -> Option<Entry> {
+impl SessionTable {
+    fn remove(&mut self, id: SessionId) -> Option<SessionEntry> {
         let entry = self.entries.remove(&id);
-        if let Some(Entry::Idle { n_bytes, .. }) = &entry {
+        if let Some(SessionEntry::Idle { n_bytes, .. }) = &entry {
             self.n_idle -= 1;
             self.n_idle_bytes -= n_bytes;
         }
@@ -245,7 +245,9 @@ impl Sessions {
         let mut evicted = Vec::new();
         while self.n_idle > OPEN_SESSIONS_MAX || self.n_idle_bytes > OPEN_SESSION_BYTES_MAX {
             let idle = self.entries.iter().filter_map(|(id, entry)| match entry {
-                Entry::Idle { idle, used, .. } if idle.permit.is_none() => Some((*used, *id)),
+                SessionEntry::Idle { idle, used, .. } if idle.permit.is_none() => {
+                    Some((*used, *id))
+                }
                 _ => None,
             });
             let Some((_, id)) = idle.min() else { break };

@@ -48,7 +48,7 @@ pub struct TurnReport {
 
 /// Where the message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whereabouts {
+enum MessageState {
     NotSeen,
     Queued(Queue),
     InTurn,
@@ -60,7 +60,7 @@ enum Whereabouts {
 pub struct RowReader {
     key: String,
     report: TurnReport,
-    whereabouts: Whereabouts,
+    whereabouts: MessageState,
     /// The last turn did not end well, and no other has begun since.
     is_held: bool,
     /// The last turn was the one that answers the message, so a retry takes it up.
@@ -85,7 +85,7 @@ impl RowReader {
         RowReader {
             key: key.to_owned(),
             report,
-            whereabouts: Whereabouts::NotSeen,
+            whereabouts: MessageState::NotSeen,
             is_held: false,
             is_last_turn_ours: false,
             n_asked: 0,
@@ -114,12 +114,12 @@ impl RowReader {
 
     /// Whether the turn that answers the message is open.
     pub fn is_in_turn(&self) -> bool {
-        self.whereabouts == Whereabouts::InTurn
+        self.whereabouts == MessageState::InTurn
     }
 
     /// Whether the message stands in what was read.
     pub fn has_seen(&self) -> bool {
-        self.whereabouts != Whereabouts::NotSeen
+        self.whereabouts != MessageState::NotSeen
     }
 
     /// Reads an event of a copy, which tells no ends of turns: an answer that its model ended is one.
@@ -129,10 +129,10 @@ impl RowReader {
             return;
         }
         if event.ingress_key.as_deref() == Some(&self.key) {
-            self.whereabouts = Whereabouts::InTurn;
-        } else if self.whereabouts == Whereabouts::InTurn {
+            self.whereabouts = MessageState::InTurn;
+        } else if self.whereabouts == MessageState::InTurn {
             match &event.body {
-                Body::UserMessage(_) => self.whereabouts = Whereabouts::NotSeen,
+                Body::UserMessage(_) => self.whereabouts = MessageState::NotSeen,
                 _ => self.read_turn(event),
             }
             if self.report.stop_reason == Some(StopReason::EndTurn) {
@@ -150,13 +150,13 @@ impl RowReader {
             self.read_own(event);
         }
         match &event.body {
-            Body::UserMessage(_) if self.whereabouts != Whereabouts::InTurn => {
+            Body::UserMessage(_) if self.whereabouts != MessageState::InTurn => {
                 self.is_last_turn_ours = false;
             }
             Body::TurnStarted(_) => self.start_turn(),
             Body::TurnEnded(it) => self.end_turn(it.reason, it.bound),
             // A turn that is left behind with its path has no end of its own.
-            Body::LeafMoved(_) if self.whereabouts == Whereabouts::InTurn => {
+            Body::LeafMoved(_) if self.whereabouts == MessageState::InTurn => {
                 self.end_turn(EndReason::Cancelled, None);
             }
             // An item that becomes a message is written before its queue is, so it is not queued
@@ -164,13 +164,13 @@ impl RowReader {
             Body::QueueUpdate(it) => {
                 let is_there = it.items.iter().any(|it| it.ingress_key.as_ref() == Some(&self.key));
                 if is_there {
-                    self.whereabouts = Whereabouts::Queued(it.queue);
-                } else if self.whereabouts == Whereabouts::Queued(it.queue) {
+                    self.whereabouts = MessageState::Queued(it.queue);
+                } else if self.whereabouts == MessageState::Queued(it.queue) {
                     self.report.end = MessageEnd::Removed;
-                    self.whereabouts = Whereabouts::Settled;
+                    self.whereabouts = MessageState::Settled;
                 }
             }
-            _ if self.whereabouts == Whereabouts::InTurn => self.read_turn(event),
+            _ if self.whereabouts == MessageState::InTurn => self.read_turn(event),
             _ => (),
         }
     }
@@ -181,10 +181,10 @@ impl RowReader {
             Body::Notice(it) => {
                 let leaf = it.about.as_ref().and_then(|about| about.parse().ok());
                 self.report.end = leaf.map_or(MessageEnd::Removed, MessageEnd::Declined);
-                self.whereabouts = Whereabouts::Settled;
+                self.whereabouts = MessageState::Settled;
             }
             _ if event.is_tree() => {
-                self.whereabouts = Whereabouts::InTurn;
+                self.whereabouts = MessageState::InTurn;
                 self.is_last_turn_ours = true;
             }
             _ => (),
@@ -194,19 +194,19 @@ impl RowReader {
     fn start_turn(&mut self) {
         self.is_held = false;
         // A turn that begins with no message takes up the one before it.
-        if self.whereabouts == Whereabouts::Settled && self.is_last_turn_ours {
-            self.whereabouts = Whereabouts::InTurn;
+        if self.whereabouts == MessageState::Settled && self.is_last_turn_ours {
+            self.whereabouts = MessageState::InTurn;
             (self.report.failure, self.report.notice) = (None, None);
         }
     }
 
     fn end_turn(&mut self, reason: EndReason, bound: Option<Bound>) {
         self.is_held = reason != EndReason::Done;
-        if self.whereabouts != Whereabouts::InTurn {
+        if self.whereabouts != MessageState::InTurn {
             self.is_last_turn_ours = false;
             return;
         }
-        self.whereabouts = Whereabouts::Settled;
+        self.whereabouts = MessageState::Settled;
         self.n_asked = 0;
         self.report.end = match reason {
             EndReason::Done => MessageEnd::Done,
@@ -253,10 +253,10 @@ impl RowReader {
     /// The report, if the message's author need wait no longer.
     pub fn settled(&self) -> Option<TurnReport> {
         let end = match self.whereabouts {
-            Whereabouts::Settled => self.report.end,
-            Whereabouts::Queued(_) if self.is_held => MessageEnd::Held,
-            Whereabouts::InTurn if self.n_asked > 0 => MessageEnd::Waiting,
-            Whereabouts::Queued(_) | Whereabouts::InTurn | Whereabouts::NotSeen => return None,
+            MessageState::Settled => self.report.end,
+            MessageState::Queued(_) if self.is_held => MessageEnd::Held,
+            MessageState::InTurn if self.n_asked > 0 => MessageEnd::Waiting,
+            MessageState::Queued(_) | MessageState::InTurn | MessageState::NotSeen => return None,
         };
         Some(TurnReport { end, ..self.report.clone() })
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use kith_sessions::desk::{InboxRow, RowOutcome};
 use kith_sessions::journal::{Batch, Cursor, Journal, NewBlob};
-use kith_sessions::line::Head;
+use kith_sessions::line::LogHead;
 use kith_sessions::storage::{StorageError, StorageErrorKind};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::control::Resumed;
@@ -25,7 +25,7 @@ use kith_vocab::tool::Prepared;
 
 use crate::feed::{SessionFeed, ThreadKey};
 use crate::state::State;
-use crate::state::calls::Stage;
+use crate::state::calls::CallStage;
 use crate::state::compaction::Compaction;
 pub(crate) use row_keys::RowKeys;
 use session_clock::SessionClock;
@@ -43,7 +43,7 @@ pub struct SessionParts {
 
 /// Who causes an event.
 #[derive(Clone, Copy, Debug)]
-pub struct Source<'a> {
+pub struct EventSource<'a> {
     /// The event's id, if it was fixed before.
     pub id: Option<EventId>,
     pub client_id: &'a str,
@@ -51,9 +51,9 @@ pub struct Source<'a> {
     pub ingress_key: Option<&'a str>,
 }
 
-impl Source<'static> {
-    pub const RUNTIME: Source<'static> =
-        Source { id: None, client_id: CLIENT_ID, ingress_key: None };
+impl EventSource<'static> {
+    pub const RUNTIME: EventSource<'static> =
+        EventSource { id: None, client_id: CLIENT_ID, ingress_key: None };
 }
 
 /// Invariant: `state` is folded from the log up to `head` and then from `staged`, unless it is broken.
@@ -62,7 +62,7 @@ pub struct Session {
     header: SessionHeader,
     state: State,
     /// The newest event in the journal.
-    head: Option<Head>,
+    head: Option<LogHead>,
     staged: Vec<Event>,
     blobs: Vec<NewBlob>,
     next_seq: u64,
@@ -97,7 +97,7 @@ impl Session {
     pub async fn open(
         parts: SessionParts,
         id: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         checkpoint: Option<(Cursor, State)>,
     ) -> Result<Session, StorageError> {
         let known_seq = head.map_or(0, |head| head.seq);
@@ -123,7 +123,7 @@ impl Session {
         header: SessionHeader,
         state: State,
         keys: RowKeys,
-        head: Option<Head>,
+        head: Option<LogHead>,
     ) -> Session {
         Session {
             opened_at: parts.clock.now(),
@@ -165,7 +165,7 @@ impl Session {
     }
 
     /// Where the log ends.
-    pub fn head(&self) -> Option<Head> {
+    pub fn head(&self) -> Option<LogHead> {
         self.head
     }
 
@@ -242,7 +242,7 @@ impl Session {
         let Some(turn) = &self.state.turn else {
             return asked.map(|it| Resumed { open_request: Some(it), open_calls: Vec::new() });
         };
-        let started = turn.calls.iter().filter(|it| it.stage == Stage::Started);
+        let started = turn.calls.iter().filter(|it| it.stage == CallStage::Started);
         let open_calls: Vec<_> = started.map(|it| it.call.call_id).collect();
         let open_request = turn.open_request.or(asked);
         let only_waits = turn.calls.any_asked() && open_request.is_none() && open_calls.is_empty();
@@ -255,7 +255,7 @@ impl Session {
 
     /// Stages what the runtime does by itself.
     pub fn stage(&mut self, body: Body) -> EventId {
-        self.stage_from(Source::RUNTIME, body)
+        self.stage_from(EventSource::RUNTIME, body)
     }
 
     /// Stages a reminder or a change of the skill index. A reminder joins the last result where it
@@ -267,7 +267,7 @@ impl Session {
         self.stage(body)
     }
 
-    pub fn stage_from(&mut self, source: Source<'_>, body: Body) -> EventId {
+    pub fn stage_from(&mut self, source: EventSource<'_>, body: Body) -> EventId {
         let id = source.id.unwrap_or_else(|| self.new_event_id());
         self.ids.insert(id);
         let event = Event {
@@ -383,7 +383,7 @@ enum Trim {
 async fn read(
     parts: &SessionParts,
     id: SessionId,
-    head: Option<Head>,
+    head: Option<LogHead>,
     (cursor, mut state): (Option<&Cursor>, State),
     trim: Trim,
 ) -> Result<Option<Session>, StorageError> {

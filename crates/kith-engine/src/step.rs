@@ -10,7 +10,7 @@ use kith_vocab::event::control::{Bound, EndReason};
 use kith_vocab::ids::CallId;
 
 use crate::state::State;
-use crate::state::calls::{CallProgress, Stage};
+use crate::state::calls::{CallProgress, CallStage};
 use crate::state::compaction::Compaction;
 use crate::state::turn::Turn;
 
@@ -119,14 +119,14 @@ fn is_ahead(time: u64, now: u64) -> bool {
 
 fn settle_calls(turn: &Turn, now: u64) -> Option<Step> {
     // Everything is judged and asked before anything runs: a person sees all questions at once.
-    let at = |wanted: Stage| -> Vec<ToolCall> {
+    let at = |wanted: CallStage| -> Vec<ToolCall> {
         turn.calls.iter().filter(|it| it.stage == wanted).map(|it| it.call.clone()).collect()
     };
-    let new = at(Stage::New);
+    let new = at(CallStage::New);
     if !new.is_empty() {
         return Some(Step::Judge(new));
     }
-    let must_ask = at(Stage::MustAsk);
+    let must_ask = at(CallStage::MustAsk);
     if !must_ask.is_empty() {
         return Some(Step::AskApproval(must_ask));
     }
@@ -134,22 +134,27 @@ fn settle_calls(turn: &Turn, now: u64) -> Option<Step> {
     let first = turn.calls.open().next()?;
     let call = first.call.clone();
     Some(match &first.stage {
-        Stage::Asked { expires_at, .. } if now >= *expires_at => Step::ExpireApproval(call.call_id),
-        Stage::Asked { .. } => Step::Wait(Wait::Approval(call.call_id)),
-        Stage::Refused { reason } => Step::Refuse { call, reason: reason.to_string() },
-        Stage::Interrupted => Step::ReportInterrupted(call),
-        Stage::MayRun | Stage::Approved => match reached(turn, now) {
+        CallStage::Asked { expires_at, .. } if now >= *expires_at => {
+            Step::ExpireApproval(call.call_id)
+        }
+        CallStage::Asked { .. } => Step::Wait(Wait::Approval(call.call_id)),
+        CallStage::Refused { reason } => Step::Refuse { call, reason: reason.to_string() },
+        CallStage::Interrupted => Step::ReportInterrupted(call),
+        CallStage::MayRun | CallStage::Approved => match reached(turn, now) {
             Some(bound) => Step::EndTurn(Ending { reason: EndReason::Bound, bound: Some(bound) }),
             None if first.effect == Some(Effect::Read) => Step::RunReads(neighbouring_reads(turn)),
             None => Step::Run(call),
         },
-        Stage::New | Stage::MustAsk | Stage::Started | Stage::Finished => return None,
+        CallStage::New | CallStage::MustAsk | CallStage::Started | CallStage::Finished => {
+            return None;
+        }
     })
 }
 
 fn neighbouring_reads(turn: &Turn) -> Vec<ToolCall> {
     let may_read = |it: &&CallProgress| {
-        it.effect == Some(Effect::Read) && matches!(it.stage, Stage::MayRun | Stage::Approved)
+        it.effect == Some(Effect::Read)
+            && matches!(it.stage, CallStage::MayRun | CallStage::Approved)
     };
     turn.calls.open().take_while(may_read).map(|it| it.call.clone()).collect()
 }

@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::engine::Engine;
 use crate::feed::{HouseSubscription, Subscription, ThreadChange};
-use crate::threads::{Threads, ThreadsError};
+use crate::threads::{ThreadFileSync, ThreadFileSyncError};
 use crate::ui_message::Projection;
 
 /// Requests that wait for the thread files.
@@ -21,20 +21,20 @@ const REQUESTS_WAITING_MAX: usize = 64;
 /// Sessions that are followed at once; beyond that, those without an open turn are let go.
 const FOLLOWED_SESSIONS_MAX: usize = 256;
 
-type Request = Box<dyn for<'a> FnOnce(&'a Threads) -> BoxFuture<'a, ()> + Send>;
+type ThreadRequest = Box<dyn for<'a> FnOnce(&'a ThreadFileSync) -> BoxFuture<'a, ()> + Send>;
 
 /// A handle on the task that writes thread files. It ends with the engine.
 #[derive(Clone)]
 pub struct ThreadKeeper {
-    requests: mpsc::Sender<Request>,
-    failure: Arc<Mutex<Option<ThreadsError>>>,
+    requests: mpsc::Sender<ThreadRequest>,
+    failure: Arc<Mutex<Option<ThreadFileSyncError>>>,
 }
 
-struct Keeper {
+struct ThreadKeeperTask {
     engine: Engine,
-    threads: Threads,
+    threads: ThreadFileSync,
     followed: BTreeMap<SessionId, FollowedSession>,
-    failure: Arc<Mutex<Option<ThreadsError>>>,
+    failure: Arc<Mutex<Option<ThreadFileSyncError>>>,
 }
 
 /// A session whose events since the last line of its file are gathered.
@@ -45,10 +45,10 @@ struct FollowedSession {
 }
 
 impl ThreadKeeper {
-    pub fn start(engine: &Engine, threads: Threads) -> ThreadKeeper {
+    pub fn start(engine: &Engine, threads: ThreadFileSync) -> ThreadKeeper {
         let (requests, waiting) = mpsc::channel(REQUESTS_WAITING_MAX);
         let failure = Arc::default();
-        let keeper = Keeper {
+        let keeper = ThreadKeeperTask {
             engine: engine.clone(),
             threads,
             followed: BTreeMap::new(),
@@ -60,7 +60,7 @@ impl ThreadKeeper {
     }
 
     /// What went wrong since somebody asked.
-    pub fn take_failure(&self) -> Option<ThreadsError> {
+    pub fn take_failure(&self) -> Option<ThreadFileSyncError> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -68,10 +68,10 @@ impl ThreadKeeper {
     /// them. `None` if the engine has been stopped.
     pub async fn run<T: Send + 'static>(
         &self,
-        work: impl for<'a> FnOnce(&'a Threads) -> BoxFuture<'a, T> + Send + 'static,
+        work: impl for<'a> FnOnce(&'a ThreadFileSync) -> BoxFuture<'a, T> + Send + 'static,
     ) -> Option<T> {
         let (sender, receiver) = oneshot::channel();
-        let request: Request = Box::new(move |threads| {
+        let request: ThreadRequest = Box::new(move |threads| {
             Box::pin(async move {
                 // Whoever asked may have left.
                 sender.send(work(threads).await).ok();
@@ -87,8 +87,12 @@ impl ThreadKeeper {
     }
 }
 
-impl Keeper {
-    async fn run(mut self, mut house: HouseSubscription, mut requests: mpsc::Receiver<Request>) {
+impl ThreadKeeperTask {
+    async fn run(
+        mut self,
+        mut house: HouseSubscription,
+        mut requests: mpsc::Receiver<ThreadRequest>,
+    ) {
         loop {
             tokio::select! {
                 biased;
@@ -120,7 +124,7 @@ impl Keeper {
         }
     }
 
-    async fn follow_session(&mut self, change: &ThreadChange) -> Result<(), ThreadsError> {
+    async fn follow_session(&mut self, change: &ThreadChange) -> Result<(), ThreadFileSyncError> {
         let id = change.session_id;
         if !self.followed.contains_key(&id) {
             let position = self.threads.position(&change.thread, id)?;
@@ -142,7 +146,7 @@ impl Keeper {
         self.threads.catch_up(id, Some(&projection)).await
     }
 
-    fn note(&self, result: Result<(), ThreadsError>) {
+    fn note(&self, result: Result<(), ThreadFileSyncError>) {
         if let Err(error) = result {
             *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         }

@@ -8,7 +8,7 @@ use kith_sessions::storage::{StorageError, StorageErrorKind};
 use kith_vocab::ids::SessionId;
 
 use crate::feed::ThreadKey;
-use crate::ui_message::{Gathering, UiMessage};
+use crate::ui_message::{ProjectionBuilder, UiMessage};
 
 #[derive(Clone)]
 pub struct ThreadLogs {
@@ -16,7 +16,7 @@ pub struct ThreadLogs {
 }
 
 /// Threads, and the sessions of each from the oldest to the newest.
-pub type Sessions = BTreeMap<ThreadKey, Vec<SessionId>>;
+pub type SessionsByThread = BTreeMap<ThreadKey, Vec<SessionId>>;
 
 impl ThreadLogs {
     pub fn new(journal: Arc<dyn Journal>) -> ThreadLogs {
@@ -28,8 +28,8 @@ impl ThreadLogs {
     }
 
     /// Every thread there is, read off the first lines of the sessions.
-    pub async fn sessions(&self) -> Result<Sessions, StorageError> {
-        let mut sessions = Sessions::new();
+    pub async fn sessions(&self) -> Result<SessionsByThread, StorageError> {
+        let mut sessions = SessionsByThread::new();
         for id in self.journal.list().await? {
             // One without a good first line is nobody's.
             if let Ok(header) = self.journal.header(id).await {
@@ -62,7 +62,7 @@ impl ThreadLogs {
 
     /// As far as it can be read. One that is gone, or has no good first line, says nothing.
     pub async fn session_messages(&self, id: SessionId) -> Result<Vec<UiMessage>, StorageError> {
-        let mut gathering = Gathering::default();
+        let mut gathering = ProjectionBuilder::default();
         match self.journal.read(id, None, 0, &mut |event| gathering.take(event)).await {
             Ok(reading) => Ok(gathering.project(&reading.header)),
             Err(error) => match error.kind {

@@ -22,34 +22,34 @@ use kith_vocab::json::Json;
 use serde::Deserialize;
 
 use crate::feed::ThreadKey;
-use crate::thread_logs::{Sessions, ThreadLogs};
+use crate::thread_logs::{SessionsByThread, ThreadLogs};
 use crate::ui_message::{Projection, UiMessage};
 
-pub struct Threads {
+pub struct ThreadFileSync {
     logs: ThreadLogs,
     files: ThreadFiles,
     /// The sessions of every thread. Found when a file is missing, and then kept up to date.
-    known: Mutex<Option<Sessions>>,
+    known: Mutex<Option<SessionsByThread>>,
 }
 
 /// What was made again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Made {
+pub struct RebuildSummary {
     pub threads: u64,
     pub messages: u64,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum ThreadsError {
+pub enum ThreadFileSyncError {
     #[error(transparent)]
     File(#[from] ThreadFileError),
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
 
-impl Threads {
-    pub fn new(journal: Arc<dyn Journal>, files: ThreadFiles) -> Threads {
-        Threads { logs: ThreadLogs::new(journal), files, known: Mutex::default() }
+impl ThreadFileSync {
+    pub fn new(journal: Arc<dyn Journal>, files: ThreadFiles) -> ThreadFileSync {
+        ThreadFileSync { logs: ThreadLogs::new(journal), files, known: Mutex::default() }
     }
 
     /// Brings the file of the session's thread up to what the session's log says.
@@ -59,13 +59,13 @@ impl Threads {
         &self,
         id: SessionId,
         new: Option<&Projection>,
-    ) -> Result<(), ThreadsError> {
+    ) -> Result<(), ThreadFileSyncError> {
         let header = self.logs.journal().header(id).await?;
         let key = ThreadKey::of(&header);
         self.learn(&key, id);
         let path = self.files.path(&key.agent_id, &key.thread_id);
         let last = match blocking(|| self.files.last(&path))? {
-            LastLine::Whole(line) => Stamp::read(&line),
+            LastLine::Whole(line) => LineStamp::read(&line),
             LastLine::Absent | LastLine::Torn => None,
         };
         let Some(last) = last else { return self.rebuild(&key).await.map(drop) };
@@ -97,15 +97,19 @@ impl Threads {
 
     /// The last event of the session that the file of its thread takes into account, if that is
     /// the session the file ends with.
-    pub fn position(&self, key: &ThreadKey, id: SessionId) -> Result<Option<u64>, ThreadsError> {
+    pub fn position(
+        &self,
+        key: &ThreadKey,
+        id: SessionId,
+    ) -> Result<Option<u64>, ThreadFileSyncError> {
         let path = self.files.path(&key.agent_id, &key.thread_id);
         let LastLine::Whole(line) = blocking(|| self.files.last(&path))? else { return Ok(None) };
-        let stamp = Stamp::read(&line).filter(|it| it.metadata.session_id == id);
+        let stamp = LineStamp::read(&line).filter(|it| it.metadata.session_id == id);
         Ok(stamp.map(|it| it.metadata.seq))
     }
 
     /// Brings the files of all threads up to what their newest sessions say.
-    pub async fn catch_up_all(&self) -> Result<(), ThreadsError> {
+    pub async fn catch_up_all(&self) -> Result<(), ThreadFileSyncError> {
         self.forget();
         for ids in self.sessions().await?.values() {
             if let Some(id) = ids.last() {
@@ -116,19 +120,19 @@ impl Threads {
     }
 
     /// Makes the file of a thread from its logs. A thread without messages has none.
-    pub async fn rebuild(&self, key: &ThreadKey) -> Result<Made, ThreadsError> {
+    pub async fn rebuild(&self, key: &ThreadKey) -> Result<RebuildSummary, ThreadFileSyncError> {
         let ids = self.sessions_of(key).await?;
         let messages = self.logs.messages(&ids).await?;
         let path = self.files.path(&key.agent_id, &key.thread_id);
         blocking(|| self.files.replace(&path, &lines(&messages)))?;
-        Ok(Made { threads: 1, messages: messages.len() as u64 })
+        Ok(RebuildSummary { threads: 1, messages: messages.len() as u64 })
     }
 
     /// Makes all files from the logs, and takes away those of threads that are gone.
-    pub async fn rebuild_all(&self) -> Result<Made, ThreadsError> {
+    pub async fn rebuild_all(&self) -> Result<RebuildSummary, ThreadFileSyncError> {
         self.forget();
         let sessions = self.sessions().await?;
-        let mut made = Made::default();
+        let mut made = RebuildSummary::default();
         let mut paths = HashSet::new();
         for key in sessions.keys() {
             let one = self.rebuild(key).await?;
@@ -146,26 +150,26 @@ impl Threads {
     }
 
     /// Leaves of each message in the file only the last line.
-    pub async fn compact(&self, key: &ThreadKey) -> Result<Made, ThreadsError> {
+    pub async fn compact(&self, key: &ThreadKey) -> Result<RebuildSummary, ThreadFileSyncError> {
         let path = self.files.path(&key.agent_id, &key.thread_id);
-        let folded = blocking(|| self.files.lines(&path))?.and_then(Folded::of);
+        let folded = blocking(|| self.files.lines(&path))?.and_then(LatestLines::of);
         let Some(folded) = folded else { return self.rebuild(key).await };
         blocking(|| self.files.replace(&path, &folded.bytes()))?;
-        Ok(Made { threads: 1, messages: folded.lines.len() as u64 })
+        Ok(RebuildSummary { threads: 1, messages: folded.lines.len() as u64 })
     }
 
     /// Whether the file says what the logs say.
-    pub async fn is_up_to_date(&self, key: &ThreadKey) -> Result<bool, ThreadsError> {
+    pub async fn is_up_to_date(&self, key: &ThreadKey) -> Result<bool, ThreadFileSyncError> {
         let path = self.files.path(&key.agent_id, &key.thread_id);
         let ids = self.sessions_of(key).await?;
-        let folded = blocking(|| self.files.lines(&path))?.and_then(Folded::of);
+        let folded = blocking(|| self.files.lines(&path))?.and_then(LatestLines::of);
         let held = folded.map(|it| it.bytes()).unwrap_or_default();
         Ok(held == lines(&self.logs.messages(&ids).await?))
     }
 
     /// Every thread there is, read off the first lines of the sessions.
-    pub async fn sessions(&self) -> Result<Sessions, ThreadsError> {
-        self.look_up(Sessions::clone).await
+    pub async fn sessions(&self) -> Result<SessionsByThread, ThreadFileSyncError> {
+        self.look_up(SessionsByThread::clone).await
     }
 
     /// Looks anew at which sessions there are when that is next asked.
@@ -173,11 +177,14 @@ impl Threads {
         *self.known() = None;
     }
 
-    async fn sessions_of(&self, key: &ThreadKey) -> Result<Vec<SessionId>, ThreadsError> {
+    async fn sessions_of(&self, key: &ThreadKey) -> Result<Vec<SessionId>, ThreadFileSyncError> {
         self.look_up(|sessions| sessions.get(key).cloned().unwrap_or_default()).await
     }
 
-    async fn look_up<T>(&self, look: impl FnOnce(&Sessions) -> T) -> Result<T, ThreadsError> {
+    async fn look_up<T>(
+        &self,
+        look: impl FnOnce(&SessionsByThread) -> T,
+    ) -> Result<T, ThreadFileSyncError> {
         if let Some(sessions) = &*self.known() {
             return Ok(look(sessions));
         }
@@ -185,7 +192,7 @@ impl Threads {
         Ok(look(self.known().insert(sessions)))
     }
 
-    fn known(&self) -> MutexGuard<'_, Option<Sessions>> {
+    fn known(&self) -> MutexGuard<'_, Option<SessionsByThread>> {
         // The sessions are put and taken whole.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -204,10 +211,10 @@ impl Threads {
         &self,
         header: &SessionHeader,
         path: &Path,
-        last: &Stamp,
-    ) -> Result<(), ThreadsError> {
+        last: &LineStamp,
+    ) -> Result<(), ThreadFileSyncError> {
         let id = header.session_id;
-        let folded = blocking(|| self.files.lines(path))?.and_then(Folded::of);
+        let folded = blocking(|| self.files.lines(path))?.and_then(LatestLines::of);
         let is_sound = last.metadata.session_id == id || self.is_current(last).await;
         let Some(mut folded) = folded.filter(|_| is_sound) else {
             return self.rebuild(&ThreadKey::of(header)).await.map(drop);
@@ -221,7 +228,7 @@ impl Threads {
     }
 
     /// Whether its session has no event that the line does not take into account.
-    async fn is_current(&self, stamp: &Stamp) -> bool {
+    async fn is_current(&self, stamp: &LineStamp) -> bool {
         let newest = self.logs.journal().newest_seq(stamp.metadata.session_id).await;
         stamp.is_of_a_reply() && matches!(newest, Ok(Some(seq)) if seq == stamp.metadata.seq)
     }
@@ -229,21 +236,21 @@ impl Threads {
 
 /// What a line says about itself.
 #[derive(Deserialize)]
-struct Stamp {
+struct LineStamp {
     id: String,
     role: String,
-    metadata: StampedAt,
+    metadata: StampMetadata,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct StampedAt {
+struct StampMetadata {
     session_id: SessionId,
     seq: u64,
 }
 
-impl Stamp {
-    fn read(line: &[u8]) -> Option<Stamp> {
+impl LineStamp {
+    fn read(line: &[u8]) -> Option<LineStamp> {
         serde_json::from_slice(line).ok()
     }
 
@@ -254,17 +261,17 @@ impl Stamp {
 }
 
 /// A file in which the last line of each message counts, in the place of its first.
-struct Folded {
+struct LatestLines {
     lines: Vec<(SessionId, Vec<u8>)>,
 }
 
-impl Folded {
+impl LatestLines {
     /// `None` if a line is not one of ours.
-    fn of(lines: Vec<Vec<u8>>) -> Option<Folded> {
+    fn of(lines: Vec<Vec<u8>>) -> Option<LatestLines> {
         let mut places: HashMap<String, usize> = HashMap::new();
         let mut folded: Vec<(SessionId, Vec<u8>)> = Vec::new();
         for line in lines {
-            let Stamp { id, metadata, .. } = Stamp::read(&line)?;
+            let LineStamp { id, metadata, .. } = LineStamp::read(&line)?;
             let entry = (metadata.session_id, line);
             let place = *places.entry(id).or_insert(folded.len());
             if let Some(earlier) = folded.get_mut(place) {
@@ -273,7 +280,7 @@ impl Folded {
                 folded.push(entry);
             }
         }
-        Some(Folded { lines: folded })
+        Some(LatestLines { lines: folded })
     }
 
     fn bytes(&self) -> Vec<u8> {

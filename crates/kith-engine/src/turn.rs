@@ -50,7 +50,7 @@ pub(crate) struct TurnContext {
 pub(crate) enum Action {
     /// Events were staged; decide again.
     Staged,
-    Start(Effect),
+    Start(TurnEffect),
     Wait(Wait),
     /// The queue goes on with its first item.
     TakeFollowUp,
@@ -58,7 +58,7 @@ pub(crate) enum Action {
 }
 
 /// Something that takes time and borrows nothing.
-pub(crate) struct Effect {
+pub(crate) struct TurnEffect {
     pub(crate) kind: EffectKind,
     pub(crate) future: BoxFuture<'static, EffectOutcome>,
     pub(crate) cancel: CancellationToken,
@@ -75,18 +75,18 @@ pub(crate) enum EffectKind {
 }
 
 pub(crate) enum EffectOutcome {
-    Asked(ask::Asked, Result<Answer, Unfinished>),
+    Asked(ask::SentRequest, Result<Answer, Unfinished>),
     Judged(Vec<PreparedCall>),
     /// A call was looked at again, right before it runs.
     Ready(Box<PreparedCall>),
     Ran(Vec<(kith_vocab::block::ToolCall, ToolOutput)>),
 }
 
-pub(crate) type Looked = Result<(Arc<dyn Tool>, Prepared), Refusal>;
+pub(crate) type LookResult = Result<(Arc<dyn Tool>, Prepared), Refusal>;
 
 /// Why an effect was asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stopped {
+pub(crate) enum EffectStop {
     No,
     /// A person cancelled the turn, or wants the conversation elsewhere.
     ByPerson,
@@ -147,12 +147,12 @@ pub(crate) fn record(
     session: &mut Session,
     ctx: &TurnContext,
     outcome: EffectOutcome,
-    stopped: Stopped,
-) -> Option<Effect> {
+    stopped: EffectStop,
+) -> Option<TurnEffect> {
     match outcome {
         EffectOutcome::Asked(asked, answer) => ask::record(session, &asked, answer, stopped),
         EffectOutcome::Judged(looked) => calls::judge(session, ctx, looked),
-        EffectOutcome::Ready(call) if stopped == Stopped::No => {
+        EffectOutcome::Ready(call) if stopped == EffectStop::No => {
             return calls::start(session, ctx, *call);
         }
         // It has not started; the end of the turn says so.
@@ -167,12 +167,12 @@ pub(crate) fn record(
 }
 
 /// Records that an effect was given up: it was asked to stop and did not.
-pub(crate) fn record_lost(session: &mut Session, kind: EffectKind, stopped: Stopped) {
+pub(crate) fn record_lost(session: &mut Session, kind: EffectKind, stopped: EffectStop) {
     match kind {
-        EffectKind::Ask(request_id) if stopped == Stopped::ByDeadline => {
+        EffectKind::Ask(request_id) if stopped == EffectStop::ByDeadline => {
             ask::record_timeout(session, request_id);
         }
-        EffectKind::Prepare if stopped == Stopped::ByDeadline => calls::refuse_lost(session),
+        EffectKind::Prepare if stopped == EffectStop::ByDeadline => calls::refuse_lost(session),
         // The end of the turn closes what is open.
         EffectKind::Ask(_) | EffectKind::Prepare => (),
         EffectKind::Run => calls::give_up(session),

@@ -19,9 +19,9 @@ use kith_vocab::json::Json;
 use kith_vocab::text::Text;
 use serde::Serialize;
 
-pub use gathering::{Gathering, project};
+pub use gathering::{ProjectionBuilder, project};
 pub use projection::Projection;
-pub use tool_state::{Answered, Asked, ToolOutputView, ToolState};
+pub use tool_state::{ApprovalRequestView, ApprovalResponseView, ToolOutputView, ToolState};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UiMessage {
@@ -30,7 +30,7 @@ pub struct UiMessage {
     pub id: String,
     pub role: UiRole,
     pub metadata: Metadata,
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -63,7 +63,7 @@ pub struct Metadata {
 /// One piece of a message. `data-*` parts are shown to people and never sent to a model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-pub enum Part {
+pub enum MessagePart {
     Text {
         text: Text,
     },
@@ -75,35 +75,35 @@ pub enum Part {
     StepStart,
     DynamicTool(ToolPart),
     #[serde(rename = "data-reminder")]
-    Reminder(Shown<ReminderView>),
+    Reminder(DataPart<ReminderView>),
     #[serde(rename = "data-notice")]
-    Notice(Shown<NoticeView>),
+    Notice(DataPart<NoticeView>),
     /// The model could not be asked.
     #[serde(rename = "data-error")]
-    Error(Shown<ErrorView>),
+    Error(DataPart<ErrorView>),
     /// What a person is asked; the call's own part says how far that has come.
     #[serde(rename = "data-approval")]
-    Approval(Shown<ApprovalView>),
+    Approval(DataPart<ApprovalView>),
     #[serde(rename = "data-approval-reply")]
-    ApprovalReply(Shown<ReplyView>),
+    ApprovalReply(DataPart<ReplyView>),
     #[serde(rename = "data-delegated")]
-    Delegated(Shown<DelegatedView>),
+    Delegated(DataPart<DelegatedView>),
     #[serde(rename = "data-compact")]
-    Compact(Shown<CompactView>),
+    Compact(DataPart<CompactView>),
     /// A record of a priming script that has no other form here.
     #[serde(rename = "data-record")]
-    Record(Shown<Json>),
+    Record(DataPart<Json>),
     /// The conversation was taken up again from here.
     #[serde(rename = "data-branch")]
-    Branch(Shown<BranchView>),
+    Branch(DataPart<BranchView>),
     /// The turn did not end well.
     #[serde(rename = "data-turn-ended")]
-    TurnEnded(Shown<EndView>),
+    TurnEnded(DataPart<EndView>),
 }
 
 /// What stands in a `data-*` part, under the id of its event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Shown<T> {
+pub struct DataPart<T> {
     pub id: EventId,
     pub data: T,
 }

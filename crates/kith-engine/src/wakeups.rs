@@ -15,14 +15,14 @@ use crate::step::RETRY_AHEAD_MS_MAX;
 const LOOK_MS_MAX: u64 = 60_000;
 
 #[derive(Debug, Default)]
-pub(crate) struct Wakeups {
+pub(crate) struct WakeupTimer {
     changed: Notify,
     /// Sessions whose retry was due: their wake-up stays on the desk until they are open, so that no
     /// kill takes it away.
     due: Mutex<BTreeSet<SessionId>>,
 }
 
-impl Wakeups {
+impl WakeupTimer {
     /// Tells the timer that the desk holds another wake-up.
     pub(crate) fn changed(&self) {
         self.changed.notify_one();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use kith_engine::feed::ThreadKey;
-use kith_engine::threads::Threads;
+use kith_engine::threads::ThreadFileSync;
 use kith_engine::ui_message::{Projection, UiMessage, project};
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::journal::FilesJournal;
@@ -180,7 +180,7 @@ fn told(name: &str, turns: &[&str]) -> PathBuf {
     }
     let store = SessionStore::new(Arc::new(DiskFiles), &dir);
     let files = ThreadFiles::new(Arc::new(DiskFiles), &dir);
-    let threads = Threads::new(Arc::new(FilesJournal::reader(store.clone())), files.clone());
+    let threads = ThreadFileSync::new(Arc::new(FilesJournal::reader(store.clone())), files.clone());
     let header = header(0);
     let mut log = store.create(&header, &[]).unwrap();
     let mut n_written = 0;

@@ -12,7 +12,7 @@ mod trust;
 use std::env;
 use std::sync::Arc;
 
-use kith_engine::threads::Threads;
+use kith_engine::threads::ThreadFileSync;
 use kith_home::identity::IdentityFields;
 use kith_sessions::desk::{Desk, SqliteDesk};
 use kith_sessions::disk::DiskFiles;
@@ -77,7 +77,7 @@ async fn examine(house: House, agent: Option<&str>) -> Vec<Check> {
     let files = store.thread_files();
     let journal: Arc<dyn Journal> = Arc::new(FilesJournal::reader(store));
     checks.extend(life::sessions(&*journal, desk, SystemClock.now()).await);
-    checks.push(threads::files(Threads::new(journal, files), is_hosted).await);
+    checks.push(threads::files(ThreadFileSync::new(journal, files), is_hosted).await);
     checks.push(trust::trust(&house, desk).await);
     match blocking(|| SettingsWatch::open(&house)) {
         Ok(watch) => {

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kith_engine::engine::{AgentSetup, Engine, EngineParts};
 use kith_engine::thread_keeper::ThreadKeeper;
-use kith_engine::threads::Threads;
+use kith_engine::threads::ThreadFileSync;
 use kith_sessions::desk::Desk;
 use kith_sessions::journal::Journal;
 use kith_sessions::lock::{HouseLock, LockError};
@@ -128,7 +128,7 @@ impl Host {
         let reads_journal = Arc::clone(&journal);
         let reads =
             ReadSide::of_host(house.clone(), reads_journal, reads_desk, catalog, reads_settings);
-        let thread_files = Threads::new(Arc::clone(&journal), store.thread_files());
+        let thread_files = ThreadFileSync::new(Arc::clone(&journal), store.thread_files());
         let threads = ThreadKeeper::start(&engine, thread_files);
         Ok(Host {
             engine,

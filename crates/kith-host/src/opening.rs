@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::tz::TimeZone;
 use kith_engine::engine::{AgentSetup, SetupError};
-use kith_engine::state::told::Told;
+use kith_engine::state::told::ModelKnowledge;
 use kith_engine::turn::TurnSetup;
 use kith_home::error::HomeError;
 use kith_home::platform::Platform;
@@ -179,7 +179,7 @@ impl AgentSetup for HomeSetup {
         })
     }
 
-    fn news(&self, header: &SessionHeader, told: &Told<'_>, now: u64) -> Vec<Body> {
+    fn news(&self, header: &SessionHeader, told: &ModelKnowledge<'_>, now: u64) -> Vec<Body> {
         // Without its agent the turn fails with a sentence that says so.
         let settings = self.settings.newest();
         let Ok(member) = HomeSetup::member(&settings, header) else { return Vec::new() };

@@ -27,7 +27,7 @@ use kith_sessions::damage::Damage;
 use kith_sessions::desk::{Desk, SqliteDesk};
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::journal::{EachEvent, FilesJournal, Journal};
-use kith_sessions::line::Head;
+use kith_sessions::line::LogHead;
 use kith_sessions::read::{Reading, Tail};
 use kith_sessions::storage::{StorageError, StorageErrorKind};
 use kith_sessions::store::SessionStore;
@@ -122,7 +122,7 @@ impl ReadSide {
         Some(format!("{meaning}: {}", error.message()))
     }
 
-    pub(crate) async fn head(&self, id: SessionId) -> Result<Option<Head>, CallError> {
+    pub(crate) async fn head(&self, id: SessionId) -> Result<Option<LogHead>, CallError> {
         match &self.desk {
             Some(desk) => Ok(desk.head(id).await?),
             None => Ok(None),

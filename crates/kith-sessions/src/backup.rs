@@ -14,7 +14,7 @@ use std::time::SystemTime;
 use kith_vocab::files::FileSystem;
 
 use crate::database::beside;
-use crate::desk::{DeskError, SqliteDesk, Threads};
+use crate::desk::{DeskError, SqliteDesk, ThreadRecords};
 use crate::disk::DiskFiles;
 use crate::log::LogError;
 use crate::own_file;
@@ -42,7 +42,7 @@ const LEFT_OUT: [&str; 8] = [
 const INDEX: &str = "index.db";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Copied {
+pub struct BackupCounts {
     pub sessions: u64,
     pub files: u64,
     pub bytes: u64,
@@ -55,7 +55,7 @@ pub struct Copied {
 pub struct Backup {
     target: PathBuf,
     unfinished: PathBuf,
-    copied: Copied,
+    copied: BackupCounts,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +80,7 @@ impl Backup {
         let unfinished = PathBuf::from(name);
         fs::create_dir(&unfinished)
             .map_err(|source| BackupError::Make { path: unfinished.clone(), source })?;
-        Ok(Backup { target: target.to_owned(), unfinished, copied: Copied::default() })
+        Ok(Backup { target: target.to_owned(), unfinished, copied: BackupCounts::default() })
     }
 
     /// Copies a file or a folder of the house.
@@ -106,7 +106,7 @@ impl Backup {
     }
 
     /// Gives the copy its name. When this returns `Ok`, all of it is on the disk.
-    pub fn finish(mut self) -> Result<Copied, BackupError> {
+    pub fn finish(mut self) -> Result<BackupCounts, BackupError> {
         let failed = |source| BackupError::Make { path: self.target.clone(), source };
         sync_folders(&self.unfinished, 0).map_err(failed)?;
         fs::rename(&self.unfinished, &self.target).map_err(failed)?;
@@ -123,7 +123,7 @@ impl Drop for Backup {
     }
 }
 
-impl Copied {
+impl BackupCounts {
     /// Copies a file or a folder with all that is in it. What is not there is passed over; links and
     /// special files are left out and named.
     fn add(&mut self, from: &Path, to: &Path) -> Result<(), BackupError> {

@@ -52,7 +52,7 @@ pub struct CatalogRow {
 
 /// What the catalog knows of the sessions there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listing {
+pub struct CatalogListing {
     /// Of the sessions whose log is as it was, oldest first.
     pub rows: Vec<CatalogRow>,
     /// The others, which must be read, oldest first.
@@ -77,7 +77,7 @@ pub struct Passage {
 
 /// How much of a session can be found by words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Searched {
+pub struct SearchCoverage {
     /// The last event whose words are known.
     pub seq: u64,
     /// The length of the log when it was read. A log only grows, so one of this length holds nothing
@@ -93,7 +93,7 @@ pub trait Catalog: Send + Sync {
     fn put_rows(&self, rows: Vec<CatalogRow>) -> StorageFuture<'_, ()>;
 
     /// Compares what is known with the logs there are.
-    fn listing(&self) -> StorageFuture<'_, Listing>;
+    fn listing(&self) -> StorageFuture<'_, CatalogListing>;
 
     /// Notes a checkpoint in place of the session's last. One that is too large is not kept.
     fn put_checkpoint(&self, session: SessionId, checkpoint: Checkpoint) -> StorageFuture<'_, ()>;
@@ -110,13 +110,13 @@ pub trait Catalog: Send + Sync {
     fn put_passages(
         &self,
         session: SessionId,
-        after: Searched,
-        now: Searched,
+        after: SearchCoverage,
+        now: SearchCoverage,
         passages: Vec<Passage>,
     ) -> StorageFuture<'_, ()>;
 
     /// How much of each session can be found by words.
-    fn searched(&self) -> StorageFuture<'_, BTreeMap<SessionId, Searched>>;
+    fn searched(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>>;
 
     /// The events whose words fit, newest first and at most [`FOUND_MAX`]. Whether a text really
     /// fits is told by [`Query::excerpt`]: a catalog may know words and not where they stand.
@@ -130,8 +130,8 @@ pub trait Catalog: Send + Sync {
 fn compare(
     known: impl IntoIterator<Item = CatalogRow>,
     logs: impl IntoIterator<Item = (SessionId, LogStamp)>,
-) -> Listing {
-    let mut listing = Listing::default();
+) -> CatalogListing {
+    let mut listing = CatalogListing::default();
     let mut known = known.into_iter().peekable();
     for (id, stamp) in logs {
         while known.next_if(|row| row.session_id < id).is_some() {}

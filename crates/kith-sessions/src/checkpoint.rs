@@ -5,7 +5,7 @@
 //! never that something is reported.
 
 use crate::journal::Cursor;
-use crate::line::Head;
+use crate::line::LogHead;
 use crate::past::Past;
 
 /// Between two batches of a session file.
@@ -16,7 +16,7 @@ pub struct CheckpointPlace {
     /// Where the last line before `offset` begins.
     pub line_start: u64,
     /// The event of that line.
-    pub head: Head,
+    pub head: LogHead,
     /// What the log must remember to judge what follows. Of a few kilobytes, however long the file.
     pub past: Vec<u8>,
 }

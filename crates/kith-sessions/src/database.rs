@@ -61,7 +61,7 @@ enum Job {
 
 /// The thread has ended and does no more work.
 #[derive(Debug)]
-pub(crate) struct Gone;
+pub(crate) struct WorkerStopped;
 
 pub(crate) enum StartError<E> {
     NoThread(io::Error),
@@ -104,22 +104,22 @@ impl Worker {
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> T + Send + 'static,
-    ) -> Result<T, Gone> {
-        let jobs = self.jobs.as_ref().ok_or(Gone)?;
+    ) -> Result<T, WorkerStopped> {
+        let jobs = self.jobs.as_ref().ok_or(WorkerStopped)?;
         let (reply, answer) = oneshot::channel();
         let job = Job::Alone(Box::new(move |connection| {
             // Whoever asked may have stopped waiting; what was done is done all the same.
             reply.send(work(connection)).ok();
         }));
-        jobs.send(job).await.map_err(|_| Gone)?;
-        answer.await.map_err(|_| Gone)
+        jobs.send(job).await.map_err(|_| WorkerStopped)?;
+        answer.await.map_err(|_| WorkerStopped)
     }
 
     /// Like [`Worker::run`], for work that may be done again if the disk fails.
     pub(crate) async fn run_with_retry<T: Send + 'static>(
         &self,
         mut work: impl FnMut(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<rusqlite::Result<T>, Gone> {
+    ) -> Result<rusqlite::Result<T>, WorkerStopped> {
         let repeat = move |connection: &mut Connection| {
             for _ in 1..DISK_TRIES_MAX {
                 match work(connection) {
@@ -138,8 +138,8 @@ impl Worker {
         &self,
         durability: Durability,
         work: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<rusqlite::Result<T>, Gone> {
-        self.begin_change(durability, work).await?.await.map_err(|_| Gone)
+    ) -> Result<rusqlite::Result<T>, WorkerStopped> {
+        self.begin_change(durability, work).await?.await.map_err(|_| WorkerStopped)
     }
 
     /// Asks for a change, which is made in its turn whether or not the answer is waited for.
@@ -147,11 +147,11 @@ impl Worker {
         &self,
         durability: Durability,
         work: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<oneshot::Receiver<rusqlite::Result<T>>, Gone> {
-        let jobs = self.jobs.as_ref().ok_or(Gone)?;
+    ) -> Result<oneshot::Receiver<rusqlite::Result<T>>, WorkerStopped> {
+        let jobs = self.jobs.as_ref().ok_or(WorkerStopped)?;
         let (reply, answer) = oneshot::channel();
         let change = Pending { durability, work, result: None, reply };
-        jobs.send(Job::Change(Box::new(change))).await.map_err(|_| Gone)?;
+        jobs.send(Job::Change(Box::new(change))).await.map_err(|_| WorkerStopped)?;
         Ok(answer)
     }
 }

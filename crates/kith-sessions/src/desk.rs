@@ -14,7 +14,7 @@ use kith_vocab::ids::{SessionId, ThreadId};
 use kith_vocab::ingress::IngressEvent;
 use serde::{Deserialize, Serialize};
 
-use crate::line::Head;
+use crate::line::LogHead;
 use crate::storage::StorageFuture;
 
 pub use checks::{ENVELOPE_BYTES_MAX, MESSAGE_MODELS_MAX, REPOSITORIES_MAX};
@@ -28,7 +28,7 @@ pub const OPEN_ROW_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Which session a message goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum RowTarget {
     /// The thread's current one, or a fresh one if it has none.
     Current,
     /// A fresh one.
@@ -38,7 +38,7 @@ pub enum Target {
 
 /// What became of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Accepted {
+pub struct AcceptOutcome {
     /// Whether this key was seen for the first time.
     pub first: bool,
     pub session_id: SessionId,
@@ -50,7 +50,7 @@ pub struct Accepted {
     pub generation: u64,
     /// Up to where the desk knew the session's log when it took the message in: the message stands
     /// behind it. `None` for a later delivery.
-    pub head: Option<Head>,
+    pub head: Option<LogHead>,
 }
 
 /// A message that was accepted and is not closed.
@@ -180,10 +180,10 @@ pub trait Inbox: Send + Sync {
     fn accept<'a>(
         &'a self,
         event: &'a IngressEvent,
-        target: Target,
+        target: RowTarget,
         fresh: SessionId,
         now: u64,
-    ) -> StorageFuture<'a, Accepted>;
+    ) -> StorageFuture<'a, AcceptOutcome>;
 
     /// The messages that wait for a session, in the order of their acceptance. One that no longer is
     /// what was accepted is closed as failed instead.
@@ -203,7 +203,7 @@ pub trait Inbox: Send + Sync {
         &self,
         rows: Vec<(String, RowOutcome)>,
         session: SessionId,
-        head: Head,
+        head: LogHead,
         now: u64,
     ) -> StorageFuture<'_, ()>;
 
@@ -211,7 +211,7 @@ pub trait Inbox: Send + Sync {
     fn prune(&self, closed_before: u64) -> StorageFuture<'_, ()>;
 }
 
-pub trait Threads: Send + Sync {
+pub trait ThreadRecords: Send + Sync {
     fn current_session<'a>(
         &'a self,
         agent_id: &'a str,
@@ -227,7 +227,7 @@ pub trait Threads: Send + Sync {
 
     /// Makes a session that exists already its thread's current one. Messages that wait for
     /// another session of the thread go on waiting for that one.
-    fn place_session(&self, thread: ThreadRow, head: Option<Head>) -> StorageFuture<'_, ()>;
+    fn place_session(&self, thread: ThreadRow, head: Option<LogHead>) -> StorageFuture<'_, ()>;
 
     /// Lets a thread go on in another session: `old` can only be read. Messages that wait for it
     /// wait for `new`, but for those it holds already: these are closed as failed, because saying
@@ -244,10 +244,10 @@ pub trait Threads: Send + Sync {
     /// All threads, the last spoken in first.
     fn threads(&self) -> StorageFuture<'_, Vec<ThreadRow>>;
 
-    fn head(&self, session: SessionId) -> StorageFuture<'_, Option<Head>>;
+    fn head(&self, session: SessionId) -> StorageFuture<'_, Option<LogHead>>;
 
     /// All heads, in the order of the session ids.
-    fn heads(&self) -> StorageFuture<'_, Vec<(SessionId, Head)>>;
+    fn heads(&self) -> StorageFuture<'_, Vec<(SessionId, LogHead)>>;
 
     /// Forgets a session: no thread is in it any more, nothing wakes it, and of what was said to it
     /// only the keys stay, so that a late delivery is not taken for a new message. `false`, and
@@ -258,7 +258,7 @@ pub trait Threads: Send + Sync {
     fn forget_session(&self, session: SessionId) -> StorageFuture<'_, bool>;
 }
 
-pub trait Wakeups: Send + Sync {
+pub trait WakeupRecords: Send + Sync {
     /// Sets the wake-up, in place of one with its key. This does not wait for the disk: wake-ups
     /// follow from the log and are set again when their session is opened. Only
     /// [`WakeupReason::SessionRetry`] is durable: nothing else makes anybody open that session.
@@ -285,7 +285,7 @@ pub trait TrustRecords: Send + Sync {
     fn repositories(&self) -> StorageFuture<'_, Vec<Repository>>;
 }
 
-pub trait Desk: Inbox + Threads + Wakeups + TrustRecords {
+pub trait Desk: Inbox + ThreadRecords + WakeupRecords + TrustRecords {
     fn device_id(&self) -> &str;
 
     /// Raised with the first new row of each host. A desk whose generation is behind the one in

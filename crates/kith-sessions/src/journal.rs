@@ -12,7 +12,7 @@ use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::{EventId, SessionId};
 use kith_vocab::tool::SpillFile;
 
-use crate::line::Head;
+use crate::line::LogHead;
 use crate::read::Reading;
 use crate::storage::{StorageError, StorageErrorKind, StorageFuture};
 
@@ -56,16 +56,16 @@ pub enum NewBlob {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     /// The last event before the place.
-    pub head: Head,
+    pub head: LogHead,
     pub bytes: Vec<u8>,
 }
 
 /// A session that was opened for writing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpenedSession {
     pub header: SessionHeader,
     /// `None` if the log holds no event yet.
-    pub head: Option<Head>,
+    pub head: Option<LogHead>,
     /// The size of the log in bytes.
     pub bytes: u64,
 }
@@ -79,7 +79,7 @@ pub struct RepairedSession {
     /// The first line of the damaged log that could not be read.
     pub lost_from_line: usize,
     pub code: crate::damage::DamageCode,
-    pub head: Option<Head>,
+    pub head: Option<LogHead>,
     /// The keys of the messages that stand in the damaged log.
     pub keys: Vec<String>,
 }
@@ -98,7 +98,7 @@ pub trait Journal: Send + Sync {
         &'a self,
         header: &'a SessionHeader,
         batches: Vec<Batch>,
-    ) -> StorageFuture<'a, Option<Head>>;
+    ) -> StorageFuture<'a, Option<LogHead>>;
 
     /// Opens the session for writing, also if it is open already, and gives its events to `each`, all of them or those behind
     /// the cursor. `head` is what the desk knows: if less is found, the session is damaged.
@@ -108,11 +108,11 @@ pub trait Journal: Send + Sync {
     fn open<'a>(
         &'a self,
         id: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         cursor: Option<&'a Cursor>,
         clock: &'a dyn Clock,
         each: EachEvent<'a>,
-    ) -> StorageFuture<'a, Option<Opened>>;
+    ) -> StorageFuture<'a, Option<OpenedSession>>;
 
     /// Appends the batch to a session that is open. When this returns `Ok`, it is durable. An empty
     /// batch is not written, nor are its blobs.
@@ -122,9 +122,9 @@ pub trait Journal: Send + Sync {
     fn append(
         &self,
         id: SessionId,
-        expected_head: Option<Head>,
+        expected_head: Option<LogHead>,
         batch: Batch,
-    ) -> StorageFuture<'_, Option<Head>>;
+    ) -> StorageFuture<'_, Option<LogHead>>;
 
     /// Where the session that is open can be opened from later.
     fn cursor(&self, id: SessionId) -> Option<Cursor>;
@@ -141,7 +141,7 @@ pub trait Journal: Send + Sync {
     fn read<'a>(
         &'a self,
         id: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         after_seq: u64,
         each: EachEvent<'a>,
     ) -> StorageFuture<'a, Reading>;
@@ -167,7 +167,7 @@ pub trait Journal: Send + Sync {
     fn repair<'a>(
         &'a self,
         damaged: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         header: SessionHeader,
         clock: &'a dyn Clock,
     ) -> StorageFuture<'a, RepairedSession>;
@@ -202,9 +202,9 @@ fn reads_only() -> StorageError {
     StorageError::new(StorageErrorKind::ReadOnly, message)
 }
 
-fn fenced(id: SessionId, expected: Option<Head>, found: Option<Head>) -> StorageError {
-    let words = |head: Option<Head>| match head {
-        Some(Head { seq, hash }) => format!("event {seq} ({hash})"),
+fn fenced(id: SessionId, expected: Option<LogHead>, found: Option<LogHead>) -> StorageError {
+    let words = |head: Option<LogHead>| match head {
+        Some(LogHead { seq, hash }) => format!("event {seq} ({hash})"),
         None => "no event".to_owned(),
     };
     let (expected, found) = (words(expected), words(found));

@@ -96,7 +96,7 @@ impl TryFrom<String> for LineHash {
 
 /// The newest event of a log: its number, and the hash of its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct LogHead {
     pub seq: u64,
     pub hash: LineHash,
 }

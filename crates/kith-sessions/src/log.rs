@@ -17,7 +17,7 @@ use crate::blob::{BLOB_BYTES_MAX, Blobs};
 use crate::checkpoint::CheckpointPlace;
 use crate::damage::{Damage, Flaw};
 use crate::journal::NewBlob;
-use crate::line::{EncodedBatch, Head, LineHash, encode_events};
+use crate::line::{EncodedBatch, LineHash, LogHead, encode_events};
 use crate::past::{OlderIds, Past};
 use crate::read::find_older_ids;
 use crate::storage::{StorageError, StorageErrorKind, kind_of_io, words_of};
@@ -174,7 +174,7 @@ impl SessionLog {
     }
 
     /// The newest event that is on the disk.
-    pub fn head(&self) -> Option<Head> {
+    pub fn head(&self) -> Option<LogHead> {
         self.past.head()
     }
 

@@ -17,7 +17,7 @@ use kith_vocab::validate::validate;
 use serde::{Deserialize, Serialize};
 
 use crate::damage::{DamageCode, Flaw};
-use crate::line::{Head, LineHash};
+use crate::line::{LineHash, LogHead};
 
 /// Ids that are remembered between two batches.
 const RECENT_IDS_MAX: usize = 128;
@@ -66,7 +66,7 @@ pub(crate) enum EventKind {
 }
 
 /// What can be said of an id.
-enum KnownId {
+enum IdLookup {
     Known(EventKind),
     New,
     /// Only a look at the older ids tells.
@@ -131,15 +131,15 @@ impl Past {
         self.marks.last_hash
     }
 
-    pub(crate) fn head(&self) -> Option<Head> {
+    pub(crate) fn head(&self) -> Option<LogHead> {
         let seq = self.marks.next_seq - 1;
-        (seq > 0).then_some(Head { seq, hash: self.marks.last_hash })
+        (seq > 0).then_some(LogHead { seq, hash: self.marks.last_hash })
     }
 
     /// The ids in these events about which only the older ones tell.
     pub(crate) fn unsure_of(&self, events: &[Event]) -> Vec<EventId> {
         let named = events.iter().flat_map(|event| [Some(event.id), event.parent_id]);
-        let is_unsure = |id: &EventId| matches!(self.standing(*id), KnownId::Unsure);
+        let is_unsure = |id: &EventId| matches!(self.standing(*id), IdLookup::Unsure);
         named.flatten().filter(is_unsure).collect()
     }
 
@@ -208,22 +208,22 @@ impl Past {
         self.kinds.shrink_to(2 * RECENT_IDS_MAX);
     }
 
-    fn standing(&self, id: EventId) -> KnownId {
+    fn standing(&self, id: EventId) -> IdLookup {
         if self.marks.last_of_tree == Some(id) {
-            return KnownId::Known(EventKind::Tree);
+            return IdLookup::Known(EventKind::Tree);
         }
         match self.kinds.get(&id) {
-            Some(&kind) => KnownId::Known(kind),
-            None if self.marks.older_max.is_none_or(|older| id > older) => KnownId::New,
-            None => KnownId::Unsure,
+            Some(&kind) => IdLookup::Known(kind),
+            None if self.marks.older_max.is_none_or(|older| id > older) => IdLookup::New,
+            None => IdLookup::Unsure,
         }
     }
 
     fn kind_of(&self, id: EventId, older_ids: &OlderIds) -> Option<EventKind> {
         match self.standing(id) {
-            KnownId::Known(kind) => Some(kind),
-            KnownId::New => None,
-            KnownId::Unsure => older_ids.get(&id).copied(),
+            IdLookup::Known(kind) => Some(kind),
+            IdLookup::New => None,
+            IdLookup::Unsure => older_ids.get(&id).copied(),
         }
     }
 

@@ -20,7 +20,7 @@ use crate::blob::no_blobs;
 use crate::checkpoint::CheckpointPlace;
 use crate::damage::{BadLine, Damage, DamageCode, Flaw};
 use crate::line::{
-    BATCH_BYTES_MAX, BATCH_EVENTS_MAX, Decoder, Head, LINE_BYTES_MAX, LineHash, RunningChecksum,
+    BATCH_BYTES_MAX, BATCH_EVENTS_MAX, Decoder, LINE_BYTES_MAX, LineHash, LogHead, RunningChecksum,
     id_of, place_of,
 };
 use crate::past::{OlderIds, Past, PastMarks};
@@ -36,7 +36,7 @@ pub struct Reading {
     pub header: SessionHeader,
     /// How many events were given to the callback.
     pub events: u64,
-    pub head: Option<Head>,
+    pub head: Option<LogHead>,
     /// Length of the header and all complete, valid batches.
     pub good_len: u64,
     /// The last good line has all its bytes but no newline; a writer must put one first.
@@ -68,14 +68,14 @@ pub enum ReadError {
 /// [`crate::store::SessionStore::read`] reads it.
 pub fn read_events(
     source: Box<dyn Read + Send>,
-    head: Option<&Head>,
+    head: Option<&LogHead>,
     each: &mut dyn FnMut(Event),
 ) -> Result<Reading, ReadError> {
     scan(source, head, &mut no_blobs, each).map(|scanned| scanned.reading)
 }
 
 /// What was found, and what is needed to append to the good part of it.
-pub(crate) struct Scanned {
+pub(crate) struct ScanResult {
     pub(crate) reading: Reading,
     pub(crate) past: Past,
     /// Where the last good line begins.
@@ -88,16 +88,16 @@ pub(crate) type TextOf<'a> = &'a mut dyn FnMut(&BlobRef) -> Result<String, BadLi
 /// Like [`read_events`], with the texts that stand in blobs.
 pub(crate) fn scan(
     source: Box<dyn Read + Send>,
-    head: Option<&Head>,
+    head: Option<&LogHead>,
     text_of: TextOf<'_>,
     each: &mut dyn FnMut(Event),
-) -> Result<Scanned, ReadError> {
+) -> Result<ScanResult, ReadError> {
     let mut lines = LogLines::new(source, 0);
     let mut line = Vec::new();
     let ending = lines.next(&mut line)?;
     let (header, hash) =
         first_line(&line, ending).map_err(|flaw| ReadError::Damaged(flaw.at(1)))?;
-    let good = Good {
+    let good = GoodPart {
         len: lines.offset,
         line_start: 0,
         n_events: 0,
@@ -128,10 +128,10 @@ pub(crate) fn scan_from(
     source: Box<dyn Read + Send>,
     (header, header_hash): (SessionHeader, LineHash),
     place: &CheckpointPlace,
-    head: Option<&Head>,
+    head: Option<&LogHead>,
     text_of: TextOf<'_>,
     each: &mut dyn FnMut(Event),
-) -> Result<Option<Scanned>, ReadError> {
+) -> Result<Option<ScanResult>, ReadError> {
     let Some(past) = place.past().filter(|past| past.header_hash() == header_hash) else {
         return Ok(None);
     };
@@ -150,7 +150,7 @@ pub(crate) fn scan_from(
     if !is_there || !is_acknowledged {
         return Ok(None);
     }
-    let good = Good {
+    let good = GoodPart {
         len: lines.offset,
         line_start: place.line_start,
         n_events: 0,
@@ -170,7 +170,7 @@ pub(crate) fn scan_from(
         line_number,
     };
     match reader.read_batches(&mut line)? {
-        End::Unsure => Ok(None),
+        ReadEnd::Unsure => Ok(None),
         end => Ok(Some(reader.conclude(header, end))),
     }
 }
@@ -217,19 +217,19 @@ pub(crate) fn find_older_ids(
 struct LogReader<'a> {
     lines: LogLines,
     decoder: Decoder,
-    head: Option<&'a Head>,
+    head: Option<&'a LogHead>,
     text_of: TextOf<'a>,
     each: &'a mut dyn FnMut(Event),
     past: Past,
     /// What `past` has evicted; `None` if reading did not start at the beginning.
     older_ids: Option<OlderIds>,
     batch: OpenBatch,
-    good: Good,
+    good: GoodPart,
     line_number: usize,
 }
 
 /// Where the last complete batch ended.
-struct Good {
+struct GoodPart {
     len: u64,
     /// Of its last line.
     line_start: u64,
@@ -247,7 +247,7 @@ struct OpenBatch {
 }
 
 /// Why reading stopped.
-enum End {
+enum ReadEnd {
     /// Nothing bad was seen; an open batch may be left.
     File,
     /// No line, and nothing later behind it.
@@ -258,15 +258,15 @@ enum End {
 }
 
 impl LogReader<'_> {
-    fn read_batches(&mut self, line: &mut Vec<u8>) -> io::Result<End> {
+    fn read_batches(&mut self, line: &mut Vec<u8>) -> io::Result<ReadEnd> {
         while let Some(ending) = self.lines.next(line)? {
             self.line_number += 1;
             match self.take(line, ending) {
                 Ok(()) => (),
                 Err(BadLine::Io(error)) => return Err(error),
-                Err(BadLine::Unsure) => return Ok(End::Unsure),
+                Err(BadLine::Unsure) => return Ok(ReadEnd::Unsure),
                 Err(BadLine::Flaw(flaw)) if flaw.whole => {
-                    return Ok(End::Damaged(flaw.at(self.line_number)));
+                    return Ok(ReadEnd::Damaged(flaw.at(self.line_number)));
                 }
                 Err(BadLine::Flaw(flaw)) => {
                     let first_bad = flaw.at(self.line_number);
@@ -274,7 +274,7 @@ impl LogReader<'_> {
                 }
             }
         }
-        Ok(End::File)
+        Ok(ReadEnd::File)
     }
 
     fn take(&mut self, line: &[u8], ending: LineEnding) -> Result<(), BadLine> {
@@ -328,47 +328,49 @@ impl LogReader<'_> {
     /// Pages of one write reach the disk in any order, so whole lines of the *same* batch may
     /// stand behind a hole. They are the ones that count from the first number after the good part
     /// and whose places rise behind the hole.
-    fn look_behind(&mut self, first_bad: Damage, line: &mut Vec<u8>) -> io::Result<End> {
+    fn look_behind(&mut self, first_bad: Damage, line: &mut Vec<u8>) -> io::Result<ReadEnd> {
         let first_seq = self.past.next_seq() - self.batch.events.len() as u64;
         let mut n = (!self.batch.events.is_empty()).then_some(self.batch.n);
         let mut place_min = self.batch.events.len() as u64 + 2;
         while let Some(ending) = self.lines.next(line)? {
             match ending {
-                LineEnding::TooLong { is_whole: true } => return Ok(End::Damaged(first_bad)),
+                LineEnding::TooLong { is_whole: true } => return Ok(ReadEnd::Damaged(first_bad)),
                 LineEnding::TooLong { is_whole: false } => continue,
                 LineEnding::Newline | LineEnding::EndOfFile => (),
             }
             let Some(place) = place_of(line) else { continue };
-            let Ok(place) = place else { return Ok(End::Damaged(first_bad)) };
+            let Ok(place) = place else { return Ok(ReadEnd::Damaged(first_bad)) };
             let BatchPlace(i, of) = place.batch;
             let is_same_batch = u64::from(i) >= place_min
                 && i <= of
                 && n.is_none_or(|n| n == of)
                 && place.seq.checked_sub(u64::from(i) - 1) == Some(first_seq);
             if !is_same_batch {
-                return Ok(End::Damaged(first_bad));
+                return Ok(ReadEnd::Damaged(first_bad));
             }
             n = Some(of);
             place_min = u64::from(i) + 1;
         }
-        Ok(End::Torn(first_bad))
+        Ok(ReadEnd::Torn(first_bad))
     }
 
-    fn conclude(mut self, header: SessionHeader, end: End) -> Scanned {
+    fn conclude(mut self, header: SessionHeader, end: ReadEnd) -> ScanResult {
         let torn_bytes = self.lines.offset - self.good.len;
         // A flaw may be found after the event was let in: go by what is counted, not by the batch.
         let n_open = self.past.next_seq() - self.good.marks.next_seq();
         self.past.forget(self.good.marks, usize::try_from(n_open).unwrap_or(usize::MAX));
         let head = self.past.head();
         let tail = match (end, self.lost(head)) {
-            (End::Damaged(damage), _) => Tail::Damaged(damage),
-            (End::File, None) if torn_bytes == 0 => Tail::Clean,
-            (End::File | End::Torn(_) | End::Unsure, None) => Tail::Torn { bytes: torn_bytes },
-            (End::File | End::Unsure, Some(detail)) => {
+            (ReadEnd::Damaged(damage), _) => Tail::Damaged(damage),
+            (ReadEnd::File, None) if torn_bytes == 0 => Tail::Clean,
+            (ReadEnd::File | ReadEnd::Torn(_) | ReadEnd::Unsure, None) => {
+                Tail::Torn { bytes: torn_bytes }
+            }
+            (ReadEnd::File | ReadEnd::Unsure, Some(detail)) => {
                 let line = self.line_number - self.batch.events.len() + 1;
                 Tail::Damaged(Damage { line, code: DamageCode::LostTail, detail })
             }
-            (End::Torn(Damage { line, code, .. }), Some(detail)) => {
+            (ReadEnd::Torn(Damage { line, code, .. }), Some(detail)) => {
                 let detail = format!("{detail} ({code})");
                 Tail::Damaged(Damage { line, code: DamageCode::LostTail, detail })
             }
@@ -381,11 +383,11 @@ impl LogReader<'_> {
             newline_missing: self.good.newline_missing,
             tail,
         };
-        Scanned { reading, past: self.past, line_start: self.good.line_start }
+        ScanResult { reading, past: self.past, line_start: self.good.line_start }
     }
 
     /// Says which acknowledged events are not among the readable ones.
-    fn lost(&self, readable: Option<Head>) -> Option<String> {
+    fn lost(&self, readable: Option<LogHead>) -> Option<String> {
         let acknowledged = self.head?.seq;
         let readable = readable.map_or(0, |head| head.seq);
         (readable < acknowledged).then(|| {

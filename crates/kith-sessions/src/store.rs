@@ -28,10 +28,10 @@ use crate::catalog::LogStamp;
 use crate::checkpoint::CheckpointPlace;
 use crate::damage::{Damage, DamageCode};
 use crate::journal::Batch;
-use crate::line::Head;
+use crate::line::LogHead;
 use crate::log::{Extent, LogError, SessionLog};
 use crate::own_file;
-use crate::read::{ReadError, Reading, Scanned, Tail, read_header, scan, scan_from};
+use crate::read::{ReadError, Reading, ScanResult, Tail, read_header, scan, scan_from};
 use crate::thread_file::ThreadFiles;
 
 use draft::SessionDraft;
@@ -119,7 +119,7 @@ impl SessionStore {
     pub fn open(
         &self,
         id: SessionId,
-        head: Option<&Head>,
+        head: Option<&LogHead>,
         clock: &dyn Clock,
         each: &mut dyn FnMut(&Event),
     ) -> Result<SessionLog, LogError> {
@@ -130,7 +130,7 @@ impl SessionStore {
     pub(crate) fn open_with(
         &self,
         id: SessionId,
-        head: Option<&Head>,
+        head: Option<&LogHead>,
         clock: &dyn Clock,
         each: &mut dyn FnMut(Event),
     ) -> Result<SessionLog, LogError> {
@@ -146,7 +146,7 @@ impl SessionStore {
     pub fn open_from(
         &self,
         id: SessionId,
-        head: Option<&Head>,
+        head: Option<&LogHead>,
         place: &CheckpointPlace,
         clock: &dyn Clock,
         each: &mut dyn FnMut(&Event),
@@ -158,7 +158,7 @@ impl SessionStore {
     pub(crate) fn open_from_with(
         &self,
         id: SessionId,
-        head: Option<&Head>,
+        head: Option<&LogHead>,
         place: &CheckpointPlace,
         clock: &dyn Clock,
         each: &mut dyn FnMut(Event),
@@ -173,7 +173,7 @@ impl SessionStore {
     pub(crate) fn read_from(
         &self,
         id: SessionId,
-        head: Option<&Head>,
+        head: Option<&LogHead>,
         place: &CheckpointPlace,
         len: u64,
         each: &mut dyn FnMut(Event),
@@ -185,11 +185,11 @@ impl SessionStore {
     fn scan_from_place(
         &self,
         id: SessionId,
-        head: Option<&Head>,
+        head: Option<&LogHead>,
         place: &CheckpointPlace,
         len: Option<u64>,
         each: &mut dyn FnMut(Event),
-    ) -> Result<Option<Scanned>, LogError> {
+    ) -> Result<Option<ScanResult>, LogError> {
         let path = self.path(id);
         let failed = |error| read_error(&path, error);
         let source = self.files.open_read(&path).map_err(|error| failed(error.into()))?;
@@ -214,7 +214,7 @@ impl SessionStore {
     pub fn read(
         &self,
         id: SessionId,
-        head: Option<&Head>,
+        head: Option<&LogHead>,
         each: &mut dyn FnMut(Event),
     ) -> Result<Reading, LogError> {
         self.scan(id, head, None, each).map(|scanned| scanned.reading)
@@ -224,7 +224,7 @@ impl SessionStore {
     pub(crate) fn read_up_to(
         &self,
         id: SessionId,
-        head: Option<&Head>,
+        head: Option<&LogHead>,
         len: u64,
         each: &mut dyn FnMut(Event),
     ) -> Result<Reading, LogError> {
@@ -305,7 +305,7 @@ impl SessionStore {
         &self,
         path: &Path,
         id: SessionId,
-        head: Option<&Head>,
+        head: Option<&LogHead>,
         each: &mut dyn FnMut(Event),
     ) -> Result<Reading, LogError> {
         self.scan_file(path.to_owned(), id, head, None, each).map(|scanned| scanned.reading)
@@ -314,10 +314,10 @@ impl SessionStore {
     fn scan(
         &self,
         id: SessionId,
-        head: Option<&Head>,
+        head: Option<&LogHead>,
         len: Option<u64>,
         each: &mut dyn FnMut(Event),
-    ) -> Result<Scanned, LogError> {
+    ) -> Result<ScanResult, LogError> {
         self.scan_file(self.path(id), id, head, len, each)
     }
 
@@ -325,10 +325,10 @@ impl SessionStore {
         &self,
         path: PathBuf,
         id: SessionId,
-        head: Option<&Head>,
+        head: Option<&LogHead>,
         len: Option<u64>,
         each: &mut dyn FnMut(Event),
-    ) -> Result<Scanned, LogError> {
+    ) -> Result<ScanResult, LogError> {
         let failed = |error| read_error(&path, error);
         // What a writer adds while the file is read is not read: half of it would look like damage.
         let source = || -> io::Result<Box<dyn Read + Send>> {
@@ -352,13 +352,13 @@ impl SessionStore {
     fn take_up(
         &self,
         id: SessionId,
-        scanned: Scanned,
-        head: Option<&Head>,
+        scanned: ScanResult,
+        head: Option<&LogHead>,
         clock: &dyn Clock,
         each: &mut dyn FnMut(Event),
     ) -> Result<SessionLog, LogError> {
         let path = self.path(id);
-        let Scanned { reading, past, line_start } = scanned;
+        let ScanResult { reading, past, line_start } = scanned;
         let Reading { header, good_len, newline_missing, .. } = reading;
         let torn_bytes = match reading.tail {
             Tail::Damaged(damage) => return Err(LogError::Damaged { path, damage }),

@@ -103,7 +103,7 @@ pub(crate) fn take_out_those(
     is_wanted: &mut dyn FnMut(&str) -> bool,
 ) -> Option<(String, Vec<LongText>)> {
     let mut taken = Vec::new();
-    let rewritten = rewrite_event(json, Way::Out, &mut |found| {
+    let rewritten = rewrite_event(json, RewriteDirection::Out, &mut |found| {
         let text = match found {
             LongValue::Text(raw) if raw.len() > INLINE_TEXT_BYTES_MAX => {
                 serde_json::from_str::<String>(raw).ok()
@@ -135,7 +135,7 @@ pub(crate) fn put_back(
     text_of: &mut dyn FnMut(&BlobRef) -> Result<String, BadLine>,
 ) -> Result<Option<String>, BadLine> {
     let mut is_changed = false;
-    let rewritten = rewrite_event(json, Way::Back, &mut |found| {
+    let rewritten = rewrite_event(json, RewriteDirection::Back, &mut |found| {
         let (LongValue::Text(raw) | LongValue::Input(raw)) = found;
         // What is no reference stays, and is judged with the event it stands in.
         let Ok(named) = serde_json::from_str::<BlobRef>(raw) else { return Ok(None) };
@@ -167,7 +167,7 @@ pub(crate) fn may_name_a_blob(json: &[u8]) -> bool {
 enum NeverFails {}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum RewriteDirection {
     Out,
     Back,
 }
@@ -182,7 +182,11 @@ enum LongValue<'a> {
 /// Gives the JSON to put in place of a value; `None` leaves it.
 type Exchange<'a, E> = &'a mut dyn FnMut(LongValue<'_>) -> Result<Option<String>, E>;
 
-fn rewrite_event<E>(json: &str, way: Way, exchange: Exchange<'_, E>) -> Result<String, E> {
+fn rewrite_event<E>(
+    json: &str,
+    way: RewriteDirection,
+    exchange: Exchange<'_, E>,
+) -> Result<String, E> {
     let mut written = String::new();
     match shape_of(json) {
         Some(shape) => rewrite(json, shape, way, exchange, &mut written)?,
@@ -203,7 +207,7 @@ fn shape_of(json: &str) -> Option<&'static Shape> {
 fn rewrite<E>(
     json: &str,
     shape: &'static Shape,
-    way: Way,
+    way: RewriteDirection,
     exchange: Exchange<'_, E>,
     written: &mut String,
 ) -> Result<(), E> {
@@ -250,13 +254,13 @@ fn rewrite_field<E>(
     key: &str,
     value: &str,
     fields: &'static [(&'static str, Shape)],
-    way: Way,
+    way: RewriteDirection,
     exchange: Exchange<'_, E>,
     written: &mut String,
 ) -> Result<(), E> {
     let (from, to) = match way {
-        Way::Out => (INPUT, INPUT_BLOB),
-        Way::Back => (INPUT_BLOB, INPUT),
+        RewriteDirection::Out => (INPUT, INPUT_BLOB),
+        RewriteDirection::Back => (INPUT_BLOB, INPUT),
     };
     let may_be_input = key == from && fields.iter().any(|(name, _)| *name == INPUT);
     if may_be_input && let Some(replacement) = exchange(LongValue::Input(value))? {

@@ -22,7 +22,7 @@ const ID_DIGITS: usize = 16;
 
 /// Whose text it is.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin<'a> {
+pub struct TextOrigin<'a> {
     pub event: EventId,
     pub trust: Trust,
     /// A platform, a tool, the kind of a reminder.
@@ -31,7 +31,7 @@ pub struct Origin<'a> {
 }
 
 /// The text as it may enter a request: the owner's as it is, anyone else's in a block.
-pub fn quoted(origin: &Origin<'_>, text: &Text, escaped: &mut EscapedTexts) -> FramedText {
+pub fn quoted(origin: &TextOrigin<'_>, text: &Text, escaped: &mut EscapedTexts) -> FramedText {
     match origin.trust {
         Trust::Owner => text.clone().into(),
         _ => block(origin, text, escaped),
@@ -40,14 +40,18 @@ pub fn quoted(origin: &Origin<'_>, text: &Text, escaped: &mut EscapedTexts) -> F
 
 /// The text of a tool result. Whatever its trust, it never speaks as the runtime: a file that the
 /// owner wrote may quote a reminder, and must not become one.
-pub fn quoted_result(origin: &Origin<'_>, text: &Text, escaped: &mut EscapedTexts) -> FramedText {
+pub fn quoted_result(
+    origin: &TextOrigin<'_>,
+    text: &Text,
+    escaped: &mut EscapedTexts,
+) -> FramedText {
     match origin.trust {
         Trust::Owner => escaped.escape(text, marks::RUNTIME).into(),
         _ => block(origin, text, escaped),
     }
 }
 
-fn block(origin: &Origin<'_>, text: &Text, escaped: &mut EscapedTexts) -> FramedText {
+fn block(origin: &TextOrigin<'_>, text: &Text, escaped: &mut EscapedTexts) -> FramedText {
     let name = block_name(origin.event);
     let trust = match origin.trust {
         Trust::Owner => "owner",

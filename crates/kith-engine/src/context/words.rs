@@ -6,7 +6,7 @@ use kith_vocab::text::{FramedText, Text};
 
 use super::escaped::EscapedTexts;
 use super::marks::{self, REMINDER};
-use super::untrusted::{self, Origin};
+use super::untrusted::{self, TextOrigin};
 
 /// Stands for the result of a call that has none.
 pub(crate) const NO_RESULT: &str =
@@ -26,7 +26,7 @@ pub(crate) fn reminder_of(
 ) -> FramedText {
     let item = &event.item;
     let (trust, source) = (event.trust, item.kind.name());
-    let origin = Origin { event: id, trust, source, author: event.author.as_ref() };
+    let origin = TextOrigin { event: id, trust, source, author: event.author.as_ref() };
     let quoted = untrusted::quoted(&origin, &item.content, escaped);
     reminder(&quoted, escaped)
 }

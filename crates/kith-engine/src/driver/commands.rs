@@ -13,15 +13,15 @@ use kith_vocab::event::control::{
 use kith_vocab::ids::LeafId;
 
 use super::SessionDriver;
-use crate::command::{Command, CommandAction, CommandAnswer, QueueEdit};
+use crate::command::{CommandAction, CommandAnswer, DriverCommand, QueueEdit};
 use crate::engine::EngineError;
 use crate::failure::SessionFailure;
 use crate::mailbox::Mail;
-use crate::session::{CLIENT_ID, Source};
+use crate::session::{CLIENT_ID, EventSource};
 use crate::turn::{self, find_model, items_of, turn_started};
 
 /// Whether the command wrote something.
-type Written = Result<bool, EngineError>;
+type WroteEvents = Result<bool, EngineError>;
 
 impl SessionDriver {
     /// Takes everything that is in the mailbox.
@@ -31,7 +31,7 @@ impl SessionDriver {
         while self.branch.is_none()
             && let Some(mail) = self.mailbox.take_command()
         {
-            self.perform(mail, IsRunning::No).await?;
+            self.perform(mail, EffectState::No).await?;
         }
         Ok(())
     }
@@ -46,7 +46,7 @@ impl SessionDriver {
         while self.branch.is_none()
             && let Some(mail) = self.mailbox.take_command()
         {
-            self.perform(mail, IsRunning::Yes).await?;
+            self.perform(mail, EffectState::Yes).await?;
         }
         self.commit().await?;
         Ok(self.is_cancelled() || self.branch.is_some())
@@ -56,7 +56,7 @@ impl SessionDriver {
         self.session.state().turn.as_ref().is_some_and(|turn| turn.cancelled)
     }
 
-    async fn perform(&mut self, mail: Mail, is_running: IsRunning) -> Result<(), SessionFailure> {
+    async fn perform(&mut self, mail: Mail, is_running: EffectState) -> Result<(), SessionFailure> {
         if let Some(answer) = self.answered_before(&mail.command).await? {
             mail.reply.send(Ok(answer)).ok();
             return Ok(());
@@ -96,13 +96,13 @@ impl SessionDriver {
                 reply.send(Err(error)).ok();
             }
         }
-        if is_running == IsRunning::No && self.session.state().turn.is_none() {
+        if is_running == EffectState::No && self.session.state().turn.is_none() {
             self.commit().await?;
         }
         Ok(())
     }
 
-    fn write(&mut self, command: &Command) -> Written {
+    fn write(&mut self, command: &DriverCommand) -> WroteEvents {
         match &command.action {
             CommandAction::Cancel { key } => Ok(self.cancel(command, key.as_deref())),
             CommandAction::EditQueue { queue, edit } => self.edit_queue(command, *queue, edit),
@@ -128,7 +128,7 @@ impl SessionDriver {
         }
     }
 
-    fn cancel(&mut self, command: &Command, key: Option<&str>) -> bool {
+    fn cancel(&mut self, command: &DriverCommand, key: Option<&str>) -> bool {
         if let Some(key) = key {
             if let Some(place) = self.rows.iter().position(|row| row.key == key)
                 && let Some(row) = self.rows.remove(place)
@@ -166,7 +166,7 @@ impl SessionDriver {
     }
 
     /// Whether there is a turn that the command can begin. Refuses while another is open.
-    fn may_begin(&mut self, command: &Command, is_running: IsRunning) -> Written {
+    fn may_begin(&mut self, command: &DriverCommand, is_running: EffectState) -> WroteEvents {
         let session_id = self.session.id();
         if let Some(turn) = &self.session.state().turn
             && self.is_left_alone
@@ -186,7 +186,7 @@ impl SessionDriver {
             };
         }
         let state = self.session.state();
-        let is_busy = is_running == IsRunning::Yes || self.beginning.is_some();
+        let is_busy = is_running == EffectState::Yes || self.beginning.is_some();
         if is_busy || state.turn.is_some() {
             return Err(EngineError::TurnRunning { session_id });
         }
@@ -232,7 +232,12 @@ impl SessionDriver {
         Ok(())
     }
 
-    fn edit_queue(&mut self, command: &Command, queue: Queue, edit: &QueueEdit) -> Written {
+    fn edit_queue(
+        &mut self,
+        command: &DriverCommand,
+        queue: Queue,
+        edit: &QueueEdit,
+    ) -> WroteEvents {
         let mut items = items_of(&self.session, queue).to_vec();
         let (QueueEdit::Replace { item_id, .. }
         | QueueEdit::Remove { item_id, .. }
@@ -276,7 +281,11 @@ impl SessionDriver {
         Ok(true)
     }
 
-    fn remove_queued(&mut self, command: &Command, fits: impl Fn(&QueueItem) -> bool) -> bool {
+    fn remove_queued(
+        &mut self,
+        command: &DriverCommand,
+        fits: impl Fn(&QueueItem) -> bool,
+    ) -> bool {
         for queue in [Queue::Steer, Queue::FollowUp] {
             let mut items = items_of(&self.session, queue).to_vec();
             let n_before = items.len();
@@ -292,7 +301,7 @@ impl SessionDriver {
 
     fn decide_call(
         &mut self,
-        command: &Command,
+        command: &DriverCommand,
         approval_id: &str,
         decision: Decision,
         via: Via,
@@ -339,7 +348,7 @@ impl SessionDriver {
         Ok(())
     }
 
-    fn answer(&self, command: &Command, has_written: bool) -> CommandAnswer {
+    fn answer(&self, command: &DriverCommand, has_written: bool) -> CommandAnswer {
         let state = self.session.state();
         CommandAnswer {
             event_id: has_written.then_some(command.id),
@@ -353,7 +362,7 @@ impl SessionDriver {
     /// The answer to a command that the log holds already.
     async fn answered_before(
         &mut self,
-        command: &Command,
+        command: &DriverCommand,
     ) -> Result<Option<CommandAnswer>, SessionFailure> {
         if !self.session.may_hold(command.id) {
             return Ok(None);
@@ -370,11 +379,11 @@ impl SessionDriver {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum IsRunning {
+enum EffectState {
     Yes,
     No,
 }
 
-fn source(command: &Command) -> Source<'_> {
-    Source { id: Some(command.id), client_id: &command.client_id, ingress_key: None }
+fn source(command: &DriverCommand) -> EventSource<'_> {
+    EventSource { id: Some(command.id), client_id: &command.client_id, ingress_key: None }
 }

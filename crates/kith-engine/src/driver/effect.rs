@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::SessionDriver;
 use crate::failure::SessionFailure;
-use crate::turn::{self, Effect, EffectKind, EffectOutcome, Stopped, TurnContext};
+use crate::turn::{self, EffectKind, EffectOutcome, EffectStop, TurnContext, TurnEffect};
 
 /// How long an effect that was told to stop may take to do so.
 const STOP_MS_MAX: u64 = 5_000;
@@ -16,7 +16,7 @@ impl SessionDriver {
     pub(super) async fn run_effect(
         &mut self,
         ctx: &TurnContext,
-        effect: Effect,
+        effect: TurnEffect,
     ) -> Result<(), SessionFailure> {
         let mut next = Some(effect);
         while let Some(effect) = next.take() {
@@ -36,23 +36,23 @@ impl SessionDriver {
     /// not stop when it was told to.
     async fn attend(
         &mut self,
-        effect: Effect,
-    ) -> Result<(Option<EffectOutcome>, Stopped), SessionFailure> {
-        let Effect { kind, mut future, cancel, time_left } = effect;
+        effect: TurnEffect,
+    ) -> Result<(Option<EffectOutcome>, EffectStop), SessionFailure> {
+        let TurnEffect { kind, mut future, cancel, time_left } = effect;
         let clock = Arc::clone(&self.engine.clock);
         if kind == EffectKind::Prepare {
             // A look changes nothing, so what was staged need not be durable before it: a call
             // that is allowed at once costs no further write.
             tokio::select! {
                 biased;
-                outcome = &mut future => return Ok((Some(outcome), Stopped::No)),
+                outcome = &mut future => return Ok((Some(outcome), EffectStop::No)),
                 () = clock.sleep(QUICK_LOOK_MS) => (),
             }
         }
         self.commit().await?;
         let limit = u64::try_from(time_left.as_millis()).unwrap_or(u64::MAX);
         let mut timer = clock.sleep(limit);
-        let mut stopped = Stopped::No;
+        let mut stopped = EffectStop::No;
         loop {
             // What comes after a branch waits for it; to look at it again and again would keep the
             // timer from being looked at.
@@ -61,19 +61,19 @@ impl SessionDriver {
                 biased;
                 outcome = &mut future => return Ok((Some(outcome), stopped)),
                 () = self.mailbox.wait(), if takes_mail => {
-                    if self.take_mail_during_effect().await? && stopped == Stopped::No {
-                        stopped = Stopped::ByPerson;
+                    if self.take_mail_during_effect().await? && stopped == EffectStop::No {
+                        stopped = EffectStop::ByPerson;
                         cancel.cancel();
                         timer = clock.sleep(STOP_MS_MAX);
                     }
                 }
                 () = &mut timer => match stopped {
-                    Stopped::No => {
-                        stopped = Stopped::ByDeadline;
+                    EffectStop::No => {
+                        stopped = EffectStop::ByDeadline;
                         cancel.cancel();
                         timer = clock.sleep(STOP_MS_MAX);
                     }
-                    Stopped::ByPerson | Stopped::ByDeadline => return Ok((None, stopped)),
+                    EffectStop::ByPerson | EffectStop::ByDeadline => return Ok((None, stopped)),
                 },
             }
         }

@@ -12,8 +12,8 @@ use kith_vocab::ingress::{IngressEvent, RunningBehavior};
 
 use super::{DRIVER_WAIT_MS_MAX, SessionDriver};
 use crate::failure::SessionFailure;
-use crate::session::Source;
-use crate::state::calls::Stage;
+use crate::session::EventSource;
+use crate::state::calls::CallStage;
 use crate::step::{Ending, RETRY_AHEAD_MS_MAX, Step, decide};
 use crate::turn::{self, NewTurn, find_model};
 
@@ -49,7 +49,7 @@ impl SessionDriver {
     pub(super) async fn note_expiry(&mut self, call_id: CallId) -> Result<(), StorageError> {
         let turn = self.session.state().turn.as_ref();
         let stage = turn.and_then(|turn| turn.calls.get(call_id)).map(|it| &it.stage);
-        if let Some(Stage::Asked { expires_at, .. }) = stage {
+        if let Some(CallStage::Asked { expires_at, .. }) = stage {
             let time = *expires_at;
             self.set_wakeup(time, WakeupReason::ApprovalExpiry).await?;
         }
@@ -184,7 +184,7 @@ impl SessionDriver {
         id: Option<EventId>,
     ) {
         let notice = Notice { text: text.into(), level: Level::Warn, about };
-        let source = Source { id, client_id: &event.client_id, ingress_key: Some(&event.key) };
+        let source = EventSource { id, client_id: &event.client_id, ingress_key: Some(&event.key) };
         self.session.stage_from(source, Body::Notice(notice));
     }
 

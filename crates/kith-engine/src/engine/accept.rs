@@ -1,6 +1,6 @@
 //! Messages, from their acceptance to the follower who waits for their end.
 
-use kith_sessions::desk::{Accepted, Target};
+use kith_sessions::desk::{AcceptOutcome, RowTarget};
 use kith_vocab::event::Event;
 use kith_vocab::ids::{SessionId, ThreadId};
 use kith_vocab::ingress::IngressEvent;
@@ -17,8 +17,8 @@ impl Engine {
     pub async fn accept(
         &self,
         event: &IngressEvent,
-        target: Target,
-    ) -> Result<Accepted, EngineError> {
+        target: RowTarget,
+    ) -> Result<AcceptOutcome, EngineError> {
         let shared = &self.shared;
         let fresh = SessionId::from_uuid(shared.clock.new_id());
         Ok(shared.desk.accept(event, target, fresh, shared.clock.now()).await?)
@@ -28,7 +28,7 @@ impl Engine {
     pub async fn send(
         &self,
         event: &IngressEvent,
-        target: Target,
+        target: RowTarget,
     ) -> Result<RowFollower, EngineError> {
         let accepted = self.accept(event, target).await?;
         let follower = self.follow_row(&accepted).await;
@@ -41,7 +41,7 @@ impl Engine {
 
     /// Follows a message until its author need wait no longer. Dropping the follower cancels
     /// nothing.
-    pub async fn follow_row(&self, accepted: &Accepted) -> Result<RowFollower, EngineError> {
+    pub async fn follow_row(&self, accepted: &AcceptOutcome) -> Result<RowFollower, EngineError> {
         let (id, event) = (accepted.session_id, &accepted.event);
         let (thread_id, key) = (&event.thread_id, event.key.as_str());
         if !accepted.first {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use kith_sessions::damage::{Damage, DamageCode};
 use kith_sessions::desk::ThreadRow;
 use kith_sessions::journal::{Batch, RepairedSession};
-use kith_sessions::line::Head;
+use kith_sessions::line::LogHead;
 use kith_sessions::read::Tail;
 use kith_sessions::storage::{StorageError, StorageErrorKind};
 use kith_vocab::event::control::{Level, Notice};
@@ -18,7 +18,7 @@ use kith_vocab::ingress::IngressEvent;
 use kith_vocab::validate::validate;
 
 use super::{Engine, EngineError, EngineShared};
-use crate::command::{Command, CommandAction};
+use crate::command::{CommandAction, DriverCommand};
 use crate::failure::SessionFailure;
 use crate::feed::ThreadKey;
 use crate::registry::Reservation;
@@ -127,7 +127,7 @@ impl Engine {
         survey.check(place)?;
         let BranchCommand { id, client_id, user_id, expected_leaf } = command;
         let action = CommandAction::Branch { to: survey.boundary(place), expected_leaf };
-        let command = Command { id, client_id, user_id, action };
+        let command = DriverCommand { id, client_id, user_id, action };
         Ok(self.command(session_id, command).await?.leaf)
     }
 
@@ -251,7 +251,7 @@ impl EngineShared {
     async fn make_current(
         &self,
         header: &SessionHeader,
-        head: Option<Head>,
+        head: Option<LogHead>,
     ) -> Result<(), StorageError> {
         let thread = ThreadRow {
             agent_id: header.agent_id.clone(),
@@ -265,7 +265,11 @@ impl EngineShared {
         Ok(())
     }
 
-    async fn repair(&self, id: SessionId, head: Option<Head>) -> Result<Repair<'_>, StorageError> {
+    async fn repair(
+        &self,
+        id: SessionId,
+        head: Option<LogHead>,
+    ) -> Result<Repair<'_>, StorageError> {
         let header = self.journal.read(id, head, 0, &mut |_| ()).await?.header;
         self.repair_as(&header, head).await
     }
@@ -274,7 +278,7 @@ impl EngineShared {
     async fn repair_as<'a>(
         &'a self,
         header: &SessionHeader,
-        head: Option<Head>,
+        head: Option<LogHead>,
     ) -> Result<Repair<'a>, StorageError> {
         let id = header.session_id;
         let mut keys = Vec::new();
@@ -358,7 +362,7 @@ impl EngineShared {
     pub(crate) async fn repair_for_driver(
         &self,
         id: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         event: &IngressEvent,
         error: &StorageError,
     ) -> Result<SessionId, SessionFailure> {

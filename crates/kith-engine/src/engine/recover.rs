@@ -8,8 +8,8 @@ mod open_messages;
 
 use std::collections::BTreeMap;
 
-use kith_sessions::desk::{RowOutcome, RowStatus, Target, ThreadRow, Wakeup, WakeupReason};
-use kith_sessions::line::Head;
+use kith_sessions::desk::{RowOutcome, RowStatus, RowTarget, ThreadRow, Wakeup, WakeupReason};
+use kith_sessions::line::LogHead;
 use kith_sessions::storage::{StorageError, StorageErrorKind};
 use kith_vocab::event::Event;
 use kith_vocab::header::SessionHeader;
@@ -93,7 +93,7 @@ impl Engine {
         &self,
         keys: Vec<(String, RowOutcome)>,
         id: SessionId,
-        head: Head,
+        head: LogHead,
     ) -> Result<(), EngineError> {
         let desk = &self.shared.desk;
         let entered = keys.first().map(|(key, _)| key.clone());
@@ -128,7 +128,7 @@ impl Engine {
 /// What the desk has to know of a log.
 struct RecoveredLog {
     header: SessionHeader,
-    head: Option<Head>,
+    head: Option<LogHead>,
     /// Messages that are dealt with.
     keys: Vec<(String, RowOutcome)>,
     /// Messages that are not.
@@ -138,20 +138,20 @@ struct RecoveredLog {
 }
 
 #[derive(Default)]
-struct LogReader {
+struct RecoveryReader {
     keys: RowKeys,
     messages: OpenMessages,
     state: State,
 }
 
-impl LogReader {
+impl RecoveryReader {
     fn read(&mut self, event: &Event) {
         self.keys.read(&self.state, event);
         self.messages.read(event);
         self.state.fold(event);
     }
 
-    fn into_log(mut self, header: SessionHeader, head: Option<Head>) -> RecoveredLog {
+    fn into_log(mut self, header: SessionHeader, head: Option<LogHead>) -> RecoveredLog {
         let keys = self.keys.take_settled();
         let messages = self.messages.of(&header, &self.state);
         RecoveredLog { header, head, keys, messages, state: self.state, is_damaged: false }
@@ -164,7 +164,7 @@ impl EngineShared {
     async fn read_for_desk(&self, id: SessionId) -> Result<Option<RecoveredLog>, StorageError> {
         // An old desk knows little of where a log ends, but what it knows was there.
         let head = self.desk.head(id).await?;
-        let mut reader = LogReader::default();
+        let mut reader = RecoveryReader::default();
         let each = &mut |event: Event| reader.read(&event);
         let opened = self.journal.open(id, head, None, &*self.clock, each).await;
         self.journal.close(id);
@@ -174,7 +174,7 @@ impl EngineShared {
             Err(error) if error.damage().is_none() => return Err(error),
             Ok(None) | Err(_) => (),
         }
-        let mut reader = LogReader::default();
+        let mut reader = RecoveryReader::default();
         let each = &mut |event: Event| reader.read(&event);
         let Ok(reading) = self.journal.read(id, head, 0, each).await else { return Ok(None) };
         let log = reader.into_log(reading.header, reading.head);
@@ -184,7 +184,7 @@ impl EngineShared {
     /// Enters the row of a message that a log holds and has not dealt with: whoever delivers it
     /// again is told what comes of it, and it is not said twice.
     async fn accept_again(&self, id: SessionId, event: &IngressEvent) -> Result<(), StorageError> {
-        let accepted = self.desk.accept(event, Target::Session(id), id, self.clock.now()).await;
+        let accepted = self.desk.accept(event, RowTarget::Session(id), id, self.clock.now()).await;
         match accepted {
             Ok(_) => Ok(()),
             // The key is known, with other words, or there are more than the desk takes.

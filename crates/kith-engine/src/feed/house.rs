@@ -19,19 +19,19 @@ pub struct ThreadChange {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct House {
-    recent: Mutex<Recent>,
+pub(super) struct HouseFeed {
+    recent: Mutex<RecentChanges>,
     changes: Changes,
 }
 
 #[derive(Debug, Default)]
-struct Recent {
+struct RecentChanges {
     /// How many changes there were before the first that is kept.
     n_dropped: u64,
     changes: VecDeque<ThreadChange>,
 }
 
-impl House {
+impl HouseFeed {
     pub(super) fn push(&self, change: ThreadChange) {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         if recent.changes.len() == CHANGES_MAX {
@@ -43,7 +43,7 @@ impl House {
         self.changes.announce();
     }
 
-    pub(super) fn subscribe(house: &Arc<House>) -> HouseSubscription {
+    pub(super) fn subscribe(house: &Arc<HouseFeed>) -> HouseSubscription {
         let recent = house.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let n_seen = recent.n_dropped + recent.changes.len() as u64;
         HouseSubscription { house: Arc::clone(house), n_seen, n_missed: 0 }
@@ -53,7 +53,7 @@ impl House {
 /// Follows the threads of a house.
 #[derive(Debug)]
 pub struct HouseSubscription {
-    house: Arc<House>,
+    house: Arc<HouseFeed>,
     n_seen: u64,
     n_missed: u64,
 }

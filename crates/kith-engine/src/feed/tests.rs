@@ -10,25 +10,25 @@ use kith_vocab::provider::DeltaPart;
 
 use super::*;
 use crate::fixture::{header, within};
-use crate::session::{Session, SessionParts, Source};
+use crate::session::{EventSource, Session, SessionParts};
 
 const EPOCH: &str = "this life";
 
 /// A session whose events a test writes one by one, and its feed.
-struct Stage {
+struct CallStage {
     feed: Feed,
     journal: Arc<dyn Journal>,
     session: Session,
     id: SessionId,
 }
 
-impl Stage {
-    fn new() -> Stage {
+impl CallStage {
+    fn new() -> CallStage {
         let clock = Arc::new(FakeClock::new());
         let (journal, feed) = (Arc::new(MemoryJournal::default()), Feed::new(EPOCH.to_owned()));
         let id = SessionId::from_uuid(kith_vocab::clock::Clock::new_id(&*clock));
         let parts = SessionParts { journal: journal.clone(), feed: feed.session(id), clock };
-        Stage { feed, journal, session: Session::new(parts, header(id)), id }
+        CallStage { feed, journal, session: Session::new(parts, header(id)), id }
     }
 
     /// Writes so many batches of one event.
@@ -48,7 +48,7 @@ impl Stage {
 
     /// Writes the answer of which deltas were said.
     async fn answer(&mut self, request_id: EventId, text: &str) {
-        let source = Source { id: Some(request_id), ..Source::RUNTIME };
+        let source = EventSource { id: Some(request_id), ..EventSource::RUNTIME };
         let answer = AssistantMessage {
             request_id: Some(request_id),
             message: AnswerContent { content: vec![Block::text(text)] },
@@ -102,7 +102,7 @@ fn numbers(seqs: impl IntoIterator<Item = usize>) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn a_follower_that_falls_behind_the_ring_reads_the_log() {
-    let mut stage = Stage::new();
+    let mut stage = CallStage::new();
     let mut slow = stage.follow(0);
     let mut quick = stage.follow(0);
     let mut seen = Vec::new();
@@ -121,9 +121,9 @@ async fn a_follower_that_falls_behind_the_ring_reads_the_log() {
 
 #[tokio::test(start_paused = true)]
 async fn a_ring_is_no_heavier_than_it_may_be_and_keeps_the_newest_batch() {
-    let mut stage = Stage::new();
+    let mut stage = CallStage::new();
     let mut slow = stage.follow(0);
-    let request = |stage: &Stage| stage.session.new_event_id();
+    let request = |stage: &CallStage| stage.session.new_event_id();
     for _ in 0..10 {
         let id = request(&stage);
         stage.answer(id, &"x".repeat(1024 * 1024)).await;
@@ -139,7 +139,7 @@ async fn a_ring_is_no_heavier_than_it_may_be_and_keeps_the_newest_batch() {
 
 #[tokio::test(start_paused = true)]
 async fn in_the_same_life_a_stream_goes_on_where_it_was_left() {
-    let mut stage = Stage::new();
+    let mut stage = CallStage::new();
     let mut followed = stage.follow(0);
     stage.notices(2, "x").await;
     let request = stage.session.new_event_id();
@@ -158,7 +158,7 @@ async fn in_the_same_life_a_stream_goes_on_where_it_was_left() {
 
 #[tokio::test(start_paused = true)]
 async fn from_another_life_events_come_from_the_log_and_then_the_text_so_far() {
-    let mut stage = Stage::new();
+    let mut stage = CallStage::new();
     stage.notices(5, "x").await;
     let request = stage.session.new_event_id();
     for text in ["a", "b"] {
@@ -184,7 +184,7 @@ async fn from_another_life_events_come_from_the_log_and_then_the_text_so_far() {
 
 #[tokio::test(start_paused = true)]
 async fn who_is_too_far_away_loads_the_session_anew() {
-    let mut stage = Stage::new();
+    let mut stage = CallStage::new();
     stage.notices(3, "x").await;
     // It has seen more than there is: the session was repaired.
     let (mode, mut anew) = stage.resume(&point(9, EPOCH, 0)).await;
@@ -219,7 +219,7 @@ fn session_id(number: u64) -> SessionId {
 
 #[tokio::test(start_paused = true)]
 async fn a_log_of_any_length_is_followed_from_its_beginning() {
-    let mut stage = Stage::new();
+    let mut stage = CallStage::new();
     let n_events = usize::try_from(EVENTS_BEHIND_MAX).unwrap() + 10;
     for _ in 0..n_events {
         let notice = Notice { text: String::new().into(), level: Level::Info, about: None };
@@ -234,7 +234,7 @@ async fn a_log_of_any_length_is_followed_from_its_beginning() {
 
 #[tokio::test(start_paused = true)]
 async fn deltas_that_were_lost_come_again_as_the_text_so_far() {
-    let mut stage = Stage::new();
+    let mut stage = CallStage::new();
     let mut slow = stage.follow(0);
     stage.notices(1, "x").await;
     let request = stage.session.new_event_id();
@@ -251,7 +251,7 @@ async fn deltas_that_were_lost_come_again_as_the_text_so_far() {
 
 #[tokio::test(start_paused = true)]
 async fn who_leaves_before_it_took_the_text_so_far_gets_it_when_it_comes_back() {
-    let mut stage = Stage::new();
+    let mut stage = CallStage::new();
     stage.notices(1, "x").await;
     let request = stage.session.new_event_id();
     stage.say(request, "a");
@@ -267,7 +267,7 @@ async fn who_leaves_before_it_took_the_text_so_far_gets_it_when_it_comes_back() 
 
 #[tokio::test(start_paused = true)]
 async fn of_a_long_answer_only_so_much_is_kept_for_those_who_come_late() {
-    let stage = Stage::new();
+    let stage = CallStage::new();
     let request = stage.session.new_event_id();
     for _ in 0..RUNNING_ANSWER_BYTES_MAX / 1000 + 2 {
         stage.say(request, &"x".repeat(1000));
@@ -281,7 +281,7 @@ async fn of_a_long_answer_only_so_much_is_kept_for_those_who_come_late() {
 
 #[tokio::test(start_paused = true)]
 async fn a_house_names_each_session_that_changed_once_in_the_order_of_its_last_change() {
-    let stage = Stage::new();
+    let stage = CallStage::new();
     let mut house = stage.feed.follow_house();
     let thread = |name: &str| ThreadKey {
         agent_id: "main".to_owned(),
@@ -317,7 +317,7 @@ fn ends_by_itself<T: Send + 'static>(work: impl Future<Output = T> + Send + 'sta
 
 /// The rest of a session that has so many events, for a follower of which the ring has nothing.
 async fn rest_of(n_in_log: usize, n_published: u64, end: impl FnOnce(&SessionFeed)) -> Vec<String> {
-    let mut stage = Stage::new();
+    let mut stage = CallStage::new();
     stage.notices(n_in_log, "x").await;
     let later = Feed::new("later".to_owned());
     let feed = later.session(stage.id);
@@ -352,7 +352,7 @@ fn a_follower_that_is_behind_is_told_that_the_session_moved_or_was_removed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_of_the_name_of_a_removed_one_is_followed_anew() {
-    let mut stage = Stage::new();
+    let mut stage = CallStage::new();
     let mut old = stage.follow(0);
     stage.notices(1, "x").await;
     assert_eq!(pull(&mut old).await, ["1"]);
@@ -370,7 +370,7 @@ async fn a_session_of_the_name_of_a_removed_one_is_followed_anew() {
 
 #[tokio::test(start_paused = true)]
 async fn a_ring_never_has_a_gap() {
-    let mut stage = Stage::new();
+    let mut stage = CallStage::new();
     let mut slow = stage.follow(0);
     stage.notices(2, "x").await;
     assert_eq!(pull(&mut slow).await, ["1", "2"]);
@@ -389,7 +389,7 @@ async fn a_ring_never_has_a_gap() {
 
 #[tokio::test(start_paused = true)]
 async fn deltas_are_bounded_in_bytes() {
-    let stage = Stage::new();
+    let stage = CallStage::new();
     let mut slow = stage.follow(0).up_to_date();
     let request = stage.session.new_event_id();
     let n_kept = 4;
@@ -410,7 +410,7 @@ async fn deltas_are_bounded_in_bytes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_without_a_driver_goes_on_from_its_log() {
-    let mut stage = Stage::new();
+    let mut stage = CallStage::new();
     stage.notices(5, "x").await;
     for (after, mode, expected) in [
         (2, ResumeMode::PersistentFallback, numbers(3..=5)),
@@ -427,7 +427,7 @@ async fn a_session_without_a_driver_goes_on_from_its_log() {
 
 #[tokio::test(start_paused = true)]
 async fn in_another_session_nothing_was_seen() {
-    let mut stage = Stage::new();
+    let mut stage = CallStage::new();
     stage.notices(3, "x").await;
     let seen = ResumePoint { session_id: Some(session_id(7)), ..point(2, EPOCH, 0) };
     let (mode, mut followed) = stage.resume(&seen).await;

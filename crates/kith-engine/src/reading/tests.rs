@@ -41,7 +41,7 @@ fn a_log_whose_leaf_went_back_behind_a_compaction_is_read_again() {
 }
 
 fn read(log: &[Event]) -> (State, usize) {
-    let mut folding = Folding::default();
+    let mut folding = StateReader::default();
     let mut n_readings = 0;
     loop {
         n_readings += 1;

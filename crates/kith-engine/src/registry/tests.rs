@@ -6,7 +6,7 @@ use kith_vocab::ids::EventId;
 use tokio::sync::oneshot;
 
 use super::*;
-use crate::command::{Command, CommandAction};
+use crate::command::{CommandAction, DriverCommand};
 use crate::fixture::header;
 
 fn session_id() -> SessionId {
@@ -20,7 +20,7 @@ fn mail() -> (Mail, Answer) {
     let action = CommandAction::Cancel { key: None };
     let (client_id, user_id) = ("test".to_owned(), "owner".to_owned());
     let id = EventId::from_uuid(numbered_id(0, 2));
-    (Mail { command: Command { id, client_id, user_id, action }, reply }, answer)
+    (Mail { command: DriverCommand { id, client_id, user_id, action }, reply }, answer)
 }
 
 #[tokio::test]

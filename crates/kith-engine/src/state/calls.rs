@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallProgress {
     pub call: ToolCall,
-    pub stage: Stage,
+    pub stage: CallStage,
     /// As it was last judged.
     pub effect: Option<Effect>,
     pub digest: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Stage {
+pub enum CallStage {
     /// Not judged, or judged before an earlier call changed the world.
     New,
     MustAsk,
@@ -41,12 +41,12 @@ pub enum Stage {
 
 /// Invariant: one entry per call of the last answer, in the model's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Calls(Vec<CallProgress>);
+pub struct TurnCalls(Vec<CallProgress>);
 
-impl Calls {
-    pub(super) fn of(calls: impl Iterator<Item = ToolCall>) -> Calls {
-        let new = |call| CallProgress { call, stage: Stage::New, effect: None, digest: None };
-        Calls(calls.map(new).collect())
+impl TurnCalls {
+    pub(super) fn of(calls: impl Iterator<Item = ToolCall>) -> TurnCalls {
+        let new = |call| CallProgress { call, stage: CallStage::New, effect: None, digest: None };
+        TurnCalls(calls.map(new).collect())
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &CallProgress> {
@@ -62,22 +62,22 @@ impl Calls {
     }
 
     pub fn open(&self) -> impl Iterator<Item = &CallProgress> {
-        self.0.iter().filter(|it| it.stage != Stage::Finished)
+        self.0.iter().filter(|it| it.stage != CallStage::Finished)
     }
 
     pub fn any_running(&self) -> bool {
-        self.0.iter().any(|it| it.stage == Stage::Started)
+        self.0.iter().any(|it| it.stage == CallStage::Started)
     }
 
     pub fn any_asked(&self) -> bool {
-        self.0.iter().any(|it| matches!(it.stage, Stage::Asked { .. }))
+        self.0.iter().any(|it| matches!(it.stage, CallStage::Asked { .. }))
     }
 
     /// What was running was cut short.
     pub(super) fn interrupt(&mut self) {
         for it in &mut self.0 {
-            if it.stage == Stage::Started {
-                it.stage = Stage::Interrupted;
+            if it.stage == CallStage::Started {
+                it.stage = CallStage::Interrupted;
             }
         }
     }
@@ -92,8 +92,8 @@ impl Calls {
         ) && progress.effect != Some(Effect::Read);
         if changed_the_world {
             for later in &mut self.0[place + 1..] {
-                if later.stage == Stage::MayRun {
-                    later.stage = Stage::New;
+                if later.stage == CallStage::MayRun {
+                    later.stage = CallStage::New;
                 }
             }
         }
@@ -103,7 +103,7 @@ impl Calls {
 impl CallProgress {
     /// Whether a person was asked about it under this name and has not answered.
     pub fn is_asked_as(&self, name: &str) -> bool {
-        matches!(&self.stage, Stage::Asked { approval_id, .. } if approval_id == name)
+        matches!(&self.stage, CallStage::Asked { approval_id, .. } if approval_id == name)
     }
 
     fn is_meant_by(&self, body: &Body) -> bool {
@@ -124,24 +124,26 @@ impl CallProgress {
     // second "allow" must not run the tool again.
     fn advance(&mut self, body: &Body) {
         let next = match (&self.stage, body) {
-            (Stage::New, Body::CallJudged(it)) => {
+            (CallStage::New, Body::CallJudged(it)) => {
                 self.effect = Some(it.effect);
                 self.digest = Some(it.digest.clone());
                 match it.verdict {
-                    Verdict::Allow => Stage::MayRun,
-                    Verdict::Ask => Stage::MustAsk,
-                    Verdict::Deny => Stage::Refused { reason: it.reason.clone() },
+                    Verdict::Allow => CallStage::MayRun,
+                    Verdict::Ask => CallStage::MustAsk,
+                    Verdict::Deny => CallStage::Refused { reason: it.reason.clone() },
                 }
             }
-            (Stage::MustAsk, Body::ApprovalRequested(it)) => {
-                Stage::Asked { approval_id: it.approval_id.clone(), expires_at: it.expires_at }
+            (CallStage::MustAsk, Body::ApprovalRequested(it)) => {
+                CallStage::Asked { approval_id: it.approval_id.clone(), expires_at: it.expires_at }
             }
-            (Stage::Asked { .. }, Body::ApprovalDecided(it)) => match it.decision {
-                Decision::Allow => Stage::Approved,
-                Decision::Deny => Stage::Refused { reason: it.reason.clone().unwrap_or_default() },
+            (CallStage::Asked { .. }, Body::ApprovalDecided(it)) => match it.decision {
+                Decision::Allow => CallStage::Approved,
+                Decision::Deny => {
+                    CallStage::Refused { reason: it.reason.clone().unwrap_or_default() }
+                }
             },
-            (Stage::MayRun | Stage::Approved, Body::ToolStarted(_)) => Stage::Started,
-            (_, Body::ToolResult(_)) => Stage::Finished,
+            (CallStage::MayRun | CallStage::Approved, Body::ToolStarted(_)) => CallStage::Started,
+            (_, Body::ToolResult(_)) => CallStage::Finished,
             _ => return,
         };
         self.stage = next;

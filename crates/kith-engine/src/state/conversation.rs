@@ -14,7 +14,7 @@ use kith_vocab::ids::EventId;
 use serde::{Deserialize, Serialize};
 
 use super::elements;
-use super::tail::Tail;
+use super::tail::TailMessage;
 use super::told::Reminders;
 use super::tree::{Admission, Tree};
 use crate::context::escaped::EscapedTexts;
@@ -23,7 +23,7 @@ use crate::context::words;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversation {
     finished: Vec<Message>,
-    tail: Tail,
+    tail: TailMessage,
     pub(super) told: Reminders,
     #[serde(skip)]
     escaped: EscapedTexts,
@@ -111,10 +111,11 @@ impl Conversation {
                 self.finished.push(Message { role: Role::Assistant, elements });
             }
         }
-        self.tail = Tail::after(answer.message.content.iter().filter_map(|block| match block {
-            Block::ToolCall(call) => Some((call.call_id, call.tool.clone())),
-            _ => None,
-        }));
+        self.tail =
+            TailMessage::after(answer.message.content.iter().filter_map(|block| match block {
+                Block::ToolCall(call) => Some((call.call_id, call.tool.clone())),
+                _ => None,
+            }));
     }
 
     fn remind(&mut self, id: EventId, item: &HarnessItemEvent) {

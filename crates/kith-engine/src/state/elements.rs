@@ -6,7 +6,7 @@ use kith_vocab::event::messages::{AssistantMessage, Outcome, ToolResult, UserMes
 use kith_vocab::ids::EventId;
 
 use crate::context::escaped::EscapedTexts;
-use crate::context::untrusted::{self, Origin};
+use crate::context::untrusted::{self, TextOrigin};
 use crate::context::words;
 
 /// Where a message came from that names no platform.
@@ -19,7 +19,8 @@ pub(super) fn of_user(
 ) -> Vec<Element> {
     let is_meta = message.message.meta == Some(true);
     let source = message.ingress.as_ref().map_or(NO_PLATFORM, |it| it.platform.as_str());
-    let origin = Origin { event: id, trust: message.trust, source, author: Some(&message.author) };
+    let origin =
+        TextOrigin { event: id, trust: message.trust, source, author: Some(&message.author) };
     let mut element = |block: &Block| {
         let kind = match block {
             Block::Text(it) if is_blank(&it.text) => return None,
@@ -74,7 +75,7 @@ pub(super) fn of_result(
     result: &ToolResult,
     escaped: &mut EscapedTexts,
 ) -> CallResult {
-    let origin = Origin { event: id, trust: result.trust, source: tool, author: None };
+    let origin = TextOrigin { event: id, trust: result.trust, source: tool, author: None };
     let mut part = |block: &Block| {
         let kind = match block {
             Block::Text(it) if is_blank(&it.text) => return None,

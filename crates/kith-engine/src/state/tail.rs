@@ -16,7 +16,7 @@ use crate::context::escaped::EscapedTexts;
 use crate::context::words;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Tail {
+pub(super) struct TailMessage {
     slots: Vec<Slot>,
     said: Vec<Element>,
     sealed: bool,
@@ -31,10 +31,10 @@ struct Slot {
     result: Option<(Option<EventId>, CallResult)>,
 }
 
-impl Tail {
-    pub(super) fn after(calls: impl Iterator<Item = (CallId, String)>) -> Tail {
+impl TailMessage {
+    pub(super) fn after(calls: impl Iterator<Item = (CallId, String)>) -> TailMessage {
         let slots = calls.map(|(call_id, tool)| Slot { call_id, tool, result: None }).collect();
-        Tail { slots, ..Tail::default() }
+        TailMessage { slots, ..TailMessage::default() }
     }
 
     pub(super) fn is_empty(&self) -> bool {

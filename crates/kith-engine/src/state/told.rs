@@ -20,7 +20,7 @@ pub const REMINDERS_TOLD_MAX: usize = 256;
 
 /// What the model knows without having asked: whoever has news compares with this.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
+pub struct ModelKnowledge<'a> {
     /// What the session was given when it began.
     pub snapshot: Option<&'a InstructionSnapshot>,
     /// The last skill index on record with its deltas; `None` before the first.
@@ -42,7 +42,7 @@ struct Reminder {
     subject: Option<String>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> ModelKnowledge<'a> {
     /// The `data` of the reminders of this kind, oldest first.
     pub fn data(&self, kind: HarnessKind) -> impl Iterator<Item = &'a Json> + use<'a> {
         let of_kind = self.reminders.told.iter().filter(move |it| it.event.item.kind == kind);
@@ -51,8 +51,8 @@ impl<'a> Told<'a> {
 }
 
 impl State {
-    pub fn told(&self) -> Told<'_> {
-        Told {
+    pub fn told(&self) -> ModelKnowledge<'_> {
+        ModelKnowledge {
             snapshot: self.snapshot.as_deref(),
             skills: self.skills.as_deref(),
             reminders: &self.conversation.told,
@@ -117,7 +117,7 @@ impl Reminder {
 /// There is one date, one list of skills, one place where one speaks; of files there are many.
 fn subject_of(kind: HarnessKind, data: &Json) -> Option<String> {
     #[derive(Deserialize)]
-    struct About {
+    struct NoticeSubject {
         path: String,
     }
 
@@ -126,7 +126,7 @@ fn subject_of(kind: HarnessKind, data: &Json) -> Option<String> {
             Some(String::new())
         }
         // One without a path is about a moment.
-        HarnessKind::RuntimeNotice => data.read::<About>().ok().map(|about| about.path),
+        HarnessKind::RuntimeNotice => data.read::<NoticeSubject>().ok().map(|about| about.path),
         HarnessKind::Attachment
         | HarnessKind::SkillDelta
         | HarnessKind::Memory

@@ -13,7 +13,7 @@ use kith_vocab::ids::EventId;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Kept", into = "Kept")]
+#[serde(from = "StoredTree", into = "StoredTree")]
 pub struct Tree {
     nodes: Vec<Node>,
     places: HashMap<EventId, usize>,
@@ -173,20 +173,20 @@ fn places_of(nodes: &[Node]) -> HashMap<EventId, usize> {
 
 /// A tree as it is stored: the places follow from the nodes.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredTree {
     nodes: Vec<Node>,
     leaf: Option<usize>,
     trimmed: bool,
 }
 
-impl From<Tree> for Kept {
-    fn from(tree: Tree) -> Kept {
-        Kept { nodes: tree.nodes, leaf: tree.leaf, trimmed: tree.trimmed }
+impl From<Tree> for StoredTree {
+    fn from(tree: Tree) -> StoredTree {
+        StoredTree { nodes: tree.nodes, leaf: tree.leaf, trimmed: tree.trimmed }
     }
 }
 
-impl From<Kept> for Tree {
-    fn from(kept: Kept) -> Tree {
+impl From<StoredTree> for Tree {
+    fn from(kept: StoredTree) -> Tree {
         let places = places_of(&kept.nodes);
         Tree { nodes: kept.nodes, places, leaf: kept.leaf, trimmed: kept.trimmed }
     }

@@ -10,7 +10,7 @@ use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
 use serde::{Deserialize, Serialize};
 
-use super::calls::Calls;
+use super::calls::TurnCalls;
 use super::ended_turn::EndedTurn;
 use super::repeats::Repeats;
 
@@ -30,10 +30,10 @@ pub struct Turn {
     pub models: Vec<ModelRef>,
     /// A request that has neither answer nor failure.
     pub open_request: Option<EventId>,
-    pub calls: Calls,
+    pub calls: TurnCalls,
     pub owes_reply: bool,
     pub cancelled: bool,
-    pub failure: Option<Failure>,
+    pub failure: Option<ModelFailure>,
     /// How often in a row the session was left and worked on again without anything coming of it.
     pub n_resumed: u32,
     pub n_steps: u32,
@@ -50,7 +50,7 @@ pub struct Turn {
 
 /// The model could not be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct ModelFailure {
     pub attempt: u32,
     pub retry_at: Option<u64>,
 }
@@ -82,7 +82,7 @@ impl Turn {
             limits: Limits::default(),
             attended: true,
             open_request: None,
-            calls: Calls::default(),
+            calls: TurnCalls::default(),
             owes_reply: false,
             cancelled: false,
             failure: None,
@@ -120,7 +120,7 @@ impl Turn {
             }
             Body::ModelRequested(it) if it.purpose == Purpose::Turn => {
                 self.open_request = Some(it.request_id);
-                self.failure = self.failure.map(|it| Failure { retry_at: Some(0), ..it });
+                self.failure = self.failure.map(|it| ModelFailure { retry_at: Some(0), ..it });
                 self.n_steps += 1;
             }
             Body::AssistantMessage(it) => {
@@ -129,7 +129,7 @@ impl Turn {
             }
             Body::ModelFailed(it) => {
                 self.open_request = None;
-                self.failure = Some(Failure { attempt: it.attempt, retry_at: it.retry_at });
+                self.failure = Some(ModelFailure { attempt: it.attempt, retry_at: it.retry_at });
             }
             Body::Compact(_) => self.n_resumed = 0,
             Body::HarnessItem(it) if it.item.kind == HarnessKind::Steer => {
@@ -184,7 +184,7 @@ impl Turn {
         for call in &calls {
             self.repeats.count(call);
         }
-        self.calls = Calls::of(calls.into_iter());
+        self.calls = TurnCalls::of(calls.into_iter());
     }
 
     fn keep_time(&mut self, ts: u64) {

@@ -13,7 +13,7 @@ use crate::fixture::{TestHouse, ask, message};
 fn keeper(house: &TestHouse, engine: &Engine) -> ThreadKeeper {
     let files = ThreadFiles::new(Arc::new(house.files.clone()), Path::new("/house/.kith"));
     let journal = Arc::new(FilesJournal::reader(house.store()));
-    ThreadKeeper::start(engine, Threads::new(journal, files))
+    ThreadKeeper::start(engine, ThreadFileSync::new(journal, files))
 }
 
 async fn is_up_to_date(keeper: &ThreadKeeper) -> bool {

@@ -28,7 +28,7 @@ const FILE: &str = "/house/.kith/threads/cli%3aroom%3atest.jsonl";
 struct House {
     files: MemoryFiles,
     store: SessionStore,
-    threads: Threads,
+    threads: ThreadFileSync,
     sessions: Vec<Writing>,
 }
 
@@ -101,7 +101,7 @@ impl House {
         let ids: Vec<SessionId> = self.sessions.iter().map(|it| it.id).collect();
         let expected = lines(&now(self.threads.logs.messages(&ids)).unwrap());
         let held = self.threads.files.lines(FILE.as_ref()).unwrap();
-        let held = held.map(|it| Folded::of(it).unwrap().bytes()).unwrap_or_default();
+        let held = held.map(|it| LatestLines::of(it).unwrap().bytes()).unwrap_or_default();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         assert_eq!(text(held), text(expected));
         assert!(now(self.threads.is_up_to_date(&key())).unwrap());
@@ -112,11 +112,11 @@ fn key() -> ThreadKey {
     ThreadKey { agent_id: "main".to_owned(), thread_id: "cli:room:test".parse().unwrap() }
 }
 
-fn threads(files: &MemoryFiles) -> Threads {
+fn threads(files: &MemoryFiles) -> ThreadFileSync {
     let files: Arc<dyn FileSystem> = Arc::new(files.clone());
     let store = SessionStore::new(Arc::clone(&files), DIR.as_ref());
     let journal = Arc::new(FilesJournal::reader(store));
-    Threads::new(journal, ThreadFiles::new(files, DIR.as_ref()))
+    ThreadFileSync::new(journal, ThreadFiles::new(files, DIR.as_ref()))
 }
 
 /// What the files answer, which they do at once.
@@ -207,7 +207,7 @@ fn the_sessions_of_a_thread_follow_each_other() {
         .file()
         .unwrap()
         .lines()
-        .map(|line| Stamp::read(line.as_bytes()).unwrap().metadata.seq)
+        .map(|line| LineStamp::read(line.as_bytes()).unwrap().metadata.seq)
         .collect();
     assert_eq!(said, [1, 3, 4, 6, 1, 3]);
 }
@@ -251,7 +251,7 @@ fn compacting_leaves_one_line_per_message() {
     house.files.write_raw(FILE, (waiting + &house.file().unwrap()).as_bytes());
     house.check();
     let made = now(house.threads.compact(&key())).unwrap();
-    assert_eq!(made, Made { threads: 1, messages: 2 });
+    assert_eq!(made, RebuildSummary { threads: 1, messages: 2 });
     assert_eq!(house.file().unwrap().lines().count(), 2);
     house.check();
 }
@@ -265,7 +265,10 @@ fn rebuilding_takes_away_what_belongs_to_no_thread() {
     let orphan = "/house/.kith/threads/web%3aroom%3agone.jsonl";
     house.files.write_raw(orphan, b"{}\n");
     house.files.write_raw(FILE, b"not a message\n");
-    assert_eq!(now(house.threads.rebuild_all()).unwrap(), Made { threads: 1, messages: 2 });
+    assert_eq!(
+        now(house.threads.rebuild_all()).unwrap(),
+        RebuildSummary { threads: 1, messages: 2 }
+    );
     assert_eq!(house.file(), before);
     assert_eq!(house.files.contents(orphan), None);
 }

@@ -19,11 +19,11 @@ use kith_vocab::provider::{
 use kith_vocab::text::Text;
 use tokio_util::sync::CancellationToken;
 
-use super::{Action, Effect, EffectKind, EffectOutcome, Stopped, TurnContext, time_left};
+use super::{Action, EffectKind, EffectOutcome, EffectStop, TurnContext, TurnEffect, time_left};
 use crate::context::context;
 use crate::failure::SessionFailure;
 use crate::feed::FeedTap;
-use crate::session::{Session, Source};
+use crate::session::{EventSource, Session};
 
 /// How often one request is tried.
 const MODEL_ATTEMPTS_MAX: u32 = 4;
@@ -34,7 +34,7 @@ const RETRY_WAIT_MS_FIRST: u64 = 500;
 const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// A request that was sent.
-pub(crate) struct Asked {
+pub(crate) struct SentRequest {
     request_id: EventId,
     choice: ModelChoice,
 }
@@ -61,8 +61,12 @@ pub(super) fn start(session: &mut Session, ctx: &TurnContext) -> Result<Action, 
         Ok(provider) => provider,
         Err(ModelUnavailable { reason }) => {
             let attempt = next_attempt(session);
-            let failure =
-                Failure { kind: FailureKind::Network, message: reason, attempt, wait_ms: None };
+            let failure = RequestFailure {
+                kind: FailureKind::Network,
+                message: reason,
+                attempt,
+                wait_ms: None,
+            };
             fail(session, None, failure);
             return Ok(Action::Staged);
         }
@@ -88,22 +92,23 @@ pub(super) fn start(session: &mut Session, ctx: &TurnContext) -> Result<Action, 
     let ask = AskContext { time_left, cancel: cancel.clone(), tap };
     let future = Box::pin(async move {
         let answer = provider.ask(body, ask).await;
-        EffectOutcome::Asked(Asked { request_id, choice }, answer)
+        EffectOutcome::Asked(SentRequest { request_id, choice }, answer)
     });
-    Ok(Action::Start(Effect { kind: EffectKind::Ask(request_id), future, cancel, time_left }))
+    Ok(Action::Start(TurnEffect { kind: EffectKind::Ask(request_id), future, cancel, time_left }))
 }
 
 pub(super) fn record(
     session: &mut Session,
-    asked: &Asked,
+    asked: &SentRequest,
     answer: Result<Answer, Unfinished>,
-    stopped: Stopped,
+    stopped: EffectStop,
 ) {
     match answer {
         Ok(answer) if is_empty(&answer) => {
             let message = format!("`{}` answered with nothing", asked.choice.provider);
             let attempt = next_attempt(session);
-            let failure = Failure { kind: FailureKind::Empty, message, attempt, wait_ms: Some(0) };
+            let failure =
+                RequestFailure { kind: FailureKind::Empty, message, attempt, wait_ms: Some(0) };
             fail(session, Some(asked.request_id), failure);
         }
         Ok(answer) => answered(session, asked, answer),
@@ -133,7 +138,7 @@ fn requested(request_id: EventId, choice: &ModelChoice, body: &[u8]) -> ModelReq
     }
 }
 
-fn answered(session: &mut Session, asked: &Asked, answer: Answer) {
+fn answered(session: &mut Session, asked: &SentRequest, answer: Answer) {
     let id = asked.request_id;
     let was_cut = answer.stop_reason == StopReason::MaxTokens;
     let n_calls = answer.content.iter().filter(|it| matches!(it, AnswerBlock::Call { .. })).count();
@@ -163,7 +168,7 @@ fn answered(session: &mut Session, asked: &Asked, answer: Answer) {
 
 fn stage_answer(
     session: &mut Session,
-    asked: &Asked,
+    asked: &SentRequest,
     content: Vec<Block>,
     stop_reason: StopReason,
     usage: Option<kith_vocab::event::messages::Usage>,
@@ -177,7 +182,7 @@ fn stage_answer(
         stop_reason,
         primed: None,
     };
-    let source = Source { id: Some(asked.request_id), ..Source::RUNTIME };
+    let source = EventSource { id: Some(asked.request_id), ..EventSource::RUNTIME };
     session.stage_from(source, Body::AssistantMessage(event));
 }
 
@@ -190,11 +195,16 @@ fn parse_arguments(arguments: String, is_whole: bool) -> (Json, Option<String>) 
     }
 }
 
-fn broken_off(session: &mut Session, asked: &Asked, unfinished: Unfinished, stopped: Stopped) {
+fn broken_off(
+    session: &mut Session,
+    asked: &SentRequest,
+    unfinished: Unfinished,
+    stopped: EffectStop,
+) {
     let Unfinished { cause, partial_text } = unfinished;
     let request_id = Some(asked.request_id);
     match (cause, stopped) {
-        (_, Stopped::ByDeadline) => {
+        (_, EffectStop::ByDeadline) => {
             keep_partial(session, asked, partial_text, StopReason::Error);
             fail(session, request_id, out_of_time(session));
         }
@@ -209,12 +219,12 @@ fn broken_off(session: &mut Session, asked: &Asked, unfinished: Unfinished, stop
                 keep_partial(session, asked, partial_text, StopReason::Error);
             }
             let wait_ms = again.then_some(wait);
-            fail(session, request_id, Failure { kind, message, attempt, wait_ms });
+            fail(session, request_id, RequestFailure { kind, message, attempt, wait_ms });
         }
     }
 }
 
-struct Failure {
+struct RequestFailure {
     kind: FailureKind,
     message: String,
     attempt: u32,
@@ -223,13 +233,13 @@ struct Failure {
 }
 
 /// The next decision finds that the turn's time is over, so trying again at once does no harm.
-fn out_of_time(session: &Session) -> Failure {
+fn out_of_time(session: &Session) -> RequestFailure {
     let message = "the model had not answered when the turn's time was over".to_owned();
     let attempt = next_attempt(session).min(MODEL_ATTEMPTS_MAX - 1);
-    Failure { kind: FailureKind::Timeout, message, attempt, wait_ms: Some(0) }
+    RequestFailure { kind: FailureKind::Timeout, message, attempt, wait_ms: Some(0) }
 }
 
-fn too_large(n_bytes: u64) -> Failure {
+fn too_large(n_bytes: u64) -> RequestFailure {
     let message = format!(
         "the conversation is too long to be sent: the request would have {} MiB, and at most {} are \
          sent; go back with `kith session branch`, or begin anew with `kith ask --new`",
@@ -237,11 +247,11 @@ fn too_large(n_bytes: u64) -> Failure {
         REQUEST_BYTES_MAX / (1024 * 1024)
     );
     let attempt = MODEL_ATTEMPTS_MAX;
-    Failure { kind: FailureKind::ContextLength, message, attempt, wait_ms: None }
+    RequestFailure { kind: FailureKind::ContextLength, message, attempt, wait_ms: None }
 }
 
-fn fail(session: &mut Session, request_id: Option<EventId>, failure: Failure) {
-    let Failure { kind, message, attempt, wait_ms } = failure;
+fn fail(session: &mut Session, request_id: Option<EventId>, failure: RequestFailure) {
+    let RequestFailure { kind, message, attempt, wait_ms } = failure;
     let may_retry = attempt < MODEL_ATTEMPTS_MAX;
     let retry_at = wait_ms.filter(|_| may_retry).map(|wait| session.now() + wait);
     session.stage(Body::ModelFailed(ModelFailed {
@@ -254,7 +264,7 @@ fn fail(session: &mut Session, request_id: Option<EventId>, failure: Failure) {
 }
 
 /// Of an answer that did not finish, the text is kept, and only if the turn ends there.
-fn keep_partial(session: &mut Session, asked: &Asked, text: String, stop_reason: StopReason) {
+fn keep_partial(session: &mut Session, asked: &SentRequest, text: String, stop_reason: StopReason) {
     if !text.trim().is_empty() {
         stage_answer(session, asked, vec![Block::text(text)], stop_reason, None);
     }

@@ -9,7 +9,7 @@ use kith_vocab::block::{Block, ToolCall};
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::Body;
 use kith_vocab::event::calls::{
-    ApprovalDecided, CallJudged, Decision, Effect as CallEffect, Sandbox, ToolStarted, Verdict, Via,
+    ApprovalDecided, CallJudged, Decision, Effect, Sandbox, ToolStarted, Verdict, Via,
 };
 use kith_vocab::event::messages::{Outcome, ToolResult, Trust};
 use kith_vocab::ids::CallId;
@@ -21,19 +21,21 @@ use kith_vocab::tool::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Effect, EffectKind, EffectOutcome, Looked, Stopped, TurnContext, time_left};
+use super::{
+    EffectKind, EffectOutcome, EffectStop, LookResult, TurnContext, TurnEffect, time_left,
+};
 use crate::feed::FeedProgress;
 use crate::session::{CLIENT_ID, Session};
-use crate::state::calls::Stage;
+use crate::state::calls::CallStage;
 
 /// A call, and what its tool found when it looked.
 pub(crate) struct PreparedCall {
     call: ToolCall,
-    looked: Looked,
+    looked: LookResult,
 }
 
 /// Looks at each call before the policy is asked about any.
-pub(super) fn look_at(session: &Session, ctx: &TurnContext, calls: Vec<ToolCall>) -> Effect {
+pub(super) fn look_at(session: &Session, ctx: &TurnContext, calls: Vec<ToolCall>) -> TurnEffect {
     let cancel = CancellationToken::new();
     let looks: Vec<_> = calls.into_iter().map(|call| look(session, ctx, call, &cancel)).collect();
     let future = Box::pin(async move {
@@ -44,16 +46,16 @@ pub(super) fn look_at(session: &Session, ctx: &TurnContext, calls: Vec<ToolCall>
         }
         EffectOutcome::Judged(looked)
     });
-    Effect { kind: EffectKind::Prepare, future, cancel, time_left: time_left(session) }
+    TurnEffect { kind: EffectKind::Prepare, future, cancel, time_left: time_left(session) }
 }
 
 /// Looks at a call once more, right before it runs: between its verdict and its start, the world
 /// may have changed.
-pub(super) fn look_again(session: &Session, ctx: &TurnContext, call: ToolCall) -> Effect {
+pub(super) fn look_again(session: &Session, ctx: &TurnContext, call: ToolCall) -> TurnEffect {
     let cancel = CancellationToken::new();
     let look = look(session, ctx, call, &cancel);
     let future = Box::pin(async move { EffectOutcome::Ready(Box::new(look.await)) });
-    Effect { kind: EffectKind::Prepare, future, cancel, time_left: time_left(session) }
+    TurnEffect { kind: EffectKind::Prepare, future, cancel, time_left: time_left(session) }
 }
 
 fn look(
@@ -129,7 +131,7 @@ pub(super) fn judge(session: &mut Session, ctx: &TurnContext, calls: Vec<Prepare
             digest: prepared.digest.clone(),
             facts: with_summary(&prepared),
         }));
-        if judgement.verdict == Verdict::Allow && prepared.effect() == CallEffect::Read {
+        if judgement.verdict == Verdict::Allow && prepared.effect() == Effect::Read {
             session.set_prepared(call.call_id, prepared);
         }
     }
@@ -180,7 +182,7 @@ pub(super) fn start_reads(
     session: &mut Session,
     ctx: &TurnContext,
     calls: Vec<ToolCall>,
-) -> Effect {
+) -> TurnEffect {
     let (cancel, time_left) = (CancellationToken::new(), time_left(session));
     let mut reads = Vec::new();
     for call in calls {
@@ -201,7 +203,7 @@ pub(super) fn start_reads(
         });
     }
     let future = Box::pin(async move { EffectOutcome::Ran(join_all(reads).await) });
-    Effect { kind: EffectKind::Run, future, cancel, time_left }
+    TurnEffect { kind: EffectKind::Run, future, cancel, time_left }
 }
 
 fn failed(refusal: Refusal) -> ToolOutput {
@@ -233,7 +235,7 @@ pub(super) fn start(
     session: &mut Session,
     ctx: &TurnContext,
     call: PreparedCall,
-) -> Option<Effect> {
+) -> Option<TurnEffect> {
     let PreparedCall { call, looked } = call;
     let (tool, prepared) = match looked {
         Ok(looked) => looked,
@@ -243,7 +245,7 @@ pub(super) fn start(
         }
     };
     let progress = session.state().turn.as_ref().and_then(|turn| turn.calls.get(call.call_id));
-    let is_approved = progress.is_some_and(|it| it.stage == Stage::Approved);
+    let is_approved = progress.is_some_and(|it| it.stage == CallStage::Approved);
     if progress.and_then(|it| it.digest.as_deref()) != Some(&prepared.digest) {
         refuse(session, &call, "what it would act on has changed since it was allowed");
         return None;
@@ -266,7 +268,7 @@ pub(super) fn start(
         let output = tool.run(prepared, run).await;
         EffectOutcome::Ran(vec![(call, output)])
     });
-    Some(Effect { kind: EffectKind::Run, future, cancel, time_left })
+    Some(TurnEffect { kind: EffectKind::Run, future, cancel, time_left })
 }
 
 pub(super) fn refuse(session: &mut Session, call: &ToolCall, reason: &str) {
@@ -283,7 +285,7 @@ pub(super) fn report_interrupted(session: &mut Session, call: &ToolCall) {
 /// Calls that were asked to stop and did not: nobody knows what they did.
 pub(super) fn give_up(session: &mut Session) {
     let Some(turn) = &session.state().turn else { return };
-    let started = turn.calls.iter().filter(|it| it.stage == Stage::Started);
+    let started = turn.calls.iter().filter(|it| it.stage == CallStage::Started);
     let calls: Vec<ToolCall> = started.map(|it| it.call.clone()).collect();
     let text = "Interrupted: this was told to stop and did not. It may still take effect; look \
                 before you try again.";
@@ -305,7 +307,7 @@ pub(super) fn refuse_lost(session: &mut Session) {
 pub(super) fn expire(session: &mut Session, call_id: CallId) {
     let turn = session.state().turn.as_ref();
     let stage = turn.and_then(|turn| turn.calls.get(call_id)).map(|it| it.stage.clone());
-    let Some(Stage::Asked { approval_id, .. }) = stage else { return };
+    let Some(CallStage::Asked { approval_id, .. }) = stage else { return };
     session.stage(Body::ApprovalDecided(ApprovalDecided {
         approval_id,
         decision: Decision::Deny,
@@ -345,10 +347,15 @@ fn stage_result(
     }));
 }
 
-pub(super) fn finish(session: &mut Session, call: &ToolCall, output: ToolOutput, stopped: Stopped) {
+pub(super) fn finish(
+    session: &mut Session,
+    call: &ToolCall,
+    output: ToolOutput,
+    stopped: EffectStop,
+) {
     let outcome = match (output.outcome, stopped) {
         (ToolOutcome::Done, _) => Outcome::Done,
-        (ToolOutcome::Failed, Stopped::ByPerson) => Outcome::Cancelled,
+        (ToolOutcome::Failed, EffectStop::ByPerson) => Outcome::Cancelled,
         (ToolOutcome::Failed, _) => Outcome::Failed,
     };
     let text = output.plain_text();

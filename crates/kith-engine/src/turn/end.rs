@@ -10,7 +10,7 @@ use kith_vocab::event::messages::{Outcome, Trust};
 
 use super::calls;
 use crate::session::{CLIENT_ID, Session};
-use crate::state::calls::Stage;
+use crate::state::calls::CallStage;
 use crate::step::Ending;
 
 pub(super) fn turn(session: &mut Session, ending: Ending) {
@@ -46,8 +46,8 @@ pub(crate) fn stop(session: &mut Session, by: &str) {
 }
 
 /// Nobody is left to act on an answer, so the question is closed.
-fn decide_asked(session: &mut Session, stage: &Stage, by: &str, via: Via) {
-    let Stage::Asked { approval_id, .. } = stage else { return };
+fn decide_asked(session: &mut Session, stage: &CallStage, by: &str, via: Via) {
+    let CallStage::Asked { approval_id, .. } = stage else { return };
     session.stage(Body::ApprovalDecided(ApprovalDecided {
         approval_id: approval_id.clone(),
         decision: Decision::Deny,
@@ -58,8 +58,8 @@ fn decide_asked(session: &mut Session, stage: &Stage, by: &str, via: Via) {
     }));
 }
 
-fn settle_open(session: &mut Session, call: &ToolCall, stage: &Stage, reason: EndReason) {
-    if matches!(stage, Stage::Started | Stage::Interrupted) {
+fn settle_open(session: &mut Session, call: &ToolCall, stage: &CallStage, reason: EndReason) {
+    if matches!(stage, CallStage::Started | CallStage::Interrupted) {
         calls::report_interrupted(session, call);
         return;
     }

@@ -16,7 +16,7 @@ use kith_vocab::ingress::{IngressContent, IngressEvent, RunningBehavior};
 use kith_vocab::provider::{ModelChoice, Models};
 
 use super::{TurnSetup, ask};
-use crate::session::{Session, Source};
+use crate::session::{EventSource, Session};
 
 /// A message that is about to begin a turn.
 pub(crate) struct NewTurn {
@@ -96,7 +96,8 @@ pub(crate) fn begin(
         primed: None,
     };
     session.start_clock();
-    let source = Source { id: new.id, client_id: &client_id, ingress_key: ingress_key.as_deref() };
+    let source =
+        EventSource { id: new.id, client_id: &client_id, ingress_key: ingress_key.as_deref() };
     session.stage_from(source, Body::UserMessage(message));
     for body in news(session) {
         session.stage_news(body);
@@ -141,7 +142,7 @@ pub(crate) fn queue_messages(session: &mut Session, events: &[IngressEvent]) {
         items.extend(joining.iter().map(|event| queue_item(session, event)));
         // With several, each item names its own row.
         let ingress_key = (joining.len() == 1).then_some(first.key.as_str());
-        let source = Source { id: None, client_id: &first.client_id, ingress_key };
+        let source = EventSource { id: None, client_id: &first.client_id, ingress_key };
         session.stage_from(source, Body::QueueUpdate(QueueUpdate { queue, items }));
     }
 }
@@ -185,7 +186,7 @@ pub(super) fn drain_steers(session: &mut Session) {
             merged_into: session.state().merge_target(),
             primed: None,
         });
-        let source = Source {
+        let source = EventSource {
             id: None,
             client_id: &item.client_id,
             ingress_key: item.ingress_key.as_deref(),

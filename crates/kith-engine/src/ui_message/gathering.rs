@@ -15,7 +15,7 @@ use crate::state::State;
 
 /// The messages of a session's conversation as it is now.
 pub fn project(header: &SessionHeader, events: impl IntoIterator<Item = Event>) -> Vec<UiMessage> {
-    let mut gathering = Gathering::default();
+    let mut gathering = ProjectionBuilder::default();
     for event in events {
         gathering.take(event);
     }
@@ -24,13 +24,13 @@ pub fn project(header: &SessionHeader, events: impl IntoIterator<Item = Event>) 
 
 /// A log in any shape, on its way to be projected.
 #[derive(Default)]
-pub struct Gathering {
+pub struct ProjectionBuilder {
     state: State,
     /// What is not of the tree, by the message it was written after.
-    beside: HashMap<Option<EventId>, Vec<Beside>>,
+    beside: HashMap<Option<EventId>, Vec<SideEvent>>,
 }
 
-enum Beside {
+enum SideEvent {
     Shown(Box<Event>),
     /// An event that no screen shows. It can be large, and only its number counts.
     Passed {
@@ -38,7 +38,7 @@ enum Beside {
     },
 }
 
-impl Gathering {
+impl ProjectionBuilder {
     pub fn take(&mut self, event: Event) {
         self.state.fold(&event);
         if event.is_tree() {
@@ -52,8 +52,8 @@ impl Gathering {
             | Body::SkillIndexDelta(_)
             | Body::QueueUpdate(_)
             | Body::ModelRequested(_)
-            | Body::CallJudged(_) => Beside::Passed { seq: event.seq },
-            _ => Beside::Shown(Box::new(event)),
+            | Body::CallJudged(_) => SideEvent::Passed { seq: event.seq },
+            _ => SideEvent::Shown(Box::new(event)),
         });
     }
 
@@ -68,11 +68,11 @@ impl Gathering {
     }
 }
 
-fn add(projection: &mut Projection, beside: Option<Vec<Beside>>) {
+fn add(projection: &mut Projection, beside: Option<Vec<SideEvent>>) {
     for it in beside.into_iter().flatten() {
         match it {
-            Beside::Shown(event) => projection.add(&event),
-            Beside::Passed { seq } => projection.pass(seq),
+            SideEvent::Shown(event) => projection.add(&event),
+            SideEvent::Passed { seq } => projection.pass(seq),
         }
     }
 }

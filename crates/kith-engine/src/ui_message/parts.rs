@@ -11,23 +11,25 @@ use kith_vocab::json::Json;
 use kith_vocab::text::Text;
 
 use super::{
-    ApprovalView, ErrorView, FilePart, NoticeView, Part, ReminderView, ReplyView, Shown, ToolPart,
-    ToolState,
+    ApprovalView, DataPart, ErrorView, FilePart, MessagePart, NoticeView, ReminderView, ReplyView,
+    ToolPart, ToolState,
 };
 
 /// A line of a reminder that is shown folded.
 const FOLDED_CHARS_MAX: usize = 200;
 
-pub(super) fn shown_part(block: &Block) -> Option<Part> {
+pub(super) fn shown_part(block: &Block) -> Option<MessagePart> {
     match block {
         Block::Text(it) if it.text.is_empty() => None,
-        Block::Text(it) => Some(Part::Text { text: it.text.clone() }),
+        Block::Text(it) => Some(MessagePart::Text { text: it.text.clone() }),
         // What a vendor hides from us is not for a screen, nor is its proof that it said the rest.
         Block::Thinking(it) if it.redacted.is_some() || it.text.is_empty() => None,
-        Block::Thinking(it) => Some(Part::Reasoning { text: it.text.clone() }),
-        Block::Image(_) | Block::Audio(_) | Block::File(_) => FilePart::of(block).map(Part::File),
+        Block::Thinking(it) => Some(MessagePart::Reasoning { text: it.text.clone() }),
+        Block::Image(_) | Block::Audio(_) | Block::File(_) => {
+            FilePart::of(block).map(MessagePart::File)
+        }
         Block::ToolCall(ToolCall { call_id, tool, input, .. }) => {
-            Some(Part::DynamicTool(ToolPart {
+            Some(MessagePart::DynamicTool(ToolPart {
                 tool_name: tool.clone(),
                 tool_call_id: *call_id,
                 state: ToolState::InputAvailable { input: input.clone() },
@@ -36,7 +38,7 @@ pub(super) fn shown_part(block: &Block) -> Option<Part> {
     }
 }
 
-pub(super) fn reminder(id: EventId, event: &HarnessItemEvent) -> Option<Part> {
+pub(super) fn reminder(id: EventId, event: &HarnessItemEvent) -> Option<MessagePart> {
     let item = &event.item;
     let text = match item.visibility {
         Visibility::Hidden => return None,
@@ -53,24 +55,24 @@ pub(super) fn reminder(id: EventId, event: &HarnessItemEvent) -> Option<Part> {
     };
     let (kind, origin, visibility) = (item.kind, item.origin, item.visibility);
     let data = ReminderView { kind, origin, visibility, text, author: event.author.clone() };
-    Some(Part::Reminder(Shown { id, data }))
+    Some(MessagePart::Reminder(DataPart { id, data }))
 }
 
-pub(super) fn record(id: EventId, record: &Json) -> Part {
-    Part::Record(Shown { id, data: record.clone() })
+pub(super) fn record(id: EventId, record: &Json) -> MessagePart {
+    MessagePart::Record(DataPart { id, data: record.clone() })
 }
 
-pub(super) fn failure(id: EventId, failed: &ModelFailed) -> Part {
+pub(super) fn failure(id: EventId, failed: &ModelFailed) -> MessagePart {
     let data = ErrorView {
         kind: failed.kind,
         text: failed.message.clone(),
         attempt: failed.attempt,
         retried: failed.retry_at.is_some(),
     };
-    Part::Error(Shown { id, data })
+    MessagePart::Error(DataPart { id, data })
 }
 
-pub(super) fn question(id: EventId, asked: &ApprovalRequested) -> Part {
+pub(super) fn question(id: EventId, asked: &ApprovalRequested) -> MessagePart {
     let data = ApprovalView {
         approval_id: asked.approval_id.clone(),
         tool_call_id: asked.call_id,
@@ -81,21 +83,21 @@ pub(super) fn question(id: EventId, asked: &ApprovalRequested) -> Part {
         risk: asked.risk.clone(),
         expires_at: rfc3339(asked.expires_at),
     };
-    Part::Approval(Shown { id, data })
+    MessagePart::Approval(DataPart { id, data })
 }
 
-pub(super) fn reply(id: EventId, replied: &ApprovalReplied) -> Part {
+pub(super) fn reply(id: EventId, replied: &ApprovalReplied) -> MessagePart {
     let data = ReplyView {
         text: replied.text.clone(),
         author: replied.author.clone(),
         verdict: replied.verdict,
         approvals: replied.approvals.clone(),
     };
-    Part::ApprovalReply(Shown { id, data })
+    MessagePart::ApprovalReply(DataPart { id, data })
 }
 
-pub(super) fn notice(id: EventId, text: Text, level: Level) -> Part {
-    Part::Notice(Shown { id, data: NoticeView { text, level } })
+pub(super) fn notice(id: EventId, text: Text, level: Level) -> MessagePart {
+    MessagePart::Notice(DataPart { id, data: NoticeView { text, level } })
 }
 
 pub(super) fn rfc3339(ms: u64) -> String {

@@ -16,20 +16,20 @@ use kith_vocab::ids::{CallId, EventId, SessionId, ThreadId};
 
 use super::parts::{failure, notice, question, record, reminder, reply, rfc3339, shown_part};
 use super::{
-    Answered, BranchView, CompactView, DelegatedView, EndView, Metadata, Part, Shown, ToolState,
-    UiMessage, UiRole,
+    ApprovalResponseView, BranchView, CompactView, DataPart, DelegatedView, EndView, MessagePart,
+    Metadata, ToolState, UiMessage, UiRole,
 };
 
 /// The messages of a conversation, kept up to date event by event.
 #[derive(Debug)]
 pub struct Projection {
-    voice: Voice,
+    voice: SessionIdentity,
     messages: Vec<UiMessage>,
     /// Messages that changed since somebody asked, by their place.
     changed: BTreeSet<usize>,
-    turn: Option<Turn>,
+    turn: Option<ProjectedTurn>,
     /// What was shown before the first turn; it belongs to that.
-    early: Vec<Part>,
+    early: Vec<MessagePart>,
     leaf: Option<EventId>,
     first_seq: Option<u64>,
     last_seq: u64,
@@ -39,7 +39,7 @@ pub struct Projection {
 
 /// What the metadata of every message of a session shares.
 #[derive(Clone, Debug)]
-struct Voice {
+struct SessionIdentity {
     thread_id: ThreadId,
     session_id: SessionId,
     agent_id: String,
@@ -47,7 +47,7 @@ struct Voice {
 }
 
 #[derive(Debug)]
-struct Turn {
+struct ProjectedTurn {
     /// The message that began it.
     id: EventId,
     began_seq: u64,
@@ -64,7 +64,7 @@ struct Turn {
 impl Projection {
     /// Of a session from its beginning.
     pub fn new(header: &SessionHeader) -> Projection {
-        Projection::with(Voice {
+        Projection::with(SessionIdentity {
             thread_id: header.thread_id.clone(),
             session_id: header.session_id,
             agent_id: header.agent_id.clone(),
@@ -76,13 +76,17 @@ impl Projection {
     /// that begin now.
     pub fn of_new_turns(agent_id: &str, thread_id: &ThreadId, session_id: SessionId) -> Projection {
         let (agent_id, thread_id) = (agent_id.to_owned(), thread_id.clone());
-        let mut projection =
-            Projection::with(Voice { thread_id, session_id, agent_id, hides_priming: false });
+        let mut projection = Projection::with(SessionIdentity {
+            thread_id,
+            session_id,
+            agent_id,
+            hides_priming: false,
+        });
         projection.begins_in_the_middle = true;
         projection
     }
 
-    fn with(voice: Voice) -> Projection {
+    fn with(voice: SessionIdentity) -> Projection {
         Projection {
             voice,
             messages: Vec::new(),
@@ -170,7 +174,7 @@ impl Projection {
                     tokens_before: it.tokens_before,
                     tokens_after: it.tokens_after,
                 };
-                self.put(event, Part::Compact(Shown { id: shown, data }));
+                self.put(event, MessagePart::Compact(DataPart { id: shown, data }));
             }
             Body::PrimedRecord(it) => self.put_all(event, Some(record(shown, &it.record))),
             Body::ModelFailed(it) => self.put(event, failure(shown, it)),
@@ -179,7 +183,7 @@ impl Projection {
             Body::ApprovalDecided(it) => self.decide(it),
             Body::Delegated(it) => {
                 let data = DelegatedView { tool_call_id: it.call_id, session_id: it.session_id };
-                self.put(event, Part::Delegated(Shown { id: shown, data }));
+                self.put(event, MessagePart::Delegated(DataPart { id: shown, data }));
             }
             Body::Notice(it) => self.put(event, notice(shown, it.text.clone(), it.level)),
             Body::LogRepaired(it) => {
@@ -191,7 +195,7 @@ impl Projection {
             Body::TurnEnded(it) => {
                 if it.reason != EndReason::Done {
                     let data = EndView { reason: it.reason, bound: it.bound };
-                    self.put(event, Part::TurnEnded(Shown { id: shown, data }));
+                    self.put(event, MessagePart::TurnEnded(DataPart { id: shown, data }));
                 }
                 self.turn_is_over();
             }
@@ -212,10 +216,11 @@ impl Projection {
         // What the runtime says in a person's place is nobody's words.
         if said.message.meta != Some(true) {
             let metadata = self.metadata(event, ingress, &said.author.user_id);
-            let mut parts: Vec<Part> = said.message.content.iter().filter_map(shown_part).collect();
+            let mut parts: Vec<MessagePart> =
+                said.message.content.iter().filter_map(shown_part).collect();
             if parts.is_empty() {
                 // A person's message must have a part.
-                parts.push(Part::Text { text: String::new().into() });
+                parts.push(MessagePart::Text { text: String::new().into() });
             }
             let id = event.id.to_string();
             self.changed.insert(self.messages.len());
@@ -229,7 +234,7 @@ impl Projection {
         if self.turn.is_none() {
             self.begin_turn(event, None);
         }
-        self.put(event, Part::StepStart);
+        self.put(event, MessagePart::StepStart);
         for block in &answer.message.content {
             let Some(part) = shown_part(block) else { continue };
             let place = self.put_at(event, part);
@@ -259,7 +264,7 @@ impl Projection {
     fn decide(&mut self, decided: &ApprovalDecided) {
         let call_id = self.turn.as_ref().and_then(|it| it.approvals.get(&decided.approval_id));
         let Some(call_id) = call_id.copied() else { return };
-        let answer = Answered {
+        let answer = ApprovalResponseView {
             id: decided.approval_id.clone(),
             approved: decided.decision == Decision::Allow,
             reason: decided.reason.clone(),
@@ -272,14 +277,14 @@ impl Projection {
             return;
         }
         if moved.reason == LeafReason::Branch && self.turn.is_some() {
-            self.put(event, Part::Branch(Shown { id: event.id, data: BranchView {} }));
+            self.put(event, MessagePart::Branch(DataPart { id: event.id, data: BranchView {} }));
         }
         self.turn_is_over();
     }
 
     fn begin_turn(&mut self, event: &Event, ingress: Option<&IngressRef>) {
         let correlation_id = ingress.map(|it| it.correlation_id.clone());
-        self.turn = Some(Turn {
+        self.turn = Some(ProjectedTurn {
             id: event.id,
             began_seq: event.seq,
             correlation_id: correlation_id.unwrap_or_else(|| event.id.to_string()),
@@ -297,18 +302,18 @@ impl Projection {
         }
     }
 
-    fn put_all(&mut self, event: &Event, parts: impl IntoIterator<Item = Part>) {
+    fn put_all(&mut self, event: &Event, parts: impl IntoIterator<Item = MessagePart>) {
         for part in parts {
             self.put(event, part);
         }
     }
 
-    fn put(&mut self, event: &Event, part: Part) {
+    fn put(&mut self, event: &Event, part: MessagePart) {
         self.put_at(event, part);
     }
 
     /// Adds a part to the answer of the last turn, and says where it stands.
-    fn put_at(&mut self, event: &Event, part: Part) -> Option<usize> {
+    fn put_at(&mut self, event: &Event, part: MessagePart) -> Option<usize> {
         let Some(turn) = &self.turn else {
             self.early.push(part);
             return None;
@@ -338,13 +343,15 @@ impl Projection {
         let Some(turn) = &self.turn else { return };
         let (Some(reply), Some(place)) = (turn.reply, turn.calls.get(&call_id)) else { return };
         let parts = self.messages.get_mut(reply).map(|it| &mut it.parts);
-        let Some(Part::DynamicTool(part)) = parts.and_then(|it| it.get_mut(*place)) else { return };
+        let Some(MessagePart::DynamicTool(part)) = parts.and_then(|it| it.get_mut(*place)) else {
+            return;
+        };
         part.state = change(part.state.clone());
         self.changed.insert(reply);
     }
 
     fn metadata(&self, event: &Event, ingress: Option<&IngressRef>, user_id: &str) -> Metadata {
-        let Voice { thread_id, session_id, .. } = &self.voice;
+        let SessionIdentity { thread_id, session_id, .. } = &self.voice;
         let own = event.id.to_string();
         let of_turn = self.turn.as_ref().map(|it| it.correlation_id.clone());
         Metadata {

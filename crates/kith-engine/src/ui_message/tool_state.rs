@@ -19,40 +19,40 @@ pub enum ToolState {
     },
     ApprovalRequested {
         input: Json,
-        approval: Asked,
+        approval: ApprovalRequestView,
     },
     ApprovalResponded {
         input: Json,
-        approval: Answered,
+        approval: ApprovalResponseView,
     },
     OutputAvailable {
         input: Json,
         output: ToolOutputView,
         /// Never one that was not approved.
         #[serde(skip_serializing_if = "Option::is_none")]
-        approval: Option<Answered>,
+        approval: Option<ApprovalResponseView>,
     },
     OutputError {
         input: Json,
         error_text: Text,
         /// Never one that was not approved.
         #[serde(skip_serializing_if = "Option::is_none")]
-        approval: Option<Answered>,
+        approval: Option<ApprovalResponseView>,
     },
     OutputDenied {
         input: Json,
         /// Never one that was approved.
-        approval: Answered,
+        approval: ApprovalResponseView,
     },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Asked {
+pub struct ApprovalRequestView {
     pub id: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Answered {
+pub struct ApprovalResponseView {
     pub id: String,
     pub approved: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,14 +70,15 @@ pub enum ToolOutputView {
 impl ToolState {
     pub(super) fn asked(self, id: &str) -> ToolState {
         match self {
-            ToolState::InputAvailable { input } => {
-                ToolState::ApprovalRequested { input, approval: Asked { id: id.to_owned() } }
-            }
+            ToolState::InputAvailable { input } => ToolState::ApprovalRequested {
+                input,
+                approval: ApprovalRequestView { id: id.to_owned() },
+            },
             other => other,
         }
     }
 
-    pub(super) fn answered(self, answer: Answered) -> ToolState {
+    pub(super) fn answered(self, answer: ApprovalResponseView) -> ToolState {
         match self {
             ToolState::ApprovalRequested { input, approval } if approval.id == answer.id => {
                 ToolState::ApprovalResponded { input, approval: answer }

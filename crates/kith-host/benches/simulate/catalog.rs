@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use kith_sessions::catalog::{
-    Catalog, CatalogRow, Checkpoint, Listing, LogStamp, MemoryCatalog, Passage, Searched,
+    Catalog, CatalogListing, CatalogRow, Checkpoint, LogStamp, MemoryCatalog, Passage,
+    SearchCoverage,
 };
 use kith_sessions::storage::{StorageError, StorageErrorKind, StorageFuture};
 use kith_sessions::store::SessionStore;
@@ -67,9 +68,10 @@ impl Catalog for SimCatalog {
         self.call(move || self.known.put_rows(rows))
     }
 
-    fn listing(&self) -> StorageFuture<'_, Listing> {
+    fn listing(&self) -> StorageFuture<'_, CatalogListing> {
         self.call(move || {
-            let listed = self.store.list().map(|unread| Listing { rows: Vec::new(), unread });
+            let listed =
+                self.store.list().map(|unread| CatalogListing { rows: Vec::new(), unread });
             Box::pin(std::future::ready(listed.map_err(Into::into)))
         })
     }
@@ -98,14 +100,14 @@ impl Catalog for SimCatalog {
     fn put_passages(
         &self,
         session: SessionId,
-        after: Searched,
-        now: Searched,
+        after: SearchCoverage,
+        now: SearchCoverage,
         passages: Vec<Passage>,
     ) -> StorageFuture<'_, ()> {
         self.call(move || self.known.put_passages(session, after, now, passages))
     }
 
-    fn searched(&self) -> StorageFuture<'_, BTreeMap<SessionId, Searched>> {
+    fn searched(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>> {
         self.call(move || self.known.searched())
     }
 

@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use kith_engine::engine::Engine;
 
 use kith_sessions::desk::{
-    Accepted, Desk, Inbox, InboxRow, MemoryDesk, Repository, RowOutcome, RowStatus, Target,
-    ThreadRow, Threads, TrustRecords, Wakeup, WakeupReason, Wakeups,
+    AcceptOutcome, Desk, Inbox, InboxRow, MemoryDesk, Repository, RowOutcome, RowStatus, RowTarget,
+    ThreadRecords, ThreadRow, TrustRecords, Wakeup, WakeupReason, WakeupRecords,
 };
-use kith_sessions::line::Head;
+use kith_sessions::line::LogHead;
 use kith_sessions::storage::{StorageError, StorageErrorKind, StorageFuture};
 use kith_vocab::header::Audience;
 use kith_vocab::ids::{SessionId, ThreadId};
@@ -29,7 +29,7 @@ pub(crate) struct SimDesk {
 
 impl SimDesk {
     /// The message is on the disk: from now on it must be answered.
-    fn accepted(&self, event: &IngressEvent, accepted: &Accepted) {
+    fn accepted(&self, event: &IngressEvent, accepted: &AcceptOutcome) {
         let mut world = self.world.lock();
         if accepted.status.is_open() {
             world.oracle.accepted.insert(event.key.clone(), accepted.session_id);
@@ -129,10 +129,10 @@ impl Inbox for SimDesk {
     fn accept<'a>(
         &'a self,
         event: &'a IngressEvent,
-        target: Target,
+        target: RowTarget,
         fresh: SessionId,
         now: u64,
-    ) -> StorageFuture<'a, Accepted> {
+    ) -> StorageFuture<'a, AcceptOutcome> {
         Box::pin(async move {
             let accepted = self.change(move |desk| desk.accept(event, target, fresh, now)).await?;
             self.accepted(event, &accepted);
@@ -159,7 +159,7 @@ impl Inbox for SimDesk {
         &self,
         rows: Vec<(String, RowOutcome)>,
         session: SessionId,
-        head: Head,
+        head: LogHead,
         now: u64,
     ) -> StorageFuture<'_, ()> {
         if self.loses_change() {
@@ -189,7 +189,7 @@ impl Inbox for SimDesk {
     }
 }
 
-impl Threads for SimDesk {
+impl ThreadRecords for SimDesk {
     fn current_session<'a>(
         &'a self,
         agent_id: &'a str,
@@ -206,7 +206,7 @@ impl Threads for SimDesk {
         self.call(move |desk| desk.thread_audience(agent_id, thread_id))
     }
 
-    fn place_session(&self, thread: ThreadRow, head: Option<Head>) -> StorageFuture<'_, ()> {
+    fn place_session(&self, thread: ThreadRow, head: Option<LogHead>) -> StorageFuture<'_, ()> {
         self.change(move |desk| desk.place_session(thread, head))
     }
 
@@ -225,11 +225,11 @@ impl Threads for SimDesk {
         self.call(|desk| desk.threads())
     }
 
-    fn head(&self, session: SessionId) -> StorageFuture<'_, Option<Head>> {
+    fn head(&self, session: SessionId) -> StorageFuture<'_, Option<LogHead>> {
         self.call(move |desk| desk.head(session))
     }
 
-    fn heads(&self) -> StorageFuture<'_, Vec<(SessionId, Head)>> {
+    fn heads(&self) -> StorageFuture<'_, Vec<(SessionId, LogHead)>> {
         self.call(|desk| desk.heads())
     }
 
@@ -239,7 +239,7 @@ impl Threads for SimDesk {
     }
 }
 
-impl Wakeups for SimDesk {
+impl WakeupRecords for SimDesk {
     fn set_wakeup(&self, wakeup: Wakeup) -> StorageFuture<'_, ()> {
         if wakeup.reason == WakeupReason::SessionRetry {
             return self.change(move |desk| desk.set_wakeup(wakeup));

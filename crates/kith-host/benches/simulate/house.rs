@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kith_engine::state::State;
 use kith_sessions::catalog::MemoryCatalog;
-use kith_sessions::desk::{Desk, Inbox, MemoryDesk, RowStatus, Threads};
+use kith_sessions::desk::{Desk, Inbox, MemoryDesk, RowStatus, ThreadRecords};
 use kith_sessions::journal::MemoryJournal;
 use kith_sessions::read::Tail;
 use kith_sessions::storage::StorageFuture;

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use kith_engine::feed::ThreadKey;
 use kith_sessions::journal::{
-    Batch, Cursor, EachEvent, FilesJournal, Journal, Opened, RemovedSession, RepairedSession,
+    Batch, Cursor, EachEvent, FilesJournal, Journal, OpenedSession, RemovedSession, RepairedSession,
 };
-use kith_sessions::line::Head;
+use kith_sessions::line::LogHead;
 use kith_sessions::read::Reading;
 use kith_sessions::storage::{StorageError, StorageErrorKind, StorageFuture};
 use kith_testkit::files::MemoryFiles;
@@ -67,7 +67,7 @@ impl SimJournal {
         &self,
         id: SessionId,
         mut batch: Batch,
-    ) -> Result<(Option<Head>, Vec<Event>), StorageError> {
+    ) -> Result<(Option<LogHead>, Vec<Event>), StorageError> {
         let opened = self.inner.open(id, None, None, &*self.clock, &mut |_| ()).await?;
         let head = opened.and_then(|it| it.head);
         let mut seq = head.map_or(0, |head| head.seq);
@@ -82,9 +82,9 @@ impl SimJournal {
     async fn append_now(
         &self,
         id: SessionId,
-        expected: Option<Head>,
+        expected: Option<LogHead>,
         batch: Batch,
-    ) -> Result<Option<Head>, StorageError> {
+    ) -> Result<Option<LogHead>, StorageError> {
         let mut events = batch.events.clone();
         let forgets_fences = self.world.lock().bug == Some(Bug::DoubledDrive);
         let again = forgets_fences.then(|| batch.clone());
@@ -118,7 +118,7 @@ impl Journal for SimJournal {
         &'a self,
         header: &'a SessionHeader,
         batches: Vec<Batch>,
-    ) -> StorageFuture<'a, Option<Head>> {
+    ) -> StorageFuture<'a, Option<LogHead>> {
         Box::pin(async move {
             self.world.step().await;
             let events: Vec<Event> = batches.iter().flat_map(|it| it.events.clone()).collect();
@@ -141,11 +141,11 @@ impl Journal for SimJournal {
     fn open<'a>(
         &'a self,
         id: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         cursor: Option<&'a Cursor>,
         clock: &'a dyn Clock,
         each: EachEvent<'a>,
-    ) -> StorageFuture<'a, Option<Opened>> {
+    ) -> StorageFuture<'a, Option<OpenedSession>> {
         Box::pin(async move {
             self.world.step().await;
             self.read_fault()?;
@@ -185,9 +185,9 @@ impl Journal for SimJournal {
     fn append(
         &self,
         id: SessionId,
-        expected_head: Option<Head>,
+        expected_head: Option<LogHead>,
         batch: Batch,
-    ) -> StorageFuture<'_, Option<Head>> {
+    ) -> StorageFuture<'_, Option<LogHead>> {
         Box::pin(async move {
             self.world.step().await;
             let written = self.append_now(id, expected_head, batch).await;
@@ -213,7 +213,7 @@ impl Journal for SimJournal {
     fn read<'a>(
         &'a self,
         id: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         after_seq: u64,
         each: EachEvent<'a>,
     ) -> StorageFuture<'a, Reading> {
@@ -278,7 +278,7 @@ impl Journal for SimJournal {
     fn repair<'a>(
         &'a self,
         damaged: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         header: SessionHeader,
         clock: &'a dyn Clock,
     ) -> StorageFuture<'a, RepairedSession> {

@@ -3,7 +3,7 @@
 use kith_engine::engine::Engine;
 use kith_engine::report::{MessageEnd, RowReader};
 use kith_engine::state::State;
-use kith_sessions::desk::{Inbox, InboxRow, RowStatus, Threads};
+use kith_sessions::desk::{Inbox, InboxRow, RowStatus, ThreadRecords};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::control::EndReason;
 use kith_vocab::event::models::ModelRef;

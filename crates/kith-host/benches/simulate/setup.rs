@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kith_engine::engine::{AgentSetup, SetupError};
-use kith_engine::state::told::Told;
+use kith_engine::state::told::ModelKnowledge;
 use kith_engine::turn::TurnSetup;
 use kith_host::error::CallError;
 use kith_host::opening::HouseSetup;
@@ -97,7 +97,7 @@ impl AgentSetup for SimSetup {
         })
     }
 
-    fn news(&self, _: &SessionHeader, _: &Told<'_>, _: u64) -> Vec<Body> {
+    fn news(&self, _: &SessionHeader, _: &ModelKnowledge<'_>, _: u64) -> Vec<Body> {
         if !self.world.draw(|chance| chance.percent(20)) {
             return Vec::new();
         }

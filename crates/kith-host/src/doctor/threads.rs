@@ -1,6 +1,6 @@
 //! Whether the thread files say what the sessions say.
 
-use kith_engine::threads::{Threads, ThreadsError};
+use kith_engine::threads::{ThreadFileSync, ThreadFileSyncError};
 
 use super::{Check, failed, ok, warn};
 use crate::error::CallError;
@@ -8,7 +8,7 @@ use crate::error::CallError;
 /// So many threads are named; the rest is counted.
 const NAMES_SHOWN_MAX: usize = 3;
 
-pub(super) async fn files(threads: Threads, is_hosted: bool) -> Check {
+pub(super) async fn files(threads: ThreadFileSync, is_hosted: bool) -> Check {
     let name = "threads";
     let looked = async {
         let sessions = threads.sessions().await?;
@@ -18,7 +18,7 @@ pub(super) async fn files(threads: Threads, is_hosted: bool) -> Check {
                 behind.push(key.thread_id.to_string());
             }
         }
-        Ok::<_, ThreadsError>((sessions.len(), behind))
+        Ok::<_, ThreadFileSyncError>((sessions.len(), behind))
     };
     let (n_threads, behind) = match looked.await {
         Ok(found) => found,

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use kith_engine::command::{Command, CommandAction};
+use kith_engine::command::{CommandAction, DriverCommand};
 use kith_engine::engine::{EngineError, RowFollower, RowProgress};
 use kith_engine::feed::FeedItem;
 use kith_engine::report::{MessageEnd, TurnReport};
-use kith_sessions::desk::{Accepted, RowOutcome, RowStatus, Target};
+use kith_sessions::desk::{AcceptOutcome, RowOutcome, RowStatus, RowTarget};
 use kith_vocab::blocking::blocking;
 use kith_vocab::event::models::ModelRef;
 use kith_vocab::header::Audience;
@@ -51,7 +51,7 @@ pub async fn send_message(
     host.answer_for(&caller, row?, notes, follower).await
 }
 
-fn is_failed(accepted: &Accepted) -> bool {
+fn is_failed(accepted: &AcceptOutcome) -> bool {
     matches!(accepted.status, RowStatus::Closed { outcome: RowOutcome::Failed, .. })
 }
 
@@ -75,7 +75,7 @@ impl Host {
     async fn follow_accepted(
         &self,
         caller: &Caller,
-        mut accepted: Accepted,
+        mut accepted: AcceptOutcome,
         notes: &mut Vec<String>,
     ) -> Result<RowFollower, CallError> {
         let session_id = accepted.session_id;
@@ -159,7 +159,10 @@ impl Host {
     }
 
     /// What an earlier host left in the session is dealt with before the message.
-    async fn note_on_unfinished(&self, accepted: &Accepted) -> Result<Option<String>, CallError> {
+    async fn note_on_unfinished(
+        &self,
+        accepted: &AcceptOutcome,
+    ) -> Result<Option<String>, CallError> {
         let rows = self.desk.open_rows(accepted.session_id).await?;
         let is_left = rows
             .iter()
@@ -182,7 +185,7 @@ impl Host {
         action: CommandAction,
     ) -> Result<kith_engine::command::CommandAnswer, EngineError> {
         let (client_id, user_id) = (caller.client_id.clone(), caller.user.user_id.clone());
-        self.engine.command(session_id, Command { id, client_id, user_id, action }).await
+        self.engine.command(session_id, DriverCommand { id, client_id, user_id, action }).await
     }
 
     pub(super) fn new_event_id(&self) -> EventId {
@@ -217,7 +220,7 @@ impl Host {
         settings: &Settings,
         message: &mut SendMessage,
         notes: &mut Vec<String>,
-    ) -> Result<(String, Target, Audience), CallError> {
+    ) -> Result<(String, RowTarget, Audience), CallError> {
         let named = message.agent_id.as_deref();
         if let MessageTarget::Session(session) = &message.target {
             let id = self.reads.resolve(session).await?;
@@ -230,24 +233,24 @@ impl Host {
             }
             settings.team.member(&header.agent_id)?;
             message.thread_id = header.thread_id;
-            return Ok((header.agent_id, Target::Session(id), header.audience));
+            return Ok((header.agent_id, RowTarget::Session(id), header.audience));
         }
         let member = settings.team.choose(named)?;
         let agent_id = member.id.clone();
         let audience = self.audience(&agent_id, &message.thread_id).await?;
-        let mut target = Target::New;
+        let mut target = RowTarget::New;
         if message.target == MessageTarget::Current {
             let current = self.desk.current_session(&agent_id, &message.thread_id).await?;
             match current {
                 Some(id) if self.journal.exists(id).await? => {
-                    return Ok((agent_id, Target::Current, audience));
+                    return Ok((agent_id, RowTarget::Current, audience));
                 }
                 Some(id) if self.desk.head(id).await?.is_some() => notes.push(format!(
                     "the file of session {} is gone; the conversation begins anew",
                     short(id)
                 )),
                 // There is none yet, or it was chosen and never begun.
-                _ => target = Target::Current,
+                _ => target = RowTarget::Current,
             }
         }
         let (cwd, now) = (message.cwd.as_ref(), self.clock.now());

@@ -33,7 +33,7 @@ async fn keys_of_long_ago_are_forgotten_when_a_host_starts() {
     let now = SystemClock.now();
     let first = host(dir.path()).await;
     let id = SessionId::from_uuid(SystemClock.new_id());
-    let head = kith_sessions::line::Head { seq: 1, hash: LineHash::of(b"") };
+    let head = kith_sessions::line::LogHead { seq: 1, hash: LineHash::of(b"") };
     let keys = [("old", now - KEYS_KEPT_MS - 60_000), ("new", now - KEYS_KEPT_MS + 3_600_000)];
     for (key, closed_at) in keys {
         let row = (key.to_owned(), kith_sessions::desk::RowOutcome::Done);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kith_engine::feed::ThreadKey;
-use kith_engine::threads::{Made, Threads, ThreadsError};
+use kith_engine::threads::{RebuildSummary, ThreadFileSync, ThreadFileSyncError};
 use kith_vocab::header::SessionHeader;
 
 use super::Host;
@@ -50,7 +50,7 @@ impl Host {
             })
         });
         let made = made.await;
-        let Made { threads, messages } =
+        let RebuildSummary { threads, messages } =
             made.ok_or_else(|| CallError::bug("the thread files are closed"))??;
         Ok(Response::new(ThreadFilesSummary { threads, messages }))
     }
@@ -82,10 +82,10 @@ pub async fn compact_threads(
 }
 
 async fn perform(
-    threads: &Threads,
+    threads: &ThreadFileSync,
     thread: Option<(&str, &str)>,
     how: ThreadRewrite,
-) -> Result<Made, CallError> {
+) -> Result<RebuildSummary, CallError> {
     threads.forget();
     let sessions = threads.sessions().await?;
     let keys: Vec<ThreadKey> = match (thread, how) {
@@ -95,7 +95,7 @@ async fn perform(
             vec![resolve_thread(sessions.keys(), agent_id, thread)?]
         }
     };
-    let mut sum = Made::default();
+    let mut sum = RebuildSummary::default();
     for key in &keys {
         let made = match how {
             ThreadRewrite::Rebuild => threads.rebuild(key).await,
@@ -107,11 +107,11 @@ async fn perform(
     Ok(sum)
 }
 
-impl From<ThreadsError> for CallError {
-    fn from(error: ThreadsError) -> CallError {
+impl From<ThreadFileSyncError> for CallError {
+    fn from(error: ThreadFileSyncError) -> CallError {
         match error {
-            ThreadsError::Storage(error) => error.into(),
-            ThreadsError::File(error) => {
+            ThreadFileSyncError::Storage(error) => error.into(),
+            ThreadFileSyncError::File(error) => {
                 CallError::new(Blame::Environment, ErrorCode::FilesystemError, error).hint(
                     "`.kith/threads` must be a folder, on a disk that works, that you may write to",
                 )

@@ -6,7 +6,7 @@ use kith_engine::engine::{EngineError, RowFollower, RowProgress};
 use kith_engine::failure::SessionFailure;
 use kith_engine::feed::FeedItem;
 use kith_engine::report::MessageEnd;
-use kith_sessions::desk::{Accepted, RowStatus};
+use kith_sessions::desk::{AcceptOutcome, RowStatus};
 use kith_vocab::ids::SessionId;
 
 use super::Host;
@@ -43,7 +43,7 @@ impl Host {
     /// Follows the last message that waits for the session: it is settled after all others.
     async fn follow_last_open_row(&self, id: SessionId) -> Result<Option<RowFollower>, CallError> {
         let Some(row) = self.desk.open_rows(id).await?.pop() else { return Ok(None) };
-        let accepted = Accepted {
+        let accepted = AcceptOutcome {
             first: false,
             session_id: id,
             status: RowStatus::Open { session_id: id },

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kith_engine::state::told::Told;
+use kith_engine::state::told::ModelKnowledge;
 use kith_home::error::HomeError;
 use kith_home::reminders::{Heard, reminders};
 use kith_home::skills::{SkillIndex, news as skill_news};
@@ -38,7 +38,7 @@ impl Looks {
         &self,
         whose: Whose<'_>,
         header: &SessionHeader,
-        told: &Told<'_>,
+        told: &ModelKnowledge<'_>,
         now: u64,
     ) -> Vec<Body> {
         // Without instructions there is nothing that could have changed; a clock that shows no
@@ -94,7 +94,7 @@ impl Looks {
 }
 
 /// The skills that the model does not know of, or not as they are now.
-pub(super) fn of_skills(disk: &SkillIndex, told: &Told<'_>) -> Vec<Body> {
+pub(super) fn of_skills(disk: &SkillIndex, told: &ModelKnowledge<'_>) -> Vec<Body> {
     let listing = told.data(HarnessKind::SkillListing).last();
     let known = skill_news::told(listing, told.data(HarnessKind::SkillDelta));
     skill_news::skill_news(known.as_deref(), &disk.entries)

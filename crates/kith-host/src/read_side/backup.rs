@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use kith_home::house::{HOME_FILES, HOUSE_FILES};
-use kith_sessions::backup::{Backup, BackupError, Copied};
+use kith_sessions::backup::{Backup, BackupCounts, BackupError};
 use kith_sessions::storage::StorageError;
 use kith_vocab::blocking::blocking;
 
@@ -29,7 +29,7 @@ pub async fn back_up_house(
     let mut backup = blocking(|| begin(&side, &target, &mut notes))?;
     backup.add_life(&house.dir).await.map_err(in_words)?;
     let copied = blocking(|| backup.finish()).map_err(in_words)?;
-    let Copied { sessions, files, bytes, left_out } = copied;
+    let BackupCounts { sessions, files, bytes, left_out } = copied;
     notes.extend(left_out.iter().map(|it| format!("{it} and was left out")));
     let summary = BackupSummary { path: as_text(&target), sessions, files, bytes };
     Ok(Response { data: summary, notes })

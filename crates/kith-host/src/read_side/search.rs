@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kith_engine::passage::passage;
-use kith_sessions::catalog::Searched;
+use kith_sessions::catalog::SearchCoverage;
 use kith_sessions::read::Tail;
 use kith_sessions::words::Query;
 use kith_vocab::event::Event;
@@ -24,7 +24,7 @@ use crate::words::{rfc3339, short};
 /// What the index can say about a query.
 #[derive(Default)]
 struct IndexedHits {
-    searched: BTreeMap<SessionId, Searched>,
+    searched: BTreeMap<SessionId, SearchCoverage>,
     found: BTreeMap<SessionId, BTreeSet<EventId>>,
 }
 

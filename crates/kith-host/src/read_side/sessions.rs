@@ -6,7 +6,7 @@ use kith_engine::checkpoints::row_of;
 use kith_engine::reading::state_of;
 use kith_engine::verify::Verifier;
 use kith_sessions::catalog::{CatalogRow, LogStamp};
-use kith_sessions::line::Head;
+use kith_sessions::line::LogHead;
 use kith_sessions::read::{Reading, Tail};
 use kith_sessions::storage::{StorageError, StorageErrorKind};
 use kith_vocab::event::Event;
@@ -195,7 +195,7 @@ impl ReadSide {
     async fn verify(
         &self,
         id: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         verifier: &mut Verifier,
         follower: &Follower<VerifyProgress>,
     ) -> Result<Reading, StorageError> {

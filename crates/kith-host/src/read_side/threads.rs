@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kith_engine::feed::ThreadKey;
 use kith_engine::state::State;
-use kith_engine::state::calls::Stage;
+use kith_engine::state::calls::CallStage;
 use kith_engine::thread_logs::ThreadLogs;
 use kith_vocab::event::Event;
 use kith_vocab::header::{Audience, Priming};
@@ -182,7 +182,7 @@ impl ReadSide {
 fn pending(state: &State) -> Vec<String> {
     let calls = state.turn.iter().flat_map(|turn| turn.calls.iter());
     let asked = calls.filter_map(|it| match &it.stage {
-        Stage::Asked { approval_id, .. } => Some(approval_id.clone()),
+        CallStage::Asked { approval_id, .. } => Some(approval_id.clone()),
         _ => None,
     });
     asked.collect()

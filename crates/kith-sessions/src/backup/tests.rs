@@ -22,7 +22,7 @@ async fn a_copy_holds_every_session_its_blobs_and_the_desk_and_nothing_derived()
     }
     symlink("/etc/passwd", from.join("memory/link")).unwrap();
 
-    let mut copied = Copied::default();
+    let mut copied = BackupCounts::default();
     copied.add_life(&from, &to).await.unwrap();
     assert_eq!((copied.sessions, copied.left_out.len()), (2, 1), "{copied:?}");
     let copy = SessionStore::new(Arc::new(DiskFiles), &to);
@@ -47,7 +47,7 @@ async fn a_batch_that_was_being_written_is_not_in_the_copy() {
     let path = store.path(session_id(1));
     let whole = fs::read(&path).unwrap();
     fs::write(&path, [whole.as_slice(), b"{\"seq\":2,"].concat()).unwrap();
-    Copied::default().add_life(&from, &to).await.unwrap();
+    BackupCounts::default().add_life(&from, &to).await.unwrap();
     let copy = SessionStore::new(Arc::new(DiskFiles), &to);
     assert_eq!(fs::read(copy.path(session_id(1))).unwrap(), whole);
     assert_eq!(fs::read(&path).unwrap().len(), whole.len() + 9, "the source is as it was");
@@ -59,7 +59,7 @@ fn folders_that_never_end_are_refused() {
     let deep: PathBuf = std::iter::repeat_n("d", DEPTH_MAX + 2).collect();
     fs::create_dir_all(folder.path().join("from").join(deep)).unwrap();
     let (from, to) = (folder.path().join("from"), folder.path().join("to"));
-    let error = Copied::default().add(&from, &to).unwrap_err();
+    let error = BackupCounts::default().add(&from, &to).unwrap_err();
     assert!(matches!(error, BackupError::Copy { .. }), "{error}");
 }
 
@@ -94,7 +94,7 @@ async fn a_session_that_was_removed_meanwhile_is_not_in_the_copy() {
     for n in [1, 2] {
         store.create(&header(n), &[user(1, None, &long('a'))]).unwrap();
     }
-    let mut copied = Copied::default();
+    let mut copied = BackupCounts::default();
     copied.add_sessions(&from, &to, None).await.unwrap();
     let both = copied.clone();
     store.remove(session_id(1)).unwrap();

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pins(Arc<Mutex<Pinned>>);
+pub(crate) struct Pins(Arc<Mutex<PinTable>>);
 
 #[derive(Debug, Default)]
-struct Pinned {
+struct PinTable {
     /// How many writers are about to name each hash.
     now: BTreeMap<String, usize>,
     n_collections: usize,
@@ -49,12 +49,12 @@ impl Pins {
     pub(crate) fn begin_collection(&self) -> Collection {
         let mut pinned = self.lock();
         pinned.n_collections += 1;
-        let Pinned { now, noted, .. } = &mut *pinned;
+        let PinTable { now, noted, .. } = &mut *pinned;
         noted.extend(now.keys().cloned());
         Collection(self.clone())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Pinned> {
+    fn lock(&self) -> MutexGuard<'_, PinTable> {
         // Counts and names are changed one by one, so a panic leaves nothing half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use kith_vocab::ids::{EventId, SessionId};
 
 use super::{
-    CHECKPOINT_BYTES_MAX, Catalog, CatalogRow, Checkpoint, FOUND_MAX, Listing, LogStamp,
-    PASSAGE_BYTES_MAX, Passage, Searched, compare,
+    CHECKPOINT_BYTES_MAX, Catalog, CatalogListing, CatalogRow, Checkpoint, FOUND_MAX, LogStamp,
+    PASSAGE_BYTES_MAX, Passage, SearchCoverage, compare,
 };
 use crate::journal::MemoryJournal;
 use crate::storage::StorageFuture;
@@ -24,7 +24,7 @@ pub struct MemoryCatalog {
 struct CatalogTables {
     rows: BTreeMap<SessionId, CatalogRow>,
     checkpoints: BTreeMap<SessionId, Checkpoint>,
-    searched: BTreeMap<SessionId, Searched>,
+    searched: BTreeMap<SessionId, SearchCoverage>,
     passages: BTreeMap<(EventId, SessionId), String>,
 }
 
@@ -53,7 +53,7 @@ impl Catalog for MemoryCatalog {
         self.change(|known| known.rows.extend(rows.into_iter().map(|row| (row.session_id, row))))
     }
 
-    fn listing(&self) -> StorageFuture<'_, Listing> {
+    fn listing(&self) -> StorageFuture<'_, CatalogListing> {
         let rows: Vec<CatalogRow> = self.known().rows.values().cloned().collect();
         Box::pin(std::future::ready(Ok(compare(rows, self.journal.stamps()))))
     }
@@ -81,8 +81,8 @@ impl Catalog for MemoryCatalog {
     fn put_passages(
         &self,
         session: SessionId,
-        after: Searched,
-        now: Searched,
+        after: SearchCoverage,
+        now: SearchCoverage,
         passages: Vec<Passage>,
     ) -> StorageFuture<'_, ()> {
         self.change(|known| {
@@ -97,7 +97,7 @@ impl Catalog for MemoryCatalog {
         })
     }
 
-    fn searched(&self) -> StorageFuture<'_, BTreeMap<SessionId, Searched>> {
+    fn searched(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>> {
         Box::pin(std::future::ready(Ok(self.known().searched.clone())))
     }
 

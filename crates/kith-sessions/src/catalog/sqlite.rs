@@ -14,7 +14,9 @@ use kith_vocab::blocking::blocking;
 use kith_vocab::ids::{EventId, SessionId};
 use tokio::sync::OnceCell;
 
-use super::{Catalog, CatalogRow, Checkpoint, Listing, LogStamp, Passage, Searched, compare};
+use super::{
+    Catalog, CatalogListing, CatalogRow, Checkpoint, LogStamp, Passage, SearchCoverage, compare,
+};
 use crate::log::LogError;
 use crate::storage::StorageFuture;
 use crate::store::SessionStore;
@@ -28,13 +30,13 @@ pub use tables::INDEX_VERSION;
 pub struct SqliteCatalog {
     path: PathBuf,
     store: SessionStore,
-    access: Access,
+    access: IndexAccess,
     /// `None` if it could not be opened: then nothing is known, and nothing is noted.
     index: OnceCell<Option<Index>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Access {
+enum IndexAccess {
     Write,
     Read,
 }
@@ -42,15 +44,15 @@ enum Access {
 impl SqliteCatalog {
     /// `path` is that of the file, which is made when there is something to keep.
     pub fn new(path: &Path, store: SessionStore) -> SqliteCatalog {
-        SqliteCatalog::of(path, store, Access::Write)
+        SqliteCatalog::of(path, store, IndexAccess::Write)
     }
 
     /// For who only reads: no file is made, and nothing can be noted.
     pub fn read_only(path: &Path, store: SessionStore) -> SqliteCatalog {
-        SqliteCatalog::of(path, store, Access::Read)
+        SqliteCatalog::of(path, store, IndexAccess::Read)
     }
 
-    fn of(path: &Path, store: SessionStore, access: Access) -> SqliteCatalog {
+    fn of(path: &Path, store: SessionStore, access: IndexAccess) -> SqliteCatalog {
         SqliteCatalog { path: path.to_owned(), store, access, index: OnceCell::new() }
     }
 
@@ -58,8 +60,8 @@ impl SqliteCatalog {
         let open = || async {
             match self.access {
                 // Without an index everything is read from the logs.
-                Access::Write => Index::open(&self.path).await.ok(),
-                Access::Read => Index::open_read_only(&self.path).await,
+                IndexAccess::Write => Index::open(&self.path).await.ok(),
+                IndexAccess::Read => Index::open_read_only(&self.path).await,
             }
         };
         self.index.get_or_init(open).await.as_ref()
@@ -78,7 +80,7 @@ impl Catalog for SqliteCatalog {
         })
     }
 
-    fn listing(&self) -> StorageFuture<'_, Listing> {
+    fn listing(&self) -> StorageFuture<'_, CatalogListing> {
         Box::pin(async move {
             let known = async {
                 match self.index().await {
@@ -115,8 +117,8 @@ impl Catalog for SqliteCatalog {
     fn put_passages(
         &self,
         session: SessionId,
-        after: Searched,
-        now: Searched,
+        after: SearchCoverage,
+        now: SearchCoverage,
         passages: Vec<Passage>,
     ) -> StorageFuture<'_, ()> {
         Box::pin(async move {
@@ -126,7 +128,7 @@ impl Catalog for SqliteCatalog {
         })
     }
 
-    fn searched(&self) -> StorageFuture<'_, BTreeMap<SessionId, Searched>> {
+    fn searched(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>> {
         Box::pin(async move {
             let Some(index) = self.index().await else { return Ok(BTreeMap::new()) };
             Ok(index.run(passages::searched).await?)

@@ -106,9 +106,9 @@ fn a_place_that_does_not_fit_is_passed_over() {
     check(&CheckpointPlace { line_start: u64::from(u32::MAX), ..place.clone() });
     check(&CheckpointPlace { past: b"{}".to_vec(), ..place.clone() });
     check(&CheckpointPlace { past: places[2].1.past.clone(), ..place.clone() });
-    let other_hash = Head { hash: LineHash::of(b"another"), ..place.head };
+    let other_hash = LogHead { hash: LineHash::of(b"another"), ..place.head };
     check(&CheckpointPlace { head: other_hash, ..place.clone() });
-    check(&CheckpointPlace { head: Head { seq: 3, ..place.head }, ..place.clone() });
+    check(&CheckpointPlace { head: LogHead { seq: 3, ..place.head }, ..place.clone() });
 
     let path = store.path(session_id(1));
     let bytes = files.contents(&path).unwrap();
@@ -137,9 +137,9 @@ fn what_the_desk_knows_is_not_read_past() {
     let (place, last) = (&places[1].1, places[3].1.head);
     assert!(open_from(&store, place, Some(&last)).unwrap().is_some());
     assert!(open_from(&store, place, Some(&place.head)).unwrap().is_some());
-    let other = Head { hash: LineHash::of(b"another"), ..place.head };
+    let other = LogHead { hash: LineHash::of(b"another"), ..place.head };
     assert!(open_from(&store, place, Some(&other)).unwrap().is_none());
-    let beyond = Head { seq: 9, ..last };
+    let beyond = LogHead { seq: 9, ..last };
     let error = open_from(&store, place, Some(&beyond)).unwrap_err();
     assert!(error.to_string().contains("line 9: lost_tail"), "{error}");
 }
@@ -208,13 +208,13 @@ fn live(
     (places, batches.concat())
 }
 
-type Opened = (Vec<Event>, SessionLog);
+type OpenedSession = (Vec<Event>, SessionLog);
 
 fn open_from(
     store: &SessionStore,
     place: &CheckpointPlace,
-    head: Option<&Head>,
-) -> Result<Option<Opened>, LogError> {
+    head: Option<&LogHead>,
+) -> Result<Option<OpenedSession>, LogError> {
     let mut events = Vec::new();
     let clock = StillClock::default();
     let each = &mut |event: &Event| events.push(event.clone());
@@ -222,7 +222,7 @@ fn open_from(
     Ok(log.map(|log| (events, log)))
 }
 
-fn open(store: &SessionStore) -> Result<Opened, LogError> {
+fn open(store: &SessionStore) -> Result<OpenedSession, LogError> {
     let mut events = Vec::new();
     let clock = StillClock::default();
     let log = store.open(session_id(1), None, &clock, &mut |it| events.push(it.clone()))?;
@@ -230,7 +230,7 @@ fn open(store: &SessionStore) -> Result<Opened, LogError> {
 }
 
 /// All that an open log is, but for its files.
-fn state_of(log: &SessionLog) -> (Option<Head>, u64, Option<CheckpointPlace>) {
+fn state_of(log: &SessionLog) -> (Option<LogHead>, u64, Option<CheckpointPlace>) {
     (log.head(), log.byte_len(), log.checkpoint_place())
 }
 

@@ -7,12 +7,12 @@ use tempfile::TempDir;
 
 use super::{outcome, same};
 use crate::catalog::{
-    CHECKPOINT_BYTES_MAX, Catalog, CatalogRow, Checkpoint, Listing, MemoryCatalog, Passage,
-    Searched, SqliteCatalog,
+    CHECKPOINT_BYTES_MAX, Catalog, CatalogListing, CatalogRow, Checkpoint, MemoryCatalog, Passage,
+    SearchCoverage, SqliteCatalog,
 };
 use crate::disk::DiskFiles;
 use crate::journal::{Cursor, FilesJournal, Journal, MemoryJournal};
-use crate::line::{Head, LineHash};
+use crate::line::{LineHash, LogHead};
 use crate::samples::{NOW, event_id, header, notice, session_id};
 use crate::storage::StorageErrorKind;
 use crate::store::SessionStore;
@@ -65,7 +65,7 @@ impl Backend {
     }
 
     async fn listed(&self) -> (Vec<u64>, Vec<u64>) {
-        let Listing { rows, unread } = self.catalog.listing().await.unwrap();
+        let CatalogListing { rows, unread } = self.catalog.listing().await.unwrap();
         let number = |id| (0..9).find(|n| session_id(*n) == id).unwrap();
         let rows = rows.into_iter().map(|row| number(row.session_id)).collect();
         (rows, unread.into_iter().map(number).collect())
@@ -111,7 +111,7 @@ async fn a_row_counts_while_its_log_is_as_it_was() {
 #[tokio::test]
 async fn a_checkpoint_is_found_by_the_code_that_made_it() {
     on_each(async |it| {
-        let head = Head { seq: 5, hash: LineHash::of(b"a line") };
+        let head = LogHead { seq: 5, hash: LineHash::of(b"a line") };
         let cursor = Cursor { head, bytes: b"a place".to_vec() };
         let checkpoint = |state: &[u8]| Checkpoint {
             cursor: cursor.clone(),
@@ -137,7 +137,7 @@ async fn a_checkpoint_is_found_by_the_code_that_made_it() {
 #[tokio::test]
 async fn what_was_said_is_found_by_its_words() {
     on_each(async |it| {
-        let at = |seq| Searched { seq, log_bytes: seq * 100 };
+        let at = |seq| SearchCoverage { seq, log_bytes: seq * 100 };
         let said = |n, text: &str| Passage { event_id: event_id(n), text: text.to_owned() };
         let put = async |session, after, now, passages| {
             it.catalog

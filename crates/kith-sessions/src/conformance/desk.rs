@@ -12,10 +12,10 @@ use tempfile::TempDir;
 
 use super::{outcome, same};
 use crate::desk::{
-    Accepted, Desk, ENVELOPE_BYTES_MAX, MemoryDesk, OPEN_ROWS_MAX, Repository, RowOutcome,
-    RowStatus, SqliteDesk, Target, ThreadRow, Wakeup, WakeupReason,
+    AcceptOutcome, Desk, ENVELOPE_BYTES_MAX, MemoryDesk, OPEN_ROWS_MAX, Repository, RowOutcome,
+    RowStatus, RowTarget, SqliteDesk, ThreadRow, Wakeup, WakeupReason,
 };
-use crate::line::{Head, LineHash};
+use crate::line::{LineHash, LogHead};
 use crate::samples::{NOW, said, session_id};
 use crate::storage::StorageErrorKind;
 
@@ -39,15 +39,15 @@ impl Backend {
     }
 
     /// Accepts a message for the session.
-    async fn accept(&self, key: &str, session: u64) -> Accepted {
-        self.deliver(&said(key, key), Target::Session(session_id(session))).await.unwrap()
+    async fn accept(&self, key: &str, session: u64) -> AcceptOutcome {
+        self.deliver(&said(key, key), RowTarget::Session(session_id(session))).await.unwrap()
     }
 
     async fn deliver(
         &self,
         event: &IngressEvent,
-        target: Target,
-    ) -> Result<Accepted, StorageErrorKind> {
+        target: RowTarget,
+    ) -> Result<AcceptOutcome, StorageErrorKind> {
         outcome(self.desk.accept(event, target, session_id(90), NOW).await)
     }
 
@@ -70,8 +70,8 @@ async fn on_each<T: PartialEq + Debug>(check: impl AsyncFn(&Backend) -> T) -> T 
     same(seen)
 }
 
-fn head(seq: u64) -> Head {
-    Head { seq, hash: LineHash::of(&seq.to_be_bytes()) }
+fn head(seq: u64) -> LogHead {
+    LogHead { seq, hash: LineHash::of(&seq.to_be_bytes()) }
 }
 
 fn thread() -> ThreadId {
@@ -85,9 +85,9 @@ fn closed(session: u64, outcome: RowOutcome) -> RowStatus {
 #[tokio::test]
 async fn a_message_is_accepted_once() {
     on_each(async |it| {
-        let first = it.deliver(&said("m-1", "hi"), Target::Current).await.unwrap();
+        let first = it.deliver(&said("m-1", "hi"), RowTarget::Current).await.unwrap();
         let status = RowStatus::Open { session_id: session_id(90) };
-        let expected = Accepted {
+        let expected = AcceptOutcome {
             first: true,
             session_id: session_id(90),
             status,
@@ -98,10 +98,10 @@ async fn a_message_is_accepted_once() {
         assert_eq!(first, expected);
         // What is around a message may differ from one delivery to the next.
         let later = IngressEvent { ts: NOW + 5, ..said("m-1", "hi") };
-        let again = it.deliver(&later, Target::New).await.unwrap();
-        assert_eq!(again, Accepted { first: false, ..expected });
+        let again = it.deliver(&later, RowTarget::New).await.unwrap();
+        assert_eq!(again, AcceptOutcome { first: false, ..expected });
         it.close("m-1", RowOutcome::Bound, 90).await;
-        let again = it.deliver(&later, Target::New).await.unwrap();
+        let again = it.deliver(&later, RowTarget::New).await.unwrap();
         assert_eq!((again.first, again.status), (false, closed(90, RowOutcome::Bound)));
         assert_eq!(again.event, later, "the row has lost its text");
         assert_eq!(it.desk.row("m-1").await.unwrap(), Some(again.status));
@@ -123,15 +123,15 @@ async fn a_key_stands_for_one_message() {
         ];
         for _ in ["open", "closed"] {
             for other in &others {
-                let refused = it.deliver(other, Target::Current).await;
+                let refused = it.deliver(other, RowTarget::Current).await;
                 assert_eq!(refused, Err(StorageErrorKind::Conflict), "{}", it.name);
             }
-            assert!(!it.deliver(&original, Target::Current).await.unwrap().first);
+            assert!(!it.deliver(&original, RowTarget::Current).await.unwrap().first);
             it.close("m-1", RowOutcome::Done, 1).await;
         }
         // A row that was entered from a log has no digest.
         it.close("m-2", RowOutcome::Failed, 3).await;
-        let known = it.deliver(&said("m-2", "whatever"), Target::New).await.unwrap();
+        let known = it.deliver(&said("m-2", "whatever"), RowTarget::New).await.unwrap();
         assert_eq!((known.first, known.status), (false, closed(3, RowOutcome::Failed)));
         it.desk.threads().await.unwrap()
     })
@@ -144,7 +144,7 @@ async fn so_many_messages_may_wait_for_a_session() {
         for n in 0..OPEN_ROWS_MAX {
             it.accept(&format!("m-{n}"), 1).await;
         }
-        let refused = it.deliver(&said("more", ""), Target::Session(session_id(1))).await;
+        let refused = it.deliver(&said("more", ""), RowTarget::Session(session_id(1))).await;
         assert_eq!(refused, Err(StorageErrorKind::LimitReached), "{}", it.name);
         assert_eq!(it.desk.row("more").await.unwrap(), None);
         assert!(!it.accept("m-0", 1).await.first, "what was accepted stays accepted");
@@ -159,7 +159,7 @@ async fn so_many_messages_may_wait_for_a_session() {
 async fn the_texts_that_wait_for_a_session_have_a_limit_together() {
     on_each(async |it| {
         let longest = "m".repeat(MESSAGE_BYTES_MAX);
-        let target = Target::Session(session_id(1));
+        let target = RowTarget::Session(session_id(1));
         for key in ["m-1", "m-2"] {
             assert!(it.deliver(&said(key, &longest), target).await.is_ok(), "{}", it.name);
         }
@@ -181,7 +181,7 @@ async fn what_is_too_long_is_not_accepted() {
         let too_long = said("m-1", &"m".repeat(MESSAGE_BYTES_MAX + 1));
         let mut seen = Vec::new();
         for event in [said("", "hi"), said(&long_key, "hi"), named, too_long] {
-            seen.push(it.deliver(&event, Target::New).await.unwrap_err());
+            seen.push(it.deliver(&event, RowTarget::New).await.unwrap_err());
         }
         let (refused, limit) = (StorageErrorKind::Refused, StorageErrorKind::LimitReached);
         assert_eq!(seen, [refused.clone(), refused, limit.clone(), limit]);
@@ -247,7 +247,7 @@ async fn a_head_never_goes_back() {
             it.desk.close(Vec::new(), session_id(1), head(seq), NOW).await.unwrap();
             assert_eq!(it.desk.head(session_id(1)).await.unwrap(), Some(head(expected)));
         }
-        let other = Head { hash: LineHash::of(b"another"), ..head(8) };
+        let other = LogHead { hash: LineHash::of(b"another"), ..head(8) };
         it.desk.close(Vec::new(), session_id(1), other, NOW).await.unwrap();
         it.desk.close(Vec::new(), session_id(0), head(1), NOW).await.unwrap();
         let expected = [(session_id(0), head(1)), (session_id(1), head(8))];
@@ -259,7 +259,7 @@ async fn a_head_never_goes_back() {
 #[tokio::test]
 async fn a_thread_stays_in_its_session_until_told_otherwise() {
     on_each(async |it| {
-        let targets = [Target::Current, Target::New, Target::Session(session_id(1))];
+        let targets = [RowTarget::Current, RowTarget::New, RowTarget::Session(session_id(1))];
         let mut sessions = Vec::new();
         for (n, target) in (1..).zip([targets[0], targets[0], targets[1], targets[0], targets[2]]) {
             let event = said(&format!("m-{n}"), "hi");
@@ -287,7 +287,7 @@ async fn an_audience_only_narrows() {
         ];
         for (audience, key, expected) in spoken {
             let event = IngressEvent { audience, ..said(key, "hi") };
-            it.deliver(&event, Target::Session(session_id(2))).await.unwrap();
+            it.deliver(&event, RowTarget::Session(session_id(2))).await.unwrap();
             let known = it.desk.thread_audience("ada", &thread()).await.unwrap();
             assert_eq!(known, Some(expected), "{key}");
         }
@@ -314,7 +314,7 @@ async fn what_waits_for_a_replaced_session_waits_for_its_successor() {
             it.accept(key, 1).await;
         }
         let elsewhere = IngressEvent { agent_id: "bob".to_owned(), ..said("b-1", "b-1") };
-        it.deliver(&elsewhere, Target::Session(session_id(1))).await.unwrap();
+        it.deliver(&elsewhere, RowTarget::Session(session_id(1))).await.unwrap();
         it.close("m-1", RowOutcome::Done, 1).await;
         it.desk.set_wakeup(wakeup("w-1", Some(1), NOW)).await.unwrap();
         let held = vec!["m-3".to_owned(), "unknown".to_owned()];
@@ -411,7 +411,7 @@ async fn the_generation_rises_once_with_the_first_new_message() {
     on_each(async |it| {
         assert_eq!((it.desk.device_id(), it.desk.generation().await.unwrap()), (DEVICE, 0));
         it.close("m-1", RowOutcome::Done, 1).await;
-        assert_eq!(it.deliver(&said("m-1", ""), Target::New).await.unwrap().generation, 0);
+        assert_eq!(it.deliver(&said("m-1", ""), RowTarget::New).await.unwrap().generation, 0);
         let generations =
             [it.accept("m-2", 1).await.generation, it.accept("m-3", 1).await.generation];
         assert_eq!(generations, [1, 1]);

@@ -14,8 +14,8 @@ use super::{outcome, same};
 use crate::blob::BLOB_BYTES_MAX;
 use crate::damage::{Damage, DamageCode};
 use crate::disk::DiskFiles;
-use crate::journal::{Batch, Cursor, FilesJournal, Journal, MemoryJournal, NewBlob, Opened};
-use crate::line::{Head, LineHash};
+use crate::journal::{Batch, Cursor, FilesJournal, Journal, MemoryJournal, NewBlob, OpenedSession};
+use crate::line::{LineHash, LogHead};
 use crate::read::Tail;
 use crate::samples::{
     StillClock, event_id, every_type, header, long, notice, session_id, small_session, user,
@@ -70,11 +70,11 @@ impl Backend {
         self.memory_disk.as_ref().map_or_else(|| path.exists(), |it| it.contents(path).is_some())
     }
 
-    async fn append(&self, head: Option<Head>, events: &[Event]) -> Option<Head> {
+    async fn append(&self, head: Option<LogHead>, events: &[Event]) -> Option<LogHead> {
         self.journal.append(session_id(1), head, events.to_vec().into()).await.unwrap()
     }
 
-    async fn opened(&self) -> (Opened, Vec<Event>) {
+    async fn opened(&self) -> (OpenedSession, Vec<Event>) {
         let mut events = Vec::new();
         let opened = self.open(None, None, &mut events).await;
         (opened.unwrap().unwrap(), events)
@@ -82,16 +82,20 @@ impl Backend {
 
     async fn open(
         &self,
-        head: Option<Head>,
+        head: Option<LogHead>,
         cursor: Option<&Cursor>,
         events: &mut Vec<Event>,
-    ) -> Result<Option<Opened>, StorageErrorKind> {
+    ) -> Result<Option<OpenedSession>, StorageErrorKind> {
         let mut each = |event| events.push(event);
         let clock = StillClock::default();
         outcome(self.journal.open(session_id(1), head, cursor, &clock, &mut each).await)
     }
 
-    async fn read(&self, head: Option<Head>, after_seq: u64) -> (Vec<u64>, Option<Head>, Tail) {
+    async fn read(
+        &self,
+        head: Option<LogHead>,
+        after_seq: u64,
+    ) -> (Vec<u64>, Option<LogHead>, Tail) {
         let mut seqs = Vec::new();
         let mut each = |event: Event| seqs.push(event.seq);
         let reading = self.journal.read(session_id(1), head, after_seq, &mut each).await.unwrap();
@@ -156,8 +160,8 @@ async fn every_type_of_event_has_the_same_hash_everywhere() {
 async fn an_append_with_another_head_is_refused_and_changes_nothing() {
     on_each(async |it| {
         let head = it.journal.create(&header(1), small_batches()).await.unwrap();
-        let other = Head { seq: 7, hash: LineHash::of(b"another") };
-        let earlier = Head { seq: 5, ..head.unwrap() };
+        let other = LogHead { seq: 7, hash: LineHash::of(b"another") };
+        let earlier = LogHead { seq: 5, ..head.unwrap() };
         for expected in [None, Some(other), Some(earlier)] {
             let batch = vec![notice(8, "late")].into();
             let refused = it.journal.append(session_id(1), expected, batch).await;
@@ -283,7 +287,7 @@ async fn a_cursor_saves_reading_what_stands_before_it() {
             Cursor { bytes: b"of another journal".to_vec(), ..first.clone() },
             Cursor { bytes: Vec::new(), ..first.clone() },
             Cursor { head: cursors[1].head, ..first.clone() },
-            Cursor { head: Head { hash: LineHash::of(b"x"), ..first.head }, ..first.clone() },
+            Cursor { head: LogHead { hash: LineHash::of(b"x"), ..first.head }, ..first.clone() },
         ];
         // The head of the second is that of a place in memory, so only files know better.
         for (n, misfit) in
@@ -293,7 +297,7 @@ async fn a_cursor_saves_reading_what_stands_before_it() {
             assert_eq!(opened, Ok(None), "{} {n}", it.name);
             assert_eq!(it.journal.open_bytes(session_id(1)), None);
         }
-        let denied = Head { hash: LineHash::of(b"x"), ..first.head };
+        let denied = LogHead { hash: LineHash::of(b"x"), ..first.head };
         assert_eq!(it.open(Some(denied), Some(first), &mut Vec::new()).await, Ok(None));
     })
     .await;
@@ -321,7 +325,7 @@ async fn a_session_is_opened_again_while_it_is_open() {
 async fn what_was_acknowledged_and_is_missing_is_damage() {
     on_each(async |it| {
         let head = it.journal.create(&header(1), small_batches()).await.unwrap().unwrap();
-        let beyond = Head { seq: 9, ..head };
+        let beyond = LogHead { seq: 9, ..head };
         let damage = |line, code, detail: &str| Damage { line, code, detail: detail.to_owned() };
         let lost =
             damage(9, DamageCode::LostTail, "events up to 9 were acknowledged, 7 can be read");
@@ -333,7 +337,7 @@ async fn what_was_acknowledged_and_is_missing_is_damage() {
         let closed = it.journal.append(session_id(1), Some(head), vec![notice(8, "")].into()).await;
         assert_eq!(outcome(closed), Err(StorageErrorKind::MustReopen));
 
-        let other = Head { seq: 3, hash: LineHash::of(b"another") };
+        let other = LogHead { seq: 3, hash: LineHash::of(b"another") };
         let Err(StorageErrorKind::Damaged(broken)) =
             it.open(Some(other), None, &mut Vec::new()).await
         else {
@@ -358,7 +362,7 @@ async fn a_damaged_session_is_copied_as_far_as_it_can_be_read() {
         let clock = StillClock::default();
         let whole = it.journal.repair(session_id(1), Some(head), header(2), &clock).await;
         assert_eq!(outcome(whole), Err(StorageErrorKind::NotDamaged), "{}", it.name);
-        let beyond = Some(Head { seq: 20, ..head });
+        let beyond = Some(LogHead { seq: 20, ..head });
         let elsewhere = SessionHeader { agent_id: "bob".to_owned(), ..header(2) };
         let refused = it.journal.repair(session_id(1), beyond, elsewhere, &clock).await;
         assert_eq!(outcome(refused), Err(StorageErrorKind::Refused));

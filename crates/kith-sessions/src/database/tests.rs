@@ -81,7 +81,7 @@ fn fail_first(tries: &AtomicU32, n_failures: u32, code: i32) -> rusqlite::Result
 
 #[track_caller]
 fn check(
-    answer: Result<rusqlite::Result<()>, Gone>,
+    answer: Result<rusqlite::Result<()>, WorkerStopped>,
     tries: &AtomicU32,
     expected: Result<u32, u32>,
 ) {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use super::Desk;
-use crate::database::{Durability, Gone, StartError, Worker, make_file};
+use crate::database::{Durability, StartError, Worker, WorkerStopped, make_file};
 use crate::storage::{StorageError, StorageFuture};
 
 pub use error::DeskError;
@@ -115,7 +115,7 @@ impl SqliteDesk {
         work: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<(), StorageError> {
         let asked = self.0.worker.begin_change(Durability::Eventual, work).await;
-        asked.map(drop).map_err(|Gone| self.gone())
+        asked.map(drop).map_err(|WorkerStopped| self.gone())
     }
 
     /// Has the desk's thread do the work, and do it again if the disk fails. It is done even if the
@@ -130,9 +130,9 @@ impl SqliteDesk {
 
     async fn answer<T>(
         &self,
-        answer: Result<rusqlite::Result<T>, Gone>,
+        answer: Result<rusqlite::Result<T>, WorkerStopped>,
     ) -> Result<T, StorageError> {
-        let source = match answer.map_err(|Gone| self.gone())? {
+        let source = match answer.map_err(|WorkerStopped| self.gone())? {
             Ok(value) => return Ok(value),
             Err(source) => source,
         };

@@ -17,11 +17,11 @@ use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::{EventId, SessionId};
 
 use super::{
-    Batch, Cursor, EachEvent, Journal, Opened, RemovedSession, RepairedSession, fenced, in_use,
-    not_open, reads_only,
+    Batch, Cursor, EachEvent, Journal, OpenedSession, RemovedSession, RepairedSession, fenced,
+    in_use, not_open, reads_only,
 };
 use crate::checkpoint::CheckpointPlace;
-use crate::line::Head;
+use crate::line::LogHead;
 use crate::log::{LogError, SessionLog};
 use crate::read::Reading;
 use crate::storage::{StorageError, StorageFuture};
@@ -114,11 +114,11 @@ impl FilesJournal {
     fn open_now(
         &self,
         id: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         cursor: Option<&Cursor>,
         clock: &dyn Clock,
         each: EachEvent<'_>,
-    ) -> Result<Option<Opened>, StorageError> {
+    ) -> Result<Option<OpenedSession>, StorageError> {
         self.require_write()?;
         // Closed first: whoever gets an event may ask about the session, and must not wait for us.
         self.in_slot(id, |slot| *slot = None);
@@ -136,16 +136,16 @@ impl FilesJournal {
             };
             let (header, head, bytes) = (log.header().clone(), log.head(), log.byte_len());
             *slot = Some(log);
-            Ok(Some(Opened { header, head, bytes }))
+            Ok(Some(OpenedSession { header, head, bytes }))
         })
     }
 
     fn append_now(
         &self,
         id: SessionId,
-        expected_head: Option<Head>,
+        expected_head: Option<LogHead>,
         batch: &Batch,
-    ) -> Result<Option<Head>, StorageError> {
+    ) -> Result<Option<LogHead>, StorageError> {
         self.in_slot(id, |slot| {
             let Some(log) = slot else { return Err(not_open(id)) };
             if log.head() != expected_head {
@@ -164,7 +164,7 @@ impl FilesJournal {
     fn read_now(
         &self,
         id: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         after_seq: u64,
         each: EachEvent<'_>,
     ) -> Result<Reading, StorageError> {
@@ -286,7 +286,7 @@ impl Journal for FilesJournal {
         &'a self,
         header: &'a SessionHeader,
         batches: Vec<Batch>,
-    ) -> StorageFuture<'a, Option<Head>> {
+    ) -> StorageFuture<'a, Option<LogHead>> {
         let make = move || {
             self.require_write()?;
             self.in_slot(header.session_id, |slot| {
@@ -302,20 +302,20 @@ impl Journal for FilesJournal {
     fn open<'a>(
         &'a self,
         id: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         cursor: Option<&'a Cursor>,
         clock: &'a dyn Clock,
         each: EachEvent<'a>,
-    ) -> StorageFuture<'a, Option<Opened>> {
+    ) -> StorageFuture<'a, Option<OpenedSession>> {
         Box::pin(async move { blocking(|| self.open_now(id, head, cursor, clock, each)) })
     }
 
     fn append(
         &self,
         id: SessionId,
-        expected_head: Option<Head>,
+        expected_head: Option<LogHead>,
         batch: Batch,
-    ) -> StorageFuture<'_, Option<Head>> {
+    ) -> StorageFuture<'_, Option<LogHead>> {
         Box::pin(async move { blocking(|| self.append_now(id, expected_head, &batch)) })
     }
 
@@ -337,7 +337,7 @@ impl Journal for FilesJournal {
     fn read<'a>(
         &'a self,
         id: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         after_seq: u64,
         each: EachEvent<'a>,
     ) -> StorageFuture<'a, Reading> {
@@ -380,7 +380,7 @@ impl Journal for FilesJournal {
     fn repair<'a>(
         &'a self,
         damaged: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         header: SessionHeader,
         clock: &'a dyn Clock,
     ) -> StorageFuture<'a, RepairedSession> {

@@ -15,12 +15,12 @@ use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::{EventId, SessionId};
 
 use super::{
-    Batch, Cursor, EachEvent, Journal, Opened, RemovedSession, RepairedSession, fenced, in_use,
-    not_found, not_open,
+    Batch, Cursor, EachEvent, Journal, OpenedSession, RemovedSession, RepairedSession, fenced,
+    in_use, not_found, not_open,
 };
 use crate::catalog::LogStamp;
 use crate::damage::Damage;
-use crate::line::Head;
+use crate::line::LogHead;
 use crate::read::IntactLine;
 use crate::read::{Reading, Tail};
 use crate::storage::{StorageError, StorageErrorKind, StorageFuture};
@@ -93,7 +93,7 @@ impl MemoryJournal {
         &self,
         header: &SessionHeader,
         batches: Vec<Batch>,
-    ) -> Result<Option<Head>, StorageError> {
+    ) -> Result<Option<LogHead>, StorageError> {
         let id = header.session_id;
         self.contents().check_absent(id)?;
         let mut session = MemorySession::new(header.clone())?;
@@ -116,10 +116,10 @@ impl MemoryJournal {
     fn open_now(
         &self,
         id: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         cursor: Option<&Cursor>,
         each: EachEvent<'_>,
-    ) -> Result<Option<Opened>, StorageError> {
+    ) -> Result<Option<OpenedSession>, StorageError> {
         let (events, opened) = {
             let mut contents = self.contents();
             let session = contents.sessions.get_mut(&id).ok_or_else(|| not_found(id))?;
@@ -135,7 +135,7 @@ impl MemoryJournal {
             let (reading, events) = session.readable(damage.as_ref(), after_seq);
             let opened = match damage {
                 Some(damage) => Err(damaged(id, damage)),
-                None => Ok(Opened {
+                None => Ok(OpenedSession {
                     header: reading.header,
                     head: reading.head,
                     bytes: reading.good_len,
@@ -156,9 +156,9 @@ impl MemoryJournal {
     fn append_now(
         &self,
         id: SessionId,
-        expected_head: Option<Head>,
+        expected_head: Option<LogHead>,
         batch: Batch,
-    ) -> Result<Option<Head>, StorageError> {
+    ) -> Result<Option<LogHead>, StorageError> {
         let mut contents = self.contents();
         let session = contents.sessions.get_mut(&id).filter(|it| it.is_open);
         let Some(session) = session else { return Err(not_open(id)) };
@@ -181,7 +181,7 @@ impl MemoryJournal {
     fn read_now(
         &self,
         id: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         after_seq: u64,
         each: EachEvent<'_>,
     ) -> Result<Reading, StorageError> {
@@ -197,7 +197,7 @@ impl MemoryJournal {
     fn repair_now(
         &self,
         damaged: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         header: SessionHeader,
         clock: &dyn Clock,
     ) -> Result<RepairedSession, StorageError> {
@@ -248,27 +248,27 @@ impl Journal for MemoryJournal {
         &'a self,
         header: &'a SessionHeader,
         batches: Vec<Batch>,
-    ) -> StorageFuture<'a, Option<Head>> {
+    ) -> StorageFuture<'a, Option<LogHead>> {
         Box::pin(async move { blocking(|| self.create_now(header, batches)) })
     }
 
     fn open<'a>(
         &'a self,
         id: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         cursor: Option<&'a Cursor>,
         _clock: &'a dyn Clock,
         each: EachEvent<'a>,
-    ) -> StorageFuture<'a, Option<Opened>> {
+    ) -> StorageFuture<'a, Option<OpenedSession>> {
         Box::pin(async move { self.open_now(id, head, cursor, each) })
     }
 
     fn append(
         &self,
         id: SessionId,
-        expected_head: Option<Head>,
+        expected_head: Option<LogHead>,
         batch: Batch,
-    ) -> StorageFuture<'_, Option<Head>> {
+    ) -> StorageFuture<'_, Option<LogHead>> {
         Box::pin(async move { blocking(|| self.append_now(id, expected_head, batch)) })
     }
 
@@ -292,7 +292,7 @@ impl Journal for MemoryJournal {
     fn read<'a>(
         &'a self,
         id: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         after_seq: u64,
         each: EachEvent<'a>,
     ) -> StorageFuture<'a, Reading> {
@@ -326,7 +326,7 @@ impl Journal for MemoryJournal {
     fn repair<'a>(
         &'a self,
         damaged: SessionId,
-        head: Option<Head>,
+        head: Option<LogHead>,
         header: SessionHeader,
         clock: &'a dyn Clock,
     ) -> StorageFuture<'a, RepairedSession> {

@@ -6,7 +6,7 @@ use kith_vocab::event::{BatchPlace, Event};
 
 use super::{LineEnding, LogLines, TextOf};
 use crate::damage::BadLine;
-use crate::line::{BATCH_BYTES_MAX, BATCH_EVENTS_MAX, Decoder, EventLine, Head};
+use crate::line::{BATCH_BYTES_MAX, BATCH_EVENTS_MAX, Decoder, EventLine, LogHead};
 
 /// A line behind the header.
 pub(crate) enum IntactLine {
@@ -21,11 +21,11 @@ pub(crate) enum IntactLine {
 /// torn tail of a session that is not damaged, it is left out.
 pub(crate) fn each_line(
     source: Box<dyn Read + Send>,
-    head: Option<&Head>,
+    head: Option<&LogHead>,
     text_of: TextOf<'_>,
     each: &mut dyn FnMut(IntactLine),
 ) -> io::Result<()> {
-    let mut batch = OpenBatch::default();
+    let mut batch = IntactBatch::default();
     let mut lines = LogLines::new(source, 0);
     let mut decoder = Decoder::default();
     let mut line = Vec::new();
@@ -53,7 +53,7 @@ pub(crate) fn each_line(
 
 /// The lines since the last whole batch.
 #[derive(Default)]
-struct OpenBatch {
+struct IntactBatch {
     lines: Vec<IntactLine>,
     /// The number of its first event, and how many it should have.
     place: Option<(u64, u32)>,
@@ -62,7 +62,7 @@ struct OpenBatch {
     n_bytes: u64,
 }
 
-impl OpenBatch {
+impl IntactBatch {
     fn lost(&mut self) {
         if !matches!(self.lines.last(), Some(IntactLine::Lost)) {
             self.lines.push(IntactLine::Lost);
@@ -89,7 +89,7 @@ impl OpenBatch {
     }
 
     /// Whether the desk knows of events of the batch or behind it.
-    fn is_known_to(&self, head: Option<&Head>) -> bool {
+    fn is_known_to(&self, head: Option<&LogHead>) -> bool {
         head.zip(self.place).is_some_and(|(head, (first, _))| first <= head.seq)
     }
 

@@ -132,7 +132,7 @@ fn a_cut_batch_below_the_head_is_a_lost_tail_at_its_first_line() {
 #[test]
 fn a_history_other_than_the_acknowledged_one_is_a_broken_chain() {
     let (bytes, _) = small();
-    let other = Head { seq: 5, hash: LineHash::of(b"what was acknowledged") };
+    let other = LogHead { seq: 5, hash: LineHash::of(b"what was acknowledged") };
     check(&bytes, Some(&other), "4 events, line 6 broken_chain");
 }
 
@@ -274,7 +274,7 @@ fn the_reading_tells_header_and_head() {
     assert_eq!(result.header, header(1));
     assert_eq!(result.header.session_id, session_id(1));
     let last_line = bytes.trim_ascii_end().rsplit(|&byte| byte == b'\n').next().unwrap();
-    assert_eq!(result.head, Some(Head { seq: 7, hash: LineHash::of(last_line) }));
+    assert_eq!(result.head, Some(LogHead { seq: 7, hash: LineHash::of(last_line) }));
     assert_eq!(read(&bytes[..small().1[0]], None).unwrap().result.head, None);
 }
 
@@ -298,7 +298,7 @@ fn line_len(bytes: &[u8]) -> usize {
     bytes.iter().position(|&byte| byte == b'\n').unwrap() + 1
 }
 
-fn read(bytes: &[u8], head: Option<&Head>) -> Result<Found, Damage> {
+fn read(bytes: &[u8], head: Option<&LogHead>) -> Result<Found, Damage> {
     let mut events = Vec::new();
     let source = Box::new(Cursor::new(bytes.to_vec()));
     match read_events(source, head, &mut |event| events.push(event)) {
@@ -318,7 +318,7 @@ fn check_events(batches: &[Vec<Event>], expected: &str) {
 }
 
 #[track_caller]
-fn check(bytes: &[u8], head: Option<&Head>, expected: &str) {
+fn check(bytes: &[u8], head: Option<&LogHead>, expected: &str) {
     let actual = match read(bytes, head) {
         Err(damage) => format!("line {} {}", damage.line, damage.code),
         Ok(Found { events, result }) => {

@@ -26,7 +26,7 @@ pub struct Belongings {
 }
 
 /// A session that goes.
-struct LeavingSession {
+struct SessionRemoval {
     /// The name it has as a session.
     log: PathBuf,
     /// Where its bytes are now.
@@ -73,7 +73,7 @@ impl SessionStore {
 
     /// The session and those of earlier removals, each with what only they name. Every other log is
     /// read once.
-    fn leaving(&self, id: SessionId) -> Result<Vec<LeavingSession>, LogError> {
+    fn leaving(&self, id: SessionId) -> Result<Vec<SessionRemoval>, LogError> {
         let log = self.path(id);
         let all = self.all_files()?;
         let mut leaving = vec![self.leaving_session(&log, &log, &all)?];
@@ -111,7 +111,7 @@ impl SessionStore {
         log: &Path,
         read_from: &Path,
         all: &[PathBuf],
-    ) -> Result<LeavingSession, LogError> {
+    ) -> Result<SessionRemoval, LogError> {
         let torn_name = format!("{}.torn-", name_of(log));
         let is_torn = |path: &&PathBuf| name_of(path).starts_with(&torn_name);
         let mut hashes = BTreeSet::new();
@@ -119,7 +119,7 @@ impl SessionStore {
             hashes.insert(hash.to_owned());
         })?;
         hashes.retain(|hash| self.files.len(&self.blobs.path(hash)).is_ok());
-        Ok(LeavingSession {
+        Ok(SessionRemoval {
             log: log.to_owned(),
             read_from: read_from.to_owned(),
             torn: all.iter().filter(is_torn).cloned().collect(),
@@ -127,7 +127,7 @@ impl SessionStore {
         })
     }
 
-    fn belongings_of(&self, session: &LeavingSession, hashes: &BTreeSet<String>) -> Belongings {
+    fn belongings_of(&self, session: &SessionRemoval, hashes: &BTreeSet<String>) -> Belongings {
         let mut files = vec![session.log.clone()];
         files.extend(session.torn.iter().cloned());
         files.extend(hashes.iter().map(|hash| self.blobs.path(hash)));
@@ -144,7 +144,7 @@ impl SessionStore {
     }
 
     /// The renamed log goes last: while it is there, the rest can be found again.
-    fn finish(&self, session: &LeavingSession) -> io::Result<()> {
+    fn finish(&self, session: &SessionRemoval) -> io::Result<()> {
         session.torn.iter().try_for_each(|path| self.unlink(path))?;
         self.files.sync_dir(&self.sessions)?;
         self.unlink(&session.read_from)?;

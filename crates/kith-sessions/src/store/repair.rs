@@ -17,7 +17,7 @@ use super::draft::SessionDraft;
 use super::{SessionStore, read_error};
 use crate::damage::{Damage, DamageCode};
 use crate::journal::RepairedSession;
-use crate::line::Head;
+use crate::line::LogHead;
 use crate::log::LogError;
 use crate::read::{IntactLine, Tail, each_line};
 
@@ -32,7 +32,7 @@ impl SessionStore {
     pub fn repair(
         &self,
         damaged: SessionId,
-        head: Option<&Head>,
+        head: Option<&LogHead>,
         header: SessionHeader,
         clock: &dyn Clock,
     ) -> Result<RepairedSession, LogError> {
@@ -69,7 +69,7 @@ impl SessionStore {
     fn damage_of(
         &self,
         damaged: SessionId,
-        head: Option<&Head>,
+        head: Option<&LogHead>,
     ) -> Result<(Option<SessionHeader>, Damage), LogError> {
         match self.read(damaged, head, &mut |_| ()) {
             Ok(reading) => match reading.tail {
@@ -91,7 +91,7 @@ impl SessionStore {
     fn copy(
         &self,
         (damaged, len): (SessionId, u64),
-        head: Option<&Head>,
+        head: Option<&LogHead>,
         draft: &mut SessionDraft<'_>,
         clock: &dyn Clock,
     ) -> Result<CopiedPart, LogError> {
@@ -114,7 +114,7 @@ impl SessionStore {
     fn each_line(
         &self,
         (id, len): (SessionId, u64),
-        head: Option<&Head>,
+        head: Option<&LogHead>,
         each: &mut dyn FnMut(IntactLine),
     ) -> Result<(), LogError> {
         let path = self.path(id);

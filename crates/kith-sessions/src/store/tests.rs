@@ -269,7 +269,7 @@ fn what_opening_found_is_durable_before_it_counts() {
     let mut file = files.open_append(&store.path(session_id(1))).unwrap();
     assert_eq!(file.write(&bytes).unwrap(), bytes.len());
     let log = store.open(session_id(1), None, &StillClock::default(), &mut |_| ()).unwrap();
-    assert_eq!(log.head(), Some(Head { seq: 3, hash }));
+    assert_eq!(log.head(), Some(LogHead { seq: 3, hash }));
     let cut = files.after(CrashModel::PowerCut);
     let store = SessionStore::new(Arc::new(cut), Path::new(DIR));
     assert_eq!(store.read(session_id(1), None, &mut |_| ()).unwrap().events, 3);

@@ -7,7 +7,7 @@ use kith_engine::engine::{Engine, EngineLimits, EngineParts};
 use kith_engine::report::MessageEnd;
 use kith_providers::openai_chat::OpenAiChat;
 use kith_sessions::catalog::SqliteCatalog;
-use kith_sessions::desk::{SqliteDesk, Target};
+use kith_sessions::desk::{RowTarget, SqliteDesk};
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::journal::FilesJournal;
 use kith_sessions::store::SessionStore;
@@ -86,7 +86,7 @@ impl BenchHouse {
     }
 
     /// One message, from its acceptance to the end of its turn.
-    pub(crate) async fn turn(&self, thread: &str, key: &str, target: Target) -> SessionId {
+    pub(crate) async fn turn(&self, thread: &str, key: &str, target: RowTarget) -> SessionId {
         let event = message(key, thread, "Please read the note and tell me what it says.");
         let follower = self.engine.send(&event, target).await.expect("a message is accepted");
         let report = follower.end().await.expect("a turn comes to its end");

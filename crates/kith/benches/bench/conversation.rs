@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kith_engine::feed::Feed;
-use kith_engine::session::{Session, SessionParts, Source};
+use kith_engine::session::{EventSource, Session, SessionParts};
 use kith_providers::render::renderer_version;
 use kith_sessions::journal::{FilesJournal, Journal};
 use kith_sessions::store::SessionStore;
@@ -145,7 +145,7 @@ impl Life {
 
     fn stage_as(&mut self, id: EventId, body: Body) {
         self.n_events += 1;
-        self.session.stage_from(Source { id: Some(id), ..Source::RUNTIME }, body);
+        self.session.stage_from(EventSource { id: Some(id), ..EventSource::RUNTIME }, body);
     }
 
     async fn commit(&mut self) {

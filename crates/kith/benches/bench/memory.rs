@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kith_sessions::desk::Target;
+use kith_sessions::desk::RowTarget;
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::messages::StopReason;
 use kith_vocab::event::models::Wire;
@@ -89,13 +89,13 @@ pub(crate) fn threads_main(args: &[String]) -> ExitCode {
         let dir = PathBuf::from(dir);
         let house = BenchHouse::on(Arc::new(Unsynced), &dir, Arc::new(Terse::new())).await;
         // One turn first: what it allocates once is not the threads' cost.
-        house.turn("cli:room:first", "first", Target::Current).await;
+        house.turn("cli:room:first", "first", RowTarget::Current).await;
         house.engine.until_rest().await;
         let before = status_bytes("VmRSS");
         for n in 0..n_threads {
             for turn in 0..n_turns {
                 let key = format!("m{n}-{turn}");
-                house.turn(&format!("cli:room:t{n}"), &key, Target::Current).await;
+                house.turn(&format!("cli:room:t{n}"), &key, RowTarget::Current).await;
             }
         }
         house.engine.until_rest().await;

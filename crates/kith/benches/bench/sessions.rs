@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kith_engine::session::Session;
-use kith_sessions::desk::Target;
+use kith_sessions::desk::RowTarget;
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::journal::FilesJournal;
 use kith_sessions::store::SessionStore;
@@ -146,7 +146,7 @@ async fn timed_turn(
 ) -> Duration {
     *n_turns += 1;
     let began = Instant::now();
-    let found = house.turn(thread, &format!("turn-{n_turns}"), Target::Session(id)).await;
+    let found = house.turn(thread, &format!("turn-{n_turns}"), RowTarget::Session(id)).await;
     // With what is noted of a long session after its turn, which would fall into the next one.
     house.engine.until_rest().await;
     let took = began.elapsed();

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use kith_sessions::desk::Target;
+use kith_sessions::desk::RowTarget;
 
 use super::Ground;
 use super::bare::{self, Sizes};
@@ -33,7 +33,7 @@ async fn times(dir: &Path) -> Times {
     let mut raw = RawFile::new(&dir.join("raw"));
     let (mut gaps, mut appends, mut turns) = (Vec::new(), Vec::new(), Vec::new());
     for n in 0..TURNS {
-        let target = if n % TURNS_PER_SESSION == 0 { Target::New } else { Target::Current };
+        let target = if n % TURNS_PER_SESSION == 0 { RowTarget::New } else { RowTarget::Current };
         let began = Instant::now();
         house.turn("cli:room:a", &format!("m{n}"), target).await;
         turns.push(began.elapsed());

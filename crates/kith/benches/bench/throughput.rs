@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kith_sessions::desk::Target;
+use kith_sessions::desk::RowTarget;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
@@ -137,7 +137,7 @@ async fn turns(dir: &Path, url: &str, n_threads: usize, n_sessions: usize) -> Du
             let thread = format!("cli:room:t{n}");
             for turn in 0..n_sessions * TURNS_PER_SESSION {
                 let is_first = turn % TURNS_PER_SESSION == 0;
-                let target = if is_first { Target::New } else { Target::Current };
+                let target = if is_first { RowTarget::New } else { RowTarget::Current };
                 house.turn(&thread, &format!("t{n}-{turn}"), target).await;
             }
         });

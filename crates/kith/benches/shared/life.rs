@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use kith_engine::verify::Verifier;
-use kith_sessions::desk::{Inbox, SqliteDesk, Threads};
+use kith_sessions::desk::{Inbox, SqliteDesk, ThreadRecords};
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::read::Tail;
 use kith_sessions::store::SessionStore;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kith_sessions::line::Head;
+use kith_sessions::line::LogHead;
 use kith_sessions::log::SessionLog;
 use kith_sessions::read::Tail;
 use kith_sessions::store::SessionStore;
@@ -98,7 +98,7 @@ enum Desk {
 }
 
 impl Desk {
-    fn head(self, specimen: &Specimen) -> Option<&Head> {
+    fn head(self, specimen: &Specimen) -> Option<&LogHead> {
         match self {
             Desk::Behind => specimen.heads[specimen.n_batches() - 2].as_ref(),
             Desk::Knows => specimen.last_head(),

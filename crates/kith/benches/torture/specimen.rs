@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use kith_sessions::damage::DamageCode;
-use kith_sessions::line::Head;
+use kith_sessions::line::LogHead;
 use kith_sessions::read::{ReadError, Tail, read_events};
 use kith_sessions::store::SessionStore;
 use kith_testkit::clock::{START, numbered_id};
@@ -29,7 +29,7 @@ pub(crate) struct Specimen {
     /// How many events there are up to the end of each.
     pub(crate) n_events: Vec<usize>,
     /// What the desk would know at the end of each; nothing after the header.
-    pub(crate) heads: Vec<Option<Head>>,
+    pub(crate) heads: Vec<Option<LogHead>>,
 }
 
 /// What reading a hurt file came to.
@@ -129,17 +129,17 @@ impl Specimen {
         self.ends.len() - 1
     }
 
-    pub(crate) fn last_head(&self) -> Option<&Head> {
+    pub(crate) fn last_head(&self) -> Option<&LogHead> {
         self.heads.last().and_then(Option::as_ref)
     }
 
     /// Reads the bytes in place of the file, as a host would that knows `head`.
-    pub(crate) fn read(&self, bytes: &[u8], head: Option<&Head>) -> Found {
+    pub(crate) fn read(&self, bytes: &[u8], head: Option<&LogHead>) -> Found {
         let bytes = bytes.to_vec();
         catch_unwind(AssertUnwindSafe(|| self.judge(bytes, head))).unwrap_or(Found::Panicked)
     }
 
-    fn judge(&self, bytes: Vec<u8>, head: Option<&Head>) -> Found {
+    fn judge(&self, bytes: Vec<u8>, head: Option<&LogHead>) -> Found {
         let (mut n_found, mut n_wrong) = (0, 0);
         let reading = read_events(Box::new(Cursor::new(bytes)), head, &mut |event| {
             n_wrong += usize::from(self.events.get(n_found) != Some(&event));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kith_engine::engine::{Engine, EngineLimits, EngineParts};
 use kith_engine::verify::Verifier;
 use kith_sessions::catalog::SqliteCatalog;
-use kith_sessions::desk::{SqliteDesk, Target};
+use kith_sessions::desk::{RowTarget, SqliteDesk};
 use kith_sessions::journal::FilesJournal;
 use kith_sessions::store::SessionStore;
 use kith_testkit::files::MemoryFiles;
@@ -48,7 +48,7 @@ pub(crate) async fn run(dir: &Path) -> (Table, bool) {
         for n in 0..TURNS_PER_HOST {
             let n = host * TURNS_PER_HOST + n;
             let event = message(&format!("m{n}"), THREAD, &format!("question {n}"));
-            let follower = engine.send(&event, Target::Current).await.expect("it is accepted");
+            let follower = engine.send(&event, RowTarget::Current).await.expect("it is accepted");
             let report = follower.end().await.expect("the turn comes to its end");
             session_id = Some(report.session_id);
         }

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kith_engine::command::{Command, CommandAction};
+use kith_engine::command::{CommandAction, DriverCommand};
 use kith_engine::engine::{
     Engine, EngineError, EngineLimits, EngineParts, RowFollower, RowProgress,
 };
 use kith_engine::feed::FeedItem;
 use kith_engine::verify::Verifier;
 use kith_sessions::catalog::SqliteCatalog;
-use kith_sessions::desk::{Inbox, SqliteDesk, Target, Threads};
+use kith_sessions::desk::{Inbox, RowTarget, SqliteDesk, ThreadRecords};
 use kith_sessions::journal::FilesJournal;
 use kith_sessions::read::Tail;
 use kith_sessions::store::SessionStore;
@@ -328,7 +328,7 @@ async fn deliver_one(
     event: &IngressEvent,
     seen: &mut Vec<EventId>,
 ) -> Result<(), EngineError> {
-    let follower = engine.send(event, Target::Current).await?;
+    let follower = engine.send(event, RowTarget::Current).await?;
     let id = follower.session_id();
     tokio::select! {
         biased;
@@ -351,7 +351,7 @@ async fn follow(mut follower: RowFollower, seen: &mut Vec<EventId>) -> Result<()
 async fn cancel_when_wanted(engine: &Engine, model: &Obedient, id: SessionId) -> EngineError {
     loop {
         model.stop_wanted().await;
-        let command = Command {
+        let command = DriverCommand {
             id: EventId::from_uuid(HastyClock::new().new_id()),
             client_id: "cli".to_owned(),
             user_id: "owner".to_owned(),

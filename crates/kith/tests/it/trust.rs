@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use kith_sessions::desk::{SqliteDesk, ThreadRow, Threads};
+use kith_sessions::desk::{SqliteDesk, ThreadRecords, ThreadRow};
 use kith_testkit::server::ServerReply;
 use kith_vocab::header::Audience;
 use serde_json::{Value, json};

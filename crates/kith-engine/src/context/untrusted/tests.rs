@@ -10,11 +10,11 @@ fn event() -> EventId {
     "019a8a00-0000-7000-8abc-0123456789ef".parse().unwrap()
 }
 
-fn stranger<'a>(source: &'a str, author: Option<&'a Author>) -> Origin<'a> {
-    Origin { event: event(), trust: Trust::Untrusted, source, author }
+fn stranger<'a>(source: &'a str, author: Option<&'a Author>) -> TextOrigin<'a> {
+    TextOrigin { event: event(), trust: Trust::Untrusted, source, author }
 }
 
-fn block_of(origin: &Origin<'_>, text: &str) -> String {
+fn block_of(origin: &TextOrigin<'_>, text: &str) -> String {
     block(origin, &text.into(), &mut EscapedTexts::default()).to_string()
 }
 
@@ -102,7 +102,7 @@ fn names_stay_in_their_quotes() {
 
 #[test]
 fn the_owners_text_has_no_block() {
-    let origin = Origin { trust: Trust::Owner, ..stranger("web", None) };
+    let origin = TextOrigin { trust: Trust::Owner, ..stranger("web", None) };
     assert_eq!(
         quoted(&origin, &"<untrusted>".into(), &mut EscapedTexts::default()),
         "<untrusted>".into()

@@ -14,9 +14,9 @@ use crate::state::State;
 
 /// The first event of each inbox row says what was accepted: a queue item may be edited later.
 #[derive(Default)]
-pub(super) struct OpenMessages(BTreeMap<String, FirstSaid>);
+pub(super) struct OpenMessages(BTreeMap<String, FirstMention>);
 
-struct FirstSaid {
+struct FirstMention {
     text: String,
     client_id: String,
     author: Author,
@@ -50,7 +50,7 @@ impl OpenMessages {
     pub(super) fn of(self, header: &SessionHeader, state: &State) -> Vec<IngressEvent> {
         let open = self.0.into_iter().filter(|(key, _)| state.holds_row(key));
         let turn = state.turn.as_ref();
-        let event = |(key, said): (String, FirstSaid)| IngressEvent {
+        let event = |(key, said): (String, FirstMention)| IngressEvent {
             agent_id: header.agent_id.clone(),
             thread_id: header.thread_id.clone(),
             audience: header.audience,
@@ -76,10 +76,10 @@ impl OpenMessages {
     }
 }
 
-fn first_said(event: &Event) -> Option<FirstSaid> {
+fn first_said(event: &Event) -> Option<FirstMention> {
     let (client_id, ts) = (event.client_id.clone(), event.ts);
     match &event.body {
-        Body::UserMessage(it) => Some(FirstSaid {
+        Body::UserMessage(it) => Some(FirstMention {
             text: plain_text(&it.message.content).to_string(),
             client_id,
             author: it.author.clone(),
@@ -89,7 +89,7 @@ fn first_said(event: &Event) -> Option<FirstSaid> {
             running_behavior: RunningBehavior::FollowUp,
             ts,
         }),
-        Body::HarnessItem(it) if it.item.kind == HarnessKind::Steer => Some(FirstSaid {
+        Body::HarnessItem(it) if it.item.kind == HarnessKind::Steer => Some(FirstMention {
             text: it.item.content.to_string(),
             client_id,
             author: it.author.clone()?,
@@ -103,8 +103,8 @@ fn first_said(event: &Event) -> Option<FirstSaid> {
     }
 }
 
-fn queued(event: &Event, queue: Queue, item: &QueueItem) -> FirstSaid {
-    FirstSaid {
+fn queued(event: &Event, queue: Queue, item: &QueueItem) -> FirstMention {
+    FirstMention {
         text: plain_text(&item.content).to_string(),
         client_id: item.client_id.clone(),
         author: item.author.clone(),

@@ -1,6 +1,6 @@
 //! A call that waits for a person: answered by a command, or by nobody.
 
-use kith_sessions::desk::Wakeups as _;
+use kith_sessions::desk::WakeupRecords as _;
 use kith_testkit::policies::AskAbout;
 use kith_testkit::tools::CountingTool;
 use kith_testkit::transcript::transcript;

@@ -1,7 +1,7 @@
 //! The leaf moves, and nothing else: at rest, in the middle of a turn, after a crash.
 
 use kith_providers::demo::demo;
-use kith_sessions::desk::Target;
+use kith_sessions::desk::RowTarget;
 use kith_testkit::files::{CrashModel, Fault, Written};
 use kith_testkit::scripted::ScriptedModels;
 use kith_testkit::tools::CountingTool;
@@ -194,7 +194,7 @@ async fn branch_while_it_runs(
     let first = ask(&engine, &message("m1", ROOM, "one")).await.unwrap();
     let (id, leaf) = (first.session_id, LeafId::from(first.leaf));
     let second = message("m2", ROOM, "two");
-    let follower = engine.send(&second, Target::Current).await.unwrap();
+    let follower = engine.send(&second, RowTarget::Current).await.unwrap();
     until(is_there).await;
     let command = BranchCommand { expected_leaf: expects(&house.events(id)), ..mover(house) };
     assert_eq!(engine.branch(id, leaf, command).await.unwrap(), leaf);
@@ -349,7 +349,7 @@ async fn who_expects_another_leaf_stops_no_turn() {
     let first = ask(&engine, &message("m1", ROOM, "hi")).await.unwrap();
     let id = first.session_id;
     let event = message("m9", ROOM, "take your time");
-    let follower = engine.send(&event, Target::Current).await.unwrap();
+    let follower = engine.send(&event, RowTarget::Current).await.unwrap();
     until(|| model.bodies().len() > 1).await;
     let command = BranchCommand { expected_leaf: Some(first.leaf.into()), ..mover(&house) };
     let error = engine.branch(id, LeafId::Start, command).await.unwrap_err();

@@ -1,6 +1,6 @@
 //! A clone has the source's path and snapshot, and nothing of what binds the source.
 
-use kith_sessions::desk::{MemoryDesk, Threads};
+use kith_sessions::desk::{MemoryDesk, ThreadRecords};
 use kith_testkit::files::{CrashModel, Fault, Written};
 use kith_testkit::tools::CountingTool;
 use kith_testkit::transcript::transcript;

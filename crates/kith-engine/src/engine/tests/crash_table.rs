@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use kith_sessions::desk::{MemoryDesk, Target};
+use kith_sessions::desk::{MemoryDesk, RowTarget};
 use kith_testkit::files::{CrashModel, Fault, Written};
 use kith_testkit::scripted::ScriptedModels;
 use kith_testkit::tools::CountingTool;
@@ -122,7 +122,7 @@ impl Case {
             if place == messages.len() / 2 {
                 old_copy = Some(house.desk.copy());
             }
-            engine.accept(event, Target::Current).await.unwrap();
+            engine.accept(event, RowTarget::Current).await.unwrap();
         }
         if let Some(Crash { at, written, .. }) = crash {
             house.files.plan(at, Fault::Kill { written });

@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout, reason = "the counts are what these tests are run for")]
 
 use kith_providers::demo::demo;
-use kith_sessions::desk::{Inbox, Target};
+use kith_sessions::desk::{Inbox, RowTarget};
 use kith_testkit::files::{CrashModel, Fault, Written};
 use kith_testkit::scripted::ScriptedModels;
 use kith_testkit::tools::CountingTool;
@@ -31,7 +31,7 @@ async fn ask_watching(
     event: &IngressEvent,
     seen: &mut Vec<EventId>,
 ) -> Result<TurnReport, EngineError> {
-    let mut row = engine.send(event, Target::Current).await?;
+    let mut row = engine.send(event, RowTarget::Current).await?;
     loop {
         match within(row.next()).await? {
             RowProgress::Item(FeedItem::Event(event)) => seen.push(event.id),
@@ -137,7 +137,7 @@ async fn a_session_goes_on_by_itself_when_the_disk_has_room_again() {
         let house = demo_house(&tool);
         house.files.plan(at, Fault::Full);
         let engine = house.engine();
-        let row = engine.send(&wish(), Target::Current).await.unwrap();
+        let row = engine.send(&wish(), RowTarget::Current).await.unwrap();
         let id = row.session_id();
         let mut followed = engine.subscribe(id, &ResumePoint::default()).await.unwrap().1;
         // A disk that is full from the last sync on is full too late.
@@ -193,8 +193,8 @@ async fn a_message_that_waits_behind_another_is_said_once_and_in_its_place() {
     let house = TestHouse::new(&model);
     let engine = house.engine();
     let first = ask(&engine, &message("m0", ROOM, "zero")).await.unwrap();
-    let one = engine.accept(&message("m1", ROOM, "one"), Target::Current).await.unwrap();
-    let two = engine.accept(&message("m2", ROOM, "two"), Target::Current).await.unwrap();
+    let one = engine.accept(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
+    let two = engine.accept(&message("m2", ROOM, "two"), RowTarget::Current).await.unwrap();
     // Whoever waits for the second comes first.
     let second = engine.follow_row(&two).await.unwrap();
     engine.wake(two.session_id);
@@ -215,7 +215,7 @@ async fn what_was_accepted_before_a_crash_is_taken_up_at_the_start() {
     let engine = house.engine();
     for n in 0..3 {
         let event = message(&format!("m{n}"), &format!("cli:room:{n}"), "hello");
-        engine.accept(&event, Target::Current).await.unwrap();
+        engine.accept(&event, RowTarget::Current).await.unwrap();
     }
     engine.kill();
 
@@ -230,7 +230,7 @@ async fn cut_short(model: ScriptedModel, n_cuts: usize) -> (TestHouse, Arc<Scrip
     let model = Arc::new(model);
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    engine.accept(&message("m1", ROOM, "go"), Target::Current).await.unwrap();
+    engine.accept(&message("m1", ROOM, "go"), RowTarget::Current).await.unwrap();
     engine.kill();
     for n in 0..n_cuts {
         let n_asked = model.bodies().len();
@@ -290,7 +290,7 @@ async fn a_turn_is_resumed_also_if_nothing_was_under_way_when_it_was_left() {
     let model = Arc::new(script().fails(kith_vocab::event::models::FailureKind::Network, true));
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    let accepted = engine.accept(&message("m1", ROOM, "go"), Target::Current).await.unwrap();
+    let accepted = engine.accept(&message("m1", ROOM, "go"), RowTarget::Current).await.unwrap();
     let id = accepted.session_id;
     let mut followed = engine.subscribe(id, &ResumePoint::default()).await.unwrap().1;
     engine.wake(id);

@@ -1,6 +1,6 @@
 //! A message that is meant for one place of the conversation is said there or not at all.
 
-use kith_sessions::desk::Target;
+use kith_sessions::desk::RowTarget;
 use kith_testkit::files::{CrashModel, Fault, Written};
 use kith_testkit::gate::Gate;
 use kith_vocab::ingress::IngressEvent;
@@ -81,12 +81,13 @@ async fn the_progress_of_the_open_turn_is_no_conflict() {
     let model = Arc::new(script().says("One.").behind(&gate).says("Two."));
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    let first = engine.send(&message("m1", ROOM, "one"), Target::Current).await.unwrap();
+    let first = engine.send(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
     let id = first.session_id();
     within(gate.reached()).await;
     // Its author saw the first message, and no answer yet.
     let seen = crate::state::State::of(&house.events(id)).leaf();
-    let second = engine.send(&expecting("m2", "two", seen.into()), Target::Current).await.unwrap();
+    let second =
+        engine.send(&expecting("m2", "two", seen.into()), RowTarget::Current).await.unwrap();
     let stale = expecting("m3", "three", LeafId::Start);
     let stale = ask(&engine, &stale).await.unwrap();
     assert!(matches!(stale.end, MessageEnd::Declined(_)), "{stale:?}");
@@ -101,7 +102,7 @@ async fn a_message_that_waits_with_others_is_told_that_it_was_not_said() {
     let engine = house.engine();
     let first = ask(&engine, &message("m0", ROOM, "zero")).await.unwrap();
     let stale = expecting("m1", "one", LeafId::Start);
-    let one = engine.accept(&stale, Target::Current).await.unwrap();
+    let one = engine.accept(&stale, RowTarget::Current).await.unwrap();
     let one = engine.follow_row(&one).await.unwrap();
     assert_eq!(ask(&engine, &message("m2", ROOM, "two")).await.unwrap().text, "Two.");
     assert_eq!(within(one.end()).await.unwrap().end, MessageEnd::Declined(first.leaf.into()));

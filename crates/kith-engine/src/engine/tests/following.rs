@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use kith_sessions::desk::{Target, Threads};
+use kith_sessions::desk::{RowTarget, ThreadRecords};
 use kith_testkit::events::fixed_cases;
 use kith_testkit::gate::Gate;
 use kith_testkit::scripted::ScriptedModels;
@@ -204,8 +204,8 @@ async fn play(moves: &[Move]) -> usize {
     for (n, step) in moves.iter().enumerate() {
         let key = format!("m{n}");
         match step {
-            Move::Send => drop(engine.send(&message(&key, ROOM, "go"), Target::Current).await),
-            Move::Steer => drop(engine.send(&steer(&key, ROOM, "so"), Target::Current).await),
+            Move::Send => drop(engine.send(&message(&key, ROOM, "go"), RowTarget::Current).await),
+            Move::Steer => drop(engine.send(&steer(&key, ROOM, "so"), RowTarget::Current).await),
             Move::Cancel => {
                 let action = CommandAction::Cancel { key: None };
                 house.command(&engine, id, action).await.unwrap();
@@ -273,7 +273,7 @@ async fn deltas_say_what_they_belong_to() {
     let house = SlowTalker::house(script, vec![Arc::new(CountingTool::new("write_file"))]);
     let engine = house.engine();
     let event = message("m1", ROOM, "go");
-    let mut follower = engine.send(&event, Target::Current).await.unwrap();
+    let mut follower = engine.send(&event, RowTarget::Current).await.unwrap();
     let (mut deltas, mut answers) = (Vec::new(), Vec::new());
     loop {
         match within(follower.next()).await.unwrap() {
@@ -325,7 +325,7 @@ async fn who_comes_late_sees_what_is_being_said() {
     let model = Arc::new(script().waits_after("I was about to"));
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    let first = engine.send(&message("m1", ROOM, "go"), Target::Current).await.unwrap();
+    let first = engine.send(&message("m1", ROOM, "go"), RowTarget::Current).await.unwrap();
     let id = first.session_id();
     until(|| !model.bodies().is_empty()).await;
     pass_a_while().await;
@@ -353,7 +353,7 @@ async fn leaving_cancels_nothing() {
     let house = TestHouse::new(&model);
     let engine = house.engine();
     let event = message("m1", ROOM, "go");
-    let follower = engine.send(&event, Target::Current).await.unwrap();
+    let follower = engine.send(&event, RowTarget::Current).await.unwrap();
     within(gate.reached()).await;
     drop(follower);
     gate.open();
@@ -378,7 +378,7 @@ async fn a_thread_is_followed_from_session_to_session() {
     let first = ask(&engine, &message("m1", ROOM, "one")).await.unwrap().session_id;
     ask(&engine, &message("o1", "cli:room:other", "elsewhere")).await.unwrap();
     let second =
-        ask_in(&engine, &message("m2", ROOM, "two"), Target::New).await.unwrap().session_id;
+        ask_in(&engine, &message("m2", ROOM, "two"), RowTarget::New).await.unwrap().session_id;
     within(engine.until_rest()).await;
     let mut seen: Vec<(SessionId, Vec<u64>)> = Vec::new();
     loop {
@@ -400,7 +400,7 @@ async fn a_thread_is_followed_from_session_to_session() {
     assert!(seen.iter().all(|(id, _)| *id == first || *id == second), "{seen:?}");
 
     // Somebody goes back to the first session: the thread is there again.
-    ask_in(&engine, &message("m3", ROOM, "back"), Target::Session(first)).await.unwrap();
+    ask_in(&engine, &message("m3", ROOM, "back"), RowTarget::Session(first)).await.unwrap();
     let changed = loop {
         if let ThreadItem::Changed(id) = within(thread.next()).await.unwrap() {
             break id;
@@ -495,7 +495,7 @@ async fn a_history_is_published_before_anything_can_be_said_in_it() {
         let FeedItem::Event(event) = within(slow.next()).await.unwrap() else { panic!("{seq}") };
         assert_eq!(event.seq, seq);
     }
-    let said = engine.send(&message("m1", ROOM, "one"), Target::Current).await.unwrap();
+    let said = engine.send(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
     pass_a_while().await;
     gate.open();
     adopting.await.unwrap().unwrap();

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use kith_sessions::desk::{OPEN_ROWS_MAX, Target};
+use kith_sessions::desk::{OPEN_ROWS_MAX, RowTarget};
 use kith_sessions::storage::StorageErrorKind;
 use kith_testkit::gate::Gate;
 use kith_testkit::tools::CountingTool;
@@ -25,7 +25,7 @@ async fn a_driver_that_panics_is_reported_and_its_session_opens_again() {
     let model = Arc::new(script().calls("", &[("write_file", json!({}))]).says("I see."));
     let house = TestHouse::with_tools(&model, vec![Arc::new(tool.clone())]);
     let engine = house.engine();
-    let row = engine.send(&message("m1", ROOM, "go"), Target::Current).await.unwrap();
+    let row = engine.send(&message("m1", ROOM, "go"), RowTarget::Current).await.unwrap();
     let id = row.session_id();
     let mut followed = engine.subscribe(id, &ResumePoint::default()).await.unwrap().1;
     let error = within(row.end()).await.unwrap_err();
@@ -74,7 +74,7 @@ async fn a_turn_that_always_breaks_its_driver_is_given_up() {
     let house = TestHouse::new(&model);
     let engine = house.engine();
     let event = message("m1", ROOM, "go");
-    let id = engine.accept(&event, Target::Current).await.unwrap().session_id;
+    let id = engine.accept(&event, RowTarget::Current).await.unwrap().session_id;
     let mut followed = engine.subscribe(id, &ResumePoint::default()).await.unwrap().1;
     engine.wake(id);
     event_of(&mut followed, |body| matches!(body, Body::TurnEnded(_))).await;
@@ -88,7 +88,7 @@ async fn too_many_commands_are_refused_and_no_row_is_lost() {
     let model = Arc::new(script().says("One.").behind(&gate).says("Two."));
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    let first = engine.send(&message("m1", ROOM, "one"), Target::Current).await.unwrap();
+    let first = engine.send(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
     let id = first.session_id();
     within(gate.reached()).await;
     let title = |n: usize| {
@@ -99,7 +99,7 @@ async fn too_many_commands_are_refused_and_no_row_is_lost() {
     let commands = (0..MAILBOX_MAX + 3).map(|n| house.command(&engine, id, title(n)));
     let mut commands: Vec<_> = commands.map(Box::pin).collect();
     let refused: Vec<_> = commands.iter_mut().map(FutureExt::now_or_never).collect();
-    let accepted = engine.accept(&message("m2", ROOM, "two"), Target::Current).now_or_never();
+    let accepted = engine.accept(&message("m2", ROOM, "two"), RowTarget::Current).now_or_never();
     let second = engine.follow_row(&accepted.unwrap().unwrap()).await.unwrap();
     engine.wake(id);
     let n_refused = refused.iter().flatten().inspect(|it| {
@@ -125,7 +125,7 @@ async fn messages_beyond_the_limit_are_refused_before_they_are_accepted() {
     let mut followers = Vec::new();
     for n in 0..OPEN_ROWS_MAX {
         let event = message(&format!("m{n}"), ROOM, "hi");
-        followers.push(engine.send(&event, Target::Current).await.unwrap());
+        followers.push(engine.send(&event, RowTarget::Current).await.unwrap());
     }
     let error = ask(&engine, &message("more", ROOM, "hi")).await.unwrap_err();
     let EngineError::Storage(error) = error else { panic!("{error}") };
@@ -147,7 +147,7 @@ async fn so_many_turns_run_at_once_and_the_others_wait_as_rows() {
     let mut followers = Vec::new();
     for n in 0..n_threads {
         let event = message(&format!("m{n}"), &format!("cli:room:{n}"), "hi");
-        followers.push(engine.send(&event, Target::Current).await.unwrap());
+        followers.push(engine.send(&event, RowTarget::Current).await.unwrap());
     }
     until(|| model.bodies().len() >= RUNNING_TURNS_MAX).await;
     pass_a_while().await;
@@ -173,7 +173,7 @@ async fn a_turn_that_waits_for_a_person_is_stopped_when_they_move_on() {
     engine.wake(id);
     within(engine.until_rest()).await;
     assert_eq!(house.events(id).len(), log.events.len(), "{}", house.outline(id));
-    let report = ask_in(&engine, &message("m1", ROOM, "b"), Target::New).await.unwrap();
+    let report = ask_in(&engine, &message("m1", ROOM, "b"), RowTarget::New).await.unwrap();
     assert_eq!((report.text.as_str(), report.session_id == id), ("Anew.", false));
     within(engine.until_rest()).await;
     assert_eq!(tool.runs(), 0);
@@ -195,7 +195,7 @@ async fn many_long_messages_join_the_queue_in_one_update() {
     let mut id = None;
     for n in 0..13 {
         let event = message(&format!("m{n}"), ROOM, &format!("{n} {long}"));
-        id = Some(engine.accept(&event, Target::Current).await.unwrap().session_id);
+        id = Some(engine.accept(&event, RowTarget::Current).await.unwrap().session_id);
     }
     engine.resume_all().await.unwrap();
     until(|| !model.bodies().is_empty()).await;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use kith_sessions::desk::{Inbox, Target};
+use kith_sessions::desk::{Inbox, RowTarget};
 use kith_testkit::events::fixed_cases;
 use kith_testkit::scripted::ScriptedModels;
 use kith_testkit::tools::CountingTool;
@@ -181,7 +181,7 @@ impl Life {
         }
     }
 
-    async fn say(&mut self, event: IngressEvent, target: Target) {
+    async fn say(&mut self, event: IngressEvent, target: RowTarget) {
         let id = self.engine.send(&event, target).await.unwrap().session_id();
         self.ids.retain(|known| *known != id);
         self.ids.push(id);
@@ -191,17 +191,17 @@ impl Life {
     async fn make(&mut self, n: usize, step: Move) {
         let key = format!("m{n}");
         match step {
-            Move::Say(text) => self.say(message(&key, ROOM, text), Target::Current).await,
-            Move::SayAnew => self.say(message(&key, ROOM, "call"), Target::New).await,
+            Move::Say(text) => self.say(message(&key, ROOM, text), RowTarget::Current).await,
+            Move::SayAnew => self.say(message(&key, ROOM, "call"), RowTarget::New).await,
             Move::SayIn(which) => {
-                let target = Target::Session(*which.get(&self.ids));
+                let target = RowTarget::Session(*which.get(&self.ids));
                 self.say(message(&key, ROOM, "call"), target).await;
             }
             Move::DeliverAgain(which) => {
                 // In a new session, if it were a new message.
-                self.engine.send(which.get(&self.sent), Target::New).await.unwrap();
+                self.engine.send(which.get(&self.sent), RowTarget::New).await.unwrap();
             }
-            Move::Steer => self.say(steer(&key, ROOM, "so"), Target::Current).await,
+            Move::Steer => self.say(steer(&key, ROOM, "so"), RowTarget::Current).await,
             Move::Cancel => self.command(CommandAction::Cancel { key: None }).await,
             Move::CancelOwn(which) => {
                 let key = Some(which.get(&self.sent).key.clone());
@@ -328,7 +328,7 @@ async fn clients_on_several_threads_are_all_answered() {
             let room = format!("cli:room:{}", client / 3);
             for n in 0..N_MESSAGES {
                 let event = message(&format!("{client}-{n}"), &room, "hello");
-                let row = engine.send(&event, Target::Current).await.unwrap();
+                let row = engine.send(&event, RowTarget::Current).await.unwrap();
                 if n % 5 == 4 {
                     let action = CommandAction::Cancel { key: Some(event.key.clone()) };
                     house.command(&engine, row.session_id(), action).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kith_sessions::desk::{Inbox, Target};
+use kith_sessions::desk::{Inbox, RowTarget};
 use kith_testkit::gate::Gate;
 use kith_testkit::samples::sample_model_ref;
 use kith_testkit::scripted::ScriptedModels;
@@ -35,7 +35,7 @@ fn host_with(house: &mut TestHouse, models: &[(&str, &Arc<ScriptedModel>)]) -> E
 async fn left_by_a(model_a: &Arc<ScriptedModel>) -> (TestHouse, SessionId) {
     let mut house = TestHouse::new(model_a);
     let engine = host_with(&mut house, &[("a", model_a)]);
-    let follower = engine.send(&to(&["a"], "m1", "for A only"), Target::Current).await.unwrap();
+    let follower = engine.send(&to(&["a"], "m1", "for A only"), RowTarget::Current).await.unwrap();
     let id = follower.session_id();
     until(|| !model_a.bodies().is_empty()).await;
     engine.kill();
@@ -188,7 +188,7 @@ async fn a_message_that_waits_for_one_model_is_not_asked_of_another() {
     let engine = host_with(&mut house, &[("b", &b)]);
     // A row that was accepted and not written.
     let event = to(&["a"], "m1", "for A only");
-    let id = engine.accept(&event, Target::Current).await.unwrap().session_id;
+    let id = engine.accept(&event, RowTarget::Current).await.unwrap().session_id;
     resume(&engine).await;
     assert_eq!((b.bodies().len(), house.desk.open_rows(id).await.unwrap().len()), (0, 1));
     engine.kill();
@@ -203,10 +203,10 @@ async fn an_item_queued_for_one_model_is_not_asked_of_another() {
     let a = Arc::new(script().says("One.").behind(&gate).says("Two."));
     let mut house = TestHouse::new(&a);
     let engine = host_with(&mut house, &[("a", &a)]);
-    let first = engine.send(&to(&["a"], "m1", "one"), Target::Current).await.unwrap();
+    let first = engine.send(&to(&["a"], "m1", "one"), RowTarget::Current).await.unwrap();
     within(gate.reached()).await;
     let second = to(&["a"], "m2", "for A only");
-    engine.send(&second, Target::Current).await.unwrap();
+    engine.send(&second, RowTarget::Current).await.unwrap();
     pass_a_while().await;
     let id = first.session_id();
     assert!(house.outline(id).contains("queue_update follow_up <for A only>"));
@@ -275,10 +275,10 @@ async fn a_message_that_ends_an_old_turn_is_answered_also_if_it_has_to_wait_for_
     let b = Arc::new(b.says("From B."));
     let (mut house, id) = left_by_a(&a).await;
     let engine = host_with(&mut house, &[("b", &b)]);
-    let other = engine.send(&to(&["b"], "m2", "a new one"), Target::New).await.unwrap();
+    let other = engine.send(&to(&["b"], "m2", "a new one"), RowTarget::New).await.unwrap();
     within(gate.reached()).await;
     let spoken = to(&["b"], "m3", "and you?");
-    let spoken = engine.send(&spoken, Target::Session(id)).await.unwrap();
+    let spoken = engine.send(&spoken, RowTarget::Session(id)).await.unwrap();
     pass_a_while().await;
     gate.open();
     assert_eq!(within(other.end()).await.unwrap().text, "Elsewhere.");
@@ -292,11 +292,11 @@ async fn a_steer_for_one_model_is_not_read_by_a_turn_of_another() {
     let a = Arc::new(script().says("One.").behind(&gate));
     let mut house = TestHouse::new(&a);
     let engine = host_with(&mut house, &[("a", &a), ("b", &b)]);
-    let first = engine.send(&to(&["a"], "m1", "one"), Target::Current).await.unwrap();
+    let first = engine.send(&to(&["a"], "m1", "one"), RowTarget::Current).await.unwrap();
     within(gate.reached()).await;
     let steer =
         IngressEvent { running_behavior: RunningBehavior::Steer, ..to(&["b"], "m2", "for B only") };
-    let second = engine.send(&steer, Target::Current).await.unwrap();
+    let second = engine.send(&steer, RowTarget::Current).await.unwrap();
     pass_a_while().await;
     gate.open();
     assert_eq!(within(first.end()).await.unwrap().text, "One.");

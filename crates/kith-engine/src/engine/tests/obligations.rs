@@ -1,7 +1,7 @@
 //! What was not lived here obliges to nothing, whatever it is and however it came.
 
 use kith_providers::render;
-use kith_sessions::desk::Target;
+use kith_sessions::desk::RowTarget;
 use kith_testkit::clock::{START, numbered_id};
 use kith_testkit::events::{any_event_log, fixed_cases};
 use kith_testkit::tools::CountingTool;
@@ -83,7 +83,7 @@ async fn check(
     let history = State::of(&house.events(id));
     let header = house.store().read(id, None, &mut |_| ()).unwrap().header;
     let event = message("first own", header.thread_id.as_str(), "and now?");
-    let report = ask_in(&engine, &event, Target::Session(id)).await.unwrap();
+    let report = ask_in(&engine, &event, RowTarget::Session(id)).await.unwrap();
     prop_assert_eq!(report.text.as_str(), "Here.");
     prop_assert_eq!((model.bodies().len(), tool.runs()), (1, 0));
     let body = model.bodies().remove(0).bytes;

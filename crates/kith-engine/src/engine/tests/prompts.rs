@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stdout, reason = "the counts are what these tests are run for")]
 
-use kith_sessions::desk::Target;
+use kith_sessions::desk::RowTarget;
 use kith_testkit::clock::FakeClock;
 use kith_testkit::transcript::transcript;
 use kith_testkit::validators::{Outline, assert_stable, validate_openai_chat};
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::*;
 use crate::fixture::{DAY_MS, ask_in, header, reminder};
-use crate::session::Source;
+use crate::session::EventSource;
 use crate::state::State;
 use crate::verify::Verifier;
 
@@ -144,7 +144,7 @@ async fn news_join_the_last_result_unless_something_was_said_since() {
         let mut session = Session::new(parts, header);
         let log = transcript(line);
         for event in &log.events {
-            let source = Source { id: Some(event.id), ..Source::RUNTIME };
+            let source = EventSource { id: Some(event.id), ..EventSource::RUNTIME };
             session.stage_from(source, event.body.clone());
         }
         session.stage_news(reminder(HarnessKind::DateChange, &json!({})));
@@ -203,7 +203,7 @@ async fn each_session_has_one_snapshot_on_disk_before_its_first_message() {
     let first = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap();
     edit_prompt(&house, "Be stern.");
     ask(&engine, &message("m2", ROOM, "more")).await.unwrap();
-    let anew = ask_in(&engine, &message("m3", ROOM, "anew"), Target::New).await.unwrap();
+    let anew = ask_in(&engine, &message("m3", ROOM, "anew"), RowTarget::New).await.unwrap();
     assert_ne!(anew.session_id, first.session_id);
     for (id, prompt) in [(first.session_id, "Be kind."), (anew.session_id, "Be stern.")] {
         let events = house.events(id);
@@ -227,7 +227,7 @@ async fn a_session_without_a_snapshot_gets_one_before_its_next_request() {
     };
     let id = house.adopt(&engine, ROOM, &imported.events).await.session_id;
     let event = message("m1", ROOM, "hello");
-    assert_eq!(ask_in(&engine, &event, Target::Session(id)).await.unwrap().text, "Here.");
+    assert_eq!(ask_in(&engine, &event, RowTarget::Session(id)).await.unwrap().text, "Here.");
     let kinds: Vec<_> = house.events(id).iter().map(|it| it.body.type_name()).collect();
     let place = |kind: &str| kinds.iter().position(|it| *it == kind).unwrap();
     assert!(place("instruction_snapshot") < place("user_message"));

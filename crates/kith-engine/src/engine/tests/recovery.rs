@@ -1,6 +1,6 @@
 //! A desk that was lost, or is older than the logs.
 
-use kith_sessions::desk::{Inbox, MemoryDesk, RowOutcome, RowStatus, Target, Threads};
+use kith_sessions::desk::{Inbox, MemoryDesk, RowOutcome, RowStatus, RowTarget, ThreadRecords};
 use kith_testkit::scripted::ScriptedModels;
 
 use super::*;
@@ -17,7 +17,7 @@ async fn what_the_logs_hold_is_known_again_and_not_said_twice() {
     let waiting =
         [message("m2", ROOM, "two"), message("m3", ROOM, "three"), steer("s1", ROOM, "be brief")];
     for event in &waiting {
-        engine.send(event, Target::Current).await.unwrap();
+        engine.send(event, RowTarget::Current).await.unwrap();
         pass_a_while().await;
     }
     engine.kill();
@@ -37,7 +37,7 @@ async fn what_the_logs_hold_is_known_again_and_not_said_twice() {
     // Delivered again, also as the beginning of a new session: it stays the message it was.
     let mut ends = Vec::new();
     for event in &waiting {
-        let report = ask_in(&engine, event, Target::New).await.unwrap();
+        let report = ask_in(&engine, event, RowTarget::New).await.unwrap();
         ends.push((report.session_id == id, report.text, report.end));
     }
     let said = |text: &str| (true, text.to_owned(), MessageEnd::Done);
@@ -59,7 +59,7 @@ async fn an_old_desk_does_not_lead_a_thread_back_into_an_earlier_session() {
     let first = ask(&engine, &message("m1", ROOM, "one")).await.unwrap();
     within(engine.until_rest()).await;
     let old = house.desk.copy();
-    let second = ask_in(&engine, &message("m2", ROOM, "two"), Target::New).await.unwrap();
+    let second = ask_in(&engine, &message("m2", ROOM, "two"), RowTarget::New).await.unwrap();
     assert_ne!(second.session_id, first.session_id);
     within(engine.until_rest()).await;
     engine.kill();
@@ -128,7 +128,7 @@ async fn messages_that_joined_a_queue_together_are_known_again_each_by_its_key()
     let waiting = ["m1", "m2", "m3"].map(|key| message(key, ROOM, key));
     let mut id = None;
     for event in &waiting {
-        id = Some(engine.accept(event, Target::Current).await.unwrap().session_id);
+        id = Some(engine.accept(event, RowTarget::Current).await.unwrap().session_id);
     }
     engine.wake(id.unwrap());
     until(|| !model.bodies().is_empty()).await;
@@ -144,7 +144,7 @@ async fn messages_that_joined_a_queue_together_are_known_again_each_by_its_key()
     assert_eq!(engine.recover_desk().await.unwrap().n_messages, 3);
     let mut texts = Vec::new();
     for event in &waiting {
-        texts.push(ask_in(&engine, event, Target::New).await.unwrap().text);
+        texts.push(ask_in(&engine, event, RowTarget::New).await.unwrap().text);
     }
     assert_eq!(texts, ["One.", "Two.", "Three."]);
     assert_eq!(answers.bodies().len(), 3);

@@ -1,6 +1,6 @@
 //! What can be done to a session while its turn runs.
 
-use kith_sessions::desk::{OPEN_ROW_BYTES_MAX, Target};
+use kith_sessions::desk::{OPEN_ROW_BYTES_MAX, RowTarget};
 use kith_testkit::gate::Gate;
 use kith_testkit::tools::CountingTool;
 use kith_vocab::block::Block;
@@ -11,12 +11,12 @@ use kith_vocab::ingress::IngressEvent;
 use serde_json::json;
 
 use super::*;
-use crate::command::{Command, CommandAction, QueueEdit};
+use crate::command::{CommandAction, DriverCommand, QueueEdit};
 use crate::fixture::{ask_in, steer};
 
 /// Sends a message into a turn that runs, and waits until it is in a queue.
 async fn queue(engine: &Engine, event: &IngressEvent) -> RowFollower {
-    let mut follower = engine.send(event, Target::Current).await.unwrap();
+    let mut follower = engine.send(event, RowTarget::Current).await.unwrap();
     loop {
         let progress = within(follower.next()).await.unwrap();
         if let RowProgress::Item(FeedItem::Event(event)) = progress
@@ -38,7 +38,7 @@ async fn a_message_during_a_turn_waits_in_the_queue_and_is_answered_after_it() {
     let model = Arc::new(script().says("One.").behind(&gate).says("Two."));
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    let first = engine.send(&message("m1", ROOM, "one"), Target::Current).await.unwrap();
+    let first = engine.send(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
     within(gate.reached()).await;
     let second = queue(&engine, &message("m2", ROOM, "two")).await;
     gate.open();
@@ -70,7 +70,7 @@ async fn a_steer_is_read_before_the_next_request_of_the_turn() {
     let model = Arc::new(model);
     let house = TestHouse::with_tools(&model, vec![Arc::new(tool.clone())]);
     let engine = house.engine();
-    let first = engine.send(&message("m1", ROOM, "go"), Target::Current).await.unwrap();
+    let first = engine.send(&message("m1", ROOM, "go"), RowTarget::Current).await.unwrap();
     within(gate.reached()).await;
     let steered = queue(&engine, &steer("s1", ROOM, "be brief")).await;
     gate.open();
@@ -98,7 +98,7 @@ async fn a_steer_after_the_last_answer_makes_the_model_speak_again() {
     let model = Arc::new(script().says("One.").behind(&gate).says("Shorter."));
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    let first = engine.send(&message("m1", ROOM, "go"), Target::Current).await.unwrap();
+    let first = engine.send(&message("m1", ROOM, "go"), RowTarget::Current).await.unwrap();
     within(gate.reached()).await;
     queue(&engine, &steer("s1", ROOM, "shorter")).await;
     gate.open();
@@ -111,7 +111,7 @@ async fn another_client_cancels_and_what_was_said_is_kept() {
     let model = Arc::new(script().waits_after("I was about to"));
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    let mut first = engine.send(&message("m1", ROOM, "go"), Target::Current).await.unwrap();
+    let mut first = engine.send(&message("m1", ROOM, "go"), RowTarget::Current).await.unwrap();
     while !matches!(within(first.next()).await.unwrap(), RowProgress::Item(FeedItem::Delta(_))) {}
     let id = first.session_id();
     let cancelled = house.command(&engine, id, CommandAction::Cancel { key: None }).await.unwrap();
@@ -132,7 +132,7 @@ async fn a_model_that_does_not_stop_is_given_up() {
     let model = Arc::new(script().hangs().says("Next."));
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    let first = engine.send(&message("m1", ROOM, "go"), Target::Current).await.unwrap();
+    let first = engine.send(&message("m1", ROOM, "go"), RowTarget::Current).await.unwrap();
     let id = first.session_id();
     asked(&model, 1).await;
     house.command(&engine, id, CommandAction::Cancel { key: None }).await.unwrap();
@@ -147,7 +147,7 @@ async fn a_tool_that_does_not_stop_is_reported_as_unknown() {
     let model = Arc::new(script().calls("", &[("write_file", json!({}))]));
     let house = TestHouse::with_tools(&model, vec![Arc::new(tool.clone())]);
     let engine = house.engine();
-    let first = engine.send(&message("m1", ROOM, "go"), Target::Current).await.unwrap();
+    let first = engine.send(&message("m1", ROOM, "go"), RowTarget::Current).await.unwrap();
     let id = first.session_id();
     until(|| tool.runs() > 0).await;
     house.command(&engine, id, CommandAction::Cancel { key: None }).await.unwrap();
@@ -179,7 +179,7 @@ async fn somebodys_own_ctrl_c_stops_only_what_their_message_began() {
     let model = Arc::new(script().says("One.").behind(&gate).says("Three."));
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    let first = engine.send(&message("m1", ROOM, "one"), Target::Current).await.unwrap();
+    let first = engine.send(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
     within(gate.reached()).await;
     let second = queue(&engine, &message("m2", ROOM, "two")).await;
     let third = queue(&engine, &message("m3", ROOM, "three")).await;
@@ -199,7 +199,7 @@ async fn the_queue_is_edited_moved_and_held() {
     );
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    let first = engine.send(&message("m1", ROOM, "one"), Target::Current).await.unwrap();
+    let first = engine.send(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
     within(gate.reached()).await;
     let second = queue(&engine, &message("m2", ROOM, "two")).await;
     let third = queue(&engine, &message("m3", ROOM, "three")).await;
@@ -247,7 +247,7 @@ async fn messages_that_wait_are_not_edited_beyond_the_limit_of_what_waits() {
     let model = Arc::new(script().says("One.").behind(&gate));
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    let first = engine.send(&message("m1", ROOM, "one"), Target::Current).await.unwrap();
+    let first = engine.send(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
     within(gate.reached()).await;
     queue(&engine, &message("m2", ROOM, "two")).await;
     queue(&engine, &message("m3", ROOM, "three")).await;
@@ -319,7 +319,7 @@ async fn a_command_repeated_under_its_id_gets_the_first_answer() {
     ask(&engine, &message("m2", ROOM, "two")).await.unwrap();
     let id = first.session_id;
     let (command_id, leaf) = (house.new_event_id(), LeafId::from(first.leaf));
-    let command = Command {
+    let command = DriverCommand {
         id: command_id,
         client_id: "cli".to_owned(),
         user_id: "owner".to_owned(),
@@ -340,9 +340,9 @@ async fn a_thread_has_one_open_turn_whatever_session_it_is_in() {
     let model = Arc::new(script().says("One.").behind(&gate).says("Two."));
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    let first = engine.send(&message("m1", ROOM, "one"), Target::Current).await.unwrap();
+    let first = engine.send(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
     within(gate.reached()).await;
-    let second = engine.send(&message("m2", ROOM, "two"), Target::New).await.unwrap();
+    let second = engine.send(&message("m2", ROOM, "two"), RowTarget::New).await.unwrap();
     pass_a_while().await;
     assert_eq!(model.bodies().len(), 1);
     gate.open();
@@ -367,7 +367,7 @@ async fn who_delivers_a_message_again_while_its_turn_is_retried_waits_for_that()
         .await
         .unwrap();
     within(gate.reached()).await;
-    let again = engine.send(&event, Target::Current).await.unwrap();
+    let again = engine.send(&event, RowTarget::Current).await.unwrap();
     gate.open();
     let report = within(again.end()).await.unwrap();
     assert_eq!((report.text.as_str(), report.end), ("Done.", MessageEnd::Done));
@@ -379,14 +379,14 @@ async fn a_message_that_waits_for_its_thread_can_be_taken_back() {
     let model = Arc::new(script().says("One.").behind(&gate).says("Three.").says("Four."));
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    let first = engine.send(&message("m1", ROOM, "one"), Target::Current).await.unwrap();
+    let first = engine.send(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
     let id = first.session_id();
     within(gate.reached()).await;
-    let second = engine.send(&message("m2", ROOM, "two"), Target::New).await.unwrap();
+    let second = engine.send(&message("m2", ROOM, "two"), RowTarget::New).await.unwrap();
     let other = second.session_id();
     pass_a_while().await;
     let key = Some(second.key().to_owned());
-    let command = Command {
+    let command = DriverCommand {
         id: house.new_event_id(),
         client_id: "cli".to_owned(),
         user_id: "owner".to_owned(),
@@ -401,9 +401,9 @@ async fn a_message_that_waits_for_its_thread_can_be_taken_back() {
     within(engine.until_rest()).await;
     assert!(house.desk_is_clear(other).await);
     // Neither session holds up the other.
-    let third = ask_in(&engine, &message("m3", ROOM, "three"), Target::Session(other)).await;
+    let third = ask_in(&engine, &message("m3", ROOM, "three"), RowTarget::Session(other)).await;
     assert_eq!(third.unwrap().text, "Three.");
-    let fourth = ask_in(&engine, &message("m4", ROOM, "four"), Target::Session(id)).await;
+    let fourth = ask_in(&engine, &message("m4", ROOM, "four"), RowTarget::Session(id)).await;
     assert_eq!(fourth.unwrap().text, "Four.");
 }
 
@@ -412,11 +412,11 @@ async fn a_message_that_comes_while_a_stopped_turn_winds_down_is_answered() {
     let model = Arc::new(script().hangs().says("Next."));
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    let first = engine.send(&message("m1", ROOM, "go"), Target::Current).await.unwrap();
+    let first = engine.send(&message("m1", ROOM, "go"), RowTarget::Current).await.unwrap();
     asked(&model, 1).await;
     let cancel = CommandAction::Cancel { key: None };
     house.command(&engine, first.session_id(), cancel).await.unwrap();
-    let next = engine.send(&message("m2", ROOM, "on"), Target::Current).await.unwrap();
+    let next = engine.send(&message("m2", ROOM, "on"), RowTarget::Current).await.unwrap();
     let report = within(next.end()).await.unwrap();
     assert_eq!((report.text.as_str(), report.end), ("Next.", MessageEnd::Done));
 }
@@ -427,7 +427,7 @@ async fn a_retry_by_message_takes_up_only_the_turn_of_that_message() {
     let house = TestHouse::new(&model);
     let engine = house.engine();
     let failed = ask(&engine, &message("m1", ROOM, "one")).await.unwrap();
-    let second = engine.send(&message("m2", ROOM, "two"), Target::Current).await.unwrap();
+    let second = engine.send(&message("m2", ROOM, "two"), RowTarget::Current).await.unwrap();
     asked(&model, 2).await;
     let (id, retry) = (failed.session_id, |key: &str| CommandAction::Retry {
         key: Some(key.to_owned()),
@@ -483,14 +483,14 @@ async fn a_command_under_the_id_of_an_event_breaks_nothing() {
     let model = Arc::new(script().says("One.").behind(&gate));
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    let first = engine.send(&message("m1", ROOM, "go"), Target::Current).await.unwrap();
+    let first = engine.send(&message("m1", ROOM, "go"), RowTarget::Current).await.unwrap();
     within(gate.reached()).await;
     let id = first.session_id();
     let taken = house.events(id).pop().unwrap().id;
     let body = Body::Notice(Notice { text: String::new().into(), level: Level::Info, about: None });
     let action = CommandAction::Append(Box::new(body));
     let (client_id, user_id) = ("test".to_owned(), "owner".to_owned());
-    let command = Command { id: taken, client_id, user_id, action };
+    let command = DriverCommand { id: taken, client_id, user_id, action };
     engine.command(id, command).await.unwrap();
     gate.open();
     assert_eq!(within(first.end()).await.unwrap().text, "One.");

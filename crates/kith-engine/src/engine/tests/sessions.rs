@@ -1,6 +1,6 @@
 //! Sessions that are adopted, put away, opened again, found damaged or removed.
 
-use kith_sessions::desk::{Inbox, Target, Threads};
+use kith_sessions::desk::{Inbox, RowTarget, ThreadRecords};
 use kith_testkit::files::{CrashModel, Fault, Written};
 use kith_testkit::gate::Gate;
 use kith_testkit::transcript::transcript;
@@ -160,7 +160,7 @@ async fn a_second_repair_leaves_the_copy_to_its_driver() {
     engine.kill();
     damage(&house, damaged, b"One.");
     let engine = house.engine();
-    let mut second = engine.send(&message("m2", ROOM, "more"), Target::Current).await.unwrap();
+    let mut second = engine.send(&message("m2", ROOM, "more"), RowTarget::Current).await.unwrap();
     within(gate.reached()).await;
     let (copy, repaired) = engine.repair(damaged).await.unwrap();
     assert!(repaired.is_none());
@@ -275,7 +275,7 @@ async fn a_copy_that_is_damaged_as_well_is_repaired_in_its_turn() {
     let engine = house.engine();
     // Also somebody who speaks to the first of them.
     let third = message("m3", ROOM, "on");
-    let third = engine.send(&third, Target::Session(first)).await.unwrap();
+    let third = engine.send(&third, RowTarget::Session(first)).await.unwrap();
     let third = within(third.end()).await.unwrap();
     assert_eq!(third.text, "Three.");
     assert!(third.session_id != first && third.session_id != second);
@@ -292,7 +292,7 @@ async fn a_message_that_came_during_a_repair_is_followed_into_the_copy() {
     engine.kill();
     damage(&house, damaged, b"One.");
     let engine = house.engine();
-    let accepted = engine.accept(&message("m2", ROOM, "more"), Target::Current).await.unwrap();
+    let accepted = engine.accept(&message("m2", ROOM, "more"), RowTarget::Current).await.unwrap();
     let followed = engine.follow_row(&accepted).await.unwrap();
     let (copy, _) = engine.repair(damaged).await.unwrap();
     let report = within(followed.end()).await.unwrap();
@@ -348,7 +348,7 @@ async fn whatever_fails_once_while_a_session_is_repaired_its_message_is_answered
         damage(&house, id, b"One.");
         house.files.plan(house.files.count() + operation, Fault::FailSync);
         let engine = house.engine();
-        engine.send(&message("m2", ROOM, "more"), Target::Current).await.unwrap();
+        engine.send(&message("m2", ROOM, "more"), RowTarget::Current).await.unwrap();
         house.clock.sleep(120_000).await;
         within(engine.until_rest()).await;
         let waiting = house.desk.sessions_with_open_rows().await.unwrap();
@@ -367,7 +367,7 @@ async fn followers_of_a_damaged_session_are_told_where_it_goes_on() {
     damage(&house, first.session_id, b"One.");
     let engine = house.engine();
     let id = first.session_id;
-    let accepted = engine.accept(&message("m2", ROOM, "more"), Target::Current).await.unwrap();
+    let accepted = engine.accept(&message("m2", ROOM, "more"), RowTarget::Current).await.unwrap();
     assert_eq!(accepted.session_id, id);
     let mut followed = engine.subscribe(id, &ResumePoint::default()).await.unwrap().1;
     let mut row = engine.follow_row(&accepted).await.unwrap();
@@ -399,7 +399,7 @@ async fn a_session_is_not_removed_while_its_turn_runs_or_a_message_waits() {
     let house = TestHouse::new(&model);
     let engine = house.engine();
     let event = message("m1", ROOM, "hello");
-    let row = engine.send(&event, Target::Current).await.unwrap();
+    let row = engine.send(&event, RowTarget::Current).await.unwrap();
     let id = row.session_id();
     within(gate.reached()).await;
     let error = engine.remove(id).await.unwrap_err();
@@ -409,7 +409,7 @@ async fn a_session_is_not_removed_while_its_turn_runs_or_a_message_waits() {
     within(engine.until_rest()).await;
 
     // Accepted, and nobody has looked at it yet.
-    engine.accept(&message("m2", ROOM, "more"), Target::Current).await.unwrap();
+    engine.accept(&message("m2", ROOM, "more"), RowTarget::Current).await.unwrap();
     let error = engine.remove(id).await.unwrap_err();
     assert!(matches!(error, EngineError::InUse { .. }), "{error}");
     assert_eq!(resume(&engine).await, [id]);
@@ -419,7 +419,7 @@ async fn a_session_is_not_removed_while_its_turn_runs_or_a_message_waits() {
     while !matches!(within(followed.next()).await.unwrap(), FeedItem::Removed) {}
     assert_eq!(house.store().list().unwrap(), []);
     // The key is remembered, so a late delivery is not taken for a new message.
-    let accepted = engine.accept(&event, Target::Current).await.unwrap();
+    let accepted = engine.accept(&event, RowTarget::Current).await.unwrap();
     assert!(!accepted.first && !accepted.status.is_open());
     let anew = ask(&engine, &message("m3", ROOM, "anew")).await.unwrap();
     assert_ne!(anew.session_id, id);
@@ -474,9 +474,9 @@ async fn rows_of_a_damaged_session_that_its_thread_has_left_move_to_the_copy_too
     engine.kill();
     damage(&house, first, b"One.");
     let engine = house.engine();
-    let back = engine.accept(&message("m2", ROOM, "two"), Target::Session(first)).await.unwrap();
+    let back = engine.accept(&message("m2", ROOM, "two"), RowTarget::Session(first)).await.unwrap();
     let back = engine.follow_row(&back).await.unwrap();
-    let anew = engine.accept(&message("m3", ROOM, "three"), Target::New).await.unwrap();
+    let anew = engine.accept(&message("m3", ROOM, "three"), RowTarget::New).await.unwrap();
     resume(&engine).await;
     let report = within(back.end()).await.unwrap();
     assert_eq!(report.end, MessageEnd::Done, "{report:?}");

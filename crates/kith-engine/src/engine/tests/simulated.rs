@@ -1,6 +1,6 @@
 //! What the simulation found, each as small as it can be told.
 
-use kith_sessions::desk::{MemoryDesk, Target};
+use kith_sessions::desk::{MemoryDesk, RowTarget};
 use kith_sessions::journal::{FilesJournal, Journal};
 use kith_testkit::files::{CrashModel, Fault, Written};
 use kith_testkit::gate::Gate;
@@ -23,11 +23,11 @@ async fn taking_back_a_message_that_waits_is_written_under_the_commands_id() {
     let model = Arc::new(script().says("One.").behind(&gate));
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    engine.send(&message("m1", ROOM, "one"), Target::Current).await.unwrap();
+    engine.send(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
     within(gate.reached()).await;
     // It waits for the thread, so it is a row and stands in no queue.
     let event = message("m2", ROOM, "two");
-    let second = engine.send(&event, Target::New).await.unwrap().session_id();
+    let second = engine.send(&event, RowTarget::New).await.unwrap().session_id();
     let cancel = CommandAction::Cancel { key: Some(event.key) };
     let answer = within(house.command(&engine, second, cancel)).await.unwrap();
     let written = house.events(second).iter().any(|it| Some(it.id) == answer.event_id);
@@ -76,9 +76,9 @@ async fn a_message_that_began_before_the_head_of_the_desk_is_not_said_again() {
     let model = Arc::new(script().says("One.").behind(&gate).says("Two."));
     let mut house = TestHouse::new(&model);
     let engine = house.engine();
-    let first = engine.send(&message("m1", ROOM, "one"), Target::Current).await.unwrap();
+    let first = engine.send(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
     within(gate.reached()).await;
-    let second = engine.send(&message("m2", ROOM, "two"), Target::Current).await.unwrap();
+    let second = engine.send(&message("m2", ROOM, "two"), RowTarget::Current).await.unwrap();
     let id = first.session_id();
     while State::of(&house.events(id)).follow_ups.is_empty() {
         tokio::task::yield_now().await;
@@ -125,13 +125,13 @@ async fn a_message_of_an_open_turn_is_not_said_again_after_the_desk_was_lost() {
     let mut house = TestHouse::new(&model);
     let engine = house.engine();
     let event = message("m1", ROOM, "one");
-    let first = engine.send(&event, Target::Current).await.unwrap().session_id();
+    let first = engine.send(&event, RowTarget::Current).await.unwrap().session_id();
     within(gate.reached()).await;
     engine.kill();
     house.desk = MemoryDesk::new("device");
     let engine = house.engine();
     engine.recover_desk().await.unwrap();
-    let again = ask_in(&engine, &event, Target::New).await.unwrap();
+    let again = ask_in(&engine, &event, RowTarget::New).await.unwrap();
     assert_eq!((again.session_id, only_session(&house)), (first, first));
 }
 
@@ -141,7 +141,7 @@ async fn a_log_that_a_lost_desk_is_recovered_from_is_on_the_disk() {
     // Making a session is six operations; the last makes its name durable.
     house.files.plan(6, Fault::Kill { written: Written::Nothing });
     let engine = house.engine();
-    engine.send(&message("m1", ROOM, "one"), Target::Current).await.unwrap();
+    engine.send(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
     while !house.files.is_killed() {
         tokio::task::yield_now().await;
     }
@@ -173,7 +173,7 @@ async fn a_follower_that_has_read_what_is_not_yet_published_goes_on() {
 async fn an_author_who_follows_when_all_is_done_is_told_what_came_of_the_message() {
     let house = TestHouse::new(&Arc::new(script().says("One.")));
     let engine = house.engine();
-    let accepted = engine.accept(&message("m1", ROOM, "one"), Target::Current).await.unwrap();
+    let accepted = engine.accept(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
     engine.wake(accepted.session_id);
     within(engine.until_rest()).await;
     let follower = engine.follow_row(&accepted).await.unwrap();
@@ -186,7 +186,7 @@ async fn a_command_behind_a_branch_does_not_keep_an_effect_from_being_given_up()
     let model = Arc::new(script().calls("Doing.", &[("write_file", json!({}))]));
     let house = TestHouse::with_tools(&model, vec![Arc::new(tool.clone())]);
     let engine = house.engine();
-    let sent = engine.send(&message("m1", ROOM, "go"), Target::Current).await.unwrap();
+    let sent = engine.send(&message("m1", ROOM, "go"), RowTarget::Current).await.unwrap();
     let id = sent.session_id();
     while tool.runs() == 0 {
         tokio::task::yield_now().await;

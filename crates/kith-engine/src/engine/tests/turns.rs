@@ -308,7 +308,7 @@ async fn stopping_keeps_what_was_said_and_cancels_what_did_not_run() {
     let (house, _) = house_with(model, vec![Arc::new(first.clone()), Arc::new(second.clone())]);
     let engine = house.engine();
     let event = message("m1", ROOM, "go");
-    let follower = engine.send(&event, kith_sessions::desk::Target::Current).await.unwrap();
+    let follower = engine.send(&event, kith_sessions::desk::RowTarget::Current).await.unwrap();
     let id = follower.session_id();
     until(|| first.runs() > 0).await;
     house.command(&engine, id, CommandAction::Cancel { key: None }).await.unwrap();

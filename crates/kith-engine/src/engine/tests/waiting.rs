@@ -1,6 +1,6 @@
 //! Waits, wake-ups, and clocks that are put right while something waits.
 
-use kith_sessions::desk::{Target, Wakeups as _};
+use kith_sessions::desk::{RowTarget, WakeupRecords as _};
 use kith_testkit::gate::Gate;
 use kith_testkit::scripted::ScriptedTurn;
 use kith_testkit::tools::CountingTool;
@@ -28,7 +28,7 @@ fn busy_for(wait_ms: u64) -> ScriptedModel {
 
 /// Sends a message and waits until its turn waits for the model.
 async fn wait_for_model(house: &TestHouse, engine: &Engine) -> (RowFollower, SessionId) {
-    let mut follower = engine.send(&message("m1", ROOM, "go"), Target::Current).await.unwrap();
+    let mut follower = engine.send(&message("m1", ROOM, "go"), RowTarget::Current).await.unwrap();
     let id = follower.session_id();
     loop {
         if let RowProgress::Item(FeedItem::Event(event)) = within(follower.next()).await.unwrap()
@@ -69,7 +69,7 @@ async fn a_clock_that_is_put_right_does_not_end_a_turn() {
         *house.setup.limits.lock().unwrap() = Limits { wall_ms: HOUR_MS, ..Limits::default() };
         let engine = house.engine();
         let event = message("m1", ROOM, "go");
-        let follower = engine.send(&event, Target::Current).await.unwrap();
+        let follower = engine.send(&event, RowTarget::Current).await.unwrap();
         within(gate.reached()).await;
         house.clock.jump_to(wrong);
         gate.open();
@@ -89,7 +89,7 @@ async fn a_day_without_a_host_does_not_count_against_a_turn() {
     *house.setup.limits.lock().unwrap() = Limits { wall_ms: HOUR_MS, ..Limits::default() };
     let engine = house.engine();
     let event = message("m1", ROOM, "go");
-    engine.send(&event, Target::Current).await.unwrap();
+    engine.send(&event, RowTarget::Current).await.unwrap();
     until(|| model.bodies().len() == 2).await;
     // Half of its time has passed when the host is lost.
     house.clock.advance(HOUR_MS / 2);
@@ -111,16 +111,16 @@ async fn waiting_for_the_thread_does_not_count_against_a_turn_that_was_cut_short
     *house.setup.limits.lock().unwrap() = Limits { wall_ms: HOUR_MS, ..Limits::default() };
     let engine = house.engine();
     let cut_short = message("m1", ROOM, "go");
-    let id = engine.send(&cut_short, Target::Current).await.unwrap().session_id();
+    let id = engine.send(&cut_short, RowTarget::Current).await.unwrap().session_id();
     until(|| model.bodies().len() == 1).await;
     engine.kill();
     let engine = house.engine();
-    let other = engine.send(&message("m2", ROOM, "a new one"), Target::New).await.unwrap();
+    let other = engine.send(&message("m2", ROOM, "a new one"), RowTarget::New).await.unwrap();
     within(gate.reached()).await;
     engine.wake(id);
     pass_a_while().await;
     house.clock.advance(DAY_MS);
-    let steer = engine.send(&steer("m3", ROOM, "soon"), Target::Session(id)).await.unwrap();
+    let steer = engine.send(&steer("m3", ROOM, "soon"), RowTarget::Session(id)).await.unwrap();
     pass_a_while().await;
     gate.open();
     within(other.end()).await.unwrap();

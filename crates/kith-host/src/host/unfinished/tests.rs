@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use kith_engine::feed::Subscription;
-use kith_sessions::desk::{MemoryDesk, RowStatus, Target};
+use kith_sessions::desk::{MemoryDesk, RowStatus, RowTarget};
 use kith_sessions::lock::HouseLock;
 use kith_testkit::server::{FakeModelServer, ServerReply};
 use kith_vocab::clock::Clock as _;
@@ -155,7 +155,7 @@ async fn what_nobody_works_on_keeps_no_host_that_ends() {
         language: None,
         content: IngressContent::Text { text: "hello".to_owned() },
     };
-    host.engine.accept(&event, Target::Current).await.unwrap();
+    host.engine.accept(&event, RowTarget::Current).await.unwrap();
     host.engine.kill();
     host.announce_end();
     assert_eq!(resumed(&host).await, Vec::<String>::new());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, ErrorCode};
 
 use super::tables;
-use crate::database::{Gone, StartError, Worker};
+use crate::database::{StartError, Worker, WorkerStopped};
 use crate::storage::{StorageError, StorageErrorKind, kind_of_io, words_of};
 
 /// A handle on the file. When the last one is gone, the file is closed.
@@ -82,7 +82,8 @@ impl Index {
                 }
             })
         });
-        let answer = answer.await.map_err(|Gone| IndexError::Gone { path: path.clone() })?;
+        let answer =
+            answer.await.map_err(|WorkerStopped| IndexError::Gone { path: path.clone() })?;
         answer.map_err(|source| IndexError::Failed { path, source })
     }
 }

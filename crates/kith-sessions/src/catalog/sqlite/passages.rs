@@ -8,13 +8,13 @@ use kith_vocab::ids::{EventId, SessionId};
 use rusqlite::{Connection, OptionalExtension, Result, TransactionBehavior, params};
 
 use super::tables::{counted, stored};
-use crate::catalog::{FOUND_MAX, PASSAGE_BYTES_MAX, Passage, Searched};
+use crate::catalog::{FOUND_MAX, PASSAGE_BYTES_MAX, Passage, SearchCoverage};
 use crate::words;
 
 pub(super) fn put(
     index: &mut Connection,
     session: SessionId,
-    (after, now): (Searched, Searched),
+    (after, now): (SearchCoverage, SearchCoverage),
     passages: &[Passage],
 ) -> Result<()> {
     let transaction = index.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -43,7 +43,7 @@ pub(super) fn put(
     transaction.commit()
 }
 
-pub(super) fn searched(index: &mut Connection) -> Result<BTreeMap<SessionId, Searched>> {
+pub(super) fn searched(index: &mut Connection) -> Result<BTreeMap<SessionId, SearchCoverage>> {
     let mut statement = index.prepare_cached("SELECT session_id, seq, log_bytes FROM searched")?;
     let mut rows = statement.query([])?;
     let mut searched = BTreeMap::new();
@@ -51,7 +51,7 @@ pub(super) fn searched(index: &mut Connection) -> Result<BTreeMap<SessionId, Sea
         let (seq, log_bytes) = (row.get(1).map(counted)?, row.get(2).map(counted)?);
         // Only somebody else could have written an id that is none.
         if let Ok(id) = row.get::<_, String>(0)?.parse() {
-            searched.insert(id, Searched { seq, log_bytes });
+            searched.insert(id, SearchCoverage { seq, log_bytes });
         }
     }
     Ok(searched)

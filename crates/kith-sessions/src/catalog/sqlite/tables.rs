@@ -22,7 +22,7 @@ use crate::database::{
     require_room,
 };
 use crate::journal::Cursor;
-use crate::line::Head;
+use crate::line::LogHead;
 
 /// The version of the index that this program makes.
 pub const INDEX_VERSION: u32 = 3;
@@ -313,7 +313,7 @@ pub(super) fn checkpoint(
             let seq = row.get(0).map(counted)?;
             // A hash that is none fails the checksum as well.
             let Ok(hash) = row.get::<_, String>(1)?.parse() else { return Ok(None) };
-            let cursor = Cursor { head: Head { seq, hash }, bytes: row.get(2)? };
+            let cursor = Cursor { head: LogHead { seq, hash }, bytes: row.get(2)? };
             let checkpoint = Checkpoint { cursor, fold_version, state: row.get(3)? };
             let is_whole = row.get::<_, String>(4)? == checksum(session, &checkpoint);
             Ok(is_whole.then_some(checkpoint))
@@ -333,7 +333,7 @@ pub(super) fn forget(index: &mut Connection, session: SessionId) -> Result<()> {
 
 fn checksum(session: SessionId, checkpoint: &Checkpoint) -> String {
     let Checkpoint { cursor, fold_version, state } = checkpoint;
-    let Cursor { head: Head { seq, hash }, bytes } = cursor;
+    let Cursor { head: LogHead { seq, hash }, bytes } = cursor;
     let (cursor, state) = (sha256_hex(bytes), sha256_hex(state));
     let words = format!("{session} {fold_version} {seq} {hash} {cursor} {state}");
     sha256_hex(words.as_bytes())

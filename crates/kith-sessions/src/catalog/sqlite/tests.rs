@@ -10,7 +10,7 @@ use super::*;
 use crate::catalog::CHECKPOINT_BYTES_MAX;
 use crate::disk::DiskFiles;
 use crate::journal::Cursor;
-use crate::line::{Head, LineHash};
+use crate::line::{LineHash, LogHead};
 use crate::samples::{NOW, event_id, header, notice, session_id};
 
 #[tokio::test]
@@ -24,7 +24,7 @@ async fn a_row_counts_while_its_file_is_as_it_was() {
     fs::remove_file(store.path(session_id(3))).unwrap();
     let mut log = store.open(session_id(2), None, &clock(), &mut |_| ()).unwrap();
     log.append(&[notice(2, "again")]).unwrap();
-    let expected = Listing { rows: vec![known], unread: vec![session_id(2), session_id(4)] };
+    let expected = CatalogListing { rows: vec![known], unread: vec![session_id(2), session_id(4)] };
     assert_eq!(index.listing().await.unwrap(), expected);
 
     index.put_rows(vec![row(&store, 2)]).await.unwrap();
@@ -142,7 +142,7 @@ async fn what_is_not_an_index_is_thrown_away() {
         index.put_checkpoint(session_id(1), checkpoint(b"new")).await.unwrap();
         let found = index.checkpoint(session_id(1), 7).await.unwrap();
         assert_eq!(found, Some(checkpoint(b"new")), "{what}");
-        assert_eq!(index.listing().await.unwrap(), Listing::default(), "{what}");
+        assert_eq!(index.listing().await.unwrap(), CatalogListing::default(), "{what}");
     }
 }
 
@@ -206,7 +206,7 @@ async fn the_index_is_its_owners_only() {
 }
 
 fn checkpoint(state: &[u8]) -> Checkpoint {
-    let head = Head { seq: 5, hash: LineHash::of(b"a line") };
+    let head = LogHead { seq: 5, hash: LineHash::of(b"a line") };
     let cursor = Cursor { head, bytes: b"a place".to_vec() };
     Checkpoint { cursor, fold_version: 7, state: state.to_vec() }
 }
@@ -267,7 +267,7 @@ fn read_only(folder: &TempDir) -> SqliteCatalog {
 /// Whoever asks an index that is none is told that nothing is known.
 async fn check_unknown(folder: &TempDir) {
     let index = read_only(folder);
-    assert_eq!(index.listing().await.unwrap(), Listing::default());
+    assert_eq!(index.listing().await.unwrap(), CatalogListing::default());
     assert_eq!(index.checkpoint(session_id(1), 7).await.unwrap(), None);
     assert_eq!(index.searched().await.unwrap(), BTreeMap::new());
 }
@@ -275,7 +275,7 @@ async fn check_unknown(folder: &TempDir) {
 #[tokio::test]
 async fn what_was_said_is_found_by_its_words_until_its_session_is_forgotten() {
     let (folder, index, _store) = house().await;
-    let at = |seq| Searched { seq, log_bytes: seq * 100 };
+    let at = |seq| SearchCoverage { seq, log_bytes: seq * 100 };
     let said = |n, text: &str| Passage { event_id: event_id(n), text: text.to_owned() };
     let first = vec![said(1, "今天北京天气很好"), said(2, "The garden plan")];
     index.put_passages(session_id(1), at(0), at(2), first.clone()).await.unwrap();

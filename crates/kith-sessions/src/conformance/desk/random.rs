@@ -6,8 +6,8 @@ use kith_vocab::ingress::IngressEvent;
 
 use super::{head, on_each, thread, wakeup};
 use crate::conformance::random::Random;
-use crate::desk::{Desk, InboxRow, RowOutcome, RowStatus, Target, ThreadRow, Wakeup};
-use crate::line::Head;
+use crate::desk::{Desk, InboxRow, RowOutcome, RowStatus, RowTarget, ThreadRow, Wakeup};
+use crate::line::LogHead;
 use crate::samples::{NOW, said, session_id};
 use crate::storage::StorageErrorKind;
 
@@ -18,7 +18,7 @@ struct View {
     open: Vec<Vec<InboxRow>>,
     waiting: Vec<SessionId>,
     threads: Vec<ThreadRow>,
-    heads: Vec<(SessionId, Head)>,
+    heads: Vec<(SessionId, LogHead)>,
     wakeups: (Option<Wakeup>, Vec<Wakeup>),
     generation: u64,
 }
@@ -52,9 +52,9 @@ async fn random_change(desk: &dyn Desk, random: &mut Random, now: u64) -> Option
             let text = ["hi", "hi", "hello"][usize::try_from(random.below(3)).unwrap()];
             let event = IngressEvent { agent_id, ..said(&key, text) };
             let target = match random.below(3) {
-                0 => Target::Current,
-                1 => Target::New,
-                _ => Target::Session(session),
+                0 => RowTarget::Current,
+                1 => RowTarget::New,
+                _ => RowTarget::Session(session),
             };
             desk.accept(&event, target, session, now).await.map(drop)
         }

@@ -9,7 +9,7 @@ use super::{Backend, on_each};
 use crate::conformance::outcome;
 use crate::conformance::random::Random;
 use crate::journal::{Batch, Cursor, Journal, NewBlob, RemovedSession};
-use crate::line::{Head, LineHash};
+use crate::line::{LineHash, LogHead};
 use crate::read::Tail;
 use crate::samples::{StillClock, event_id, header, long, notice, session_id, user};
 use crate::storage::StorageErrorKind;
@@ -20,7 +20,7 @@ const STEPS: u64 = 60;
 /// What the one who uses a journal remembers of it.
 #[derive(Default)]
 struct Memory {
-    heads: BTreeMap<u64, Option<Head>>,
+    heads: BTreeMap<u64, Option<LogHead>>,
     cursors: BTreeMap<u64, Cursor>,
 }
 
@@ -28,11 +28,11 @@ struct Memory {
 #[derive(Debug, PartialEq)]
 struct View {
     events: Vec<Event>,
-    head: Option<Head>,
+    head: Option<LogHead>,
     tail: Tail,
     belongings: Option<RemovedSession>,
     open_bytes: Option<u64>,
-    cursor: Option<Head>,
+    cursor: Option<LogHead>,
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn random_step(
     random: &mut Random,
     memory: &mut Memory,
     clock: &StillClock,
-) -> (&'static str, Result<Option<Head>, StorageErrorKind>) {
+) -> (&'static str, Result<Option<LogHead>, StorageErrorKind>) {
     let journal = &backend.journal;
     let n = random.below(N_SESSIONS);
     let id = session_id(n);
@@ -147,11 +147,11 @@ async fn random_step(
 }
 
 /// The head that is known, most of the time.
-fn random_head(random: &mut Random, known: Option<Head>) -> Option<Head> {
+fn random_head(random: &mut Random, known: Option<LogHead>) -> Option<LogHead> {
     match (random.below(8), known) {
         (0, _) => None,
-        (1, Some(head)) => Some(Head { seq: head.seq + 1, ..head }),
-        (2, Some(head)) => Some(Head { hash: LineHash::of(b"another"), ..head }),
+        (1, Some(head)) => Some(LogHead { seq: head.seq + 1, ..head }),
+        (2, Some(head)) => Some(LogHead { hash: LineHash::of(b"another"), ..head }),
         _ => known,
     }
 }

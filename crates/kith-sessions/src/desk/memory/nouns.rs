@@ -12,20 +12,20 @@ use crate::desk::checks::{
     REPOSITORIES_MAX, check_message, check_repository, too_many_repositories,
 };
 use crate::desk::{
-    Accepted, Inbox, InboxRow, Repository, RowOutcome, RowStatus, Target, ThreadRow, Threads,
-    TrustRecords, Wakeup, Wakeups,
+    AcceptOutcome, Inbox, InboxRow, Repository, RowOutcome, RowStatus, RowTarget, ThreadRecords,
+    ThreadRow, TrustRecords, Wakeup, WakeupRecords,
 };
-use crate::line::Head;
+use crate::line::LogHead;
 use crate::storage::StorageFuture;
 
 impl Inbox for MemoryDesk {
     fn accept<'a>(
         &'a self,
         event: &'a IngressEvent,
-        target: Target,
+        target: RowTarget,
         fresh: SessionId,
         now: u64,
-    ) -> StorageFuture<'a, Accepted> {
+    ) -> StorageFuture<'a, AcceptOutcome> {
         let found_generation = self.0.found_generation;
         self.change_now(|tables| {
             check_message(event)?;
@@ -49,7 +49,7 @@ impl Inbox for MemoryDesk {
         &self,
         rows: Vec<(String, RowOutcome)>,
         session: SessionId,
-        head: Head,
+        head: LogHead,
         now: u64,
     ) -> StorageFuture<'_, ()> {
         self.change_later(|tables| {
@@ -64,7 +64,7 @@ impl Inbox for MemoryDesk {
     }
 }
 
-impl Threads for MemoryDesk {
+impl ThreadRecords for MemoryDesk {
     fn current_session<'a>(
         &'a self,
         agent_id: &'a str,
@@ -83,7 +83,7 @@ impl Threads for MemoryDesk {
         self.read(|tables| tables.threads.get(&key).map(|it| it.audience))
     }
 
-    fn place_session(&self, thread: ThreadRow, head: Option<Head>) -> StorageFuture<'_, ()> {
+    fn place_session(&self, thread: ThreadRow, head: Option<LogHead>) -> StorageFuture<'_, ()> {
         self.change_now(|tables| {
             let ThreadRow { agent_id, thread_id, session_id, audience, updated_at } = thread;
             tables.set_current((agent_id, thread_id), session_id, audience, updated_at);
@@ -118,11 +118,11 @@ impl Threads for MemoryDesk {
         })
     }
 
-    fn head(&self, session: SessionId) -> StorageFuture<'_, Option<Head>> {
+    fn head(&self, session: SessionId) -> StorageFuture<'_, Option<LogHead>> {
         self.read(|tables| tables.heads.get(&session).copied())
     }
 
-    fn heads(&self) -> StorageFuture<'_, Vec<(SessionId, Head)>> {
+    fn heads(&self) -> StorageFuture<'_, Vec<(SessionId, LogHead)>> {
         self.read(|tables| tables.heads.iter().map(|(id, head)| (*id, *head)).collect())
     }
 
@@ -131,7 +131,7 @@ impl Threads for MemoryDesk {
     }
 }
 
-impl Wakeups for MemoryDesk {
+impl WakeupRecords for MemoryDesk {
     fn set_wakeup(&self, wakeup: Wakeup) -> StorageFuture<'_, ()> {
         let is_durable = wakeup.reason == WakeupReason::SessionRetry;
         let set = |tables: &mut Tables| {

@@ -8,9 +8,9 @@ use kith_vocab::ingress::IngressEvent;
 
 use crate::desk::checks::{WaitingRows, check_digest, check_waiting, content_bytes, digest};
 use crate::desk::{
-    Accepted, InboxRow, Repository, RowOutcome, RowStatus, Target, ThreadRow, Wakeup,
+    AcceptOutcome, InboxRow, Repository, RowOutcome, RowStatus, RowTarget, ThreadRow, Wakeup,
 };
-use crate::line::Head;
+use crate::line::LogHead;
 use crate::storage::StorageError;
 
 pub(super) type AgentThread = (String, ThreadId);
@@ -21,7 +21,7 @@ pub(super) struct Tables {
     next_place: u64,
     rows: BTreeMap<String, Row>,
     pub(super) threads: BTreeMap<AgentThread, ThreadRow>,
-    pub(super) heads: BTreeMap<SessionId, Head>,
+    pub(super) heads: BTreeMap<SessionId, LogHead>,
     pub(super) wakeups: BTreeMap<String, Wakeup>,
     pub(super) repositories: BTreeMap<String, Repository>,
 }
@@ -61,13 +61,13 @@ impl Tables {
     pub(super) fn accept(
         &mut self,
         event: &IngressEvent,
-        (target, fresh): (Target, SessionId),
+        (target, fresh): (RowTarget, SessionId),
         now: u64,
         found_generation: u64,
-    ) -> Result<Accepted, StorageError> {
+    ) -> Result<AcceptOutcome, StorageError> {
         if let Some(row) = self.rows.get(&event.key) {
             check_digest(event, &row.digest)?;
-            return Ok(Accepted {
+            return Ok(AcceptOutcome {
                 first: false,
                 session_id: row.session_id,
                 status: row.status(),
@@ -78,9 +78,9 @@ impl Tables {
         }
         let thread = (event.agent_id.clone(), event.thread_id.clone());
         let session_id = match target {
-            Target::Current => self.threads.get(&thread).map_or(fresh, |it| it.session_id),
-            Target::New => fresh,
-            Target::Session(session_id) => session_id,
+            RowTarget::Current => self.threads.get(&thread).map_or(fresh, |it| it.session_id),
+            RowTarget::New => fresh,
+            RowTarget::Session(session_id) => session_id,
         };
         check_waiting(session_id, self.waiting(session_id), event)?;
         self.set_current(thread, session_id, event.audience, now);
@@ -90,7 +90,7 @@ impl Tables {
         let (event, generation) = (event.clone(), self.generation);
         let status = RowStatus::Open { session_id };
         let head = self.heads.get(&session_id).copied();
-        Ok(Accepted { first: true, session_id, status, event, generation, head })
+        Ok(AcceptOutcome { first: true, session_id, status, event, generation, head })
     }
 
     fn enter(&mut self, key: String, session_id: SessionId, digest: String, stage: RowStage) {
@@ -125,7 +125,7 @@ impl Tables {
         self.threads.insert(key, row);
     }
 
-    pub(super) fn set_head(&mut self, session: SessionId, head: Head) {
+    pub(super) fn set_head(&mut self, session: SessionId, head: LogHead) {
         let known = self.heads.entry(session).or_insert(head);
         if head.seq > known.seq {
             *known = head;

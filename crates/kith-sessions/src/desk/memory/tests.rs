@@ -1,6 +1,8 @@
 use super::*;
-use crate::desk::{Inbox, RowOutcome, Target, Threads, Wakeup, WakeupReason, Wakeups};
-use crate::line::{Head, LineHash};
+use crate::desk::{
+    Inbox, RowOutcome, RowTarget, ThreadRecords, Wakeup, WakeupReason, WakeupRecords,
+};
+use crate::line::{LineHash, LogHead};
 use crate::samples::{NOW, said, session_id};
 
 #[tokio::test]
@@ -74,7 +76,7 @@ async fn a_commit_that_fails_changes_nothing_and_is_told_to_who_waits() {
     desk.fail_commit_at(1);
     accept(&desk, "m-1").await;
     let event = said("m-2", "m-2");
-    let refused = desk.accept(&event, Target::New, session_id(2), NOW).await.unwrap_err();
+    let refused = desk.accept(&event, RowTarget::New, session_id(2), NOW).await.unwrap_err();
     assert_eq!(refused.kind, StorageErrorKind::Unavailable);
     assert_eq!(desk.row("m-2").await.unwrap(), None);
     desk.fail_commit_at(0);
@@ -86,12 +88,12 @@ async fn a_commit_that_fails_changes_nothing_and_is_told_to_who_waits() {
 
 /// Gives the generation.
 async fn accept(desk: &MemoryDesk, key: &str) -> u64 {
-    let target = Target::Session(session_id(1));
+    let target = RowTarget::Session(session_id(1));
     desk.accept(&said(key, key), target, session_id(9), NOW).await.unwrap().generation
 }
 
 async fn close(desk: &MemoryDesk, key: &str, seq: u64) {
-    let head = Head { seq, hash: LineHash::of(b"line") };
+    let head = LogHead { seq, hash: LineHash::of(b"line") };
     let rows = vec![(key.to_owned(), RowOutcome::Done)];
     desk.close(rows, session_id(1), head, NOW).await.unwrap();
 }

@@ -15,22 +15,22 @@ use super::{SqliteDesk, schema};
 use crate::desk::checks::{
     WaitingRows, check_digest, check_message, check_waiting, content_bytes, digest,
 };
-use crate::desk::{Accepted, Inbox, InboxRow, RowOutcome, RowStatus, Target};
-use crate::line::Head;
+use crate::desk::{AcceptOutcome, Inbox, InboxRow, RowOutcome, RowStatus, RowTarget};
+use crate::line::LogHead;
 use crate::storage::{StorageError, StorageFuture};
 
 impl Inbox for SqliteDesk {
     fn accept<'a>(
         &'a self,
         event: &'a IngressEvent,
-        target: Target,
+        target: RowTarget,
         fresh: SessionId,
         now: u64,
-    ) -> StorageFuture<'a, Accepted> {
+    ) -> StorageFuture<'a, AcceptOutcome> {
         Box::pin(async move {
             check_message(event)?;
             let (event, found_generation) = (event.clone(), self.0.found_generation);
-            let delivery = Delivery { event, target, fresh, now, found_generation };
+            let delivery = InboxDelivery { event, target, fresh, now, found_generation };
             self.change(move |desk| accept(desk, &delivery)).await?
         })
     }
@@ -61,7 +61,7 @@ impl Inbox for SqliteDesk {
         &self,
         rows: Vec<(String, RowOutcome)>,
         session: SessionId,
-        head: Head,
+        head: LogHead,
         now: u64,
     ) -> StorageFuture<'_, ()> {
         Box::pin(self.change_later(move |desk| close(desk, &rows, session, head, now)))
@@ -75,9 +75,9 @@ impl Inbox for SqliteDesk {
     }
 }
 
-struct Delivery {
+struct InboxDelivery {
     event: IngressEvent,
-    target: Target,
+    target: RowTarget,
     fresh: SessionId,
     now: u64,
     found_generation: u64,
@@ -102,15 +102,15 @@ struct OpenRows {
 
 fn accept(
     desk: &Connection,
-    delivery: &Delivery,
-) -> Result<std::result::Result<Accepted, StorageError>> {
-    let Delivery { event, target, fresh, now, found_generation } = delivery;
+    delivery: &InboxDelivery,
+) -> Result<std::result::Result<AcceptOutcome, StorageError>> {
+    let InboxDelivery { event, target, fresh, now, found_generation } = delivery;
     let (target, fresh, now) = (*target, *fresh, *now);
     if let Some(row) = known_or_failed_row(desk, &event.key)? {
         if let Err(conflict) = check_digest(event, &row.digest) {
             return Ok(Err(conflict));
         }
-        return Ok(Ok(Accepted {
+        return Ok(Ok(AcceptOutcome {
             first: false,
             session_id: row.status.session_id(),
             status: row.status,
@@ -120,11 +120,11 @@ fn accept(
         }));
     }
     let session_id = match target {
-        Target::Current => {
+        RowTarget::Current => {
             current_session(desk, &event.agent_id, &event.thread_id)?.unwrap_or(fresh)
         }
-        Target::New => fresh,
-        Target::Session(session_id) => session_id,
+        RowTarget::New => fresh,
+        RowTarget::Session(session_id) => session_id,
     };
     if let Err(refused) = check_waiting(session_id, waiting(desk, session_id)?, event) {
         return Ok(Err(refused));
@@ -149,7 +149,14 @@ fn accept(
     let generation = schema::raise_generation(desk, found_generation.saturating_add(1))?;
     let status = RowStatus::Open { session_id };
     let head = head(desk, session_id)?;
-    Ok(Ok(Accepted { first: true, session_id, status, event: event.clone(), generation, head }))
+    Ok(Ok(AcceptOutcome {
+        first: true,
+        session_id,
+        status,
+        event: event.clone(),
+        generation,
+        head,
+    }))
 }
 
 fn waiting(desk: &Connection, session: SessionId) -> Result<WaitingRows> {
@@ -280,7 +287,7 @@ fn close(
     desk: &Connection,
     rows: &[(String, RowOutcome)],
     session: SessionId,
-    head: Head,
+    head: LogHead,
     now: u64,
 ) -> Result<()> {
     close_rows(desk, rows, session, now)?;

@@ -8,10 +8,10 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::desk::{
-    Accepted, ENVELOPE_BYTES_MAX, Inbox, Repository, RowOutcome, RowStatus, Target, ThreadRow,
-    Threads, TrustRecords, Wakeups,
+    AcceptOutcome, ENVELOPE_BYTES_MAX, Inbox, Repository, RowOutcome, RowStatus, RowTarget,
+    ThreadRecords, ThreadRow, TrustRecords, WakeupRecords,
 };
-use crate::line::{Head, LineHash};
+use crate::line::{LineHash, LogHead};
 use crate::samples::{NOW, said, session_id};
 use crate::storage::StorageErrorKind;
 
@@ -20,10 +20,11 @@ const DEVICE: &str = "019a8a00-0000-7000-a000-000000000001";
 #[tokio::test]
 async fn the_first_delivery_chooses_the_session_and_later_ones_find_it() {
     let (folder, desk) = desk().await;
-    let first = desk.accept(&said("m-1", "hi"), Target::Current, session_id(1), NOW).await.unwrap();
+    let first =
+        desk.accept(&said("m-1", "hi"), RowTarget::Current, session_id(1), NOW).await.unwrap();
     assert_eq!(
         first,
-        Accepted {
+        AcceptOutcome {
             first: true,
             session_id: session_id(1),
             status: RowStatus::Open { session_id: session_id(1) },
@@ -34,8 +35,9 @@ async fn the_first_delivery_chooses_the_session_and_later_ones_find_it() {
     );
     drop(desk);
     let desk = reopened(&folder).await;
-    let again = desk.accept(&said("m-1", "hi"), Target::New, session_id(2), NOW + 9).await.unwrap();
-    assert_eq!(again, Accepted { first: false, ..first });
+    let again =
+        desk.accept(&said("m-1", "hi"), RowTarget::New, session_id(2), NOW + 9).await.unwrap();
+    assert_eq!(again, AcceptOutcome { first: false, ..first });
 }
 
 #[tokio::test]
@@ -48,7 +50,7 @@ async fn ten_thousand_deliveries_are_one_row() {
             desk = reopened(&folder).await;
         }
         let event = said("m-1", "hi");
-        let accepted = desk.accept(&event, Target::New, session_id(n), NOW).await.unwrap();
+        let accepted = desk.accept(&event, RowTarget::New, session_id(n), NOW).await.unwrap();
         n_first += u32::from(accepted.first);
         assert_eq!(accepted.session_id, session_id(0));
     }
@@ -61,7 +63,7 @@ async fn ten_thousand_deliveries_are_one_row() {
 async fn a_session_that_is_placed_is_its_threads_current_one_and_waiting_messages_stay() {
     let (folder, desk) = desk().await;
     let event = said("m-1", "hi");
-    desk.accept(&event, Target::Current, session_id(1), NOW).await.unwrap();
+    desk.accept(&event, RowTarget::Current, session_id(1), NOW).await.unwrap();
     let placed = ThreadRow {
         agent_id: event.agent_id.clone(),
         thread_id: event.thread_id.clone(),
@@ -69,14 +71,15 @@ async fn a_session_that_is_placed_is_its_threads_current_one_and_waiting_message
         audience: event.audience,
         updated_at: NOW + 1,
     };
-    let head = Head { seq: 3, hash: LineHash::of(b"line") };
+    let head = LogHead { seq: 3, hash: LineHash::of(b"line") };
     desk.place_session(placed.clone(), Some(head)).await.unwrap();
     drop(desk);
     let desk = reopened(&folder).await;
     assert_eq!(desk.threads().await.unwrap(), [placed]);
     assert_eq!(desk.head(session_id(2)).await.unwrap(), Some(head));
     assert_eq!(desk.open_rows(session_id(1)).await.unwrap().len(), 1);
-    let next = desk.accept(&said("m-2", "on"), Target::Current, session_id(3), NOW).await.unwrap();
+    let next =
+        desk.accept(&said("m-2", "on"), RowTarget::Current, session_id(3), NOW).await.unwrap();
     assert_eq!(next.session_id, session_id(2));
 }
 
@@ -84,9 +87,9 @@ async fn a_session_that_is_placed_is_its_threads_current_one_and_waiting_message
 async fn of_a_session_that_is_forgotten_the_keys_stay_and_the_words_go() {
     let (folder, desk) = desk().await;
     let words = "a secret nobody else says";
-    desk.accept(&said("m-1", words), Target::Current, session_id(1), NOW).await.unwrap();
+    desk.accept(&said("m-1", words), RowTarget::Current, session_id(1), NOW).await.unwrap();
     let other = session_id(2);
-    desk.accept(&said("m-2", "kept"), Target::New, other, NOW).await.unwrap();
+    desk.accept(&said("m-2", "kept"), RowTarget::New, other, NOW).await.unwrap();
     assert!(!desk.forget_session(session_id(1)).await.unwrap(), "it waits for its answer");
     let key_1 = said("m-1", "").key;
     desk.close(vec![(key_1, RowOutcome::Done)], session_id(1), head(3), NOW).await.unwrap();
@@ -94,7 +97,7 @@ async fn of_a_session_that_is_forgotten_the_keys_stay_and_the_words_go() {
 
     let bytes = fs::read(folder.path().join("state.db")).unwrap();
     assert!(!bytes.windows(words.len()).any(|it| it == words.as_bytes()));
-    let again = desk.accept(&said("m-1", words), Target::New, session_id(3), NOW).await.unwrap();
+    let again = desk.accept(&said("m-1", words), RowTarget::New, session_id(3), NOW).await.unwrap();
     let closed = RowStatus::Closed { session_id: session_id(1), outcome: RowOutcome::Done };
     assert_eq!((again.first, again.status), (false, closed));
     assert_eq!(desk.head(session_id(1)).await.unwrap(), None);
@@ -108,11 +111,11 @@ async fn a_thread_stays_in_its_session_until_told_otherwise() {
     let (_folder, desk) = desk().await;
     let mut sessions = Vec::new();
     let targets = [
-        Target::Current,
-        Target::Current,
-        Target::New,
-        Target::Current,
-        Target::Session(session_id(1)),
+        RowTarget::Current,
+        RowTarget::Current,
+        RowTarget::New,
+        RowTarget::Current,
+        RowTarget::Session(session_id(1)),
     ];
     for (n, target) in (1..).zip(targets) {
         let event = said(&format!("m-{n}"), "hi");
@@ -138,7 +141,7 @@ async fn a_thread_stays_in_its_session_until_told_otherwise() {
 async fn a_turn_that_ended_closes_its_rows_and_no_others() {
     let (folder, desk) = desk().await;
     for (key, n) in [("m-1", 1), ("m-2", 1), ("m-3", 2)] {
-        desk.accept(&said(key, key), Target::Session(session_id(n)), session_id(9), NOW)
+        desk.accept(&said(key, key), RowTarget::Session(session_id(n)), session_id(9), NOW)
             .await
             .unwrap();
     }
@@ -151,7 +154,7 @@ async fn a_turn_that_ended_closes_its_rows_and_no_others() {
     assert_eq!(keys(&desk, 1).await, ["m-2"]);
     assert_eq!(desk.sessions_with_open_rows().await.unwrap(), [session_id(1), session_id(2)]);
     let again =
-        desk.accept(&said("m-1", "m-1"), Target::Current, session_id(9), NOW).await.unwrap();
+        desk.accept(&said("m-1", "m-1"), RowTarget::Current, session_id(9), NOW).await.unwrap();
     assert!(!again.status.is_open() && !again.first);
     let unknown = desk.row("unknown").await.unwrap();
     let cancelled = RowStatus::Closed { session_id: session_id(1), outcome: RowOutcome::Cancelled };
@@ -163,7 +166,7 @@ async fn a_turn_that_ended_closes_its_rows_and_no_others() {
 async fn what_waits_for_a_replaced_session_waits_for_its_successor() {
     let (_folder, desk) = desk().await;
     for key in ["m-1", "m-2", "m-3"] {
-        desk.accept(&said(key, key), Target::Current, session_id(1), NOW).await.unwrap();
+        desk.accept(&said(key, key), RowTarget::Current, session_id(1), NOW).await.unwrap();
     }
     desk.close(done("m-1"), session_id(1), head(5), NOW).await.unwrap();
     let thread_id = said("", "").thread_id;
@@ -174,7 +177,7 @@ async fn what_waits_for_a_replaced_session_waits_for_its_successor() {
     // What ended in the old session stays there.
     for (key, outcome) in [("m-1", RowOutcome::Done), ("m-3", RowOutcome::Failed)] {
         let again =
-            desk.accept(&said(key, key), Target::Current, session_id(9), NOW).await.unwrap();
+            desk.accept(&said(key, key), RowTarget::Current, session_id(9), NOW).await.unwrap();
         assert_eq!(again.status, RowStatus::Closed { session_id: session_id(1), outcome });
     }
 }
@@ -215,7 +218,7 @@ async fn reading_makes_no_file() {
 
     // Closed by its host: there is no log.
     let desk = reopened(&folder).await;
-    desk.accept(&said("m-1", "hi"), Target::New, session_id(1), NOW).await.unwrap();
+    desk.accept(&said("m-1", "hi"), RowTarget::New, session_id(1), NOW).await.unwrap();
     drop(desk);
     let before = listing(&folder);
     assert_eq!(before.len(), 1);
@@ -224,7 +227,7 @@ async fn reading_makes_no_file() {
 
     // With its host: the log holds what was accepted last.
     let desk = reopened(&folder).await;
-    desk.accept(&said("m-2", "hi"), Target::New, session_id(2), NOW).await.unwrap();
+    desk.accept(&said("m-2", "hi"), RowTarget::New, session_id(2), NOW).await.unwrap();
     let names: Vec<String> = listing(&folder).into_keys().collect();
     let reader = SqliteDesk::open_read_only(&path(&folder)).await.unwrap().unwrap();
     assert_eq!(reader.sessions_with_open_rows().await.unwrap(), [session_id(1), session_id(2)]);
@@ -277,16 +280,16 @@ async fn a_disk_that_refuses_is_told_in_words() {
     let (folder, desk) = desk().await;
     desk.run(|desk| desk.execute_batch("PRAGMA max_page_count = 1")).await.unwrap();
     let long = said("m-1", &"x".repeat(100_000));
-    let error = desk.accept(&long, Target::New, session_id(1), NOW).await.unwrap_err();
+    let error = desk.accept(&long, RowTarget::New, session_id(1), NOW).await.unwrap_err();
     assert_eq!(error.kind, StorageErrorKind::Full, "{error}");
     assert!(error.to_string().starts_with("no room on the disk for the desk"), "{error}");
     desk.run(|desk| desk.execute_batch("PRAGMA max_page_count = 1000000")).await.unwrap();
-    let accepted = desk.accept(&long, Target::New, session_id(1), NOW).await.unwrap();
+    let accepted = desk.accept(&long, RowTarget::New, session_id(1), NOW).await.unwrap();
     assert!(accepted.first);
     drop(desk);
 
     let reader = SqliteDesk::open_read_only(&path(&folder)).await.unwrap().unwrap();
-    let refused = reader.accept(&said("m-2", "hi"), Target::New, session_id(1), NOW).await;
+    let refused = reader.accept(&said("m-2", "hi"), RowTarget::New, session_id(1), NOW).await;
     let error = refused.unwrap_err();
     assert_eq!(error.kind, StorageErrorKind::ReadOnly, "{error}");
 }
@@ -358,10 +361,10 @@ async fn a_desk_of_the_second_version_keeps_what_waits_and_loses_the_text_of_wha
     // Old rows have no digest: whatever has their key is their message.
     for key in ["m-1", "m-2"] {
         let event = said(key, "other words");
-        let again = desk.accept(&event, Target::New, session_id(9), NOW).await.unwrap();
+        let again = desk.accept(&event, RowTarget::New, session_id(9), NOW).await.unwrap();
         assert_eq!((again.first, again.session_id), (false, session_id(7)));
     }
-    let next = desk.accept(&said("m-3", ""), Target::Current, session_id(9), NOW).await.unwrap();
+    let next = desk.accept(&said("m-3", ""), RowTarget::Current, session_id(9), NOW).await.unwrap();
     assert_eq!((next.session_id, next.generation), (session_id(7), 1));
     assert_eq!(keys(&desk, 7).await, ["m-2", "m-3"]);
     drop(desk);
@@ -402,7 +405,7 @@ async fn a_closed_row_leaves_no_words_behind() {
     let (folder, desk) = desk().await;
     let secrets = ["a short secret", &format!("a long secret {}", "x".repeat(20_000))];
     for (key, text) in ["m-1", "m-2"].into_iter().zip(secrets) {
-        desk.accept(&said(key, text), Target::Current, session_id(1), NOW).await.unwrap();
+        desk.accept(&said(key, text), RowTarget::Current, session_id(1), NOW).await.unwrap();
     }
     desk.close(done("m-1"), session_id(1), head(1), NOW).await.unwrap();
     desk.close(done("m-2"), session_id(1), head(2), NOW).await.unwrap();
@@ -417,7 +420,7 @@ async fn a_closed_row_leaves_no_words_behind() {
 async fn whoever_reads_meanwhile_keeps_words_from_being_wiped_and_that_is_told() {
     let (folder, desk) = desk().await;
     desk.run(|desk| desk.busy_timeout(std::time::Duration::ZERO)).await.unwrap();
-    desk.accept(&said("m-1", "a secret"), Target::Current, session_id(1), NOW).await.unwrap();
+    desk.accept(&said("m-1", "a secret"), RowTarget::Current, session_id(1), NOW).await.unwrap();
     let reader = Connection::open(path(&folder)).unwrap();
     reader.execute_batch("BEGIN; SELECT * FROM inbox").unwrap();
     desk.close(done("m-1"), session_id(1), head(1), NOW).await.unwrap();
@@ -437,7 +440,7 @@ async fn each_host_that_accepts_something_raises_the_generation() {
         drop(desk.take());
         let host = reopened(&folder).await;
         let event = said(key, "hi");
-        let accepted = host.accept(&event, Target::Current, session_id(1), NOW).await.unwrap();
+        let accepted = host.accept(&event, RowTarget::Current, session_id(1), NOW).await.unwrap();
         assert_eq!(accepted.generation, expected, "host {n}");
         assert_eq!(host.generation().await.unwrap(), expected, "host {n}");
     }
@@ -488,7 +491,7 @@ async fn the_desk_knows_who_could_read_a_thread() {
     let (_folder, desk) = desk().await;
     let thread_id = said("", "").thread_id;
     assert_eq!(desk.thread_audience("ada", &thread_id).await.unwrap(), None);
-    desk.accept(&said("m-1", "hi"), Target::Current, session_id(1), NOW).await.unwrap();
+    desk.accept(&said("m-1", "hi"), RowTarget::Current, session_id(1), NOW).await.unwrap();
     let audience = desk.thread_audience("ada", &thread_id).await.unwrap();
     assert_eq!(audience, Some(Audience::Shared));
 }
@@ -505,7 +508,7 @@ async fn an_audience_on_the_desk_only_narrows() {
     ];
     for (audience, key, expected) in spoken {
         let event = IngressEvent { audience, ..said(key, "hi") };
-        let target = Target::Session(session_id(2));
+        let target = RowTarget::Session(session_id(2));
         desk.accept(&event, target, session_id(1), NOW).await.unwrap();
         assert_eq!(desk.threads().await.unwrap()[0].audience, expected, "{key}");
     }
@@ -534,11 +537,11 @@ async fn what_is_promised_is_synced_and_what_the_log_says_already_need_not_be() 
     let synchronous =
         || desk.run(|desk| desk.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0)));
     let (full, normal): (i64, i64) = (2, 1);
-    desk.accept(&said("m-1", "hi"), Target::Current, session_id(1), NOW).await.unwrap();
+    desk.accept(&said("m-1", "hi"), RowTarget::Current, session_id(1), NOW).await.unwrap();
     assert_eq!(synchronous().await.unwrap(), full);
     desk.close(done("m-1"), session_id(1), head(5), NOW).await.unwrap();
     assert_eq!(synchronous().await.unwrap(), normal);
-    desk.accept(&said("m-2", "hi"), Target::Current, session_id(1), NOW).await.unwrap();
+    desk.accept(&said("m-2", "hi"), RowTarget::Current, session_id(1), NOW).await.unwrap();
     assert_eq!(synchronous().await.unwrap(), full);
     let mode: String =
         desk.run(|desk| desk.query_row("PRAGMA journal_mode", [], |row| row.get(0))).await.unwrap();
@@ -575,12 +578,12 @@ async fn changes_that_wait_share_a_commit_and_fail_alone() {
     assert_eq!(n_rows, 50);
 }
 
-async fn futures(desk: &SqliteDesk, keys: &[String]) -> Vec<Result<Accepted, StorageError>> {
+async fn futures(desk: &SqliteDesk, keys: &[String]) -> Vec<Result<AcceptOutcome, StorageError>> {
     let mut waiting = tokio::task::JoinSet::new();
     for key in keys {
         let (desk, key) = (desk.clone(), key.clone());
         waiting.spawn(async move {
-            desk.accept(&said(&key, "hi"), Target::Current, session_id(1), NOW).await
+            desk.accept(&said(&key, "hi"), RowTarget::Current, session_id(1), NOW).await
         });
     }
     waiting.join_all().await
@@ -619,8 +622,8 @@ fn repository(path: &str, mark: &str) -> Repository {
     Repository { path: path.to_owned(), mark: mark.to_owned(), trusted_at: NOW }
 }
 
-fn head(seq: u64) -> Head {
-    Head { seq, hash: LineHash::of(&seq.to_be_bytes()) }
+fn head(seq: u64) -> LogHead {
+    LogHead { seq, hash: LineHash::of(&seq.to_be_bytes()) }
 }
 
 async fn keys(desk: &SqliteDesk, session: u64) -> Vec<String> {
@@ -629,7 +632,7 @@ async fn keys(desk: &SqliteDesk, session: u64) -> Vec<String> {
 }
 
 async fn check_accept(desk: &SqliteDesk, event: &IngressEvent, expected: &str) {
-    let outcome = desk.accept(event, Target::Current, session_id(1), NOW).await;
+    let outcome = desk.accept(event, RowTarget::Current, session_id(1), NOW).await;
     let actual = outcome.map_or_else(|error| error.to_string(), |_| "taken".to_owned());
     assert!(actual.starts_with(expected), "{actual}");
 }
@@ -673,8 +676,8 @@ async fn whatever_is_damaged_so_that_it_cannot_be_used_is_found_by_reading_all_o
     let (folder, desk) = desk().await;
     for n in 0..40 {
         let event = said(&format!("m-{n}"), &"words ".repeat(100));
-        desk.accept(&event, Target::New, session_id(n), NOW).await.unwrap();
-        let head = Head { seq: 7, hash: LineHash::of(b"line") };
+        desk.accept(&event, RowTarget::New, session_id(n), NOW).await.unwrap();
+        let head = LogHead { seq: 7, hash: LineHash::of(b"line") };
         let rows = vec![(event.key, RowOutcome::Done)];
         if n % 2 == 0 {
             desk.close(rows, session_id(n), head, NOW).await.unwrap();
@@ -725,7 +728,7 @@ async fn is_usable(folder: &TempDir) -> bool {
         let desk = SqliteDesk::open(&path(folder), DEVICE.to_owned()).await?;
         for n in 0..41 {
             let event = said(&format!("m-{n}"), &"words ".repeat(100));
-            desk.accept(&event, Target::Current, session_id(n), NOW).await?;
+            desk.accept(&event, RowTarget::Current, session_id(n), NOW).await?;
             desk.open_rows(session_id(n)).await?;
             desk.head(session_id(n)).await?;
         }
@@ -760,7 +763,9 @@ async fn a_row_that_does_not_hold_what_was_accepted_is_closed_as_failed_and_the_
         let (folder, desk) = desk().await;
         let accept = |key, text, n| {
             let (desk, event) = (desk.clone(), said(key, text));
-            async move { desk.accept(&event, Target::Session(session_id(n)), session_id(n), NOW).await }
+            async move {
+                desk.accept(&event, RowTarget::Session(session_id(n)), session_id(n), NOW).await
+            }
         };
         accept("m-1", "wire ten dollars", 1).await.unwrap();
         accept("m-2", "hi", 2).await.unwrap();
@@ -793,10 +798,10 @@ async fn a_row_that_does_not_hold_what_was_accepted_is_closed_as_failed_and_the_
 async fn a_message_whose_row_is_spoilt_is_told_to_have_failed_when_it_is_sent_again() {
     let (_folder, desk) = desk().await;
     let event = said("m-1", "wire ten dollars");
-    desk.accept(&event, Target::Current, session_id(1), NOW).await.unwrap();
+    desk.accept(&event, RowTarget::Current, session_id(1), NOW).await.unwrap();
     let spoil = |desk: &mut Connection| desk.execute("UPDATE inbox SET event = '{}'", []);
     desk.run(spoil).await.unwrap();
-    let again = desk.accept(&event, Target::Current, session_id(2), NOW).await.unwrap();
+    let again = desk.accept(&event, RowTarget::Current, session_id(2), NOW).await.unwrap();
     let failed = RowStatus::Closed { session_id: session_id(1), outcome: RowOutcome::Failed };
     assert_eq!((again.first, again.status, again.event), (false, failed, event));
     assert_eq!(desk.problem().await.unwrap(), None);

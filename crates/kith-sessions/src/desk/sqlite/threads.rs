@@ -7,11 +7,11 @@ use rusqlite::{Connection, OptionalExtension, Result, TransactionBehavior, param
 use super::columns::{number, parsed, read_word, stored, word};
 use super::inbox::close_rows;
 use super::{DeskError, SqliteDesk};
-use crate::desk::{RowOutcome, ThreadRow, Threads};
-use crate::line::Head;
+use crate::desk::{RowOutcome, ThreadRecords, ThreadRow};
+use crate::line::LogHead;
 use crate::storage::StorageFuture;
 
-impl Threads for SqliteDesk {
+impl ThreadRecords for SqliteDesk {
     fn current_session<'a>(
         &'a self,
         agent_id: &'a str,
@@ -30,7 +30,7 @@ impl Threads for SqliteDesk {
         Box::pin(self.run(move |desk| thread_audience(desk, &agent_id, &thread_id)))
     }
 
-    fn place_session(&self, thread: ThreadRow, head: Option<Head>) -> StorageFuture<'_, ()> {
+    fn place_session(&self, thread: ThreadRow, head: Option<LogHead>) -> StorageFuture<'_, ()> {
         Box::pin(self.change(move |desk| {
             let ThreadRow { agent_id, thread_id, session_id, audience, updated_at } = &thread;
             set_current(desk, (agent_id, thread_id), *session_id, *audience, *updated_at)?;
@@ -54,11 +54,11 @@ impl Threads for SqliteDesk {
         Box::pin(self.run(|desk| threads(desk)))
     }
 
-    fn head(&self, session: SessionId) -> StorageFuture<'_, Option<Head>> {
+    fn head(&self, session: SessionId) -> StorageFuture<'_, Option<LogHead>> {
         Box::pin(self.run(move |desk| head(desk, session)))
     }
 
-    fn heads(&self) -> StorageFuture<'_, Vec<(SessionId, Head)>> {
+    fn heads(&self) -> StorageFuture<'_, Vec<(SessionId, LogHead)>> {
         Box::pin(self.run(|desk| heads(desk)))
     }
 
@@ -104,7 +104,7 @@ pub(super) fn set_current(
 }
 
 // Two turns of a session may end in one breath and be noted in either order.
-pub(super) fn set_head(desk: &Connection, session: SessionId, head: Head) -> Result<()> {
+pub(super) fn set_head(desk: &Connection, session: SessionId, head: LogHead) -> Result<()> {
     desk.prepare_cached(
         "INSERT INTO heads (session_id, seq, hash) VALUES (?1, ?2, ?3)
          ON CONFLICT (session_id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash
@@ -160,18 +160,18 @@ fn wipe_log(desk: &Connection) -> Result<bool> {
     Ok(!is_busy)
 }
 
-pub(super) fn head(desk: &Connection, session: SessionId) -> Result<Option<Head>> {
+pub(super) fn head(desk: &Connection, session: SessionId) -> Result<Option<LogHead>> {
     desk.prepare_cached("SELECT seq, hash FROM heads WHERE session_id = ?1")?
         .query_row([session.to_string()], |row| {
-            Ok(Head { seq: number(row, 0)?, hash: parsed(row, 1)? })
+            Ok(LogHead { seq: number(row, 0)?, hash: parsed(row, 1)? })
         })
         .optional()
 }
 
-pub(super) fn heads(desk: &Connection) -> Result<Vec<(SessionId, Head)>> {
+pub(super) fn heads(desk: &Connection) -> Result<Vec<(SessionId, LogHead)>> {
     desk.prepare_cached("SELECT session_id, seq, hash FROM heads ORDER BY session_id")?
         .query_map([], |row| {
-            Ok((parsed(row, 0)?, Head { seq: number(row, 1)?, hash: parsed(row, 2)? }))
+            Ok((parsed(row, 0)?, LogHead { seq: number(row, 1)?, hash: parsed(row, 2)? }))
         })?
         .collect()
 }

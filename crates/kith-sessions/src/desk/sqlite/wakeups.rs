@@ -4,10 +4,10 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
 use super::SqliteDesk;
 use super::columns::{number, read_word, stored, word};
-use crate::desk::{Wakeup, WakeupReason, Wakeups};
+use crate::desk::{Wakeup, WakeupReason, WakeupRecords};
 use crate::storage::StorageFuture;
 
-impl Wakeups for SqliteDesk {
+impl WakeupRecords for SqliteDesk {
     fn set_wakeup(&self, wakeup: Wakeup) -> StorageFuture<'_, ()> {
         if wakeup.reason == WakeupReason::SessionRetry {
             return Box::pin(

@@ -12,7 +12,7 @@ use kith_vocab::tool::SpillFile;
 use crate::blob::BLOB_BYTES_MAX;
 use crate::damage::{Damage, DamageCode, Flaw};
 use crate::journal::{Batch, Cursor, NewBlob};
-use crate::line::{EncodedBatch, Head, LineHash, encode_events, encode_header};
+use crate::line::{EncodedBatch, LineHash, LogHead, encode_events, encode_header};
 use crate::past::{OlderIds, Past};
 use crate::read::{Reading, Tail};
 use crate::storage::{StorageError, StorageErrorKind, kind_of_io, words_of};
@@ -42,7 +42,7 @@ struct BatchEnd {
 }
 
 /// The texts and outputs that a batch put into blobs.
-pub(super) type PutBlobs = (Vec<LongText>, Vec<(String, Vec<u8>)>);
+pub(super) type BatchBlobs = (Vec<LongText>, Vec<(String, Vec<u8>)>);
 
 impl MemorySession {
     pub(super) fn new(header: SessionHeader) -> Result<MemorySession, StorageError> {
@@ -65,7 +65,7 @@ impl MemorySession {
         &self.header
     }
 
-    pub(super) fn head(&self) -> Option<Head> {
+    pub(super) fn head(&self) -> Option<LogHead> {
         self.past.head()
     }
 
@@ -82,10 +82,10 @@ impl MemorySession {
     }
 
     /// Takes the batch in, or leaves everything as it was.
-    pub(super) fn append(&mut self, batch: Batch) -> Result<PutBlobs, StorageError> {
+    pub(super) fn append(&mut self, batch: Batch) -> Result<BatchBlobs, StorageError> {
         let Batch { events, blobs } = batch;
         if events.is_empty() {
-            return Ok(PutBlobs::default());
+            return Ok(BatchBlobs::default());
         }
         let id = self.header.session_id;
         let before = self.past.marks();
@@ -130,8 +130,8 @@ impl MemorySession {
     }
 
     /// What is wrong with the session if the desk knows this head. Nothing else can be.
-    pub(super) fn damage(&self, head: Option<Head>) -> Option<Damage> {
-        let Head { seq, hash } = head?;
+    pub(super) fn damage(&self, head: Option<LogHead>) -> Option<Damage> {
+        let LogHead { seq, hash } = head?;
         let n_events = self.events.len();
         let place = usize::try_from(seq).unwrap_or(usize::MAX);
         match self.hashes.get(place.checked_sub(1)?) {
@@ -149,8 +149,8 @@ impl MemorySession {
     }
 
     /// Whether the cursor is a place between two batches of this log, and none that the desk denies.
-    pub(super) fn fits(&self, cursor: &Cursor, head: Option<Head>) -> bool {
-        let Head { seq, hash } = cursor.head;
+    pub(super) fn fits(&self, cursor: &Cursor, head: Option<LogHead>) -> bool {
+        let LogHead { seq, hash } = cursor.head;
         let place = usize::try_from(seq).ok().and_then(|it| it.checked_sub(1));
         let is_denied = head.is_some_and(|it| it.seq == seq && it.hash != hash);
         self.batches.iter().any(|it| it.seq == seq)
@@ -178,7 +178,7 @@ impl MemorySession {
         let reading = Reading {
             header: self.header.clone(),
             events: events.len() as u64,
-            head: hash.map(|&hash| Head { seq: last_seq, hash }),
+            head: hash.map(|&hash| LogHead { seq: last_seq, hash }),
             good_len: end.map_or(self.header_bytes, |it| it.len),
             newline_missing: false,
             tail: damage.map_or(Tail::Clean, |damage| Tail::Damaged(damage.clone())),

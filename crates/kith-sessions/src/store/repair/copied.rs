@@ -13,7 +13,7 @@ use kith_vocab::ids::{EventId, SessionId};
 use kith_vocab::validate::validate;
 
 use crate::damage::{DamageCode, Flaw};
-use crate::line::Head;
+use crate::line::LogHead;
 use crate::read::IntactLine;
 use crate::store::own_event;
 
@@ -133,7 +133,7 @@ impl CopiedPart {
     }
 
     /// What stands at the end of the copy.
-    pub(crate) fn end(&mut self, head: Option<&Head>, clock: &dyn Clock) -> Vec<Event> {
+    pub(crate) fn end(&mut self, head: Option<&LogHead>, clock: &dyn Clock) -> Vec<Event> {
         let is_cut = head.is_some_and(|head| self.seq_max < head.seq);
         if self.n_events > 0 && (self.is_missing || is_cut) {
             return vec![CopiedPart::notice(self.leaf, clock)];

@@ -70,7 +70,7 @@ fn a_batch_that_was_torn_behind_the_damage_is_not_told() {
         let mut bytes = whole[..len].to_vec();
         bytes[ends[0] + 20] ^= 1;
         files.write_raw(store.path(session_id(1)), &bytes);
-        let head = head.map(|seq| Head { seq, hash: crate::line::LineHash::of(b"") });
+        let head = head.map(|seq| LogHead { seq, hash: crate::line::LineHash::of(b"") });
         let clock = StillClock::default();
         store.repair(session_id(1), head.as_ref(), header(2), &clock).unwrap();
         read(&store, session_id(2)).0.iter().map(words).collect()
@@ -92,7 +92,7 @@ fn a_batch_that_was_torn_behind_the_damage_is_not_told() {
     let mut bytes = whole[..whole.len() - 9].to_vec();
     bytes[ends[0] + 20] ^= 1;
     files.write_raw(store.path(session_id(1)), &bytes);
-    let head = Head { seq: 2, hash: crate::line::LineHash::of(b"") };
+    let head = LogHead { seq: 2, hash: crate::line::LineHash::of(b"") };
     let repaired = store.repair(session_id(1), Some(&head), header(2), &StillClock::default());
     assert_eq!(repaired.unwrap().n_events, 0, "nothing of the torn batch is told");
 }
@@ -143,7 +143,7 @@ fn whichever_lines_are_lost_every_other_one_is_told_once() {
         let last = bytes[ends[5]..].to_vec();
         bytes.extend_from_slice(&last);
         files.write_raw(store.path(session_id(1)), &bytes);
-        let head = Head { seq: 6, hash: crate::line::LineHash::of(b"") };
+        let head = LogHead { seq: 6, hash: crate::line::LineHash::of(b"") };
         store.repair(session_id(1), Some(&head), header(2), &StillClock::default()).unwrap();
         let told: Vec<String> = read(&store, session_id(2)).0.iter().map(words).collect();
         let own: Vec<&String> = told.iter().filter(|it| it.starts_with("text")).collect();
