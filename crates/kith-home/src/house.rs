@@ -7,7 +7,7 @@ use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 
 use crate::discovery::WALK_FOLDERS_MAX;
-use crate::standing::{doubt, same_owner};
+use crate::ownership::{self, same_owner};
 
 /// Either file of the constitution makes a folder a home.
 pub(crate) const CONSTITUTIONS: [&str; 2] = ["Agent.md", "AGENTS.md"];
@@ -72,7 +72,7 @@ fn may_be_searched(folder: &Path, cwd: &Path, start: &Metadata, user_home: Optio
     // Where one stands was chosen; what lies above was not.
     folder == cwd
         || fs::metadata(folder).is_ok_and(|it| {
-            let is_ours = doubt(&it).is_none();
+            let is_ours = ownership::problem(&it).is_none();
             is_ours && (is_beneath(cwd, user_home) || same_owner(start, &it))
         })
 }

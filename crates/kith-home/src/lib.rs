@@ -37,8 +37,8 @@ pub mod user;
 
 mod fields;
 mod markdown;
+mod ownership;
 mod rendering;
-mod standing;
 
 #[cfg(test)]
 mod test_home;

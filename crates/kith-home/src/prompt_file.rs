@@ -13,8 +13,8 @@ use kith_vocab::digest::sha256_hex;
 
 use crate::beneath::open_real;
 use crate::error::{HomeError, Problem};
+use crate::ownership;
 use crate::rendering::without_closing_marks;
-use crate::standing;
 
 /// In Unicode scalar values. One more, and the file is cut.
 pub const PROMPT_FILE_CHARS_MAX: usize = 65_536;
@@ -105,7 +105,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, HomeError> {
         FileLookup::Absent | FileLookup::NotAFile => Ok(String::new()),
         // Left out of the prompt as well, which tells it.
         FileLookup::File(OpenFile { metadata, .. })
-            if matches!(standing::doubt(&metadata), Some(Problem::ForeignOwner { .. })) =>
+            if matches!(ownership::problem(&metadata), Some(Problem::ForeignOwner { .. })) =>
         {
             Ok(String::new())
         }

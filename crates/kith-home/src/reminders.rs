@@ -1,8 +1,8 @@
 //! What has changed since a session was given its instructions, as reminders for its model.
 //!
 //! The instructions of a session never change; what did is told beside the conversation, once. Each
-//! reminder carries in its `data` what it told, and that is all there is to remember: whoever has
-//! the reminders a model still sees knows what it knows. All of this is pure but the look.
+//! reminder carries in its `data` what it told, so the reminders in a model's context say what it
+//! knows already. Everything here is pure; [`CurrentFiles`] does the reading.
 
 mod difference;
 
@@ -15,7 +15,7 @@ use kith_vocab::json::Json;
 use kith_vocab::snapshot::{InstructionSnapshot, SectionKind, Source};
 use serde::{Deserialize, Serialize};
 
-use crate::snapshot::look::{Look, Seen};
+use crate::snapshot::current::{CurrentFile, CurrentFiles};
 use crate::snapshot::shown;
 use crate::snapshot::time::{TimeFacts, moment};
 
@@ -24,7 +24,7 @@ pub const NEWS_BYTES_MAX: usize = 32 * 1024;
 
 /// What the reminders in the model's context say, by their `data`.
 #[derive(Clone, Debug, Default)]
-pub struct Heard {
+pub struct KnownFacts {
     date: Option<Date>,
     files: BTreeMap<String, FileFacts>,
 }
@@ -45,24 +45,24 @@ struct FileFacts {
     unusable: bool,
 }
 
-impl Heard {
+impl KnownFacts {
     /// Reads the `data` of `date_change` reminders and of `runtime_notice`s, each oldest first.
     /// What is not of the form written here is about something else.
     pub fn of<'a>(
         dates: impl Iterator<Item = &'a Json>,
         notices: impl Iterator<Item = &'a Json>,
-    ) -> Heard {
+    ) -> KnownFacts {
         let date = dates.filter_map(|it| it.read::<DateFacts>().ok()).last().map(|it| it.date);
         let files = notices.filter_map(|it| it.read::<FileFacts>().ok());
-        Heard { date, files: files.map(|it| (it.path.clone(), it)).collect() }
+        KnownFacts { date, files: files.map(|it| (it.path.clone(), it)).collect() }
     }
 }
 
 /// What the model of a session that was given `frozen`, and has `heard` so much, must be told.
 pub fn reminders(
     frozen: &InstructionSnapshot,
-    heard: &Heard,
-    look: &Look,
+    heard: &KnownFacts,
+    look: &CurrentFiles,
     now_ms: u64,
 ) -> Vec<HarnessItem> {
     let mut reminders = Vec::new();
@@ -73,8 +73,8 @@ pub fn reminders(
 
 fn date_change(
     frozen: &InstructionSnapshot,
-    heard: &Heard,
-    look: &Look,
+    heard: &KnownFacts,
+    look: &CurrentFiles,
     now_ms: u64,
 ) -> Option<HarnessItem> {
     // A clock that shows no date gives none to tell.
@@ -89,14 +89,18 @@ fn date_change(
     Some(item(HarnessKind::DateChange, text, &DateFacts { date: today }))
 }
 
-fn date_of(frozen: &InstructionSnapshot, look: &Look) -> Option<Date> {
+fn date_of(frozen: &InstructionSnapshot, look: &CurrentFiles) -> Option<Date> {
     let time = frozen.sections.iter().find(|it| it.kind == SectionKind::Time)?;
     let facts = time.data.as_ref().and_then(|data| data.read::<TimeFacts>().ok());
     // A snapshot without them is older than they are; it began when it was frozen.
     facts.map(|it| it.date).or_else(|| Some(moment(time.frozen_at, &look.time_zone).ok()?.today()))
 }
 
-fn file_notices(frozen: &InstructionSnapshot, heard: &Heard, look: &Look) -> Vec<HarnessItem> {
+fn file_notices(
+    frozen: &InstructionSnapshot,
+    heard: &KnownFacts,
+    look: &CurrentFiles,
+) -> Vec<HarnessItem> {
     let sources = frozen.sections.iter().filter_map(|it| it.sources.as_ref()).flatten();
     let given: Vec<(&str, &str)> = sources.filter_map(text_of).collect();
     let mut paths: Vec<&str> = given.iter().map(|(path, _)| *path).collect();
@@ -109,7 +113,7 @@ fn file_notices(frozen: &InstructionSnapshot, heard: &Heard, look: &Look) -> Vec
         if paths[..place].contains(path) || look.is_past_note(path) {
             continue;
         }
-        let file = File {
+        let file = FileComparison {
             path,
             given: given.iter().find(|(given, _)| given == path).map(|(_, text)| *text),
             seen: look.files.iter().find(|seen| seen.path == *path),
@@ -130,15 +134,15 @@ fn text_of(source: &Source) -> Option<(&str, &str)> {
 }
 
 /// One file: what the instructions have of it, what there is now, what was said about it.
-struct File<'a> {
+struct FileComparison<'a> {
     path: &'a str,
     given: Option<&'a str>,
-    seen: Option<&'a Seen>,
+    seen: Option<&'a CurrentFile>,
     heard: Option<&'a FileFacts>,
     is_left_out: bool,
 }
 
-impl File<'_> {
+impl FileComparison<'_> {
     /// What is the case now, unless the model knows.
     fn news(&self) -> Option<FileFacts> {
         let is_known = match (self.heard, self.given, self.seen) {

@@ -27,7 +27,7 @@ use kith_vocab::invisible::is_deceptive;
 use crate::error::Problem;
 use crate::skills::manifest::ManifestProblem;
 use crate::skills::reading::read_skill;
-use crate::skills::roots::{Root, roots};
+use crate::skills::roots::{SkillRoot, roots};
 
 /// Skills in force at once; each costs a line of every conversation.
 pub const SKILLS_MAX: usize = 128;
@@ -130,7 +130,7 @@ pub fn skill_folders(request: &SkillRequest<'_>) -> Vec<PathBuf> {
     roots(request, &mut Vec::new()).into_iter().map(|root| root.real).collect()
 }
 
-fn take(request: &SkillRequest<'_>, root: &Root, name: &str, index: &mut SkillIndex) {
+fn take(request: &SkillRequest<'_>, root: &SkillRoot, name: &str, index: &mut SkillIndex) {
     if request.allowed.is_some_and(|allowed| !allowed.iter().any(|it| it == name)) {
         return;
     }
@@ -143,7 +143,7 @@ fn take(request: &SkillRequest<'_>, root: &Root, name: &str, index: &mut SkillIn
 }
 
 /// The names of the folders in a root that may be skills, in order.
-fn folders_in(root: &Root, index: &mut SkillIndex) -> Vec<String> {
+fn folders_in(root: &SkillRoot, index: &mut SkillIndex) -> Vec<String> {
     let names = match names_in(&root.real) {
         Ok(Some(names)) => names,
         Ok(None) => {

@@ -6,8 +6,8 @@
 
 mod agents;
 mod baseline;
+pub mod current;
 mod environment;
-pub mod look;
 mod memory;
 pub(crate) mod time;
 mod workspace;
@@ -28,10 +28,10 @@ use crate::error::{HomeError, Problem};
 use crate::house::CONSTITUTIONS;
 use crate::identity::ConfiguredIdentity;
 use crate::markdown::is_effectively_empty;
+use crate::ownership::{self, FileKey, FileStamp};
 use crate::platform::Platform;
 use crate::prompt_file::{FileLookup, OpenFile, PromptFile, open};
 use crate::rendering::{NAME_CHARS_MAX, file_block, one_line};
-use crate::standing::{self, FileKey, Stamp};
 use crate::trust;
 
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ pub struct SnapshotRequest<'a> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Assembled {
+pub struct AssembledSnapshot {
     pub snapshot: InstructionSnapshot,
     /// One for each file that was found, in the order in which they were looked for.
     pub reports: Vec<FileReport>,
@@ -79,7 +79,7 @@ pub struct FileReport {
 ///
 /// Fails if the home has no constitution or came with a repository that is not trusted, or if a file of the home is there and cannot be read.
 /// Project files that cannot be used are left out and reported.
-pub fn snapshot(request: &SnapshotRequest<'_>) -> Result<Assembled, HomeError> {
+pub fn snapshot(request: &SnapshotRequest<'_>) -> Result<AssembledSnapshot, HomeError> {
     let moment = time::moment(request.now_ms, request.time_zone)?;
     require_home(request.home)?;
     let mut assembly = Assembly::of(request)?;
@@ -122,7 +122,7 @@ pub fn snapshot(request: &SnapshotRequest<'_>) -> Result<Assembled, HomeError> {
         time.data = Some(Json::of(&moment.facts()));
     }
     let cwd = assembly.cwd.to_string_lossy().into_owned();
-    Ok(Assembled {
+    Ok(AssembledSnapshot {
         snapshot: InstructionSnapshot { version: SNAPSHOT_VERSION, cwd, sections },
         reports: assembly.reports,
         unknown_time_zone: moment.unknown_zone,
@@ -167,7 +167,7 @@ struct Assembly<'a> {
     reports: Vec<FileReport>,
     seen: HashSet<FileKey>,
     /// Every place that was looked at, whether there was a file or not.
-    looked_at: Vec<(PathBuf, Stamp)>,
+    looked_at: Vec<(PathBuf, FileStamp)>,
 }
 
 impl<'a> Assembly<'a> {
@@ -214,7 +214,7 @@ impl<'a> Assembly<'a> {
     fn require_trust(&self) -> Result<(), HomeError> {
         let home = &self.home;
         match trust::repository_of(home, self.user_home.as_deref()) {
-            Some(root) if !trust::reaches(self.request.trusted, home, &root) => {
+            Some(root) if !trust::covers(self.request.trusted, home, &root) => {
                 Err(HomeError::Untrusted { home: home.clone(), root })
             }
             _ => Ok(()),
@@ -225,7 +225,7 @@ impl<'a> Assembly<'a> {
     /// may have been chosen to mislead, so none but those of `cwd` and root enters the prompt.
     fn is_among_strangers(&self) -> bool {
         trust::repository_of(&self.cwd, self.user_home.as_deref())
-            .is_some_and(|root| !trust::reaches(self.request.trusted, &root, &root))
+            .is_some_and(|root| !trust::covers(self.request.trusted, &root, &root))
     }
 
     fn audience(&self) -> Audience {
@@ -235,7 +235,7 @@ impl<'a> Assembly<'a> {
     /// The file, unless it is absent, unfit or was loaded before.
     fn load(&mut self, path: &Path, guard: Guard<'_>) -> Result<Option<PromptFile>, HomeError> {
         // Before it is read: a change in between shows the next time.
-        self.looked_at.push((path.to_owned(), Stamp::of(path)));
+        self.looked_at.push((path.to_owned(), FileStamp::of(path)));
         let is_told =
             matches!(guard, Guard::Project { .. }) || self.unreadable == Unreadable::IsTold;
         match self.try_load(path, guard) {
@@ -254,7 +254,7 @@ impl<'a> Assembly<'a> {
             FileLookup::NotAFile => return Ok(self.leave_out(path, Problem::NotAFile)),
             FileLookup::File(file) => file,
         };
-        let doubt = standing::doubt(&metadata);
+        let doubt = ownership::problem(&metadata);
         match (guard, &doubt) {
             (Guard::Global | Guard::Project { .. }, Some(problem)) => {
                 return Ok(self.leave_out(path, problem.clone()));

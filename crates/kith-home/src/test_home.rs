@@ -13,8 +13,8 @@ use tempfile::TempDir;
 use crate::error::HomeError;
 use crate::identity::ConfiguredIdentity;
 use crate::platform::Platform;
-use crate::snapshot::look::Look;
-use crate::snapshot::{Assembled, SnapshotRequest, snapshot};
+use crate::snapshot::current::CurrentFiles;
+use crate::snapshot::{AssembledSnapshot, SnapshotRequest, snapshot};
 
 /// 2026-11-15, 21:59:59 UTC.
 pub(crate) const NOW_MS: u64 = 1_794_779_999_000;
@@ -80,12 +80,12 @@ impl TestHome {
         self
     }
 
-    pub(crate) fn try_snapshot(&self) -> Result<Assembled, HomeError> {
+    pub(crate) fn try_snapshot(&self) -> Result<AssembledSnapshot, HomeError> {
         self.reading(NOW_MS, snapshot)
     }
 
-    pub(crate) fn look(&self, now_ms: u64) -> Look {
-        self.reading(now_ms, Look::take).unwrap()
+    pub(crate) fn look(&self, now_ms: u64) -> CurrentFiles {
+        self.reading(now_ms, CurrentFiles::read).unwrap()
     }
 
     fn reading<T>(&self, now_ms: u64, read: impl FnOnce(&SnapshotRequest<'_>) -> T) -> T {
@@ -110,7 +110,7 @@ impl TestHome {
         })
     }
 
-    pub(crate) fn snapshot(&self) -> Assembled {
+    pub(crate) fn snapshot(&self) -> AssembledSnapshot {
         self.try_snapshot().unwrap()
     }
 

@@ -17,15 +17,15 @@ use serde::{Deserialize, Serialize};
 use crate::beneath::{Existing, make_folders, write};
 use crate::discovery::{WALK_FOLDERS_MAX, repository_root};
 use crate::error::{HomeError, Problem};
+use crate::ownership;
 use crate::prompt_file::{FileLookup, OpenFile, open};
-use crate::standing;
 
 /// A longer record is none of ours.
 const RECORD_BYTES_MAX: u64 = 64 * 1024;
 
 /// A folder that the owner made a home in or trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remembered {
+pub struct FolderTrust {
     pub folder: PathBuf,
     pub since_ms: u64,
 }
@@ -47,33 +47,33 @@ pub fn repository_of(folder: &Path, user_home: Option<&Path>) -> Option<PathBuf>
 
 /// Whether what was said of the trusted folders holds for this one: it was said of it or of a folder
 /// above it, and no other repository begins in between. All paths are canonical.
-pub fn reaches(trusted: &[PathBuf], folder: &Path, repository: &Path) -> bool {
+pub fn covers(trusted: &[PathBuf], folder: &Path, repository: &Path) -> bool {
     trusted.iter().any(|it| folder.starts_with(it) && it.starts_with(repository))
 }
 
 /// Tells a folder from another one that has its name later. Not by the device, whose number may
 /// change when the machine starts.
-pub fn mark(folder: &Path) -> io::Result<String> {
+pub fn folder_fingerprint(folder: &Path) -> io::Result<String> {
     let metadata = fs::metadata(folder)?;
     // Some disks do not know when a folder was made; the number of its entry has to do there.
     let made = metadata.created().ok();
     let since_1970 = made.and_then(|it| it.duration_since(std::time::UNIX_EPOCH).ok());
     let made = since_1970.map_or_else(|| "-".to_owned(), |it| it.as_nanos().to_string());
-    Ok(format!("{}:{made}", standing::entry_number(&metadata)))
+    Ok(format!("{}:{made}", ownership::inode(&metadata)))
 }
 
 /// Why a file might not be the owner's own, if there is a reason.
-pub fn doubt_about_file(metadata: &Metadata) -> Option<Problem> {
-    standing::doubt(metadata)
+pub fn ownership_problem(metadata: &Metadata) -> Option<Problem> {
+    ownership::problem(metadata)
 }
 
 /// Notes that the owner made a home in this folder or trusts it. It is canonical.
-pub fn remember(user_home: &Path, folder: &Path, now_ms: u64) -> Result<(), HomeError> {
+pub fn record_trust(user_home: &Path, folder: &Path, now_ms: u64) -> Result<(), HomeError> {
     let path = record_path(user_home, folder);
     let noted = || -> io::Result<()> {
         let record = TrustRecord {
             path: folder.to_string_lossy().into_owned(),
-            mark: mark(folder)?,
+            mark: folder_fingerprint(folder)?,
             trusted_at: now_ms,
         };
         let text = serde_json::to_string(&record)?;
@@ -84,7 +84,7 @@ pub fn remember(user_home: &Path, folder: &Path, now_ms: u64) -> Result<(), Home
 }
 
 /// Takes it back, and tells whether there was something to take back.
-pub fn forget(user_home: &Path, folder: &Path) -> Result<bool, HomeError> {
+pub fn remove_trust(user_home: &Path, folder: &Path) -> Result<bool, HomeError> {
     let path = record_path(user_home, folder);
     match fs::remove_file(&path) {
         Ok(()) => Ok(true),
@@ -94,26 +94,26 @@ pub fn forget(user_home: &Path, folder: &Path) -> Result<bool, HomeError> {
 }
 
 /// What the owner said of this folder and of those above it, the nearest first.
-pub fn remembered(user_home: &Path, folder: &Path) -> Vec<Remembered> {
+pub fn trusted_folders(user_home: &Path, folder: &Path) -> Vec<FolderTrust> {
     let folders = folder.ancestors().take(WALK_FOLDERS_MAX);
     let said = |folder: &Path| {
-        let since_ms = said_of(user_home, folder)?;
-        Some(Remembered { folder: folder.to_owned(), since_ms })
+        let since_ms = trusted_since(user_home, folder)?;
+        Some(FolderTrust { folder: folder.to_owned(), since_ms })
     };
     folders.filter_map(said).collect()
 }
 
 /// A record that cannot be read, or that others could have written, says nothing.
-fn said_of(user_home: &Path, folder: &Path) -> Option<u64> {
+fn trusted_since(user_home: &Path, folder: &Path) -> Option<u64> {
     let found = open(&record_path(user_home, folder));
     let Ok(FileLookup::File(OpenFile { file, metadata, .. })) = found else { return None };
-    if standing::doubt(&metadata).is_some() {
+    if ownership::problem(&metadata).is_some() {
         return None;
     }
     let mut text = String::new();
     file.take(RECORD_BYTES_MAX).read_to_string(&mut text).ok()?;
     let record: TrustRecord = serde_json::from_str(&text).ok()?;
-    (mark(folder).ok()? == record.mark).then_some(record.trusted_at)
+    (folder_fingerprint(folder).ok()? == record.mark).then_some(record.trusted_at)
 }
 
 fn record_path(user_home: &Path, folder: &Path) -> PathBuf {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use kith_home::house::{HOME_FILES, is_house};
-use kith_home::trust::remember;
+use kith_home::trust::record_trust;
 use kith_vocab::clock::Clock;
 
 use crate::call::Response;
@@ -67,7 +67,7 @@ fn note_whose(house: &Path, was_house: bool, had_settings: bool) -> Option<Strin
             "`kith.toml` was here already; run `kith trust {here}` if it is yours"
         ));
     }
-    let error = remember(&user_home, house, SystemClock.now()).err()?;
+    let error = record_trust(&user_home, house, SystemClock.now()).err()?;
     let why = CallError::from(error).message();
     Some(format!("could not record this agent as yours ({why}); run `kith trust {here}`"))
 }

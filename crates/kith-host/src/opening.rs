@@ -13,7 +13,7 @@ use kith_engine::state::told::ModelKnowledge;
 use kith_engine::turn::TurnSetup;
 use kith_home::error::HomeError;
 use kith_home::platform::Platform;
-use kith_home::snapshot::{Assembled, SnapshotRequest, snapshot};
+use kith_home::snapshot::{AssembledSnapshot, SnapshotRequest, snapshot};
 use kith_home::user::UserFacts;
 use kith_sessions::desk::Repository;
 use kith_tools::roots::Roots;
@@ -84,7 +84,7 @@ impl HomeSetup {
         cwd: &Path,
         audience: Audience,
         now: u64,
-    ) -> Result<Assembled, HomeError> {
+    ) -> Result<AssembledSnapshot, HomeError> {
         assemble((&self.house, member), cwd, audience, now, self.trust.view().folders())
     }
 
@@ -199,7 +199,7 @@ pub fn assemble(
     audience: Audience,
     now: u64,
     trusted: &[PathBuf],
-) -> Result<Assembled, HomeError> {
+) -> Result<AssembledSnapshot, HomeError> {
     let zone = UserFacts::read(&member.home)?.time_zone.unwrap_or_else(system_zone);
     reading((house, member), cwd, audience, (now, &zone), trusted, snapshot)
 }
@@ -231,7 +231,7 @@ fn reading<T>(
 }
 
 /// What a person should know about the files that were read.
-pub fn problems(assembled: &Assembled) -> Vec<String> {
+pub fn problems(assembled: &AssembledSnapshot) -> Vec<String> {
     let mut problems = Vec::new();
     for report in &assembled.reports {
         for problem in &report.problems {

@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use kith_home::priming::history::HistoryError;
-use kith_home::priming::parse::{Parsed, parse_bytes};
-use kith_home::priming::script::{Record, SCRIPT_BYTES_MAX, Script};
+use kith_home::priming::parse::{ScriptWithWarnings, parse_bytes};
+use kith_home::priming::script::{PrimingRecord, SCRIPT_BYTES_MAX, Script};
 use kith_home::priming::slug::{NameError, ScriptRef, Slug};
 use kith_home::priming::store::{PrimingStore, StoreError};
 use kith_vocab::json::Json;
@@ -70,7 +70,7 @@ pub fn parse_file(file: &Path) -> Result<Response<ParsedScript>, CallError> {
     let path = file.to_owned();
     let parsed = parse_bytes(&bytes).map_err(|error| StoreError::Script { path, error })?;
     let notes = warnings_in_words(file, &parsed);
-    let Parsed { script, .. } = parsed;
+    let ScriptWithWarnings { script, .. } = parsed;
     let (title, records) = (script.title(), script.records.len());
     Ok(Response::new(ParsedScript { script: script.to_json(), title, records }).with_notes(notes))
 }
@@ -86,7 +86,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-pub(crate) fn warnings_in_words(path: &Path, parsed: &Parsed) -> Vec<String> {
+pub(crate) fn warnings_in_words(path: &Path, parsed: &ScriptWithWarnings) -> Vec<String> {
     let warnings = parsed.warnings.iter();
     warnings.map(|warning| format!("`{}`, {warning}", path.display())).collect()
 }
@@ -94,7 +94,7 @@ pub(crate) fn warnings_in_words(path: &Path, parsed: &Parsed) -> Vec<String> {
 /// What a person reads of a primed record that has no counterpart in the log: the name of its type
 /// and its text. `None` for one without a text, which is a mark for programs.
 pub fn record_in_words(json: &Json) -> Option<(String, String)> {
-    let record = Record::from_json(json)?;
+    let record = PrimingRecord::from_json(json)?;
     let name = record.record_type.name();
     let name = name.strip_suffix("_record").unwrap_or(name).replace('_', " ");
     Some((name, record.body.clone()))

@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kith_home::error::HomeError;
-use kith_home::trust::{mark, reaches};
+use kith_home::trust::{covers, folder_fingerprint};
 use kith_sessions::desk::{Desk, Repository};
 use kith_vocab::event::messages::Trust;
 
@@ -89,7 +89,7 @@ impl TrustView {
 
     /// Whether the owner trusts all of the repository with this root.
     pub fn trusts_repository(&self, root: &Path) -> bool {
-        reaches(&self.trusted, root, root)
+        covers(&self.trusted, root, root)
     }
 
     /// Returns the trust of text read from this path: that of the innermost repository that holds
@@ -98,7 +98,7 @@ impl TrustView {
     pub fn trust_of_path(&self, path: &Path) -> Trust {
         let Some(real) = nearest_real(path) else { return Trust::Untrusted };
         match self.repository_of(&real) {
-            Some(root) if !reaches(&self.trusted, &real, &root) => Trust::Untrusted,
+            Some(root) if !covers(&self.trusted, &real, &root) => Trust::Untrusted,
             _ => Trust::Owner,
         }
     }
@@ -181,7 +181,9 @@ fn trusted_folders(claim: &HouseClaim, repositories: &[Repository]) -> Vec<PathB
         HouseClaim::Recorded(record) => Some(record.folder.clone()),
         HouseClaim::Unclaimed | HouseClaim::ForeignRepository(_) => None,
     };
-    let is_same = |it: &&Repository| mark(Path::new(&it.path)).is_ok_and(|mark| mark == it.mark);
+    let is_same = |it: &&Repository| {
+        folder_fingerprint(Path::new(&it.path)).is_ok_and(|mark| mark == it.mark)
+    };
     let others = repositories.iter().filter(is_same).map(|it| PathBuf::from(&it.path));
     own.into_iter().chain(others).collect()
 }

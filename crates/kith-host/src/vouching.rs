@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kith_home::trust::{forget, remember, remembered};
+use kith_home::trust::{record_trust, remove_trust, trusted_folders};
 use kith_vocab::clock::Clock;
 
 use crate::call::Response;
@@ -42,7 +42,7 @@ pub fn stranger(house: &House) -> Option<PathBuf> {
 
 /// Notes that the folder of the house is the owner's.
 pub fn vouch(house: &House, folder: &Path) -> Result<Response<TrustedFolder>, CallError> {
-    remember(&user_home(house)?, folder, SystemClock.now())?;
+    record_trust(&user_home(house)?, folder, SystemClock.now())?;
     Ok(Response::new(trusted(folder)))
 }
 
@@ -50,8 +50,8 @@ pub fn vouch(house: &House, folder: &Path) -> Result<Response<TrustedFolder>, Ca
 pub fn take_back(house: &House, folder: &Path) -> Result<Response<TrustedFolder>, CallError> {
     let user_home = user_home(house)?;
     let mut was_trusted = false;
-    for said in remembered(&user_home, &house.dir) {
-        was_trusted |= forget(&user_home, &said.folder)?;
+    for said in trusted_folders(&user_home, &house.dir) {
+        was_trusted |= remove_trust(&user_home, &said.folder)?;
     }
     let note = (!was_trusted).then(|| "this house was not trusted".to_owned());
     Ok(Response::new(trusted(folder)).with_notes(note))

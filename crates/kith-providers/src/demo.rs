@@ -5,9 +5,9 @@
 //! same bytes as a real one and answers through the same port.
 
 mod conversation;
+mod intent;
 mod rules;
 mod wire;
-mod wish;
 
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::messages::{StopReason, Usage};
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fault::Fault;
 use conversation::is_ideograph;
-use rules::Reply;
+use rules::DemoReply;
 
 /// Of the demo itself nothing depends on it; a small one lets compaction be tried.
 const CONTEXT_WINDOW: u64 = 32_768;
@@ -55,14 +55,14 @@ impl Provider for Demo {
 
     fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>> {
         Box::pin(async move {
-            let asked = wire::read(&body).map_err(|error| {
+            let request = wire::read(&body).map_err(|error| {
                 let what = format!("could not read the request: {error}");
                 let fault = Fault::new(FailureKind::Malformed, what);
                 fault.into_unfinished(&self.choice.provider, None, String::new())
             })?;
-            let reply = rules::reply(&asked);
+            let reply = rules::reply(&request);
             speak(&reply.text, &*ctx.tap, &ctx.cancel).await?;
-            Ok(answer(reply, body.len(), asked.n_calls, &*ctx.tap))
+            Ok(answer(reply, body.len(), request.n_calls, &*ctx.tap))
         })
     }
 }
@@ -82,7 +82,7 @@ async fn speak(text: &str, tap: &dyn Tap, cancel: &CancellationToken) -> Result<
     Ok(())
 }
 
-fn answer(reply: Reply, body_bytes: usize, n_calls_before: usize, tap: &dyn Tap) -> Answer {
+fn answer(reply: DemoReply, body_bytes: usize, n_calls_before: usize, tap: &dyn Tap) -> Answer {
     let tokens = |bytes: usize| bytes.div_ceil(BYTES_PER_TOKEN) as u64;
     let mut answer_bytes = reply.text.len();
     let mut content = Vec::new();

@@ -208,8 +208,8 @@ impl OpenAiChat {
             (Some(_), None) => status::KeyUsed::FromSomewhere,
             (Some(_), Some(source)) => status::KeyUsed::From(source),
         };
-        let asked = status::Asked { model: &self.choice.model, key };
-        status::fault(status, &asked, words, code).retry_after_ms(retry_after_ms)
+        let facts = status::RequestFacts { model: &self.choice.model, key };
+        status::fault(status, &facts, words, code).retry_after_ms(retry_after_ms)
     }
 
     /// The inner result of the future, or that nothing came for too long.

@@ -19,8 +19,8 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
+use crate::display;
 use crate::roots::Roots;
-use crate::shown;
 use crate::trust::{QuotedText, own_words};
 
 /// What a wrong input may quote of itself.
@@ -107,7 +107,7 @@ pub(crate) fn read_input<T: DeserializeOwned>(tool: &str, input: &Json) -> Resul
         return Err(format!("the input of {tool} must be a JSON object"));
     }
     input.read().map_err(|error| {
-        let reason = shown::words(&error.to_string(), PARSE_ERROR_CHARS_MAX);
+        let reason = display::words(&error.to_string(), PARSE_ERROR_CHARS_MAX);
         format!("the input of {tool} is wrong: {reason}")
     })
 }

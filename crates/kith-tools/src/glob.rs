@@ -4,8 +4,8 @@ use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher};
 
+use crate::display;
 use crate::folder::EntryKind;
-use crate::shown;
 use crate::walk::{WALK_DEPTH_MAX, WalkEntry};
 
 pub(crate) const GLOB_BYTES_MAX: usize = 512;
@@ -20,7 +20,7 @@ pub(crate) struct Glob {
 impl Glob {
     /// `field` is what the input calls the pattern. An error is a sentence for the model.
     pub(crate) fn parse(field: &str, text: &str) -> Result<Glob, String> {
-        let name = shown::name(text);
+        let name = display::name(text);
         if text.len() > GLOB_BYTES_MAX {
             return Err(format!("the {field} is longer than {GLOB_BYTES_MAX} bytes"));
         }

@@ -8,7 +8,7 @@
 //! - `walk`: what lies beneath a folder, in order, without what is ignored.
 //! - `glob`: a pattern for the paths beneath a folder.
 //! - `text`: what counts as a text file.
-//! - `shown`: names and numbers as the model reads them.
+//! - `display`: names and numbers as the model reads them.
 //! - [`trust`]: how far the text of a result is trusted.
 //! - `call`: what all tools do around their own work.
 //! - [`read_file`], [`list_files`], [`search_files`], [`skill`]: the tools.
@@ -33,7 +33,7 @@ mod text;
 mod walk;
 
 mod call;
-mod shown;
+mod display;
 pub mod trust;
 
 mod list_files;

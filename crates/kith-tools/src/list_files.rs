@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{self, FileReader};
+use crate::display;
 use crate::folder::EntryKind;
 use crate::glob::Glob;
 use crate::roots::{OpenedFolder, Roots};
-use crate::shown;
 use crate::trust::{QuotedText, TrustOf, own_words};
 use crate::walk::{WALK_DEPTH_MAX, Walk, WalkEntry};
 
@@ -66,10 +66,10 @@ impl FileReader for ListFiles {
         let pattern = input.pattern.as_deref().map(|text| Glob::parse("pattern", text));
         let pattern = pattern.transpose().map_err(own_words)?;
         let folder = self.roots.open_folder(&input.path).map_err(own_words)?;
-        let path = shown::name(&input.path);
+        let path = display::name(&input.path);
         let summary = match &input.pattern {
             None => format!("{NAME} {path}"),
-            Some(pattern) => format!("{NAME} {path}, pattern {}", shown::name(pattern)),
+            Some(pattern) => format!("{NAME} {path}, pattern {}", display::name(pattern)),
         };
         let call = (json, &input);
         let prepared = call::prepared_read(NAME, &self.roots, call, &folder.real, summary);
@@ -92,8 +92,8 @@ fn list(
 ) -> Result<QuotedText, Refusal> {
     let ListTarget { input, pattern, folder } = target;
     let pattern = pattern.as_ref();
-    let path = shown::name(&input.path);
-    let of_pattern = input.pattern.as_deref().map(|text| format!(" of `{}`", shown::name(text)));
+    let path = display::name(&input.path);
+    let of_pattern = input.pattern.as_deref().map(|text| format!(" of `{}`", display::name(text)));
     let of_pattern = of_pattern.unwrap_or_default();
     let body_bytes_max = TOOL_OUTPUT_BYTES_MAX - REMARKS_BYTES_MAX - path.len() - of_pattern.len();
 
@@ -120,8 +120,8 @@ fn list(
     }
     let at_least = if walk.is_cut { "at least " } else { "" };
     let n_found = match pattern {
-        None => shown::count(n_all, "entry", "entries"),
-        Some(_) => shown::count(n_all, "match", "matches") + &of_pattern,
+        None => display::count(n_all, "entry", "entries"),
+        Some(_) => display::count(n_all, "match", "matches") + &of_pattern,
     };
     let n_more = n_all - n_shown;
     let footer = match pattern {
@@ -129,8 +129,8 @@ fn list(
             "put `**/` in front to look in all folders beneath".to_owned()
         }
         _ if n_more == 0 => String::new(),
-        Some(_) => format!("… {at_least}{} more; narrow the pattern", shown::number(n_more)),
-        None => format!("… {at_least}{} more; use a pattern", shown::number(n_more)),
+        Some(_) => format!("… {at_least}{} more; narrow the pattern", display::number(n_more)),
+        None => format!("… {at_least}{} more; use a pattern", display::number(n_more)),
     };
     let text = format!("{path}: {at_least}{n_found}{}\n{body}{footer}", walk.left_out());
     Ok(QuotedText { text, trust: walk.trust() })
@@ -138,7 +138,7 @@ fn list(
 
 fn line(found: &WalkEntry, bytes: Option<u64>) -> String {
     // Not cut: half a path names something else.
-    let path = shown::words(&found.path.to_string_lossy(), usize::MAX);
+    let path = display::words(&found.path.to_string_lossy(), usize::MAX);
     match (found.kind, bytes) {
         (EntryKind::File, Some(bytes)) => format!("{path}\t{bytes}\n"),
         (EntryKind::File, None) => format!("{path}\n"),

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{self, FileReader};
+use crate::display;
 use crate::roots::{OpenedFile, Roots};
-use crate::shown;
 use crate::text;
 use crate::trust::{QuotedText, TrustOf, own_words};
 
@@ -99,7 +99,7 @@ impl FileReader for ReadFile {
 }
 
 fn summary(input: &ReadFileInput) -> String {
-    let path = shown::name(&input.path);
+    let path = display::name(&input.path);
     match (input.offset, input.limit) {
         (None, None) => format!("{NAME} {path}"),
         (Some(first), None) => format!("{NAME} {path}, from line {first}"),
@@ -115,12 +115,12 @@ fn page_of(
     opened: OpenedFile,
     cancel: &CancellationToken,
 ) -> Result<String, String> {
-    let path = shown::name(&input.path);
+    let path = display::name(&input.path);
     let failed = |error: io::Error| format!("`{path}` cannot be read: {error}");
     let OpenedFile { mut file, bytes, .. } = opened;
 
     let Some(head) = text::head_of(&mut file).map_err(failed)? else {
-        let size = shown::count(bytes, "byte", "bytes");
+        let size = display::count(bytes, "byte", "bytes");
         return Err(format!("`{path}` is a binary file of {size}; {NAME} shows text only"));
     };
     let mut page = FilePage::new(
@@ -261,7 +261,7 @@ impl FilePage {
         let prefix = format!("{number}\t");
         let is_too_long = prefix.len() + text.len() > self.body_bytes_max;
         let (prefix, text) = if is_too_long {
-            let bytes = shown::number(self.line_bytes);
+            let bytes = display::number(self.line_bytes);
             let remark = format!("[line {number} is {bytes} bytes long, too long to show]\n");
             (String::new(), Cow::Owned(remark))
         } else {
@@ -288,7 +288,7 @@ impl FilePage {
         let at_least = if self.is_cut { "at least " } else { "" };
         let (first, next, n_lines) = (self.first, self.next, self.n_lines);
         if next == first {
-            let n_lines = shown::count(n_lines, "line", "lines");
+            let n_lines = display::count(n_lines, "line", "lines");
             return Err(format!("`{path}` has {at_least}{n_lines}; line {first} cannot be shown"));
         }
         let remarks: String = [
@@ -303,7 +303,7 @@ impl FilePage {
         let footer = match (n_lines + 1).saturating_sub(next) {
             0 => String::new(),
             n_more => {
-                let more = shown::count(n_more, "more line", "more lines");
+                let more = display::count(n_more, "more line", "more lines");
                 format!("… {at_least}{more}; continue with offset {next}")
             }
         };

@@ -15,9 +15,9 @@ use std::path::{Component, Path, PathBuf};
 use kith_vocab::event::messages::Trust;
 use rustix::io::Errno;
 
+use crate::display;
 use crate::folder::{Folder, is_of_the_kernel};
 use crate::hard_links::{PrivateFiles, has_other_names};
-use crate::shown;
 use crate::trust::TrustOf;
 
 pub const PATH_BYTES_MAX: usize = 4096;
@@ -163,14 +163,16 @@ impl Roots {
         match self.open_path(text)? {
             OpenedPath::File(file) => Ok(file),
             OpenedPath::Folder(_) => {
-                Err(format!("`{}` is a folder; use list_files", shown::name(text)))
+                Err(format!("`{}` is a folder; use list_files", display::name(text)))
             }
         }
     }
 
     pub(crate) fn open_folder(&self, text: &str) -> Result<OpenedFolder, String> {
         match self.open_path(text)? {
-            OpenedPath::File(_) => Err(format!("`{}` is a file; use read_file", shown::name(text))),
+            OpenedPath::File(_) => {
+                Err(format!("`{}` is a file; use read_file", display::name(text)))
+            }
             OpenedPath::Folder(folder) => Ok(folder),
         }
     }
@@ -198,7 +200,7 @@ impl Roots {
         let file = match root.folder.open_beneath(relative) {
             Ok(file) => file,
             Err(error) if is_errno(&error, &[Errno::LOOP, Errno::NOTDIR, Errno::XDEV]) => {
-                let name = shown::name(text);
+                let name = display::name(text);
                 return Err(format!("`{name}` changed while it was opened; try again"));
             }
             Err(error) if is_errno(&error, &[Errno::NXIO, Errno::NODEV]) => {
@@ -236,7 +238,7 @@ impl Roots {
     }
 
     fn check_form(&self, text: &str) -> Result<(), String> {
-        let cwd = shown::name(&self.cwd.to_string_lossy());
+        let cwd = display::name(&self.cwd.to_string_lossy());
         if text.is_empty() {
             return Err(format!("the path is empty; `.` is `{cwd}`"));
         }
@@ -246,11 +248,11 @@ impl Roots {
         if text.len() > PATH_BYTES_MAX || Path::new(text).components().count() > PATH_PARTS_MAX {
             return Err(format!(
                 "the path `{}` is too long: at most {PATH_BYTES_MAX} bytes and {PATH_PARTS_MAX} parts",
-                shown::words(text, 40)
+                display::words(text, 40)
             ));
         }
         if text == "~" || text.starts_with("~/") {
-            let name = shown::name(text);
+            let name = display::name(text);
             return Err(format!(
                 "`~` in `{name}` is not expanded; give a path from `/` or relative to `{cwd}`"
             ));
@@ -293,17 +295,17 @@ impl Roots {
     fn outside(&self, text: &str) -> String {
         let roots: Vec<String> = self
             .paths()
-            .map(|path| format!("`{}`", shown::name(&path.to_string_lossy())))
+            .map(|path| format!("`{}`", display::name(&path.to_string_lossy())))
             .collect();
-        let name = shown::name(text);
+        let name = display::name(text);
         format!("`{name}` lies outside the folders you may read ({})", roots.join(", "))
     }
 
     fn in_words(&self, text: &str, error: &io::Error) -> String {
-        let name = shown::name(text);
+        let name = display::name(text);
         match error.kind() {
             io::ErrorKind::NotFound if Path::new(text).is_relative() => {
-                let cwd = shown::name(&self.cwd.to_string_lossy());
+                let cwd = display::name(&self.cwd.to_string_lossy());
                 format!("`{name}` does not exist (relative paths start at `{cwd}`)")
             }
             io::ErrorKind::NotFound => format!("`{name}` does not exist"),
@@ -328,11 +330,11 @@ pub(crate) fn is_private(path: &Path) -> bool {
 }
 
 fn private(text: &str) -> String {
-    format!("`{}` lies in `.kith`, which tools may not read", shown::name(text))
+    format!("`{}` lies in `.kith`, which tools may not read", display::name(text))
 }
 
 fn not_a_file(text: &str) -> String {
-    format!("`{}` is neither a file nor a folder but a pipe, socket or device", shown::name(text))
+    format!("`{}` is neither a file nor a folder but a pipe, socket or device", display::name(text))
 }
 
 fn is_errno(error: &io::Error, errnos: &[Errno]) -> bool {

@@ -18,13 +18,13 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{self, FileReader};
+use crate::display;
 use crate::folder::EntryKind;
 use crate::glob::Glob;
 use crate::hard_links::{PrivateFiles, has_other_names};
 use crate::roots::{OpenedFile, OpenedFolder, OpenedPath, Roots};
 use crate::search_files::page::{Around, Detail, SearchPage};
 use crate::search_files::pattern::{Case, Pattern};
-use crate::shown;
 use crate::text;
 use crate::trust::{LowestTrust, QuotedText, TrustOf, own_words};
 use crate::walk::{WALK_DEPTH_MAX, Walk};
@@ -136,10 +136,10 @@ fn parse_glob(text: &str) -> Result<Glob, String> {
 }
 
 fn summary(input: &SearchFilesInput) -> String {
-    let (pattern, path) = (shown::name(&input.pattern), shown::name(&input.path));
+    let (pattern, path) = (display::name(&input.pattern), display::name(&input.path));
     match &input.glob {
         None => format!("{NAME} {pattern} in {path}"),
-        Some(glob) => format!("{NAME} {pattern} in {path}, glob {}", shown::name(glob)),
+        Some(glob) => format!("{NAME} {pattern} in {path}, glob {}", display::name(glob)),
     }
 }
 
@@ -227,7 +227,7 @@ impl<'a> Search<'a> {
 
     /// Whoever names a file wants it searched, whatever the glob says.
     fn named_file(&mut self, path: &str, opened: OpenedFile) -> Result<String, String> {
-        let (name, bytes) = (shown::name(path), shown::number(opened.bytes));
+        let (name, bytes) = (display::name(path), display::number(opened.bytes));
         self.trust.look_at(&opened.real);
         if opened.has_other_names {
             self.trust.distrust();
@@ -240,7 +240,7 @@ impl<'a> Search<'a> {
             FileOutcome::TooLarge => Err(format!(
                 "`{name}` is too large to search: {bytes} bytes, at most {}; read_file shows a \
                  part of it",
-                shown::number(SEARCH_FILE_BYTES_MAX)
+                display::number(SEARCH_FILE_BYTES_MAX)
             )),
             // What stands before the line was searched.
             FileOutcome::LineTooLong if self.page.n_matches > 0 => {
@@ -249,7 +249,7 @@ impl<'a> Search<'a> {
             }
             FileOutcome::LineTooLong => Err(format!(
                 "`{name}` cannot be searched: it has a line of more than {} bytes",
-                shown::number(SEARCH_LINE_BYTES_MAX as u64)
+                display::number(SEARCH_LINE_BYTES_MAX as u64)
             )),
             FileOutcome::Unreadable(error) => Err(format!("`{name}` cannot be searched: {error}")),
         }
@@ -332,10 +332,10 @@ impl<'a> Search<'a> {
         let page = &self.page;
         let is_cut = self.is_cut || self.bytes_left == 0;
         let at_least = if is_cut { "at least " } else { "" };
-        let n_matches = shown::count(page.n_matches, "match", "matches");
+        let n_matches = display::count(page.n_matches, "match", "matches");
         let n_files = match page.n_files {
-            0 => shown::count(self.n_searched, "file", "files") + " searched",
-            n_files => shown::count(n_files, "file", "files"),
+            0 => display::count(self.n_searched, "file", "files") + " searched",
+            n_files => display::count(n_files, "file", "files"),
         };
         let footer = match page.n_matches {
             0 => self.hints(input).join("\n"),
@@ -346,7 +346,7 @@ impl<'a> Search<'a> {
     }
 
     fn remarks(&self) -> String {
-        let files = |n| shown::count(n, "file", "files");
+        let files = |n| display::count(n, "file", "files");
         let mebibytes_max = SEARCH_FILE_BYTES_MAX / 1024 / 1024;
         let remarks = [
             (self.n_binary > 0, format!(", {} left out as binary", files(self.n_binary))),
@@ -367,7 +367,7 @@ impl<'a> Search<'a> {
         if let Some(glob) = &input.glob
             && self.n_searched == 0
         {
-            return vec![format!("no text file here matches the glob `{}`", shown::name(glob))];
+            return vec![format!("no text file here matches the glob `{}`", display::name(glob))];
         }
         let mut hints = Vec::new();
         let has_case = |ch: char| ch.is_uppercase() || ch.is_lowercase();

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{self, FileReader};
+use crate::display;
 use crate::roots::{OpenedFile, Roots};
-use crate::shown;
 use crate::trust::{LowestTrust, QuotedText, TrustOf, own_words};
 
 const NAME: &str = "skill";
@@ -78,7 +78,7 @@ impl FileReader for Skill {
             // It may quote the path, which the skill's author chose.
             Refusal { text, trust: (self.trust_of)(Path::new(&entry.path)) }
         })?;
-        let summary = format!("{NAME} {}", shown::name(&entry.name));
+        let summary = format!("{NAME} {}", display::name(&entry.name));
         let prepared = call::prepared_read(NAME, &self.roots, (json, &input), &file.real, summary);
         Ok(((entry.clone(), file), prepared))
     }
@@ -101,7 +101,7 @@ impl FileReader for Skill {
 }
 
 fn read(entry: &SkillEntry, opened: OpenedFile) -> Result<String, String> {
-    let name = shown::name(&entry.name);
+    let name = display::name(&entry.name);
     let mut bytes = Vec::new();
     let read: io::Result<usize> = opened.file.take(SKILL_BYTES_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|error| format!("the skill `{name}` cannot be read: {error}"))?;
@@ -109,7 +109,7 @@ fn read(entry: &SkillEntry, opened: OpenedFile) -> Result<String, String> {
     let base = opened.real.parent().map(Path::to_string_lossy).unwrap_or_default();
     let mut text = format!(
         "Skill `{name}`. Its folder is `{}`; paths in it are relative to that folder.\n\n",
-        shown::line(&base)
+        display::line(&base)
     );
     let is_cut = bytes.len() as u64 > SKILL_BYTES_MAX;
     let content = String::from_utf8_lossy(&bytes);
@@ -133,8 +133,8 @@ fn read(entry: &SkillEntry, opened: OpenedFile) -> Result<String, String> {
     write!(
         text,
         "\n… {at_least}{}; before you follow this skill, read them: read_file `{}`, offset {}",
-        shown::count(n_more, "more line", "more lines"),
-        shown::line(&path),
+        display::count(n_more, "more line", "more lines"),
+        display::line(&path),
         n_shown + 1
     )
     .unwrap_or_default();
@@ -142,18 +142,18 @@ fn read(entry: &SkillEntry, opened: OpenedFile) -> Result<String, String> {
 }
 
 fn unknown(name: &str, skills: &[SkillEntry]) -> String {
-    let asked = shown::name(name);
+    let asked = display::name(name);
     if skills.is_empty() {
         return format!("there is no skill `{asked}`; there are no skills at all");
     }
     let near = skills.iter().map(|it| (distance(name, &it.name), &it.name)).min();
     let meant = match near {
         Some((steps, near)) if steps <= TYPOS_MAX => {
-            format!("; did you mean `{}`?", shown::name(near))
+            format!("; did you mean `{}`?", display::name(near))
         }
         _ => String::new(),
     };
-    let names = skills.iter().take(NAMES_SHOWN_MAX).map(|it| shown::name(&it.name));
+    let names = skills.iter().take(NAMES_SHOWN_MAX).map(|it| display::name(&it.name));
     let names: Vec<String> = names.collect();
     let more = match skills.len().saturating_sub(NAMES_SHOWN_MAX) {
         0 => String::new(),

@@ -15,9 +15,9 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use kith_vocab::event::messages::Trust;
 use tokio_util::sync::CancellationToken;
 
+use crate::display;
 use crate::folder::{EntryKind, Folder, FolderEntries, FolderEntry};
 use crate::roots::{self, OpenedFolder};
-use crate::shown;
 use crate::trust::{LowestTrust, TrustOf};
 
 /// FolderEntries looked at before a walk gives up.
@@ -111,10 +111,10 @@ impl<'a> Walk<'a> {
     pub(crate) fn left_out(&self) -> String {
         let mut remarks = Vec::new();
         if self.n_ignored > 0 {
-            remarks.push(format!(", {} ignored left out", shown::number(self.n_ignored)));
+            remarks.push(format!(", {} ignored left out", display::number(self.n_ignored)));
         }
         if self.n_unread > 0 {
-            let folders = shown::count(self.n_unread, "folder", "folders");
+            let folders = display::count(self.n_unread, "folder", "folders");
             remarks.push(format!(", {folders} could not be read"));
         }
         if self.is_cut {

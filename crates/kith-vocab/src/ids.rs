@@ -111,8 +111,8 @@ macro_rules! string_id {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
-                struct Text;
-                impl de::Visitor<'_> for Text {
+                struct IdVisitor;
+                impl de::Visitor<'_> for IdVisitor {
                     type Value = $name;
 
                     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -123,7 +123,7 @@ macro_rules! string_id {
                         text.parse().map_err(E::custom)
                     }
                 }
-                deserializer.deserialize_str(Text)
+                deserializer.deserialize_str(IdVisitor)
             }
         }
     };

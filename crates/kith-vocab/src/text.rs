@@ -123,9 +123,9 @@ impl Serialize for Text {
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text, D::Error> {
-        struct Copied;
+        struct TextVisitor;
 
-        impl Visitor<'_> for Copied {
+        impl Visitor<'_> for TextVisitor {
             type Value = Text;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -137,6 +137,6 @@ impl<'de> Deserialize<'de> for Text {
             }
         }
 
-        deserializer.deserialize_str(Copied)
+        deserializer.deserialize_str(TextVisitor)
     }
 }

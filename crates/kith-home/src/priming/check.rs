@@ -6,18 +6,18 @@ use kith_vocab::json::Json;
 
 use super::record_type::{BodyRule, FRONT_MATTER, FieldForm, FieldRule, RecordType};
 use super::script::{
-    Field, GENSEQ_MAX, Problem, Record, SCRIPT_KIND, SCRIPT_VERSION, ScriptError, WARNINGS_MAX,
-    Warning, shown,
+    GENSEQ_MAX, PrimingRecord, SCRIPT_KIND, SCRIPT_VERSION, ScriptError, ScriptField,
+    ScriptProblem, WARNINGS_MAX, Warning, excerpt,
 };
-use super::yaml::Entry;
+use super::yaml::YamlEntry;
 
 /// The fields of a record, checked. Keys that nobody knows are kept and warned about.
 pub(crate) fn record_fields(
     record_type: RecordType,
     line: usize,
-    entries: Vec<Entry>,
+    entries: Vec<YamlEntry>,
     warnings: &mut Vec<Warning>,
-) -> Result<Vec<Field>, ScriptError> {
+) -> Result<Vec<ScriptField>, ScriptError> {
     let mut fields = Vec::with_capacity(entries.len());
     for entry in entries {
         let error = |problem| ScriptError::new(entry.line, problem);
@@ -27,9 +27,9 @@ pub(crate) fn record_fields(
                 check_form("type", form, &entry.value).map_err(error)?;
                 continue;
             }
-            ("type", _) => return Err(error(Problem::TypeInside)),
+            ("type", _) => return Err(error(ScriptProblem::TypeInside)),
             (name, BodyRule::Text(field)) if name == field => {
-                return Err(error(Problem::BodyInside { field }));
+                return Err(error(ScriptProblem::BodyInside { field }));
             }
             ("sourceTag", _) => {
                 let form = FieldForm::Word(&["priming_script"]);
@@ -39,12 +39,12 @@ pub(crate) fn record_fields(
                 check_known(record_type.fields(), name, &entry, record_type.name(), warnings)?;
             }
         }
-        fields.push(Field::new(entry.name, entry.value));
+        fields.push(ScriptField::new(entry.name, entry.value));
     }
     for rule in record_type.fields().iter().filter(|rule| rule.required) {
         if !fields.iter().any(|field| field.name == rule.name) {
             let (field, expected) = (rule.name, expected(rule.form));
-            let problem = Problem::MissingField { record: record_type, field, expected };
+            let problem = ScriptProblem::MissingField { record: record_type, field, expected };
             return Err(ScriptError::new(line, problem));
         }
     }
@@ -53,9 +53,9 @@ pub(crate) fn record_fields(
 
 /// The front matter of a script, checked; `kind` and `version` are dropped.
 pub(crate) fn script_fields(
-    entries: Vec<Entry>,
+    entries: Vec<YamlEntry>,
     warnings: &mut Vec<Warning>,
-) -> Result<Vec<Field>, ScriptError> {
+) -> Result<Vec<ScriptField>, ScriptError> {
     let mut fields = Vec::with_capacity(entries.len());
     for mut entry in entries {
         let error = |problem| ScriptError::new(entry.line, problem);
@@ -77,20 +77,20 @@ pub(crate) fn script_fields(
             let title: String = entry.value.read().unwrap_or_default();
             entry.value = Json::of(&title.trim());
         }
-        fields.push(Field::new(entry.name, entry.value));
+        fields.push(ScriptField::new(entry.name, entry.value));
     }
     Ok(fields)
 }
 
 /// What one record of a script owes to those before it.
 #[derive(Debug, Default)]
-pub(crate) struct Calls {
+pub(crate) struct CallChecker {
     /// By id: the tool, the line of the call and that of its result.
     seen: BTreeMap<String, (String, usize, Option<usize>)>,
 }
 
-impl Calls {
-    pub(crate) fn check(&mut self, record: &Record) -> Result<(), ScriptError> {
+impl CallChecker {
+    pub(crate) fn check(&mut self, record: &PrimingRecord) -> Result<(), ScriptError> {
         let error = |problem| Err(ScriptError::new(record.line, problem));
         let is_call = record.record_type == RecordType::FuncCall;
         if !is_call && record.record_type != RecordType::FuncResult {
@@ -101,21 +101,21 @@ impl Calls {
         match self.seen.get_mut(&id) {
             Some((_, first_line, _)) if is_call => {
                 let first_line = *first_line;
-                error(Problem::DuplicateCall { id: shown(&id), first_line })
+                error(ScriptProblem::DuplicateCall { id: excerpt(&id), first_line })
             }
             None if is_call => {
                 self.seen.insert(id, (name, record.line, None));
                 Ok(())
             }
-            None => error(Problem::OrphanResult { id: shown(&id) }),
+            None => error(ScriptProblem::OrphanResult { id: excerpt(&id) }),
             Some((_, _, Some(first_line))) => {
                 let first_line = *first_line;
-                error(Problem::SecondResult { id: shown(&id), first_line })
+                error(ScriptProblem::SecondResult { id: excerpt(&id), first_line })
             }
-            Some((called, call_line, _)) if *called != name => error(Problem::OtherTool {
-                id: shown(&id),
-                found: shown(&name),
-                called: shown(called),
+            Some((called, call_line, _)) if *called != name => error(ScriptProblem::OtherTool {
+                id: excerpt(&id),
+                found: excerpt(&name),
+                called: excerpt(called),
                 call_line: *call_line,
             }),
             Some((_, _, result_line)) => {
@@ -129,7 +129,7 @@ impl Calls {
 fn check_known(
     rules: &[FieldRule],
     name: &str,
-    entry: &Entry,
+    entry: &YamlEntry,
     owner: &str,
     warnings: &mut Vec<Warning>,
 ) -> Result<(), ScriptError> {
@@ -140,12 +140,12 @@ fn check_known(
     if warnings.len() == WARNINGS_MAX {
         return Ok(());
     }
-    let message = format!("`{}` is no key of {owner}; it is kept and means nothing", shown(name));
+    let message = format!("`{}` is no key of {owner}; it is kept and means nothing", excerpt(name));
     warnings.push(Warning { line: entry.line, message });
     Ok(())
 }
 
-fn check_form(name: &str, form: FieldForm, value: &Json) -> Result<(), Problem> {
+fn check_form(name: &str, form: FieldForm, value: &Json) -> Result<(), ScriptProblem> {
     let text = || value.read::<String>().ok();
     let fits = match form {
         FieldForm::Count => value.read::<u64>().is_ok_and(|count| count <= GENSEQ_MAX),
@@ -194,10 +194,14 @@ fn expected(form: FieldForm) -> String {
     }
 }
 
-fn wrong(field: &str, expected: String, value: &Json) -> Problem {
-    let found = shown(value.as_str());
+fn wrong(field: &str, expected: String, value: &Json) -> ScriptProblem {
+    let found = excerpt(value.as_str());
     // A number or `true` where a string is wanted is nearly always a string without its quotes.
     let bare = !value.as_str().starts_with(['"', '[', '{']) && value.as_str() != "null";
     let hint = if bare && expected.starts_with("a string") { "; put it in quotes" } else { "" };
-    Problem::WrongField { field: field.to_owned(), expected, found: format!("`{found}`{hint}") }
+    ScriptProblem::WrongField {
+        field: field.to_owned(),
+        expected,
+        found: format!("`{found}`{hint}"),
+    }
 }

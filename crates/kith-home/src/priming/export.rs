@@ -7,7 +7,7 @@ use kith_vocab::json::Json;
 
 use super::form::pretty;
 use super::record_type::BodyRule;
-use super::script::{Field, Record, SCRIPT_KIND, SCRIPT_VERSION, Script};
+use super::script::{PrimingRecord, SCRIPT_KIND, SCRIPT_VERSION, Script, ScriptField};
 use super::yaml;
 
 /// Enough for any text with code in it.
@@ -15,7 +15,7 @@ const FENCE_BACKTICKS: usize = 6;
 
 pub fn export(script: &Script) -> String {
     let mut front_matter =
-        vec![Field::text("kind", SCRIPT_KIND), Field::count("version", SCRIPT_VERSION)];
+        vec![ScriptField::text("kind", SCRIPT_KIND), ScriptField::count("version", SCRIPT_VERSION)];
     front_matter.extend(script.front_matter.iter().cloned());
     let mut text = format!("---\n{}---\n", yaml::write(&front_matter));
     for record in &script.records {
@@ -30,7 +30,7 @@ pub fn export(script: &Script) -> String {
     text
 }
 
-fn push_call(text: &mut String, record: &Record) {
+fn push_call(text: &mut String, record: &PrimingRecord) {
     let record_type = Json::of(&record.record_type.name());
     let mut members = vec![("type", &record_type)];
     members.extend(record.fields.iter().map(|field| (field.name.as_str(), &field.value)));
@@ -39,7 +39,7 @@ fn push_call(text: &mut String, record: &Record) {
     text.push_str("\n```\n");
 }
 
-fn push_markdown(text: &mut String, record: &Record) {
+fn push_markdown(text: &mut String, record: &PrimingRecord) {
     let fence = "`".repeat(fence_len(&record.body));
     text.push_str(&fence);
     text.push_str("markdown\n---\n");

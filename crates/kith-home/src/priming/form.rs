@@ -4,8 +4,8 @@ use kith_vocab::json::{Json, JsonMembers};
 
 use super::check::record_fields;
 use super::record_type::{BodyRule, RecordType};
-use super::script::{Record, Script, ScriptError};
-use super::yaml::Entry;
+use super::script::{PrimingRecord, Script, ScriptError};
+use super::yaml::YamlEntry;
 
 /// Deeper than any JSON that is read; what is deeper stays on its line.
 const PRETTY_LEVELS_MAX: usize = 128;
@@ -16,7 +16,7 @@ const GENERATION: &str = "generation";
 
 /// Whether the text of the block stands in the JSON form of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Body {
+pub(crate) enum BodyText {
     Included,
     LeftOut,
 }
@@ -24,7 +24,7 @@ pub(crate) enum Body {
 impl Script {
     /// `{title?, applicableMemberIds?, records: […]}`.
     pub fn to_json(&self) -> Json {
-        let records: Vec<Json> = self.records.iter().map(Record::to_json).collect();
+        let records: Vec<Json> = self.records.iter().map(PrimingRecord::to_json).collect();
         let mut fields = Vec::new();
         if let Some(title) = self.title() {
             fields.push(("title", Json::of(&title)));
@@ -37,22 +37,22 @@ impl Script {
     }
 }
 
-impl Record {
+impl PrimingRecord {
     /// `{type, …fields as in the file, the text in its field}`.
     pub fn to_json(&self) -> Json {
-        to_json(self, None, Body::Included)
+        to_json(self, None, BodyText::Included)
     }
 
     /// The record that a `primed_record` of a log holds.
-    pub fn from_json(json: &Json) -> Option<Record> {
+    pub fn from_json(json: &Json) -> Option<PrimingRecord> {
         from_json(json)?.ok()
     }
 }
 
-pub(crate) fn to_json(record: &Record, generation: Option<u64>, body: Body) -> Json {
+pub(crate) fn to_json(record: &PrimingRecord, generation: Option<u64>, body: BodyText) -> Json {
     let record_type = Json::of(&record.record_type.name());
     let text = match record.record_type.body() {
-        BodyRule::Text(name) if body == Body::Included => Some((name, Json::of(&record.body))),
+        BodyRule::Text(name) if body == BodyText::Included => Some((name, Json::of(&record.body))),
         _ => None,
     };
     // A script may have a key of that name, and no key stands twice.
@@ -65,7 +65,7 @@ pub(crate) fn to_json(record: &Record, generation: Option<u64>, body: Body) -> J
 }
 
 /// Reads what [`to_json`] wrote. `None` for an object that is no record at all.
-pub(crate) fn from_json(json: &Json) -> Option<Result<Record, ScriptError>> {
+pub(crate) fn from_json(json: &Json) -> Option<Result<PrimingRecord, ScriptError>> {
     let mut entries = entries_of(json)?.into_iter();
     let (mut first, mut record_type) = entries.next()?;
     if first == GENERATION {
@@ -80,11 +80,11 @@ pub(crate) fn from_json(json: &Json) -> Option<Result<Record, ScriptError>> {
     for (name, value) in entries {
         match record_type.body() {
             BodyRule::Text(field) if name == field => body = value.read().ok()?,
-            _ => rest.push(Entry { name, value, line: 0 }),
+            _ => rest.push(YamlEntry { name, value, line: 0 }),
         }
     }
     let fields = record_fields(record_type, 0, rest, &mut Vec::new());
-    Some(fields.map(|fields| Record { record_type, fields, body, line: 0 }))
+    Some(fields.map(|fields| PrimingRecord { record_type, fields, body, line: 0 }))
 }
 
 /// The members of an object in their order, also those that stand twice; `None` for anything else.

@@ -1,14 +1,14 @@
 //! The lines that give a script its shape: headings of records, and fences.
 
 use super::record_type::RecordType;
-use super::script::{Problem, shown};
+use super::script::{ScriptProblem, excerpt};
 
 /// What a line outside a block is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     Record(RecordType),
     /// It looks like a record and is none: read as a comment, it would silently lose one.
-    Wrong(Problem),
+    Wrong(ScriptProblem),
     Fence,
     Comment,
 }
@@ -29,11 +29,11 @@ pub(crate) fn classify(line: &str) -> Line {
     if has_form && let ["record", name] = words.as_slice() {
         return match RecordType::from_name(name) {
             Some(record_type) => Line::Record(record_type),
-            None => Line::Wrong(Problem::UnknownType { found: shown(name) }),
+            None => Line::Wrong(ScriptProblem::UnknownType { found: excerpt(name) }),
         };
     }
     match meant(level, &words) {
-        Some(expected) => Line::Wrong(Problem::Heading { found: shown(line), expected }),
+        Some(expected) => Line::Wrong(ScriptProblem::Heading { found: excerpt(line), expected }),
         None => Line::Comment,
     }
 }

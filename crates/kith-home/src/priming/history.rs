@@ -18,11 +18,11 @@ use serde_json::json;
 
 use super::form::from_json;
 use super::record_type::RecordType;
-use super::script::{Field, GENSEQ_MAX, RECORDS_MAX, Record, Script};
+use super::script::{GENSEQ_MAX, PrimingRecord, RECORDS_MAX, Script, ScriptField};
 
 /// Where a script comes from, as its front matter says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct ScriptSource {
     pub title: Option<String>,
     pub owner_agent_id: String,
     /// RFC 3339.
@@ -48,7 +48,7 @@ pub enum HistoryError {
 /// Makes a script of the events from the root of the conversation to its leaf.
 pub fn from_events<'a>(
     path: impl IntoIterator<Item = &'a Event>,
-    source: &Source,
+    source: &ScriptSource,
 ) -> Result<Script, HistoryError> {
     let path: Vec<&Event> = path.into_iter().collect();
     let mut history = History {
@@ -72,7 +72,7 @@ pub fn from_events<'a>(
 }
 
 struct History {
-    records: Vec<Record>,
+    records: Vec<PrimingRecord>,
     /// The number of the last answer of a model.
     n_generations: u64,
     /// The id that a call has in the script, and its generation.
@@ -107,7 +107,7 @@ impl History {
         self.trust = self.trust.max(message.trust);
         let text = said(&message.message.content);
         if let Some(record) = primed_as(RecordType::HumanText, message.primed.as_ref()) {
-            self.records.push(Record { body: text, ..record });
+            self.records.push(PrimingRecord { body: text, ..record });
             return;
         }
         // What the runtime wrote in a person's place is not a person's.
@@ -115,9 +115,9 @@ impl History {
             return self.runtime_notice(text);
         }
         let fields = vec![
-            Field::count("genseq", self.next_generation()),
-            Field::text("msgId", &event.id.to_string()),
-            Field::text("grammar", "markdown"),
+            ScriptField::count("genseq", self.next_generation()),
+            ScriptField::text("msgId", &event.id.to_string()),
+            ScriptField::text("grammar", "markdown"),
         ];
         self.push(RecordType::HumanText, fields, text);
     }
@@ -131,8 +131,8 @@ impl History {
             return;
         }
         self.n_generations = self.next_generation();
-        let genseq = || Field::count("genseq", self.n_generations);
-        let mut records: Vec<(RecordType, Vec<Field>, String)> = Vec::new();
+        let genseq = || ScriptField::count("genseq", self.n_generations);
+        let mut records: Vec<(RecordType, Vec<ScriptField>, String)> = Vec::new();
         for block in content {
             match block {
                 Block::Thinking(it) if !it.text.is_empty() => {
@@ -143,9 +143,9 @@ impl History {
                     let id = it.call_id.to_string();
                     let fields = vec![
                         genseq(),
-                        Field::text("id", &id),
-                        Field::text("name", &it.tool),
-                        Field::new("arguments", it.input.clone()),
+                        ScriptField::text("id", &id),
+                        ScriptField::text("name", &it.tool),
+                        ScriptField::new("arguments", it.input.clone()),
                     ];
                     self.ids.insert(it.call_id, (id, self.n_generations));
                     records.push((RecordType::FuncCall, fields, String::new()));
@@ -166,7 +166,7 @@ impl History {
     }
 
     /// Puts back the record that an answer came from; `false` if it does not fit the answer.
-    fn primed_answer(&mut self, mut record: Record, block: &Block) -> bool {
+    fn primed_answer(&mut self, mut record: PrimingRecord, block: &Block) -> bool {
         match (record.record_type, block) {
             (RecordType::AgentWords, Block::Text(it)) => record.body = it.text.to_string(),
             (RecordType::AgentThought, Block::Thinking(it)) => record.body = it.text.to_string(),
@@ -196,13 +196,13 @@ impl History {
             && record.record_type == RecordType::FuncResult
             && record.get_text("id").as_ref() == Some(&id)
         {
-            self.records.push(Record { body, ..record });
+            self.records.push(PrimingRecord { body, ..record });
             return;
         }
         let fields = vec![
-            Field::count("genseq", genseq),
-            Field::text("id", &id),
-            Field::text("name", &result.tool),
+            ScriptField::count("genseq", genseq),
+            ScriptField::text("id", &id),
+            ScriptField::text("name", &result.tool),
         ];
         self.push(RecordType::FuncResult, fields, body);
     }
@@ -211,25 +211,25 @@ impl History {
         let item = &event.item;
         if let Some(record) = primed_as(RecordType::HarnessItem, event.primed.as_ref()) {
             self.trust = self.trust.max(event.trust);
-            self.records.push(Record { body: item.content.to_string(), ..record });
+            self.records.push(PrimingRecord { body: item.content.to_string(), ..record });
             return;
         }
         self.trust = self.trust.max(event.trust);
         let fields = vec![
-            Field::count("genseq", self.next_generation()),
-            Field::new("kind", Json::of(&item.kind)),
-            Field::new("origin", Json::of(&item.origin)),
-            Field::new("visibility", Json::of(&item.visibility)),
+            ScriptField::count("genseq", self.next_generation()),
+            ScriptField::new("kind", Json::of(&item.kind)),
+            ScriptField::new("origin", Json::of(&item.origin)),
+            ScriptField::new("visibility", Json::of(&item.visibility)),
         ];
         self.push(RecordType::HarnessItem, fields, item.content.to_string());
     }
 
     fn runtime_notice(&mut self, text: String) {
         let fields = vec![
-            Field::count("genseq", self.next_generation()),
-            Field::new("kind", Json::of(&HarnessKind::RuntimeNotice)),
-            Field::new("origin", Json::of(&Origin::System)),
-            Field::new("visibility", Json::of(&Visibility::Compact)),
+            ScriptField::count("genseq", self.next_generation()),
+            ScriptField::new("kind", Json::of(&HarnessKind::RuntimeNotice)),
+            ScriptField::new("origin", Json::of(&Origin::System)),
+            ScriptField::new("visibility", Json::of(&Visibility::Compact)),
         ];
         self.push(RecordType::HarnessItem, fields, text);
     }
@@ -239,28 +239,28 @@ impl History {
         self.n_generations.saturating_add(1).min(GENSEQ_MAX)
     }
 
-    fn push(&mut self, record_type: RecordType, fields: Vec<Field>, body: String) {
-        self.records.push(Record { record_type, fields, body, line: 0 });
+    fn push(&mut self, record_type: RecordType, fields: Vec<ScriptField>, body: String) {
+        self.records.push(PrimingRecord { record_type, fields, body, line: 0 });
     }
 }
 
-fn front_matter(source: &Source, trust: Trust) -> Vec<Field> {
+fn front_matter(source: &ScriptSource, trust: Trust) -> Vec<ScriptField> {
     let mut fields = Vec::new();
     if let Some(title) = source.title.as_deref().map(str::trim).filter(|it| !it.is_empty()) {
-        fields.push(Field::text("title", title));
+        fields.push(ScriptField::text("title", title));
     }
-    fields.push(Field::text("ownerAgentId", &source.owner_agent_id));
-    fields.push(Field::text("generatedAt", &source.generated_at));
+    fields.push(ScriptField::text("ownerAgentId", &source.owner_agent_id));
+    fields.push(ScriptField::text("generatedAt", &source.generated_at));
     let dialog = json!({
         "rootId": source.session_id,
         "selfId": source.thread_id,
         "course": source.branch,
         "status": source.state,
     });
-    fields.push(Field::new("sourceDialog", Json::of(&dialog)));
+    fields.push(ScriptField::new("sourceDialog", Json::of(&dialog)));
     // Below `paired` a session is tainted, and so is what is replayed of it.
     if trust > Trust::Paired {
-        fields.push(Field::new("trust", Json::of(&trust)));
+        fields.push(ScriptField::new("trust", Json::of(&trust)));
     }
     fields
 }
@@ -278,7 +278,7 @@ fn primed_call_ids(path: &[&Event]) -> BTreeSet<String> {
         .collect()
 }
 
-fn primed_of(event: &Event) -> Option<Record> {
+fn primed_of(event: &Event) -> Option<PrimingRecord> {
     match &event.body {
         Body::UserMessage(it) => primed_record(it.primed.as_ref()),
         Body::AssistantMessage(it) => primed_record(it.primed.as_ref()),
@@ -289,11 +289,11 @@ fn primed_of(event: &Event) -> Option<Record> {
     }
 }
 
-fn primed_as(record_type: RecordType, primed: Option<&Json>) -> Option<Record> {
+fn primed_as(record_type: RecordType, primed: Option<&Json>) -> Option<PrimingRecord> {
     primed_record(primed).filter(|record| record.record_type == record_type)
 }
 
-fn primed_record(json: Option<&Json>) -> Option<Record> {
+fn primed_record(json: Option<&Json>) -> Option<PrimingRecord> {
     from_json(json?)?.ok()
 }
 

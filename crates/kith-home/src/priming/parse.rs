@@ -9,52 +9,52 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kith_vocab::json::Json;
 
-use super::check::{Calls, record_fields, script_fields};
+use super::check::{CallChecker, record_fields, script_fields};
 use super::form::entries_of;
 use super::heading::{Line, classify, open_fence};
 use super::record_type::{BodyRule, RecordType};
 use super::script::{
-    Field, Problem, RECORDS_MAX, Record, SCRIPT_BYTES_MAX, Script, ScriptError, WARNINGS_MAX,
-    Warning, shown,
+    PrimingRecord, RECORDS_MAX, SCRIPT_BYTES_MAX, Script, ScriptError, ScriptField, ScriptProblem,
+    WARNINGS_MAX, Warning, excerpt,
 };
-use super::yaml::{self, Entry};
+use super::yaml::{self, YamlEntry};
 
 /// A script, and what is odd about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parsed {
+pub struct ScriptWithWarnings {
     pub script: Script,
     pub warnings: Vec<Warning>,
 }
 
 /// Reads a script as it lies on the disk.
-pub fn parse_bytes(bytes: &[u8]) -> Result<Parsed, ScriptError> {
+pub fn parse_bytes(bytes: &[u8]) -> Result<ScriptWithWarnings, ScriptError> {
     // Before the bytes are looked at: there may be too many of them.
     if bytes.len() > SCRIPT_BYTES_MAX {
-        return Err(ScriptError::new(1, Problem::TooLong));
+        return Err(ScriptError::new(1, ScriptProblem::TooLong));
     }
     let text = str::from_utf8(bytes).map_err(|error| {
         // One piece for each line, the one with the bad byte included.
         let line = bytes[..error.valid_up_to()].split(|&byte| byte == b'\n').count();
-        ScriptError::new(line, Problem::NotUtf8)
+        ScriptError::new(line, ScriptProblem::NotUtf8)
     })?;
     parse(text)
 }
 
-pub fn parse(text: &str) -> Result<Parsed, ScriptError> {
+pub fn parse(text: &str) -> Result<ScriptWithWarnings, ScriptError> {
     if text.len() > SCRIPT_BYTES_MAX {
-        return Err(ScriptError::new(1, Problem::TooLong));
+        return Err(ScriptError::new(1, ScriptProblem::TooLong));
     }
     let text = with_plain_line_ends(text.strip_prefix('\u{feff}').unwrap_or(text));
-    let mut reader = Reader {
+    let mut reader = ScriptReader {
         lines: text.split('\n').collect(),
         at: 0,
-        calls: Calls::default(),
+        calls: CallChecker::default(),
         warnings: vec![],
     };
     let front_matter = reader.front_matter()?;
     let records = reader.records()?;
     let script = Script { front_matter, records };
-    Ok(Parsed { script, warnings: reader.warnings })
+    Ok(ScriptWithWarnings { script, warnings: reader.warnings })
 }
 
 /// A file that was written with CRLF throughout means LF; in any other a CR is somebody's content.
@@ -67,16 +67,16 @@ fn with_plain_line_ends(text: &str) -> Cow<'_, str> {
     }
 }
 
-struct Reader<'a> {
+struct ScriptReader<'a> {
     lines: Vec<&'a str>,
     /// The line that is read next, from 0.
     at: usize,
-    calls: Calls,
+    calls: CallChecker,
     warnings: Vec<Warning>,
 }
 
-impl<'a> Reader<'a> {
-    fn front_matter(&mut self) -> Result<Vec<Field>, ScriptError> {
+impl<'a> ScriptReader<'a> {
+    fn front_matter(&mut self) -> Result<Vec<ScriptField>, ScriptError> {
         self.skip_blank();
         let Some(split) = front_matter_of(&self.lines[self.at..]) else {
             return Ok(Vec::new());
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
         script_fields(entries, &mut self.warnings)
     }
 
-    fn records(&mut self) -> Result<Vec<Record>, ScriptError> {
+    fn records(&mut self) -> Result<Vec<PrimingRecord>, ScriptError> {
         let mut records = Vec::new();
         while let Some(line) = self.lines.get(self.at) {
             match classify(line) {
@@ -95,14 +95,14 @@ impl<'a> Reader<'a> {
                     if records.is_empty()
                         && let Some(key) = lost_key(line)
                     {
-                        return Err(self.error(Problem::OutsideFrontMatter { key }));
+                        return Err(self.error(ScriptProblem::OutsideFrontMatter { key }));
                     }
                     self.at += 1;
                 }
                 Line::Wrong(problem) => return Err(self.error(problem)),
-                Line::Fence => return Err(self.error(Problem::StrayFence)),
+                Line::Fence => return Err(self.error(ScriptProblem::StrayFence)),
                 Line::Record(_) if records.len() == RECORDS_MAX => {
-                    return Err(self.error(Problem::TooManyRecords));
+                    return Err(self.error(ScriptProblem::TooManyRecords));
                 }
                 Line::Record(record_type) => {
                     let record = self.record(record_type)?;
@@ -112,23 +112,23 @@ impl<'a> Reader<'a> {
             }
         }
         if records.is_empty() {
-            return Err(ScriptError::new(self.last_line(), Problem::NoRecords));
+            return Err(ScriptError::new(self.last_line(), ScriptProblem::NoRecords));
         }
         Ok(records)
     }
 
-    fn record(&mut self, record_type: RecordType) -> Result<Record, ScriptError> {
+    fn record(&mut self, record_type: RecordType) -> Result<PrimingRecord, ScriptError> {
         let line = self.at + 1;
         self.at += 1;
         self.skip_blank();
         let Some(fence) = self.lines.get(self.at).and_then(|line| open_fence(line)) else {
             let at = if self.at < self.lines.len() { self.at + 1 } else { line };
-            return Err(ScriptError::new(at, Problem::NoBlock { record: record_type }));
+            return Err(ScriptError::new(at, ScriptProblem::NoBlock { record: record_type }));
         };
         let first = self.at + 1;
         let n_inside = self.lines[first..].iter().position(|line| line.trim() == fence);
-        let n_inside =
-            n_inside.ok_or_else(|| self.error(Problem::BlockOpen { fence: fence.to_owned() }))?;
+        let n_inside = n_inside
+            .ok_or_else(|| self.error(ScriptProblem::BlockOpen { fence: fence.to_owned() }))?;
         self.at = first + n_inside + 1;
         let (entries, body) = match record_type.body() {
             BodyRule::Json => (self.call(first, n_inside)?, String::new()),
@@ -140,7 +140,7 @@ impl<'a> Reader<'a> {
         if fields.is_empty() {
             self.warn_of_swallowed_fields(record_type, first, n_inside);
         }
-        Ok(Record { record_type, fields, body, line })
+        Ok(PrimingRecord { record_type, fields, body, line })
     }
 
     /// A block whose closing fence was lost goes on to the next one and takes a record with it. Its
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
         if self.warnings.len() < WARNINGS_MAX {
             let message = format!(
                 "`{}` stands inside the block that begins in line {first}; is a fence missing above it?",
-                shown(inside[at])
+                excerpt(inside[at])
             );
             self.warnings.push(Warning { line: first + at + 1, message });
         }
@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
         if self.warnings.len() < WARNINGS_MAX {
             let message = format!(
                 "`{}` stands in the text of the block; is the line `---` above it missing or doubled?",
-                shown(inside[at])
+                excerpt(inside[at])
             );
             self.warnings.push(Warning { line: first + at + 1, message });
         }
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
         &self,
         first: usize,
         n_inside: usize,
-    ) -> Result<(Vec<Entry>, String), ScriptError> {
+    ) -> Result<(Vec<YamlEntry>, String), ScriptError> {
         let (entries, body) = self.block_parts(first, n_inside)?;
         Ok((entries, body.join("\n")))
     }
@@ -191,11 +191,11 @@ impl<'a> Reader<'a> {
         record: RecordType,
         first: usize,
         n_inside: usize,
-    ) -> Result<(Vec<Entry>, String), ScriptError> {
+    ) -> Result<(Vec<YamlEntry>, String), ScriptError> {
         let (entries, body) = self.block_parts(first, n_inside)?;
         if let Some(at) = body.iter().position(|line| !line.trim().is_empty()) {
             let line = first + n_inside - body.len() + at + 1;
-            return Err(ScriptError::new(line, Problem::BodyNotAllowed { record }));
+            return Err(ScriptError::new(line, ScriptProblem::BodyNotAllowed { record }));
         }
         Ok((entries, String::new()))
     }
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
         &self,
         first: usize,
         n_inside: usize,
-    ) -> Result<(Vec<Entry>, &[&'a str]), ScriptError> {
+    ) -> Result<(Vec<YamlEntry>, &[&'a str]), ScriptError> {
         let inside = &self.lines[first..first + n_inside];
         let Some(split) = front_matter_of(inside) else {
             return Ok((Vec::new(), inside));
@@ -218,24 +218,24 @@ impl<'a> Reader<'a> {
         Ok((entries, &body[n_separator..]))
     }
 
-    fn entries(&self, first: usize, n_lines: usize) -> Result<Vec<Entry>, ScriptError> {
+    fn entries(&self, first: usize, n_lines: usize) -> Result<Vec<YamlEntry>, ScriptError> {
         let mut text = self.lines[first..first + n_lines].join("\n");
         text.push('\n');
         yaml::read(&text, first + 1)
     }
 
-    fn call(&self, first: usize, n_inside: usize) -> Result<Vec<Entry>, ScriptError> {
+    fn call(&self, first: usize, n_inside: usize) -> Result<Vec<YamlEntry>, ScriptError> {
         let lines = &self.lines[first..first + n_inside];
         let json = Json::parse(&lines.join("\n")).map_err(|error| {
             // The reader's line, and its words without it.
             let line = first + error.line().clamp(1, n_inside.max(1));
             let words = error.to_string();
             let reason = words.split(" at line ").next().unwrap_or_default();
-            ScriptError::new(line, Problem::CallJson { reason: shown(reason) })
+            ScriptError::new(line, ScriptProblem::CallJson { reason: excerpt(reason) })
         })?;
         let entries = entries_of(&json).ok_or_else(|| {
-            let reason = format!("it is `{}`", shown(json.as_str()));
-            ScriptError::new(first + 1, Problem::CallJson { reason })
+            let reason = format!("it is `{}`", excerpt(json.as_str()));
+            ScriptError::new(first + 1, ScriptProblem::CallJson { reason })
         })?;
         let lines_of_keys = lines_of_keys(lines);
         let mut names = BTreeSet::new();
@@ -243,10 +243,10 @@ impl<'a> Reader<'a> {
         for (name, value) in entries {
             let line = first + 1 + lines_of_keys.get(name.as_str()).copied().unwrap_or(0);
             if !names.insert(name.clone()) {
-                let problem = Problem::DuplicateKey { key: shown(&name) };
+                let problem = ScriptProblem::DuplicateKey { key: excerpt(&name) };
                 return Err(ScriptError::new(line, problem));
             }
-            found.push(Entry { name, value, line });
+            found.push(YamlEntry { name, value, line });
         }
         Ok(found)
     }
@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
         self.lines.iter().rposition(|line| !line.trim().is_empty()).map_or(1, |at| at + 1)
     }
 
-    fn error(&self, problem: Problem) -> ScriptError {
+    fn error(&self, problem: ScriptProblem) -> ScriptError {
         ScriptError::new(self.at + 1, problem)
     }
 }
@@ -275,13 +275,13 @@ fn lost_key(line: &str) -> Option<&'static str> {
 }
 
 /// How many lines stand between the marks of a front matter, if one begins here.
-fn front_matter_of(lines: &[&str]) -> Option<Result<usize, Problem>> {
+fn front_matter_of(lines: &[&str]) -> Option<Result<usize, ScriptProblem>> {
     let is_mark = |line: &&str| line.trim_end() == "---";
     if !lines.first().is_some_and(is_mark) {
         return None;
     }
     let n_inside = lines[1..].iter().position(is_mark);
-    Some(n_inside.ok_or(Problem::FrontMatterOpen))
+    Some(n_inside.ok_or(ScriptProblem::FrontMatterOpen))
 }
 
 /// Where the keys of a JSON text stand, the last of those that stand twice. A key that does not

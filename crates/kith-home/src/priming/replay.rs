@@ -17,9 +17,9 @@ use kith_vocab::ids::{CallId, EventId};
 use kith_vocab::json::Json;
 use serde::Deserialize;
 
-use super::form::{self, to_json};
+use super::form::{BodyText, to_json};
 use super::record_type::RecordType;
-use super::script::{Record, Script};
+use super::script::{PrimingRecord, Script};
 
 /// Who speaks in a script, and how far that is trusted unless the script says less.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub fn replay(
     for script in scripts {
         // A script may lower what it is trusted with, never raise it.
         let trust = script.trust().map_or(speaker.trust, |trust| trust.max(speaker.trust));
-        let mut stage = Stage { speaker, trust, calls: BTreeMap::new() };
+        let mut replay = Replay { speaker, trust, calls: BTreeMap::new() };
         let mut generations: BTreeMap<u64, u64> = BTreeMap::new();
         for record in &script.records {
             let id = new_id();
@@ -63,7 +63,7 @@ pub fn replay(
                     n_generations
                 })
             });
-            let body = stage.body(id, Numbered { record, genseq });
+            let body = replay.body(id, NumberedRecord { record, genseq });
             drafts.push(Draft { id, body, genseq });
         }
     }
@@ -72,20 +72,20 @@ pub fn replay(
 
 /// A record, and the number that its generation has here.
 #[derive(Clone, Copy)]
-struct Numbered<'a> {
-    record: &'a Record,
+struct NumberedRecord<'a> {
+    record: &'a PrimingRecord,
     genseq: Option<u64>,
 }
 
-struct Stage<'a> {
+struct Replay<'a> {
     speaker: &'a Speaker,
     trust: Trust,
     /// Ours by the script's.
     calls: BTreeMap<String, CallId>,
 }
 
-impl Stage<'_> {
-    fn body(&mut self, id: EventId, numbered: Numbered<'_>) -> Body {
+impl Replay<'_> {
+    fn body(&mut self, id: EventId, numbered: NumberedRecord<'_>) -> Body {
         let record = numbered.record;
         match record.record_type {
             RecordType::HumanText => Body::UserMessage(self.user_message(numbered)),
@@ -109,7 +109,7 @@ impl Stage<'_> {
         }
     }
 
-    fn user_message(&self, numbered: Numbered<'_>) -> UserMessage {
+    fn user_message(&self, numbered: NumberedRecord<'_>) -> UserMessage {
         let text = numbered.record.body.as_str();
         UserMessage {
             message: MessageContent { content: vec![Block::text(text)], meta: None },
@@ -121,7 +121,7 @@ impl Stage<'_> {
         }
     }
 
-    fn call(&mut self, id: EventId, record: &Record) -> Block {
+    fn call(&mut self, id: EventId, record: &PrimingRecord) -> Block {
         let call_id = id.call(0);
         let provider_call_id = record.get_text("id").unwrap_or_default();
         self.calls.insert(provider_call_id.clone(), call_id);
@@ -130,7 +130,7 @@ impl Stage<'_> {
         Block::ToolCall(ToolCall { call_id, provider_call_id, tool, input, raw_input: None })
     }
 
-    fn result(&self, numbered: Numbered<'_>) -> Body {
+    fn result(&self, numbered: NumberedRecord<'_>) -> Body {
         let record = numbered.record;
         let call_id = record.get_text("id").and_then(|id| self.calls.get(&id).copied());
         // The parser refuses a result without its call; one that was made otherwise is only shown.
@@ -146,7 +146,7 @@ impl Stage<'_> {
         })
     }
 
-    fn reminder(&self, numbered: Numbered<'_>) -> Body {
+    fn reminder(&self, numbered: NumberedRecord<'_>) -> Body {
         let record = numbered.record;
         let (Some(kind), Some(origin), Some(visibility)) =
             (word(record, "kind"), word(record, "origin"), word(record, "visibility"))
@@ -165,7 +165,7 @@ impl Stage<'_> {
     }
 }
 
-impl Numbered<'_> {
+impl NumberedRecord<'_> {
     fn answer(self, block: Block) -> Body {
         let stop_reason = match block {
             Block::ToolCall(_) => StopReason::ToolCall,
@@ -183,17 +183,17 @@ impl Numbered<'_> {
     }
 
     fn kept(self) -> Body {
-        let record = to_json(self.record, self.genseq, form::Body::Included);
+        let record = to_json(self.record, self.genseq, BodyText::Included);
         Body::PrimedRecord(PrimedRecord { record })
     }
 
     /// The record's own fields; its text stands in the event.
     fn primed(self) -> Json {
-        to_json(self.record, self.genseq, form::Body::LeftOut)
+        to_json(self.record, self.genseq, BodyText::LeftOut)
     }
 }
 
-fn word<T: for<'de> Deserialize<'de>>(record: &Record, name: &str) -> Option<T> {
+fn word<T: for<'de> Deserialize<'de>>(record: &PrimingRecord, name: &str) -> Option<T> {
     record.get(name)?.read().ok()
 }
 

@@ -32,21 +32,21 @@ pub const SCRIPT_VERSION: u64 = 3;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
     /// Without `kind` and `version`. In the order of the file.
-    pub front_matter: Vec<Field>,
-    pub records: Vec<Record>,
+    pub front_matter: Vec<ScriptField>,
+    pub records: Vec<PrimingRecord>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct ScriptField {
     pub name: String,
     pub value: Json,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct PrimingRecord {
     pub record_type: RecordType,
     /// In the order of the file, those we do not know included.
-    pub fields: Vec<Field>,
+    pub fields: Vec<ScriptField>,
     /// Empty for types that have none.
     pub body: String,
     /// Where its heading stands, from 1; 0 for a record that stands in no file.
@@ -66,11 +66,11 @@ pub struct Warning {
 pub struct ScriptError {
     /// From 1.
     pub line: usize,
-    pub problem: Problem,
+    pub problem: ScriptProblem,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum ScriptProblem {
     #[error("the script is longer than {SCRIPT_BYTES_MAX} bytes; split it")]
     TooLong,
     #[error("the line is not UTF-8 text; save the file as UTF-8")]
@@ -141,17 +141,17 @@ pub enum Problem {
     OtherTool { id: String, found: String, called: String, call_line: usize },
 }
 
-impl Field {
-    pub fn new(name: impl Into<String>, value: Json) -> Field {
-        Field { name: name.into(), value }
+impl ScriptField {
+    pub fn new(name: impl Into<String>, value: Json) -> ScriptField {
+        ScriptField { name: name.into(), value }
     }
 
-    pub fn text(name: impl Into<String>, text: &str) -> Field {
-        Field::new(name, Json::of(&text))
+    pub fn text(name: impl Into<String>, text: &str) -> ScriptField {
+        ScriptField::new(name, Json::of(&text))
     }
 
-    pub fn count(name: impl Into<String>, count: u64) -> Field {
-        Field::new(name, Json::of(&count))
+    pub fn count(name: impl Into<String>, count: u64) -> ScriptField {
+        ScriptField::new(name, Json::of(&count))
     }
 }
 
@@ -183,7 +183,7 @@ impl Script {
     }
 }
 
-impl Record {
+impl PrimingRecord {
     pub fn get(&self, name: &str) -> Option<&Json> {
         self.fields.iter().find(|field| field.name == name).map(|field| &field.value)
     }
@@ -198,13 +198,13 @@ impl Record {
 }
 
 impl ScriptError {
-    pub(crate) fn new(line: usize, problem: Problem) -> ScriptError {
+    pub(crate) fn new(line: usize, problem: ScriptProblem) -> ScriptError {
         ScriptError { line, problem }
     }
 }
 
 /// A piece of a script as it stands in a message.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     const SHOWN_CHARS_MAX: usize = 60;
     let mut shown: String =
         text.trim().chars().take(SHOWN_CHARS_MAX).flat_map(char::escape_debug).collect();

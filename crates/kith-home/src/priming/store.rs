@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::export::export;
-use super::parse::{Parsed, parse, parse_bytes};
+use super::parse::{ScriptWithWarnings, parse, parse_bytes};
 use super::script::{SCRIPT_BYTES_MAX, Script, ScriptError, Warning};
 use super::slug::{INDIVIDUAL, MemberId, NameError, SLUG_SEGMENTS_MAX, ScriptRef, TEAM_SHARED};
 use crate::beneath::{self, is_outside};
@@ -31,34 +31,34 @@ pub struct PrimingStore {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listing {
+pub struct ScriptListing {
     /// By path, shared scripts after an agent's own.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ScriptEntry>,
     /// There are more than were looked at.
     pub is_cut: bool,
 }
 
 /// A file that is a script or ought to be one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ScriptEntry {
     /// Relative to the house.
     pub path: PathBuf,
     /// `None` when its name is no slug.
     pub script_ref: Option<ScriptRef>,
-    pub state: EntryState,
+    pub state: ScriptState,
     /// A script that would be the same file where capitals do not count.
     pub clashes_with: Option<ScriptRef>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EntryState {
+pub enum ScriptState {
     Ready { title: Option<String>, n_records: usize, n_warnings: usize },
-    Broken(Issue),
+    Broken(ScriptIssue),
 }
 
 /// What is wrong with one script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Issue {
+pub struct ScriptIssue {
     /// Relative to the house.
     pub path: PathBuf,
     /// From 1; `None` when it is not about a line.
@@ -70,9 +70,9 @@ pub struct Issue {
 pub struct CheckReport {
     pub n_checked: usize,
     pub n_failed: usize,
-    pub issues: Vec<Issue>,
+    pub issues: Vec<ScriptIssue>,
     /// Keys that mean nothing.
-    pub warnings: Vec<Issue>,
+    pub warnings: Vec<ScriptIssue>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -126,7 +126,7 @@ impl PrimingStore {
     }
 
     /// What an agent may choose from: its own scripts, and the shared ones that are for it.
-    pub fn list(&self, agent_id: &str) -> Result<Listing, StoreError> {
+    pub fn list(&self, agent_id: &str) -> Result<ScriptListing, StoreError> {
         let member: MemberId = agent_id.parse()?;
         let own = Path::new(INDIVIDUAL).join(member.as_str());
         let mut listing = self.read_folders(&[own, PathBuf::from(TEAM_SHARED)])?;
@@ -135,36 +135,36 @@ impl PrimingStore {
             Ok(summary) => summary.applies_to.as_ref().is_none_or(|ids| ids.iter().any(is_agent)),
             Err(_) => true,
         });
-        let entries = listing.files.iter().map(Found::entry).collect();
-        Ok(Listing { entries, is_cut: listing.is_cut })
+        let entries = listing.files.iter().map(ScriptFile::entry).collect();
+        Ok(ScriptListing { entries, is_cut: listing.is_cut })
     }
 
     /// Those of [`PrimingStore::list`] with the text in reference or title, capitals aside.
-    pub fn search(&self, agent_id: &str, query: &str) -> Result<Listing, StoreError> {
+    pub fn search(&self, agent_id: &str, query: &str) -> Result<ScriptListing, StoreError> {
         let query = query.trim().to_lowercase();
         let mut listing = self.list(agent_id)?;
         listing.entries.retain(|entry| {
             let name = entry.script_ref.as_ref().map(ToString::to_string);
             let name = name.unwrap_or_else(|| entry.path.to_string_lossy().into_owned());
             let title = match &entry.state {
-                EntryState::Ready { title, .. } => title.as_deref().unwrap_or_default(),
-                EntryState::Broken(_) => "",
+                ScriptState::Ready { title, .. } => title.as_deref().unwrap_or_default(),
+                ScriptState::Broken(_) => "",
             };
             name.to_lowercase().contains(&query) || title.to_lowercase().contains(&query)
         });
         Ok(listing)
     }
 
-    pub fn load(&self, script_ref: &ScriptRef) -> Result<Parsed, StoreError> {
+    pub fn load(&self, script_ref: &ScriptRef) -> Result<ScriptWithWarnings, StoreError> {
         let path = PrimingStore::path_of(script_ref);
         let bytes = match read_bytes(&self.folder(), &script_ref.path()) {
             Ok(bytes) => bytes,
-            Err(Unread::Outside) => return Err(StoreError::LeadsOutside { path }),
-            Err(Unread::NotAFile) => return Err(StoreError::NotAFile { path }),
-            Err(Unread::Io(source)) if is_absent(&source) => {
+            Err(ReadFailure::Outside) => return Err(StoreError::LeadsOutside { path }),
+            Err(ReadFailure::NotAFile) => return Err(StoreError::NotAFile { path }),
+            Err(ReadFailure::Io(source)) if is_absent(&source) => {
                 return Err(StoreError::NotFound { script_ref: script_ref.clone(), path });
             }
-            Err(Unread::Io(source)) => {
+            Err(ReadFailure::Io(source)) => {
                 return Err(StoreError::Read { script_ref: script_ref.clone(), path, source });
             }
         };
@@ -172,7 +172,11 @@ impl PrimingStore {
     }
 
     /// Loads a script for an agent that may use it.
-    pub fn load_for(&self, script_ref: &ScriptRef, agent_id: &str) -> Result<Parsed, StoreError> {
+    pub fn load_for(
+        &self,
+        script_ref: &ScriptRef,
+        agent_id: &str,
+    ) -> Result<ScriptWithWarnings, StoreError> {
         let refused = || StoreError::NotApplicable {
             script_ref: script_ref.clone(),
             agent_id: agent_id.to_owned(),
@@ -219,7 +223,7 @@ impl PrimingStore {
             self.read_folders(&[PathBuf::from(INDIVIDUAL), PathBuf::from(TEAM_SHARED)])?;
         let mut report = CheckReport { n_checked: listing.files.len(), ..CheckReport::default() };
         for file in &listing.files {
-            let issue = |line, message| Issue { path: file.path.clone(), line, message };
+            let issue = |line, message| ScriptIssue { path: file.path.clone(), line, message };
             let n_issues = report.issues.len();
             match &file.summary {
                 Err(broken) => report.issues.push(broken.clone()),
@@ -241,7 +245,7 @@ impl PrimingStore {
                  are checked"
             );
             let path = PathBuf::from(PRIMING_FOLDER);
-            report.issues.push(Issue { path, line: None, message });
+            report.issues.push(ScriptIssue { path, line: None, message });
         }
         Ok(report)
     }
@@ -267,7 +271,7 @@ impl PrimingStore {
         }
     }
 
-    fn read_folders(&self, folders: &[PathBuf]) -> Result<FoundAll, StoreError> {
+    fn read_folders(&self, folders: &[PathBuf]) -> Result<ScriptFiles, StoreError> {
         let (paths, mut is_cut) = self.walk(folders)?;
         let mut files = Vec::new();
         let mut n_bytes = 0;
@@ -278,36 +282,36 @@ impl PrimingStore {
                 is_cut = true;
                 break;
             }
-            files.push(self.found(&relative, script_ref, &mut n_bytes));
+            files.push(self.read_file(&relative, script_ref, &mut n_bytes));
         }
         mark_clashes(&mut files);
-        Ok(FoundAll { files, is_cut })
+        Ok(ScriptFiles { files, is_cut })
     }
 
-    fn found(
+    fn read_file(
         &self,
         relative: &Path,
         script_ref: Result<ScriptRef, NameError>,
         n_bytes: &mut usize,
-    ) -> Found {
+    ) -> ScriptFile {
         let path = Path::new(PRIMING_FOLDER).join(relative);
-        let broken = |line, message| Err(Issue { path: path.clone(), line, message });
+        let broken = |line, message| Err(ScriptIssue { path: path.clone(), line, message });
         let summary = match (&script_ref, read_bytes(&self.folder(), relative)) {
             (Err(error), _) => broken(None, error.to_string()),
-            (_, Err(Unread::Outside)) => {
+            (_, Err(ReadFailure::Outside)) => {
                 broken(None, "is a link that leads out of the priming folder".to_owned())
             }
-            (_, Err(Unread::NotAFile)) => broken(None, "is not a file".to_owned()),
-            (_, Err(Unread::Io(error))) => broken(None, format!("could not be read: {error}")),
+            (_, Err(ReadFailure::NotAFile)) => broken(None, "is not a file".to_owned()),
+            (_, Err(ReadFailure::Io(error))) => broken(None, format!("could not be read: {error}")),
             (_, Ok(bytes)) => {
                 *n_bytes += bytes.len();
                 match parse_bytes(&bytes) {
-                    Ok(parsed) => Ok(Summary::of(parsed)),
+                    Ok(parsed) => Ok(ScriptSummary::of(parsed)),
                     Err(error) => broken(Some(error.line), error.problem.to_string()),
                 }
             }
         };
-        Found { path, script_ref: script_ref.ok(), summary, clashes_with: None }
+        ScriptFile { path, script_ref: script_ref.ok(), summary, clashes_with: None }
     }
 
     /// Every file beneath the folders, relative to the priming folder, in order.
@@ -350,29 +354,29 @@ impl PrimingStore {
     }
 }
 
-struct FoundAll {
-    files: Vec<Found>,
+struct ScriptFiles {
+    files: Vec<ScriptFile>,
     is_cut: bool,
 }
 
-struct Found {
+struct ScriptFile {
     path: PathBuf,
     script_ref: Option<ScriptRef>,
-    summary: Result<Summary, Issue>,
+    summary: Result<ScriptSummary, ScriptIssue>,
     clashes_with: Option<ScriptRef>,
 }
 
 /// What a listing needs of a script; thousands of whole ones would not fit into memory.
-struct Summary {
+struct ScriptSummary {
     title: Option<String>,
     applies_to: Option<Vec<String>>,
     n_records: usize,
     warnings: Vec<Warning>,
 }
 
-impl Summary {
-    fn of(parsed: Parsed) -> Summary {
-        Summary {
+impl ScriptSummary {
+    fn of(parsed: ScriptWithWarnings) -> ScriptSummary {
+        ScriptSummary {
             title: parsed.script.title(),
             applies_to: parsed.script.applicable_member_ids(),
             n_records: parsed.script.records.len(),
@@ -381,17 +385,17 @@ impl Summary {
     }
 }
 
-impl Found {
-    fn entry(&self) -> Entry {
+impl ScriptFile {
+    fn entry(&self) -> ScriptEntry {
         let state = match &self.summary {
-            Ok(summary) => EntryState::Ready {
+            Ok(summary) => ScriptState::Ready {
                 title: summary.title.clone(),
                 n_records: summary.n_records,
                 n_warnings: summary.warnings.len(),
             },
-            Err(issue) => EntryState::Broken(issue.clone()),
+            Err(issue) => ScriptState::Broken(issue.clone()),
         };
-        Entry {
+        ScriptEntry {
             path: self.path.clone(),
             script_ref: self.script_ref.clone(),
             state,
@@ -400,7 +404,7 @@ impl Found {
     }
 }
 
-fn mark_clashes(files: &mut [Found]) {
+fn mark_clashes(files: &mut [ScriptFile]) {
     let mut by_letters: BTreeMap<String, ScriptRef> = BTreeMap::new();
     for file in files {
         let Some(script_ref) = &file.script_ref else { continue };
@@ -426,25 +430,25 @@ fn ref_of(relative: &Path) -> Option<Result<ScriptRef, NameError>> {
     text.strip_suffix(".md").map(str::parse)
 }
 
-enum Unread {
+enum ReadFailure {
     Outside,
     NotAFile,
     Io(io::Error),
 }
 
 /// At most one byte more than a script may have: enough to see that it has too many.
-fn read_bytes(folder: &Path, relative: &Path) -> Result<Vec<u8>, Unread> {
+fn read_bytes(folder: &Path, relative: &Path) -> Result<Vec<u8>, ReadFailure> {
     let file = match beneath::open(folder, relative) {
         Ok(file) => file,
-        Err(error) if is_outside(&error) => return Err(Unread::Outside),
-        Err(error) => return Err(Unread::Io(error)),
+        Err(error) if is_outside(&error) => return Err(ReadFailure::Outside),
+        Err(error) => return Err(ReadFailure::Io(error)),
     };
     if !file.metadata().is_ok_and(|it| it.is_file()) {
-        return Err(Unread::NotAFile);
+        return Err(ReadFailure::NotAFile);
     }
     let mut bytes = Vec::new();
     let bytes_max = SCRIPT_BYTES_MAX as u64 + 1;
-    file.take(bytes_max).read_to_end(&mut bytes).map_err(Unread::Io)?;
+    file.take(bytes_max).read_to_end(&mut bytes).map_err(ReadFailure::Io)?;
     Ok(bytes)
 }
 

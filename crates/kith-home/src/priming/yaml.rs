@@ -14,32 +14,32 @@ use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, StrInpu
 use super::form::entries_of;
 use super::script::{
     FIELD_NAME_CHARS_MAX, FRONT_MATTER_BYTES_MAX, FRONT_MATTER_DEPTH_MAX, FRONT_MATTER_NODES_MAX,
-    Field, Problem, ScriptError, shown,
+    ScriptError, ScriptField, ScriptProblem, excerpt,
 };
 
 /// A key of a front matter or of a call's JSON, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct YamlEntry {
     pub(crate) name: String,
     pub(crate) value: Json,
     pub(crate) line: usize,
 }
 
 /// Reads a mapping. `first_line` is where its text begins in the file.
-pub(crate) fn read(text: &str, first_line: usize) -> Result<Vec<Entry>, ScriptError> {
+pub(crate) fn read(text: &str, first_line: usize) -> Result<Vec<YamlEntry>, ScriptError> {
     if text.len() > FRONT_MATTER_BYTES_MAX {
-        return Err(ScriptError::new(first_line, Problem::FrontMatterTooLong));
+        return Err(ScriptError::new(first_line, ScriptProblem::FrontMatterTooLong));
     }
     let parser = Parser::new_from_str(text);
     let last_line = first_line + text.lines().count().saturating_sub(1);
-    let mut reader = Reader { parser, first_line, last_line, line: first_line, n_nodes: 0 };
+    let mut reader = YamlReader { parser, first_line, last_line, line: first_line, n_nodes: 0 };
     reader.document()
 }
 
 /// Writes fields as lines that [`read`] reads as the same fields.
-pub(crate) fn write(fields: &[Field]) -> String {
+pub(crate) fn write(fields: &[ScriptField]) -> String {
     let mut text = String::new();
-    for Field { name, value } in fields {
+    for ScriptField { name, value } in fields {
         let name = scalar(name);
         if is_scalar(value) {
             put(&mut text, format_args!("{name}: {}\n", scalar_of(value)));
@@ -70,7 +70,7 @@ fn block_lines(value: &Json) -> Option<String> {
     (!items.is_empty() && items.iter().all(is_scalar)).then_some(lines)
 }
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     first_line: usize,
     last_line: usize,
@@ -79,8 +79,8 @@ struct Reader<'a> {
     n_nodes: usize,
 }
 
-impl<'a> Reader<'a> {
-    fn document(&mut self) -> Result<Vec<Entry>, ScriptError> {
+impl<'a> YamlReader<'a> {
+    fn document(&mut self) -> Result<Vec<YamlEntry>, ScriptError> {
         let mut entries = Vec::new();
         // The events around the one mapping; a second document is none of ours.
         loop {
@@ -97,12 +97,16 @@ impl<'a> Reader<'a> {
                 {
                     self.n_nodes += 1;
                 }
-                _ => return Err(self.error(Problem::NotAMapping)),
+                _ => return Err(self.error(ScriptProblem::NotAMapping)),
             }
         }
     }
 
-    fn mapping(&mut self, depth: usize, take: &mut dyn FnMut(Entry)) -> Result<(), ScriptError> {
+    fn mapping(
+        &mut self,
+        depth: usize,
+        take: &mut dyn FnMut(YamlEntry),
+    ) -> Result<(), ScriptError> {
         let mut names: BTreeSet<String> = BTreeSet::new();
         loop {
             self.n_nodes += 1;
@@ -113,22 +117,23 @@ impl<'a> Reader<'a> {
                     name.into_owned()
                 }
                 Event::Alias(_) => return Err(self.error(ALIASES)),
-                _ => return Err(self.error(Problem::NotAMapping)),
+                _ => return Err(self.error(ScriptProblem::NotAMapping)),
             };
             let line = self.line;
             if name.trim().is_empty() || name.chars().count() > FIELD_NAME_CHARS_MAX {
-                return Err(self.error(Problem::KeyForm { key: shown(&name) }));
+                return Err(self.error(ScriptProblem::KeyForm { key: excerpt(&name) }));
             }
             if !names.insert(name.clone()) {
-                return Err(self.error(Problem::DuplicateKey { key: shown(&name) }));
+                return Err(self.error(ScriptProblem::DuplicateKey { key: excerpt(&name) }));
             }
             let mut json = String::new();
             let event = self.next()?;
             self.value(event, depth, &mut json)?;
             // What a number says may still be more than JSON can: `1e999`.
-            let value = Json::parse(&json)
-                .map_err(|_| ScriptError::new(line, Problem::OddNumber { text: shown(&json) }))?;
-            take(Entry { name, value, line });
+            let value = Json::parse(&json).map_err(|_| {
+                ScriptError::new(line, ScriptProblem::OddNumber { text: excerpt(&json) })
+            })?;
+            take(YamlEntry { name, value, line });
         }
     }
 
@@ -140,20 +145,20 @@ impl<'a> Reader<'a> {
     ) -> Result<(), ScriptError> {
         self.n_nodes += 1;
         if self.n_nodes > FRONT_MATTER_NODES_MAX {
-            return Err(self.error(Problem::FrontMatterTooWide));
+            return Err(self.error(ScriptProblem::FrontMatterTooWide));
         }
         if depth > FRONT_MATTER_DEPTH_MAX {
-            return Err(self.error(Problem::FrontMatterTooDeep));
+            return Err(self.error(ScriptProblem::FrontMatterTooDeep));
         }
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.refuse_features(anchor, tag.is_some())?;
                 let plain = style == ScalarStyle::Plain;
-                match if plain { resolve(&text) } else { Plain::Text } {
-                    Plain::Text => out.push_str(Json::of(&text).as_str()),
-                    Plain::Token(token) => out.push_str(token),
-                    Plain::Odd => {
-                        return Err(self.error(Problem::OddNumber { text: shown(&text) }));
+                match if plain { resolve(&text) } else { PlainScalar::Text } {
+                    PlainScalar::Text => out.push_str(Json::of(&text).as_str()),
+                    PlainScalar::Token(token) => out.push_str(token),
+                    PlainScalar::Odd => {
+                        return Err(self.error(ScriptProblem::OddNumber { text: excerpt(&text) }));
                     }
                 }
                 Ok(())
@@ -164,7 +169,7 @@ impl<'a> Reader<'a> {
             }
             Event::MappingStart(_, anchor, tag) => {
                 self.refuse_features(anchor, tag.is_some())?;
-                let mut object: Vec<Entry> = Vec::new();
+                let mut object: Vec<YamlEntry> = Vec::new();
                 self.mapping(depth + 1, &mut |entry| object.push(entry))?;
                 out.push('{');
                 for (index, entry) in object.iter().enumerate() {
@@ -176,7 +181,7 @@ impl<'a> Reader<'a> {
                 Ok(())
             }
             Event::Alias(_) => Err(self.error(ALIASES)),
-            _ => Err(self.error(Problem::NotAMapping)),
+            _ => Err(self.error(ScriptProblem::NotAMapping)),
         }
     }
 
@@ -214,7 +219,7 @@ impl<'a> Reader<'a> {
         // What is missing at the end is missing behind it.
         let line = self.first_line + error.marker().line().saturating_sub(1);
         let line = line.min(self.last_line);
-        ScriptError::new(line, Problem::Yaml { reason: shown(&error.info()) })
+        ScriptError::new(line, ScriptProblem::Yaml { reason: excerpt(&error.info()) })
     }
 
     fn refuse_features(&self, anchor: usize, is_tagged: bool) -> Result<(), ScriptError> {
@@ -222,20 +227,21 @@ impl<'a> Reader<'a> {
             return Err(self.error(ALIASES));
         }
         if is_tagged {
-            return Err(self.error(Problem::YamlFeature { what: "tags (`!…`)" }));
+            return Err(self.error(ScriptProblem::YamlFeature { what: "tags (`!…`)" }));
         }
         Ok(())
     }
 
-    fn error(&self, problem: Problem) -> ScriptError {
+    fn error(&self, problem: ScriptProblem) -> ScriptError {
         ScriptError::new(self.line, problem)
     }
 }
 
-const ALIASES: Problem = Problem::YamlFeature { what: "anchors and aliases (`&`, `*`)" };
+const ALIASES: ScriptProblem =
+    ScriptProblem::YamlFeature { what: "anchors and aliases (`&`, `*`)" };
 
 /// What a scalar without quotes means.
-enum Plain<'a> {
+enum PlainScalar<'a> {
     Text,
     /// A token of JSON.
     Token(&'a str),
@@ -243,11 +249,11 @@ enum Plain<'a> {
     Odd,
 }
 
-fn resolve(text: &str) -> Plain<'_> {
+fn resolve(text: &str) -> PlainScalar<'_> {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Plain::Token("null"),
-        "true" | "True" | "TRUE" => return Plain::Token("true"),
-        "false" | "False" | "FALSE" => return Plain::Token("false"),
+        "" | "~" | "null" | "Null" | "NULL" => return PlainScalar::Token("null"),
+        "true" | "True" | "TRUE" => return PlainScalar::Token("true"),
+        "false" | "False" | "FALSE" => return PlainScalar::Token("false"),
         _ => (),
     }
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -255,7 +261,7 @@ fn resolve(text: &str) -> Plain<'_> {
     let is_prefixed = unsigned.strip_prefix("0x").is_some_and(|it| all(it, u8::is_ascii_hexdigit))
         || unsigned.strip_prefix("0o").is_some_and(|it| all(it, u8::is_ascii_digit));
     if is_word || is_prefixed {
-        return Plain::Odd;
+        return PlainScalar::Odd;
     }
     let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
     let exponent = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
@@ -267,13 +273,13 @@ fn resolve(text: &str) -> Plain<'_> {
         && !(whole.is_empty() && part.is_empty())
         && mantissa != ".";
     if !is_number {
-        return Plain::Text;
+        return PlainScalar::Text;
     }
     let is_json = !text.starts_with('+')
         && !whole.is_empty()
         && !part.is_empty()
         && (whole == "0" || !whole.starts_with('0'));
-    if is_json { Plain::Token(text) } else { Plain::Odd }
+    if is_json { PlainScalar::Token(text) } else { PlainScalar::Odd }
 }
 
 fn all(text: &str, is: impl Fn(&u8) -> bool) -> bool {
@@ -308,7 +314,7 @@ fn is_plain(text: &str) -> bool {
     text.chars().next().is_some_and(char::is_alphanumeric)
         && !text.ends_with(' ')
         && text.char_indices().all(fits)
-        && matches!(resolve(text), Plain::Text)
+        && matches!(resolve(text), PlainScalar::Text)
         && !NOT_EVERYWHERE.iter().any(|word| word.eq_ignore_ascii_case(text))
 }
 

@@ -42,7 +42,7 @@ impl Session {
             of_kind.filter_map(|it| it.data.as_ref())
         };
         let dates = data(HarnessKind::DateChange);
-        let heard = Heard::of(dates, data(HarnessKind::RuntimeNotice));
+        let heard = KnownFacts::of(dates, data(HarnessKind::RuntimeNotice));
         let news = reminders(&self.frozen, &heard, &self.files.look(self.now_ms), self.now_ms);
         self.heard.extend(news.clone());
         news

@@ -1,7 +1,7 @@
 //! What a `SKILL.md` says of itself: its name for people, and what it is for.
 //!
 //! Both stand in the front matter; the first paragraph says what a skill is for when the front
-//! matter does not. A skill of which nothing is said is not listed: the model could only guess.
+//! matter does not. A skill with neither is not listed: the model could only guess.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use kith_vocab::json::Json;
 
 use super::SKILL_NAME_CHARS_MAX;
 use crate::markdown::{is_heading, without_comments};
-use crate::priming::script::Problem as YamlProblem;
+use crate::priming::script::ScriptProblem;
 use crate::priming::yaml;
 
 /// Of a `SKILL.md`. What is longer belongs into the text.
@@ -46,7 +46,7 @@ pub enum ManifestProblem {
     )]
     FrontMatterTooLong,
     #[error("is left out: {0}{hint}", hint = hint(.0))]
-    FrontMatter(YamlProblem),
+    FrontMatter(ScriptProblem),
     #[error("is left out: `{key}` must be text; put it in quotes")]
     NotText { key: &'static str },
     #[error(
@@ -64,9 +64,9 @@ pub enum ManifestProblem {
 }
 
 /// Most of what is no YAML is a sentence with a colon in it.
-fn hint(problem: &YamlProblem) -> &'static str {
+fn hint(problem: &ScriptProblem) -> &'static str {
     match problem {
-        YamlProblem::Yaml { .. } => "; put a text that holds `: ` in quotes",
+        ScriptProblem::Yaml { .. } => "; put a text that holds `: ` in quotes",
         _ => "",
     }
 }
@@ -83,15 +83,15 @@ pub fn manifest(bytes: &[u8]) -> Result<Manifest, ManifestIssue> {
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (front_matter, body) = split(text)?;
-    let said = read_front_matter(front_matter)?;
+    let found = read_front_matter(front_matter)?;
     let n_before = text[..text.len() - body.len()].lines().count();
     let missing = || ManifestIssue { line: 1, problem: ManifestProblem::NoDescription };
     let paragraph = || first_paragraph(body).map(|text| (text, n_before + 1));
-    let (description, line) = said.description.or_else(paragraph).ok_or_else(missing)?;
+    let (description, line) = found.description.or_else(paragraph).ok_or_else(missing)?;
     let (description, is_cut) = cut(&description, SKILL_DESCRIPTION_CHARS_MAX);
     let problem = ManifestProblem::DescriptionTooLong;
     let issue = is_cut.then_some(ManifestIssue { line, problem });
-    Ok(Manifest { display_name: said.name, description: description.into_owned(), issue })
+    Ok(Manifest { display_name: found.name, description: description.into_owned(), issue })
 }
 
 /// The front matter between its marks, and what follows.
@@ -115,15 +115,15 @@ fn split(text: &str) -> Result<(&str, &str), ManifestIssue> {
 }
 
 #[derive(Default)]
-struct Said {
+struct FrontMatter {
     name: Option<String>,
     /// With its line.
     description: Option<(String, usize)>,
 }
 
 /// Keys that nobody here knows are other programs'.
-fn read_front_matter(front_matter: &str) -> Result<Said, ManifestIssue> {
-    let mut said = Said::default();
+fn read_front_matter(front_matter: &str) -> Result<FrontMatter, ManifestIssue> {
+    let mut found = FrontMatter::default();
     // The first line of the file is the mark.
     let entries = yaml::read(front_matter, 2).map_err(|error| ManifestIssue {
         line: error.line,
@@ -139,17 +139,17 @@ fn read_front_matter(front_matter: &str) -> Result<Said, ManifestIssue> {
                 if !is_good {
                     return Err(refuse(ManifestProblem::Name));
                 }
-                said.name = Some(name).filter(|name| !name.is_empty());
+                found.name = Some(name).filter(|name| !name.is_empty());
             }
             "description" => {
                 let text = text_of("description", &entry.value).map_err(refuse)?;
                 let text = one_line(&text);
-                said.description = (!text.is_empty()).then_some((text, entry.line));
+                found.description = (!text.is_empty()).then_some((text, entry.line));
             }
             _ => (),
         }
     }
-    Ok(said)
+    Ok(found)
 }
 
 /// Nothing after the key is no text, which is not wrong.

@@ -11,17 +11,17 @@ use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::control::SkillEntry;
 
 use super::manifest::manifest;
-use super::roots::Root;
+use super::roots::SkillRoot;
 use super::{SKILL_FILE_BYTES_MAX, SkillIssue, SkillProblem};
 use crate::beneath;
 use crate::error::Problem;
-use crate::standing;
+use crate::ownership;
 
 const SKILL_FILE: &str = "SKILL.md";
 
 /// The entry of the folder `name` of a root; `None` when it is left out, which is then an issue.
 pub(super) fn read_skill(
-    root: &Root,
+    root: &SkillRoot,
     name: &str,
     issues: &mut Vec<SkillIssue>,
 ) -> Option<SkillEntry> {
@@ -57,7 +57,7 @@ pub(super) fn read_skill(
 }
 
 fn read(
-    root: &Root,
+    root: &SkillRoot,
     name: &str,
     relative: &Path,
     issues: &mut Vec<SkillIssue>,
@@ -82,8 +82,8 @@ fn read(
     // Whoever may write into the folder may put another file in its place.
     let around = fs::metadata(&folder).map_err(unreadable)?;
     for (path, metadata) in [(&folder, &around), (&path, &metadata)] {
-        let Some(problem) = standing::doubt(metadata) else { continue };
-        let is_used = root.scope.forgives(&problem);
+        let Some(problem) = ownership::problem(metadata) else { continue };
+        let is_used = root.scope.tolerates(&problem);
         let problem = if is_used { Problem::LooseInHome } else { problem };
         let issue = SkillIssue::file(path, problem);
         if !is_used {

@@ -11,57 +11,57 @@ use std::path::{Path, PathBuf};
 use super::{SKILL_EXTRAS_MAX, SkillIssue, SkillProblem, SkillRequest};
 use crate::discovery::{project_folders, repository_root};
 use crate::error::Problem;
-use crate::standing;
+use crate::ownership;
 
 /// Where a project and a user keep theirs.
 const SHARED_SKILLS: &str = ".kith/skills";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Root {
+pub(super) struct SkillRoot {
     /// Free of links.
     pub(super) real: PathBuf,
-    pub(super) scope: Scope,
+    pub(super) scope: SkillScope,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(super) enum SkillScope {
     Home,
     Project,
     GlobalUser,
     Extra,
 }
 
-impl Scope {
+impl SkillScope {
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Scope::Home => "home",
-            Scope::Project => "project",
-            Scope::GlobalUser => "global_user",
-            Scope::Extra => "extra",
+            SkillScope::Home => "home",
+            SkillScope::Project => "project",
+            SkillScope::GlobalUser => "global_user",
+            SkillScope::Extra => "extra",
         }
     }
 }
 
 /// The roots that exist and may be used, each once.
-pub(super) fn roots(request: &SkillRequest<'_>, issues: &mut Vec<SkillIssue>) -> Vec<Root> {
-    let mut found = Found { roots: Vec::new(), seen: BTreeSet::new(), issues };
-    found.look(&request.home.join("skills"), Scope::Home, request.home_skills_within);
-    project(request, &mut found);
+pub(super) fn roots(request: &SkillRequest<'_>, issues: &mut Vec<SkillIssue>) -> Vec<SkillRoot> {
+    let mut search = RootSearch { roots: Vec::new(), seen: BTreeSet::new(), issues };
+    search.add(&request.home.join("skills"), SkillScope::Home, request.home_skills_within);
+    project(request, &mut search);
     if let Some(user_home) = request.user_home {
-        found.look(&user_home.join(SHARED_SKILLS), Scope::GlobalUser, None);
+        search.add(&user_home.join(SHARED_SKILLS), SkillScope::GlobalUser, None);
     }
     for (n_extra, extra) in request.extra.iter().enumerate() {
         if n_extra == SKILL_EXTRAS_MAX {
-            found.issues.push(SkillIssue::of(extra, SkillProblem::TooManyExtras));
+            search.issues.push(SkillIssue::of(extra, SkillProblem::TooManyExtras));
             break;
         }
-        found.look(extra, Scope::Extra, None);
+        search.add(extra, SkillScope::Extra, None);
     }
-    found.roots
+    search.roots
 }
 
 /// From `cwd` up to the root of its repository.
-fn project(request: &SkillRequest<'_>, found: &mut Found<'_>) {
+fn project(request: &SkillRequest<'_>, search: &mut RootSearch<'_>) {
     // A folder that is gone has no project.
     let Ok(cwd) = fs::canonicalize(request.cwd) else { return };
     let Some(repository) = repository_root(&cwd) else { return };
@@ -69,10 +69,10 @@ fn project(request: &SkillRequest<'_>, found: &mut Found<'_>) {
     for folder in project_folders(&cwd, Some(&repository), None).into_iter().rev() {
         let path = folder.join(SHARED_SKILLS);
         if is_trusted {
-            found.look(&path, Scope::Project, Some(&repository));
+            search.add(&path, SkillScope::Project, Some(&repository));
         } else if path.symlink_metadata().is_ok() && !is_the_users(request, &path) {
             let problem = Problem::RepositoryNotTrusted { root: repository.clone() };
-            found.issues.push(SkillIssue::file(&path, problem));
+            search.issues.push(SkillIssue::file(&path, problem));
         }
     }
 }
@@ -83,18 +83,18 @@ fn is_the_users(request: &SkillRequest<'_>, path: &Path) -> bool {
     users.and_then(|it| fs::canonicalize(it).ok()).is_some_and(|it| it == path)
 }
 
-struct Found<'a> {
-    roots: Vec<Root>,
+struct RootSearch<'a> {
+    roots: Vec<SkillRoot>,
     seen: BTreeSet<PathBuf>,
     issues: &'a mut Vec<SkillIssue>,
 }
 
-impl Found<'_> {
-    fn look(&mut self, path: &Path, scope: Scope, within: Option<&Path>) {
+impl RootSearch<'_> {
+    fn add(&mut self, path: &Path, scope: SkillScope, within: Option<&Path>) {
         let real = match fs::canonicalize(path) {
             Ok(real) => real,
             Err(error) if is_absence(&error) && path.symlink_metadata().is_err() => {
-                if scope == Scope::Extra {
+                if scope == SkillScope::Extra {
                     self.issues.push(SkillIssue::of(path, SkillProblem::NoExtra));
                 }
                 return;
@@ -106,12 +106,12 @@ impl Found<'_> {
             return self.issues.push(SkillIssue::file(path, problem));
         }
         let doubt = match fs::metadata(&real) {
-            Ok(metadata) if metadata.is_dir() => standing::doubt(&metadata),
+            Ok(metadata) if metadata.is_dir() => ownership::problem(&metadata),
             Ok(_) => Some(Problem::NotAFolder),
             Err(error) => Some(Problem::Unreadable { reason: error.to_string() }),
         };
         if let Some(problem) = doubt {
-            let is_used = scope.forgives(&problem);
+            let is_used = scope.tolerates(&problem);
             let problem = if is_used { Problem::LooseInHome } else { problem };
             self.issues.push(SkillIssue::file(path, problem));
             if !is_used {
@@ -119,16 +119,16 @@ impl Found<'_> {
             }
         }
         if self.seen.insert(real.clone()) {
-            self.roots.push(Root { real, scope });
+            self.roots.push(SkillRoot { real, scope });
         }
     }
 }
 
-impl Scope {
+impl SkillScope {
     /// The home is the agent: loose permissions are told, but leaving its skills out would change
     /// what it can do.
-    pub(super) fn forgives(self, problem: &Problem) -> bool {
-        self == Scope::Home && *problem == Problem::WritableByOthers
+    pub(super) fn tolerates(self, problem: &Problem) -> bool {
+        self == SkillScope::Home && *problem == Problem::WritableByOthers
     }
 }
 

@@ -13,7 +13,7 @@ use crate::discovery::project_folders;
 use crate::error::{HomeError, Problem};
 use crate::identity::Identity;
 use crate::prompt_file::PromptFile;
-use crate::trust::reaches;
+use crate::trust::covers;
 use crate::user::UserFacts;
 
 use super::{Assembly, Guard};
@@ -77,7 +77,7 @@ fn project(assembly: &mut Assembly<'_>) -> Result<Vec<Source>, HomeError> {
         let path = folder.join(AGENTS_FILE);
         // A repository speaks only after the owner has said that it may; that a home was made
         // somewhere in it says nothing of what stands above that home.
-        let is_stranger = |root: &&PathBuf| !reaches(assembly.request.trusted, folder, root);
+        let is_stranger = |root: &&PathBuf| !covers(assembly.request.trusted, folder, root);
         if let Some(root) = repository.as_ref().filter(is_stranger) {
             if path.symlink_metadata().is_ok() {
                 assembly.leave_out(&path, Problem::RepositoryNotTrusted { root: root.clone() });

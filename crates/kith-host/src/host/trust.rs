@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use kith_home::trust::mark;
+use kith_home::trust::folder_fingerprint;
 use kith_sessions::desk::Repository;
 
 use super::Host;
@@ -19,7 +19,7 @@ pub async fn trust_repository(
 ) -> Result<Response<TrustedFolder>, CallError> {
     caller.require_owner()?;
     let path = call.path;
-    let mark = mark(Path::new(&path)).map_err(|source| {
+    let mark = folder_fingerprint(Path::new(&path)).map_err(|source| {
         let message = format!("cannot look at `{path}`: {source}");
         CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
     })?;

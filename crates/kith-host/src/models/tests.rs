@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use kith_home::trust::remember;
+use kith_home::trust::record_trust;
 use kith_vocab::event::models::Wire;
 use tempfile::TempDir;
 
@@ -26,7 +26,7 @@ impl TestModels {
         let cwd = dir.path().canonicalize().unwrap();
         let user_home = cwd.join("user");
         fs::create_dir(&user_home).unwrap();
-        remember(&user_home, &cwd, 1).unwrap();
+        record_trust(&user_home, &cwd, 1).unwrap();
         let house = House { dir: cwd.clone(), cwd, user_home: Some(user_home) };
         let watch = SettingsWatch::open(&house).unwrap();
         let registry = ModelRegistry::new(Arc::clone(&watch));

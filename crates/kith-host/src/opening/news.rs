@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kith_engine::state::told::ModelKnowledge;
 use kith_home::error::HomeError;
-use kith_home::reminders::{Heard, reminders};
+use kith_home::reminders::{KnownFacts, reminders};
 use kith_home::skills::{SkillIndex, news as skill_news};
-use kith_home::snapshot::look::Look;
+use kith_home::snapshot::current::CurrentFiles;
 use kith_home::user::UserFacts;
 use kith_vocab::event::Body;
 use kith_vocab::event::messages::{HarnessItemEvent, HarnessKind, Trust};
@@ -25,7 +25,7 @@ use crate::team::Member;
 const LOOKS_KEPT_MAX: usize = 64;
 
 #[derive(Default)]
-pub(super) struct Looks(Mutex<HashMap<Place, Arc<Look>>>);
+pub(super) struct Looks(Mutex<HashMap<Place, Arc<CurrentFiles>>>);
 
 /// What decides which files a session is given: agent, folder, audience, and whose words count.
 type Place = (String, PathBuf, Audience, Vec<PathBuf>);
@@ -47,7 +47,7 @@ impl Looks {
             return Vec::new();
         };
         let dates = told.data(HarnessKind::DateChange);
-        let heard = Heard::of(dates, told.data(HarnessKind::RuntimeNotice));
+        let heard = KnownFacts::of(dates, told.data(HarnessKind::RuntimeNotice));
         let reminder = |item| {
             // Only the owner's own files are looked at, so they need no block.
             let trust = Trust::Owner;
@@ -68,7 +68,7 @@ impl Looks {
         whose: Whose<'_>,
         header: &SessionHeader,
         now: u64,
-    ) -> Result<Arc<Look>, HomeError> {
+    ) -> Result<Arc<CurrentFiles>, HomeError> {
         let (house, member, trusted) = whose;
         let cwd = PathBuf::from(&header.cwd);
         let key = (header.agent_id.clone(), cwd, header.audience, trusted.to_vec());
@@ -81,8 +81,14 @@ impl Looks {
         let user = UserFacts::read(&member.home).unwrap_or_default();
         let zone = user.time_zone.unwrap_or_else(system_zone);
         let cwd = Path::new(&header.cwd);
-        let look =
-            reading((house, member), cwd, header.audience, (now, &zone), trusted, Look::take)?;
+        let look = reading(
+            (house, member),
+            cwd,
+            header.audience,
+            (now, &zone),
+            trusted,
+            CurrentFiles::read,
+        )?;
         let look = Arc::new(look);
         let mut kept = kept();
         if kept.len() == LOOKS_KEPT_MAX {

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use kith_engine::checkpoints::activity;
 use kith_home::priming::export::export;
-use kith_home::priming::history::{Source, from_events};
+use kith_home::priming::history::{ScriptSource, from_events};
 use kith_home::priming::script::Script;
 use kith_home::priming::slug::ScriptRef;
-use kith_home::priming::store::{Entry, EntryState, Issue, LISTING_ENTRIES_MAX, PrimingStore};
+use kith_home::priming::store::{
+    LISTING_ENTRIES_MAX, PrimingStore, ScriptEntry, ScriptIssue, ScriptState,
+};
 use kith_sessions::read::Tail;
 use kith_vocab::clock::Clock;
 
@@ -104,7 +106,7 @@ impl ReadSide {
         let FoldedSession { reading, state } = self.read(id).await?;
         let header = reading.header;
         let is_damaged = matches!(reading.tail, Tail::Damaged(_));
-        let source = Source {
+        let source = ScriptSource {
             title: state.title.as_ref().map(|(title, _)| title.clone()).or(header.meta.title),
             owner_agent_id: header.agent_id,
             generated_at: rfc3339(SystemClock.now()),
@@ -121,10 +123,10 @@ impl ReadSide {
     }
 }
 
-fn row_of(entry: Entry, last_used_at: Option<String>) -> ScriptRow {
+fn row_of(entry: ScriptEntry, last_used_at: Option<String>) -> ScriptRow {
     let (title, records, error) = match entry.state {
-        EntryState::Ready { title, n_records, .. } => (title, Some(n_records), None),
-        EntryState::Broken(issue) => {
+        ScriptState::Ready { title, n_records, .. } => (title, Some(n_records), None),
+        ScriptState::Broken(issue) => {
             (None, None, Some(ScriptFault { line: issue.line, message: issue.message }))
         }
     };
@@ -132,7 +134,7 @@ fn row_of(entry: Entry, last_used_at: Option<String>) -> ScriptRow {
     ScriptRow { script_ref, path: as_text(&entry.path), title, records, last_used_at, error }
 }
 
-fn issue_of(issue: &Issue) -> ScriptIssueView {
+fn issue_of(issue: &ScriptIssue) -> ScriptIssueView {
     let (path, message) = (as_text(&issue.path), issue.message.clone());
     ScriptIssueView { path, line: issue.line, message }
 }

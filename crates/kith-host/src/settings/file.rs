@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use kith_home::error::Problem;
-use kith_home::trust::doubt_about_file;
+use kith_home::trust::ownership_problem;
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -220,7 +220,7 @@ fn read_bounded(path: &Path) -> Result<Option<(String, Option<Problem>)>, CallEr
     }
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(failed)?;
-    let doubt = file.metadata().map_err(failed).map(|it| doubt_about_file(&it))?;
+    let doubt = file.metadata().map_err(failed).map(|it| ownership_problem(&it))?;
     file.take(SETTINGS_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > SETTINGS_BYTES_MAX {
         return refuse("is larger than 1 MiB");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kith_home::trust::{Remembered, remembered, repository_of};
+use kith_home::trust::{FolderTrust, repository_of, trusted_folders};
 
 use crate::house::House;
 
@@ -10,7 +10,7 @@ use crate::house::House;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HouseClaim {
     /// The owner made it or trusted it.
-    Recorded(Remembered),
+    Recorded(FolderTrust),
     /// No repository holds it and nobody vouched for it. It is taken as the owner's, but its
     /// settings reach nothing outside it.
     Unclaimed,
@@ -28,7 +28,7 @@ impl HouseClaim {
         let repository = repository_of(dir, user_home);
         // Outside a repository, a record of a folder above is not about this house.
         let within = repository.as_deref().unwrap_or(dir);
-        let records = user_home.map(|it| remembered(it, dir)).unwrap_or_default();
+        let records = user_home.map(|it| trusted_folders(it, dir)).unwrap_or_default();
         match (records.into_iter().find(|it| it.folder.starts_with(within)), repository) {
             (Some(record), _) => HouseClaim::Recorded(record),
             (None, Some(root)) => HouseClaim::ForeignRepository(root),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use kith_home::trust::{forget, remember};
+use kith_home::trust::{record_trust, remove_trust};
 use tempfile::TempDir;
 
 use super::*;
@@ -36,13 +36,13 @@ impl Places {
 
     /// Trusts the house's own folder or one above it.
     fn claim(self, name: &str) -> Places {
-        remember(&self.root.join("user"), &self.root.join(name), 1).unwrap();
+        record_trust(&self.root.join("user"), &self.root.join(name), 1).unwrap();
         self
     }
 
     fn repository(&self, name: &str) -> Repository {
         let path = self.root.join(name);
-        let mark = mark(&path).unwrap();
+        let mark = folder_fingerprint(&path).unwrap();
         Repository { path: path.to_str().unwrap().to_owned(), mark, trusted_at: 1 }
     }
 
@@ -137,9 +137,9 @@ fn the_view_of_a_host_is_made_anew_when_a_record_changes() {
     current.set_repositories(Vec::new());
     assert!(!current.view().speaks_as_owner(&path));
     let user_home = places.root.join("user");
-    remember(&user_home, &places.house.dir, 1).unwrap();
+    record_trust(&user_home, &places.house.dir, 1).unwrap();
     assert!(matches!(current.view().claim(), HouseClaim::Recorded(_)));
-    forget(&user_home, &places.house.dir).unwrap();
+    remove_trust(&user_home, &places.house.dir).unwrap();
     assert_eq!(*current.view().claim(), HouseClaim::Unclaimed);
 }
 

@@ -35,22 +35,22 @@ pub(super) fn render(
     let tools = request.tools.iter().map(|tool| {
         let name = tool_name::escape(&tool.name)
             .ok_or_else(|| RenderError::ToolName { name: tool.name.chars().take(80).collect() })?;
-        Ok(Tool { name, description: &tool.description, input_schema: &tool.input_schema })
+        Ok(AnthropicTool { name, description: &tool.description, input_schema: &tool.input_schema })
     });
     let tools = tools.collect::<Result<Vec<_>, _>>()?;
-    let whole = Body { request, parameters, tools };
+    let whole = AnthropicBody { request, parameters, tools };
     serde_json::to_writer(writer, &whole).map_err(RenderError::Write)
 }
 
-struct Body<'a> {
+struct AnthropicBody<'a> {
     request: &'a ModelRequest<'a>,
     parameters: &'a Parameters<'a>,
-    tools: Vec<Tool<'a>>,
+    tools: Vec<AnthropicTool<'a>>,
 }
 
-impl Serialize for Body<'_> {
+impl Serialize for AnthropicBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Body { request, parameters, tools } = self;
+        let AnthropicBody { request, parameters, tools } = self;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("model", request.model)?;
         match parameters.get(MAX_TOKENS) {
@@ -62,7 +62,7 @@ impl Serialize for Body<'_> {
         if !tools.is_empty() {
             map.serialize_entry("tools", tools)?;
         }
-        map.serialize_entry("messages", &Messages(request))?;
+        map.serialize_entry("messages", &AnthropicMessages(request))?;
         map.serialize_entry("stream", &true)?;
         for (key, value) in parameters.iter().filter(|(key, _)| *key != MAX_TOKENS) {
             map.serialize_entry(key, value)?;
@@ -80,7 +80,7 @@ struct SystemBlock<'a> {
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct AnthropicTool<'a> {
     name: Cow<'a, str>,
     description: &'a str,
     input_schema: &'a Json,
@@ -95,9 +95,9 @@ struct CacheControl {
 
 const MARKER: CacheControl = CacheControl { kind: "ephemeral" };
 
-struct Messages<'a>(&'a ModelRequest<'a>);
+struct AnthropicMessages<'a>(&'a ModelRequest<'a>);
 
-impl Serialize for Messages<'_> {
+impl Serialize for AnthropicMessages<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let messages = &self.0.messages;
         let last_of_user = messages.iter().rposition(|message| message.role == Role::User);
@@ -105,30 +105,30 @@ impl Serialize for Messages<'_> {
         for (index, message) in messages.iter().enumerate() {
             let mut content = blocks(self.0, message);
             if content.is_empty() {
-                content.push(Block::Text { text: ours(NO_TEXT), cache_control: None });
+                content.push(AnthropicBlock::Text { text: ours(NO_TEXT), cache_control: None });
             }
             if Some(index) == last_of_user {
-                content.last_mut().map(Block::mark);
+                content.last_mut().map(AnthropicBlock::mark);
             }
             let role = match message.role {
                 Role::User => "user",
                 Role::Assistant => "assistant",
             };
-            seq.serialize_element(&WireMessage { role, content })?;
+            seq.serialize_element(&AnthropicMessage { role, content })?;
         }
         seq.end()
     }
 }
 
 #[derive(Serialize)]
-struct WireMessage<'a> {
+struct AnthropicMessage<'a> {
     role: &'static str,
-    content: Vec<Block<'a>>,
+    content: Vec<AnthropicBlock<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Block<'a> {
+enum AnthropicBlock<'a> {
     Text {
         text: Cow<'a, FramedText>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,7 +148,7 @@ enum Block<'a> {
     },
     ToolResult {
         tool_use_id: CallId,
-        content: Vec<ResultText<'a>>,
+        content: Vec<AnthropicText<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         is_error: Option<bool>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -156,26 +156,29 @@ enum Block<'a> {
     },
 }
 
-impl Block<'_> {
+impl AnthropicBlock<'_> {
     fn mark(&mut self) {
         match self {
-            Block::Text { cache_control, .. } | Block::ToolResult { cache_control, .. } => {
+            AnthropicBlock::Text { cache_control, .. }
+            | AnthropicBlock::ToolResult { cache_control, .. } => {
                 *cache_control = Some(MARKER);
             }
             // They stand in answers only, and the marker is the user's.
-            Block::Thinking { .. } | Block::RedactedThinking { .. } | Block::ToolUse { .. } => (),
+            AnthropicBlock::Thinking { .. }
+            | AnthropicBlock::RedactedThinking { .. }
+            | AnthropicBlock::ToolUse { .. } => (),
         }
     }
 }
 
 #[derive(Serialize)]
-struct ResultText<'a> {
+struct AnthropicText<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     text: Cow<'a, FramedText>,
 }
 
-fn blocks<'a>(request: &ModelRequest<'_>, message: &'a Message) -> Vec<Block<'a>> {
+fn blocks<'a>(request: &ModelRequest<'_>, message: &'a Message) -> Vec<AnthropicBlock<'a>> {
     let is_result = |element: &&Element| matches!(element.kind, ElementKind::Result(_));
     let results = message.elements.iter().filter(is_result);
     let others = message.elements.iter().filter(|element| !is_result(element));
@@ -183,24 +186,25 @@ fn blocks<'a>(request: &ModelRequest<'_>, message: &'a Message) -> Vec<Block<'a>
 }
 
 /// `None` for what may not or cannot be shown.
-fn block<'a>(request: &ModelRequest<'_>, element: &'a ElementKind) -> Option<Block<'a>> {
+fn block<'a>(request: &ModelRequest<'_>, element: &'a ElementKind) -> Option<AnthropicBlock<'a>> {
     match element {
         // The vendor refuses a text of nothing but spaces.
         ElementKind::Text(text) | ElementKind::Meta(text) => (!text.is_blank())
-            .then_some(Block::Text { text: Cow::Borrowed(text), cache_control: None }),
-        ElementKind::Media(media) => {
-            Some(Block::Text { text: ours(MediaNote(media).to_string()), cache_control: None })
-        }
+            .then_some(AnthropicBlock::Text { text: Cow::Borrowed(text), cache_control: None }),
+        ElementKind::Media(media) => Some(AnthropicBlock::Text {
+            text: ours(MediaNote(media).to_string()),
+            cache_control: None,
+        }),
         ElementKind::Thinking { thinking, provider, model } => {
             let is_its_own = provider == request.provider && model == request.model;
             if is_its_own { thought(thinking) } else { None }
         }
-        ElementKind::Call(call) => Some(Block::ToolUse {
+        ElementKind::Call(call) => Some(AnthropicBlock::ToolUse {
             id: call.call_id,
             name: tool_name::escape_called(&call.tool),
             input: &call.input,
         }),
-        ElementKind::Result(result) => Some(Block::ToolResult {
+        ElementKind::Result(result) => Some(AnthropicBlock::ToolResult {
             tool_use_id: result.call_id,
             content: result_texts(result),
             is_error: result.failed.then_some(true),
@@ -210,21 +214,21 @@ fn block<'a>(request: &ModelRequest<'_>, element: &'a ElementKind) -> Option<Blo
 }
 
 /// Thinking without the vendor's proof is refused by it, so it is left out.
-fn thought(thinking: &Thinking) -> Option<Block<'_>> {
+fn thought(thinking: &Thinking) -> Option<AnthropicBlock<'_>> {
     if let Some(data) = &thinking.redacted {
-        return Some(Block::RedactedThinking { data });
+        return Some(AnthropicBlock::RedactedThinking { data });
     }
     let signature = thinking.signature.as_ref()?;
-    Some(Block::Thinking { thinking: &thinking.text, signature })
+    Some(AnthropicBlock::Thinking { thinking: &thinking.text, signature })
 }
 
 fn ours<'a>(text: impl Into<FramedText>) -> Cow<'a, FramedText> {
     Cow::Owned(text.into())
 }
 
-fn result_texts(result: &CallResult) -> Vec<ResultText<'_>> {
-    let text = |text| ResultText { kind: "text", text };
-    let mut texts: Vec<ResultText<'_>> = result
+fn result_texts(result: &CallResult) -> Vec<AnthropicText<'_>> {
+    let text = |text| AnthropicText { kind: "text", text };
+    let mut texts: Vec<AnthropicText<'_>> = result
         .parts
         .iter()
         .filter_map(|part| match &part.kind {

@@ -4,23 +4,23 @@ const REMINDER_BEGIN: &str = "<system-reminder>";
 const REMINDER_END: &str = "</system-reminder>";
 
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct DemoRequest {
     pub(super) system: String,
-    pub(super) tools: Vec<Tool>,
-    pub(super) said: Vec<Said>,
+    pub(super) tools: Vec<DemoTool>,
+    pub(super) messages: Vec<DemoMessage>,
     /// How many calls were made so far.
     pub(super) n_calls: usize,
 }
 
 #[derive(Debug)]
-pub(super) struct Tool {
+pub(super) struct DemoTool {
     pub(super) name: String,
     /// The inputs it cannot do without.
     pub(super) required: Vec<String>,
 }
 
 #[derive(Debug)]
-pub(super) enum Said {
+pub(super) enum DemoMessage {
     User(String),
     Model,
     Tool { tool: String, text: String },
@@ -32,12 +32,12 @@ pub(super) enum Language {
     Chinese,
 }
 
-impl Asked {
+impl DemoRequest {
     /// What people said, first to last.
     pub(super) fn user_words(&self) -> impl DoubleEndedIterator<Item = &str> {
-        self.said.iter().filter_map(|said| match said {
-            Said::User(words) => Some(words.as_str()),
-            Said::Model | Said::Tool { .. } => None,
+        self.messages.iter().filter_map(|message| match message {
+            DemoMessage::User(words) => Some(words.as_str()),
+            DemoMessage::Model | DemoMessage::Tool { .. } => None,
         })
     }
 
@@ -46,15 +46,15 @@ impl Asked {
     }
 }
 
-impl Said {
+impl DemoMessage {
     /// `None` when the text holds reminders only.
-    pub(super) fn by_user(text: &str) -> Option<Said> {
+    pub(super) fn by_user(text: &str) -> Option<DemoMessage> {
         let words = without_reminders(text).trim().to_owned();
-        (!words.is_empty()).then_some(Said::User(words))
+        (!words.is_empty()).then_some(DemoMessage::User(words))
     }
 
-    pub(super) fn by_tool(tool: String, text: &str) -> Said {
-        Said::Tool { tool, text: without_reminders(text).trim().to_owned() }
+    pub(super) fn by_tool(tool: String, text: &str) -> DemoMessage {
+        DemoMessage::Tool { tool, text: without_reminders(text).trim().to_owned() }
     }
 }
 

@@ -5,60 +5,60 @@
 
 use serde_json::{Map, Value};
 
-use super::conversation::{Asked, Language, Said, shortened};
-use super::wish::{Recall, Wish};
+use super::conversation::{DemoMessage, DemoRequest, Language, shortened};
+use super::intent::{Intent, Recall};
 
 const QUOTE_LINES_MAX: usize = 20;
 const QUOTE_LINE_CHARS_MAX: usize = 200;
 const ECHO_CHARS_MAX: usize = 80;
 const SUMMARY_SAYINGS_MAX: usize = 10;
 
-pub(super) struct Reply {
+pub(super) struct DemoReply {
     pub(super) text: String,
-    pub(super) call: Option<Call>,
+    pub(super) call: Option<DemoCall>,
 }
 
-pub(super) struct Call {
+pub(super) struct DemoCall {
     pub(super) tool: &'static str,
     /// A JSON object.
     pub(super) arguments: String,
 }
 
-pub(super) fn reply(asked: &Asked) -> Reply {
-    let language = asked.language();
-    let words = match asked.said.last() {
-        Some(Said::User(words)) => words.as_str(),
-        Some(Said::Tool { .. }) => return text(report(asked, language)),
+pub(super) fn reply(request: &DemoRequest) -> DemoReply {
+    let language = request.language();
+    let words = match request.messages.last() {
+        Some(DemoMessage::User(words)) => words.as_str(),
+        Some(DemoMessage::Tool { .. }) => return text(report(request, language)),
         // Only a reminder came since. Reading the last wish again would do the deed twice.
-        Some(Said::Model) => return text(nothing_to_do(language).to_owned()),
+        Some(DemoMessage::Model) => return text(nothing_to_do(language).to_owned()),
         None => "",
     };
-    match Wish::of(words) {
-        Wish::Say(echo) => text(echo.to_owned()),
-        Wish::Run(command) => call(asked, "exec_shell", &[("command", command)]),
-        Wish::Write { text, path } => {
-            call(asked, "write_file", &[("path", path), ("content", text)])
+    match Intent::of(words) {
+        Intent::Say(echo) => text(echo.to_owned()),
+        Intent::Run(command) => call(request, "exec_shell", &[("command", command)]),
+        Intent::Write { text, path } => {
+            call(request, "write_file", &[("path", path), ("content", text)])
         }
-        Wish::Remember(fact) => call(asked, "memory_append", &[("text", fact)]),
-        Wish::Read(path) => call(asked, "read_file", &[("path", path)]),
-        Wish::List => call(asked, "list_files", &[]),
-        Wish::Search(pattern) => call(asked, "search_files", &[("pattern", pattern)]),
-        Wish::UseSkill(name) => call(asked, "skill", &[("name", name)]),
-        Wish::Recall(what) => text(recall(asked, what, language)),
-        Wish::TellTime => text(tell_time(asked, language)),
-        Wish::Summarise => text(summary(asked)),
-        Wish::Introduce => text(introduction(asked, language)),
-        Wish::Chat => text(chat(asked, words, language)),
+        Intent::Remember(fact) => call(request, "memory_append", &[("text", fact)]),
+        Intent::Read(path) => call(request, "read_file", &[("path", path)]),
+        Intent::List => call(request, "list_files", &[]),
+        Intent::Search(pattern) => call(request, "search_files", &[("pattern", pattern)]),
+        Intent::UseSkill(name) => call(request, "skill", &[("name", name)]),
+        Intent::Recall(what) => text(recall(request, what, language)),
+        Intent::TellTime => text(tell_time(request, language)),
+        Intent::Summarise => text(summary(request)),
+        Intent::Introduce => text(introduction(request, language)),
+        Intent::Chat => text(chat(request, words, language)),
     }
 }
 
-fn text(text: String) -> Reply {
-    Reply { text, call: None }
+fn text(text: String) -> DemoReply {
+    DemoReply { text, call: None }
 }
 
-fn call(asked: &Asked, tool: &'static str, inputs: &[(&str, &str)]) -> Reply {
-    let language = asked.language();
-    let Some(listed) = asked.tools.iter().find(|listed| listed.name == tool) else {
+fn call(request: &DemoRequest, tool: &'static str, inputs: &[(&str, &str)]) -> DemoReply {
+    let language = request.language();
+    let Some(listed) = request.tools.iter().find(|listed| listed.name == tool) else {
         return text(match language {
             Language::English => {
                 format!("The tool `{tool}` is not in this session's list, so I cannot do that.")
@@ -77,7 +77,10 @@ fn call(asked: &Asked, tool: &'static str, inputs: &[(&str, &str)]) -> Reply {
         Language::English => format!("I will use `{tool}` for that."),
         Language::Chinese => format!("我来用 `{tool}` 处理。"),
     };
-    Reply { text, call: Some(Call { tool, arguments: Value::Object(arguments).to_string() }) }
+    DemoReply {
+        text,
+        call: Some(DemoCall { tool, arguments: Value::Object(arguments).to_string() }),
+    }
 }
 
 /// Nobody named this input and the tool cannot do without it: the widest sensible one.
@@ -90,10 +93,10 @@ fn default_input(name: &str) -> Option<&'static str> {
 }
 
 /// What the tools of the last round gave.
-fn report(asked: &Asked, language: Language) -> String {
+fn report(request: &DemoRequest, language: Language) -> String {
     let mut reports: Vec<String> = Vec::new();
-    for said in asked.said.iter().rev() {
-        let Said::Tool { tool, text } = said else { break };
+    for message in request.messages.iter().rev() {
+        let DemoMessage::Tool { tool, text } = message else { break };
         reports.push(report_one(tool, text, language));
     }
     reports.reverse();
@@ -150,9 +153,9 @@ fn quote(text: &str, language: Language) -> String {
     shown.join("\n")
 }
 
-fn recall(asked: &Asked, what: Recall, language: Language) -> String {
+fn recall(request: &DemoRequest, what: Recall, language: Language) -> String {
     // The last one is the question itself.
-    let mut earlier: Vec<&str> = asked.user_words().collect();
+    let mut earlier: Vec<&str> = request.user_words().collect();
     earlier.pop();
     let found = match what {
         Recall::First => earlier.first().map(|words| shortened(words, QUOTE_LINE_CHARS_MAX)),
@@ -186,8 +189,8 @@ fn name_in(words: &str) -> Option<&str> {
 }
 
 /// The section on time is the last one of the system prompt.
-fn tell_time(asked: &Asked, language: Language) -> String {
-    let section = asked.system.trim().rsplit("\n\n").next().unwrap_or_default();
+fn tell_time(request: &DemoRequest, language: Language) -> String {
+    let section = request.system.trim().rsplit("\n\n").next().unwrap_or_default();
     let shown = quote(section, language);
     match (language, shown.is_empty()) {
         (Language::English, false) => format!("My instructions say:\n\n{shown}"),
@@ -198,8 +201,8 @@ fn tell_time(asked: &Asked, language: Language) -> String {
 }
 
 /// Under the headings that a compaction asks for, which are the same in every language.
-fn summary(asked: &Asked) -> String {
-    let mut sayings: Vec<&str> = asked.user_words().collect();
+fn summary(request: &DemoRequest) -> String {
+    let mut sayings: Vec<&str> = request.user_words().collect();
     sayings.pop();
     let recent = sayings.len().saturating_sub(SUMMARY_SAYINGS_MAX);
     let facts: Vec<String> = sayings[recent..]
@@ -219,7 +222,7 @@ fn nothing_to_do(language: Language) -> &'static str {
     }
 }
 
-/// What may be asked for, by the tool it needs: nothing is offered that is not there.
+/// Examples of requests, with the tool that each needs: only those of listed tools are shown.
 const EXAMPLES: [(&str, &str, &str); 6] = [
     ("list_files", "list the files", "列出文件"),
     ("read_file", "read README.md", "读 README.md"),
@@ -229,8 +232,8 @@ const EXAMPLES: [(&str, &str, &str); 6] = [
     ("memory_append", "remember that I like tea", "记住 我喜欢茶"),
 ];
 
-fn examples(asked: &Asked, language: Language) -> String {
-    let is_listed = |tool: &str| asked.tools.iter().any(|listed| listed.name == tool);
+fn examples(request: &DemoRequest, language: Language) -> String {
+    let is_listed = |tool: &str| request.tools.iter().any(|listed| listed.name == tool);
     let listed = EXAMPLES.iter().filter(|(tool, ..)| is_listed(tool));
     match language {
         Language::English => {
@@ -244,8 +247,8 @@ fn examples(asked: &Asked, language: Language) -> String {
     }
 }
 
-fn introduction(asked: &Asked, language: Language) -> String {
-    let examples = examples(asked, language);
+fn introduction(request: &DemoRequest, language: Language) -> String {
+    let examples = examples(request, language);
     match language {
         Language::English => format!(
             "I am Kith's built-in demo model: a set of rules, not a language model. I need no key \
@@ -259,9 +262,9 @@ fn introduction(asked: &Asked, language: Language) -> String {
     }
 }
 
-fn chat(asked: &Asked, words: &str, language: Language) -> String {
+fn chat(request: &DemoRequest, words: &str, language: Language) -> String {
     let echo = shortened(&one_line(words), ECHO_CHARS_MAX);
-    let examples = examples(asked, language);
+    let examples = examples(request, language);
     match language {
         Language::English => format!(
             "You said: “{echo}”. I am only the demo model and know a few rules. Try: {examples}."

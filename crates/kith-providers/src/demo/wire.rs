@@ -7,94 +7,74 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::conversation::{Asked, Said, Tool};
+use super::conversation::{DemoMessage, DemoRequest, DemoTool};
 use crate::tool_name;
 
 #[derive(Deserialize)]
-struct Body {
+struct DemoBody {
     messages: Vec<WireMessage>,
     #[serde(default)]
-    tools: Vec<WireTool>,
+    tools: Vec<Value>,
 }
 
 #[derive(Deserialize)]
 struct WireMessage {
     role: String,
-    content: Option<Content>,
+    #[serde(default)]
+    content: Value,
     tool_call_id: Option<String>,
     #[serde(default)]
-    tool_calls: Vec<Call>,
+    tool_calls: Vec<Value>,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Content {
-    Text(String),
-    Parts(Vec<Part>),
-}
-
-#[derive(Deserialize)]
-struct Part {
-    text: String,
-}
-
-#[derive(Deserialize)]
-struct Call {
-    id: String,
-    function: CallFunction,
-}
-
-#[derive(Deserialize)]
-struct CallFunction {
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct WireTool {
-    function: ToolFunction,
-}
-
-#[derive(Deserialize)]
-struct ToolFunction {
-    name: String,
-    parameters: Value,
-}
-
-pub(super) fn read(body: &[u8]) -> Result<Asked, serde_json::Error> {
-    let body: Body = serde_json::from_slice(body)?;
-    let mut asked = Asked { tools: body.tools.iter().map(tool).collect(), ..Asked::default() };
+pub(super) fn read(body: &[u8]) -> Result<DemoRequest, serde_json::Error> {
+    let body: DemoBody = serde_json::from_slice(body)?;
+    let tools = body.tools.iter().map(tool).collect();
+    let mut request = DemoRequest { tools, ..DemoRequest::default() };
     let mut called: HashMap<String, String> = HashMap::new();
     for message in body.messages {
-        let texts = match message.content {
-            Some(Content::Text(text)) => vec![text],
-            Some(Content::Parts(parts)) => parts.into_iter().map(|part| part.text).collect(),
-            None => Vec::new(),
-        };
+        let texts = texts(&message.content);
         match message.role.as_str() {
-            "system" => asked.system = texts.concat(),
-            "user" => asked.said.extend(texts.iter().filter_map(|text| Said::by_user(text))),
+            "system" => request.system = texts.concat(),
+            "user" => {
+                let said = texts.iter().filter_map(|text| DemoMessage::by_user(text));
+                request.messages.extend(said);
+            }
             "tool" => {
                 let id = message.tool_call_id.unwrap_or_default();
                 let tool = called.get(&id).cloned().unwrap_or_default();
-                asked.said.push(Said::by_tool(tool, &texts.concat()));
+                request.messages.push(DemoMessage::by_tool(tool, &texts.concat()));
             }
             _ => {
-                let calls = message.tool_calls.into_iter();
-                called.extend(
-                    calls.map(|call| {
-                        (call.id, tool_name::unescape(&call.function.name).into_owned())
-                    }),
-                );
-                asked.said.push(Said::Model);
+                let calls = message.tool_calls.iter();
+                called.extend(calls.map(|call| (word(&call["id"]), function_name(call))));
+                request.messages.push(DemoMessage::Model);
             }
         }
     }
-    asked.n_calls = called.len();
-    Ok(asked)
+    request.n_calls = called.len();
+    Ok(request)
 }
 
-fn tool(tool: &WireTool) -> Tool {
-    let required = tool.function.parameters.get("required").and_then(Value::as_array);
-    let names = required.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
-    Tool { name: tool_name::unescape(&tool.function.name).into_owned(), required: names.collect() }
+/// The content of a message is one text or a list of parts.
+fn texts(content: &Value) -> Vec<String> {
+    match content {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(parts) => parts.iter().map(|part| word(&part["text"])).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn tool(tool: &Value) -> DemoTool {
+    let required = tool["function"]["parameters"]["required"].as_array();
+    let required = required.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+    DemoTool { name: function_name(tool), required: required.collect() }
+}
+
+fn function_name(value: &Value) -> String {
+    tool_name::unescape(&word(&value["function"]["name"])).into_owned()
+}
+
+fn word(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
 }

@@ -8,8 +8,8 @@ use kith_vocab::event::models::FailureKind;
 
 use crate::fault::{Fault, is_about_length};
 
-/// What the request said of itself.
-pub(super) struct Asked<'a> {
+/// What a sentence about a failed request names.
+pub(super) struct RequestFacts<'a> {
     pub(super) model: &'a str,
     pub(super) key: KeyUsed<'a>,
 }
@@ -23,10 +23,10 @@ pub(super) enum KeyUsed<'a> {
 }
 
 /// `words` and `code` are what the server said in the body, as far as it could be read.
-pub(super) fn fault(status: u16, asked: &Asked<'_>, words: &str, code: &str) -> Fault {
+pub(super) fn fault(status: u16, request: &RequestFacts<'_>, words: &str, code: &str) -> Fault {
     let of_status = |what: &str| Fault::new(FailureKind::Status, what);
     let fault = match status {
-        401 | 403 => Fault::new(FailureKind::Auth, of_key(status, asked.key)),
+        401 | 403 => Fault::new(FailureKind::Auth, of_key(status, request.key)),
         400 | 413 | 422 if is_about_length(words) || is_about_length(code) => Fault::new(
             FailureKind::ContextLength,
             format!("cannot read a conversation this long (status {status})"),
@@ -34,7 +34,7 @@ pub(super) fn fault(status: u16, asked: &Asked<'_>, words: &str, code: &str) -> 
         404 => of_status(&format!(
             "does not know this address or model `{}` (status 404): check the base URL and \
              model name",
-            asked.model
+            request.model
         )),
         408 => of_status("did not get the request in time (status 408)").retryable(),
         // Waiting does not help: somebody has to pay or to raise a limit.
@@ -51,7 +51,7 @@ pub(super) fn fault(status: u16, asked: &Asked<'_>, words: &str, code: &str) -> 
     fault.said(words)
 }
 
-/// What a vendor's account has when nothing may be asked with it any more.
+/// What the sentence says when the account of a key is used up.
 pub(super) const NO_QUOTA_LEFT: &str = "no quota left for this key";
 
 /// Whether a vendor's code says that the account, not the moment, is the reason.
@@ -81,7 +81,8 @@ fn of_key(status: u16, key: KeyUsed<'_>) -> String {
     }
 }
 
-/// When the server wants to be asked again. `header` gives a header by its name in lower case.
+/// How long the server wants us to wait before the next request. `header` gives a header by its
+/// name in lower case.
 ///
 /// A date is compared with the server's own `date`: its clock and ours need not agree.
 pub(super) fn retry_after_ms<'a>(header: impl Fn(&'static str) -> Option<&'a str>) -> Option<u64> {

@@ -10,7 +10,7 @@ use kith_vocab::event::models::FailureKind;
 use kith_vocab::provider::{Answer, AnswerBlock, Delta, DeltaPart, Tap};
 
 use super::status::{NO_QUOTA_LEFT, is_about_quota};
-use super::wire::{CallDelta, Chunk, Delta as WireDelta, FunctionDelta, Tokens, VendorError};
+use super::wire::{CallDelta, ChoiceDelta, Chunk, FunctionDelta, Tokens, VendorError};
 use crate::fault::{Fault, is_about_length};
 use crate::tool_name;
 
@@ -166,7 +166,7 @@ impl Accumulator {
         Ok(())
     }
 
-    fn grow(&mut self, delta: WireDelta, tap: &dyn Tap) -> Result<(), Fault> {
+    fn grow(&mut self, delta: ChoiceDelta, tap: &dyn Tap) -> Result<(), Fault> {
         // Servers that know both names for thinking send the same text under each.
         let thinking = match delta.reasoning_content.as_str() {
             "" => &delta.reasoning,

@@ -36,25 +36,25 @@ pub(super) fn render(
         let name = tool_name::escape(&tool.name)
             .ok_or_else(|| RenderError::ToolName { name: tool.name.chars().take(80).collect() })?;
         let function =
-            ToolFunction { name, description: &tool.description, parameters: &tool.input_schema };
-        Ok(Tool { kind: "function", function })
+            OpenAiFunction { name, description: &tool.description, parameters: &tool.input_schema };
+        Ok(OpenAiTool { kind: "function", function })
     });
     let tools = tools.collect::<Result<Vec<_>, _>>()?;
-    let whole = Body { request, parameters, tools };
+    let whole = OpenAiBody { request, parameters, tools };
     serde_json::to_writer(writer, &whole).map_err(RenderError::Write)
 }
 
-struct Body<'a> {
+struct OpenAiBody<'a> {
     request: &'a ModelRequest<'a>,
     parameters: &'a Parameters<'a>,
-    tools: Vec<Tool<'a>>,
+    tools: Vec<OpenAiTool<'a>>,
 }
 
-impl Serialize for Body<'_> {
+impl Serialize for OpenAiBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("model", self.request.model)?;
-        map.serialize_entry("messages", &Messages(self.request))?;
+        map.serialize_entry("messages", &OpenAiMessages(self.request))?;
         if !self.tools.is_empty() {
             map.serialize_entry("tools", &self.tools)?;
         }
@@ -78,25 +78,25 @@ struct StreamOptions {
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct OpenAiTool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    function: ToolFunction<'a>,
+    function: OpenAiFunction<'a>,
 }
 
 #[derive(Serialize)]
-struct ToolFunction<'a> {
+struct OpenAiFunction<'a> {
     name: Cow<'a, str>,
     description: &'a str,
     parameters: &'a Json,
 }
 
-struct Messages<'a>(&'a ModelRequest<'a>);
+struct OpenAiMessages<'a>(&'a ModelRequest<'a>);
 
-impl Serialize for Messages<'_> {
+impl Serialize for OpenAiMessages<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut seq = serializer.serialize_seq(None)?;
-        seq.serialize_element(&WireMessage { role: "system", content: self.0.system })?;
+        seq.serialize_element(&OpenAiMessage { role: "system", content: self.0.system })?;
         for message in &self.0.messages {
             match message.role {
                 Role::User => user_messages(message, &mut seq)?,
@@ -113,35 +113,35 @@ fn user_messages<S: SerializeSeq>(message: &Message, seq: &mut S) -> Result<(), 
             seq.serialize_element(&ToolMessage {
                 role: "tool",
                 tool_call_id: result.call_id,
-                content: InOneText(ResultText(result)),
+                content: InOneText(ToolResultText(result)),
             })?;
         }
     }
-    let texts: Vec<Shown<'_>> = message.elements.iter().filter_map(shown).collect();
+    let texts: Vec<ElementText<'_>> = message.elements.iter().filter_map(text_of).collect();
     match texts.as_slice() {
         [] => Ok(()),
-        [one] => seq.serialize_element(&WireMessage { role: "user", content: InOneText(one) }),
+        [one] => seq.serialize_element(&OpenAiMessage { role: "user", content: InOneText(one) }),
         several => {
             let parts: Vec<TextPart<'_>> = several
                 .iter()
                 .map(|text| TextPart { kind: "text", text: InOneText(text) })
                 .collect();
-            seq.serialize_element(&WireMessage { role: "user", content: parts })
+            seq.serialize_element(&OpenAiMessage { role: "user", content: parts })
         }
     }
 }
 
-fn assistant_message(message: &Message) -> AssistantMessage<'_> {
-    let calls: Vec<Call<'_>> = message
+fn assistant_message(message: &Message) -> OpenAiAssistantMessage<'_> {
+    let calls: Vec<OpenAiCall<'_>> = message
         .elements
         .iter()
         .filter_map(|element| match &element.kind {
             // When the arguments were no JSON, `input` is an empty object: a server that checks
             // the history would refuse all of it for the sake of a call that never ran.
-            ElementKind::Call(call) => Some(Call {
+            ElementKind::Call(call) => Some(OpenAiCall {
                 id: call.call_id,
                 kind: "function",
-                function: CallFunction {
+                function: OpenAiCallFunction {
                     name: tool_name::escape_called(&call.tool),
                     arguments: call.input.as_str(),
                 },
@@ -155,11 +155,11 @@ fn assistant_message(message: &Message) -> AssistantMessage<'_> {
         (true, false) => None,
         (true, true) => Some(InOneText(AnswerText::Nothing)),
     };
-    AssistantMessage { role: "assistant", content, tool_calls: calls }
+    OpenAiAssistantMessage { role: "assistant", content, tool_calls: calls }
 }
 
 #[derive(Serialize)]
-struct WireMessage<T> {
+struct OpenAiMessage<T> {
     role: &'static str,
     content: T,
 }
@@ -168,27 +168,27 @@ struct WireMessage<T> {
 struct ToolMessage<'a> {
     role: &'static str,
     tool_call_id: CallId,
-    content: InOneText<ResultText<'a>>,
+    content: InOneText<ToolResultText<'a>>,
 }
 
 #[derive(Serialize)]
-struct AssistantMessage<'a> {
+struct OpenAiAssistantMessage<'a> {
     role: &'static str,
     content: Option<InOneText<AnswerText<'a>>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<Call<'a>>,
+    tool_calls: Vec<OpenAiCall<'a>>,
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
+struct OpenAiCall<'a> {
     id: CallId,
     #[serde(rename = "type")]
     kind: &'static str,
-    function: CallFunction<'a>,
+    function: OpenAiCallFunction<'a>,
 }
 
 #[derive(Serialize)]
-struct CallFunction<'a> {
+struct OpenAiCallFunction<'a> {
     name: Cow<'a, str>,
     arguments: &'a str,
 }
@@ -197,7 +197,7 @@ struct CallFunction<'a> {
 struct TextPart<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    text: InOneText<&'a Shown<'a>>,
+    text: InOneText<&'a ElementText<'a>>,
 }
 
 /// What displays as several pieces, written as one JSON string without joining them first.
@@ -210,24 +210,24 @@ impl<T: fmt::Display> Serialize for InOneText<T> {
 }
 
 /// An element that this wire shows as text.
-enum Shown<'a> {
+enum ElementText<'a> {
     Text(&'a FramedText),
     Media(MediaNote<'a>),
 }
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for ElementText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Shown::Text(text) => text.fmt(f),
-            Shown::Media(note) => note.fmt(f),
+            ElementText::Text(text) => text.fmt(f),
+            ElementText::Media(note) => note.fmt(f),
         }
     }
 }
 
-fn shown(element: &Element) -> Option<Shown<'_>> {
+fn text_of(element: &Element) -> Option<ElementText<'_>> {
     match &element.kind {
-        ElementKind::Text(text) | ElementKind::Meta(text) => Some(Shown::Text(text)),
-        ElementKind::Media(media) => Some(Shown::Media(MediaNote(media))),
+        ElementKind::Text(text) | ElementKind::Meta(text) => Some(ElementText::Text(text)),
+        ElementKind::Media(media) => Some(ElementText::Media(MediaNote(media))),
         // Nothing here carries thinking; calls and results have their own places.
         ElementKind::Thinking { .. } | ElementKind::Call(_) | ElementKind::Result(_) => None,
     }
@@ -237,7 +237,10 @@ struct Texts<'a>(&'a [Element]);
 
 impl Texts<'_> {
     fn is_empty(&self) -> bool {
-        self.0.iter().filter_map(shown).all(|it| matches!(it, Shown::Text(text) if text.is_empty()))
+        self.0
+            .iter()
+            .filter_map(text_of)
+            .all(|it| matches!(it, ElementText::Text(text) if text.is_empty()))
     }
 }
 
@@ -250,16 +253,16 @@ impl fmt::Display for AnswerText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             AnswerText::Said(texts) => {
-                texts.0.iter().filter_map(shown).try_for_each(|text| text.fmt(f))
+                texts.0.iter().filter_map(text_of).try_for_each(|text| text.fmt(f))
             }
             AnswerText::Nothing => f.write_str(NO_TEXT),
         }
     }
 }
 
-struct ResultText<'a>(&'a CallResult);
+struct ToolResultText<'a>(&'a CallResult);
 
-impl fmt::Display for ResultText<'_> {
+impl fmt::Display for ToolResultText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut is_empty = true;
         for part in &self.0.parts {
@@ -292,14 +295,14 @@ pub(super) struct Chunk<'a> {
 pub(super) struct Choice {
     pub(super) index: Option<u64>,
     /// In a stream.
-    pub(super) delta: Option<Delta>,
+    pub(super) delta: Option<ChoiceDelta>,
     /// In a whole answer.
-    pub(super) message: Option<Delta>,
+    pub(super) message: Option<ChoiceDelta>,
     pub(super) finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Delta {
+pub(super) struct ChoiceDelta {
     #[serde(default, deserialize_with = "text")]
     pub(super) content: String,
     #[serde(default, deserialize_with = "text")]
@@ -397,14 +400,14 @@ fn vendor_error(error: &Value) -> VendorError {
 /// A string, `null`, or the list of parts that some servers send for one text.
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
-    struct Part {
+    struct ContentPart {
         text: Option<String>,
     }
     let raw = <&RawValue>::deserialize(deserializer)?.get();
     match raw.as_bytes().first() {
         Some(b'n') => Ok(String::new()),
         Some(b'[') => {
-            let parts: Vec<Part> = serde_json::from_str(raw).map_err(D::Error::custom)?;
+            let parts: Vec<ContentPart> = serde_json::from_str(raw).map_err(D::Error::custom)?;
             Ok(parts.into_iter().filter_map(|part| part.text).collect())
         }
         _ => serde_json::from_str(raw).map_err(D::Error::custom),

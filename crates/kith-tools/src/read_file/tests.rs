@@ -151,7 +151,7 @@ fn ten_megabytes_are_counted_right_and_shown_in_part() {
     let last: u64 = body.lines().rev().nth(1).unwrap().split_once('\t').unwrap().0.parse().unwrap();
     assert_eq!(header, format!("f: lines 150000-{last} of {n_lines}"));
     assert_eq!(body.lines().next().unwrap(), format!("150000\t{:050}", 150_000));
-    let more = shown::number(n_lines - last);
+    let more = display::number(n_lines - last);
     let footer = format!("… {more} more lines; continue with offset {}", last + 1);
     assert_eq!(body.lines().last().unwrap(), footer);
     assert!(text.len() > TOOL_OUTPUT_BYTES_MAX - 600, "the page is full: {}", text.len());

@@ -6,7 +6,7 @@
 
 use std::mem;
 
-use crate::shown;
+use crate::display;
 
 /// Shown in a result; the rest is counted. With `filesOnly` it is files that are shown.
 pub(super) const SEARCH_MATCHES_MAX: u64 = 200;
@@ -65,7 +65,7 @@ impl SearchPage {
 
     pub(super) fn begin_file(&mut self, path: &str) {
         // Not cut: half a path names something else.
-        self.path = shown::words(path, usize::MAX);
+        self.path = display::words(path, usize::MAX);
         if path.starts_with(|first: char| first.is_ascii_digit() || first == '…') {
             self.path.insert_str(0, "./");
         }
@@ -115,7 +115,7 @@ impl SearchPage {
             Detail::Lines => self.n_matches,
             Detail::Files => self.n_files,
         };
-        let n_more = shown::number(n_found - self.n_shown);
+        let n_more = display::number(n_found - self.n_shown);
         match self.detail {
             _ if n_found == self.n_shown && self.is_full => {
                 "… without the last lines around".into()
@@ -144,7 +144,7 @@ impl SearchPage {
         let text = shortened.unwrap_or_else(|| String::from_utf8_lossy(line).into_owned());
         // The file may hold that character by itself.
         self.has_invalid_utf8 |= text.contains('\u{fffd}') && std::str::from_utf8(line).is_err();
-        shown::line(&text)
+        display::line(&text)
     }
 }
 

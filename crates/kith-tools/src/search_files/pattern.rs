@@ -13,7 +13,7 @@ use regex_syntax::ast::{
 };
 use regex_syntax::hir::translate::TranslatorBuilder;
 
-use crate::shown;
+use crate::display;
 
 pub(super) const SEARCH_PATTERN_BYTES_MAX: usize = 1024;
 /// `[0-9a-f]{64}` has 64.
@@ -45,13 +45,13 @@ impl Pattern {
         if text.len() > SEARCH_PATTERN_BYTES_MAX {
             return Err(format!("the pattern is longer than {SEARCH_PATTERN_BYTES_MAX} bytes"));
         }
-        let name = shown::name(text);
+        let name = display::name(text);
         if text.contains(['\n', '\r']) {
             return Err(across_lines(&name));
         }
         let n_places = read(text).map_err(|reason| format!("{}{reason}", wrong(&name)))?;
         if n_places > SEARCH_PATTERN_PLACES_MAX {
-            let n_places = shown::number(n_places);
+            let n_places = display::number(n_places);
             return Err(format!(
                 "the pattern `{name}` is too large: with its repetitions written out it has \
                  {n_places} characters, at most {SEARCH_PATTERN_PLACES_MAX} are searched for"

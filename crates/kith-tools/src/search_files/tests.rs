@@ -370,11 +370,11 @@ fn ten_megabytes_are_counted_right_and_shown_in_part() {
     );
     let text = world.call("search_files", r#"{"pattern":"7"}"#);
     let n_sevens = content.lines().filter(|line| line.contains('7')).count();
-    let header = format!("{} matches in 1 file\nf\n7: ", shown::number(n_sevens as u64));
+    let header = format!("{} matches in 1 file\nf\n7: ", display::number(n_sevens as u64));
     assert!(text.starts_with(&header), "{text}");
     let footer = format!(
         "… {} more; narrow pattern, path or glob, or set filesOnly",
-        shown::number(n_sevens as u64 - 200)
+        display::number(n_sevens as u64 - 200)
     );
     assert!(text.ends_with(&footer), "{text}");
     assert_eq!(text.lines().count(), 2 + 200 + 1);

@@ -187,8 +187,8 @@ fn no_slip_of_one_key_makes_a_script_that_reads_differently_afterwards() {
     assert!(n_read > 1000, "only {n_read} of the slips were read at all");
 }
 
-fn without_lines(script: &Script) -> Vec<Record> {
-    script.records.iter().map(|record| Record { line: 0, ..record.clone() }).collect()
+fn without_lines(script: &Script) -> Vec<PrimingRecord> {
+    script.records.iter().map(|record| PrimingRecord { line: 0, ..record.clone() }).collect()
 }
 
 fn scripts() -> impl Strategy<Value = Script> {
@@ -196,16 +196,16 @@ fn scripts() -> impl Strategy<Value = Script> {
     (title, prop::collection::vec(records(), 1..3)).prop_map(|(title, parts)| {
         let mut records = Vec::new();
         for (n, record) in parts.into_iter().enumerate() {
-            let id = Field::text("id", &format!("call-{n}"));
+            let id = ScriptField::text("id", &format!("call-{n}"));
             match record.record_type {
                 // Ids of calls are unique in a script.
                 RecordType::FuncCall => records.push(with_field(record, 1, id)),
                 // And a result has its call.
                 RecordType::FuncResult => {
-                    let arguments = Field::new("arguments", Json::empty_object());
+                    let arguments = ScriptField::new("arguments", Json::empty_object());
                     let mut fields = record.fields[..3].to_vec();
                     fields.push(arguments);
-                    let call = Record {
+                    let call = PrimingRecord {
                         record_type: RecordType::FuncCall,
                         fields,
                         body: String::new(),
@@ -217,23 +217,23 @@ fn scripts() -> impl Strategy<Value = Script> {
                 _ => records.push(record),
             }
         }
-        let title = title.map(|title| Field::text("title", title.trim()));
+        let title = title.map(|title| ScriptField::text("title", title.trim()));
         Script { front_matter: title.into_iter().collect(), records }
     })
 }
 
-fn with_field(mut record: Record, place: usize, field: Field) -> Record {
+fn with_field(mut record: PrimingRecord, place: usize, field: ScriptField) -> PrimingRecord {
     record.fields[place] = field;
     record
 }
 
-fn records() -> impl Strategy<Value = Record> {
+fn records() -> impl Strategy<Value = PrimingRecord> {
     let types = prop::sample::select(RecordType::ALL.to_vec());
     (types, any::<u32>(), text(), text()).prop_map(|(record_type, genseq, odd, body)| {
-        let names = |names: &[(&str, &str)]| -> Vec<Field> {
-            names.iter().map(|(name, text)| Field::text(*name, text)).collect()
+        let names = |names: &[(&str, &str)]| -> Vec<ScriptField> {
+            names.iter().map(|(name, text)| ScriptField::text(*name, text)).collect()
         };
-        let mut fields = vec![Field::count("genseq", genseq.into())];
+        let mut fields = vec![ScriptField::count("genseq", genseq.into())];
         fields.extend(match record_type {
             RecordType::HumanText => names(&[("msgId", "m")]),
             RecordType::QuestForSup => names(&[("subDialogId", "d")]),
@@ -241,7 +241,7 @@ fn records() -> impl Strategy<Value = Record> {
             RecordType::FuncCall => {
                 let arguments = Json::of(&serde_json::json!({"x": [&odd]}));
                 let mut fields = names(&[("id", "c"), ("name", "t")]);
-                fields.push(Field::new("arguments", arguments));
+                fields.push(ScriptField::new("arguments", arguments));
                 fields
             }
             RecordType::WebSearchCall => names(&[("phase", "done")]),
@@ -268,9 +268,14 @@ fn records() -> impl Strategy<Value = Record> {
             | RecordType::GenStart
             | RecordType::GenFinish => Vec::new(),
         });
-        fields.push(Field::text("odd", &odd));
+        fields.push(ScriptField::text("odd", &odd));
         let has_text = matches!(record_type.body(), BodyRule::Text(_));
-        Record { record_type, fields, body: if has_text { body } else { String::new() }, line: 0 }
+        PrimingRecord {
+            record_type,
+            fields,
+            body: if has_text { body } else { String::new() },
+            line: 0,
+        }
     })
 }
 

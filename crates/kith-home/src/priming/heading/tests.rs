@@ -53,15 +53,15 @@ fn what_was_meant_as_a_record_is_refused_with_the_right_form() {
         ("### record", "### record <type>"),
         ("#### record approval", "### record <type>"),
     ] {
-        let found = shown(line);
-        let problem = Problem::Heading { found, expected: expected.to_owned() };
+        let found = excerpt(line);
+        let problem = ScriptProblem::Heading { found, expected: expected.to_owned() };
         assert_eq!(classify(line), Line::Wrong(problem), "{line:?}");
     }
 }
 
 #[test]
 fn a_type_that_is_none_is_named() {
-    let problem = Problem::UnknownType { found: "approval_decided".to_owned() };
+    let problem = ScriptProblem::UnknownType { found: "approval_decided".to_owned() };
     assert_eq!(classify("### record approval_decided"), Line::Wrong(problem));
 }
 

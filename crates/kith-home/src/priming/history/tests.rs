@@ -42,7 +42,7 @@ fn what_was_lived_after_a_script_is_numbered_after_it() {
     let mut events = events_of(&[parse(SEED_EXAMPLE).unwrap().script], Trust::Owner);
     events.extend(lived(100));
     let script = from_events(&events, &source()).unwrap();
-    let genseqs: Vec<u64> = script.records.iter().filter_map(Record::genseq).collect();
+    let genseqs: Vec<u64> = script.records.iter().filter_map(PrimingRecord::genseq).collect();
     assert_eq!(genseqs, [1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 4]);
     assert_eq!(parse(&export(&script)).unwrap().script.records.len(), script.records.len());
 }
@@ -233,8 +233,8 @@ fn reminder(visibility: Visibility, content: &str) -> Body {
     })
 }
 
-pub(crate) fn source() -> Source {
-    Source {
+pub(crate) fn source() -> ScriptSource {
+    ScriptSource {
         title: None,
         owner_agent_id: "main".to_owned(),
         generated_at: "2026-11-15T22:00:00Z".to_owned(),

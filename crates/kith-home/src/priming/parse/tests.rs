@@ -231,10 +231,10 @@ fn a_file_that_is_no_text_is_refused_with_its_line() {
 #[test]
 fn length_and_number_of_records_are_limited() {
     let long = " ".repeat(SCRIPT_BYTES_MAX + 1);
-    assert_eq!(parse(&long).unwrap_err().problem, Problem::TooLong);
-    assert_eq!(parse_bytes(long.as_bytes()).unwrap_err().problem, Problem::TooLong);
+    assert_eq!(parse(&long).unwrap_err().problem, ScriptProblem::TooLong);
+    assert_eq!(parse_bytes(long.as_bytes()).unwrap_err().problem, ScriptProblem::TooLong);
     let many = words("x").repeat(RECORDS_MAX + 1);
-    assert_eq!(parse(&many).unwrap_err().problem, Problem::TooManyRecords);
+    assert_eq!(parse(&many).unwrap_err().problem, ScriptProblem::TooManyRecords);
 }
 
 /// A record of words.

@@ -117,7 +117,7 @@ fn a_key_of_the_script_is_never_taken_for_ours() {
         it.primed.as_ref().unwrap().as_str(),
         r#"{"type":"agent_words_record","genseq":7,"generation":"mine"}"#
     );
-    let again = form::from_json(it.primed.as_ref().unwrap()).unwrap().unwrap();
+    let again = crate::priming::form::from_json(it.primed.as_ref().unwrap()).unwrap().unwrap();
     assert_eq!(again.fields, script.records[0].fields);
 }
 

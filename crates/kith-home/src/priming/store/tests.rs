@@ -45,8 +45,8 @@ fn a_broken_script_is_shown_with_its_error_and_breaks_nothing() {
         .entries
         .iter()
         .map(|entry| match &entry.state {
-            EntryState::Ready { n_records, .. } => format!("{n_records} records"),
-            EntryState::Broken(issue) => format!("{:?} {}", issue.line, issue.message),
+            ScriptState::Ready { n_records, .. } => format!("{n_records} records"),
+            ScriptState::Broken(issue) => format!("{:?} {}", issue.line, issue.message),
         })
         .collect();
     assert_eq!(
@@ -244,7 +244,7 @@ fn the_check_reads_every_script_of_every_member() {
     ]);
     let report = store(&house).check_all().unwrap();
     assert_eq!((report.n_checked, report.n_failed), (4, 2));
-    let places = |issues: &[Issue]| {
+    let places = |issues: &[ScriptIssue]| {
         issues.iter().map(|it| (it.path.display().to_string(), it.line)).collect::<Vec<_>>()
     };
     assert_eq!(

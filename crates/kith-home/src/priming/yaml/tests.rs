@@ -148,7 +148,7 @@ fn broken_yaml_is_refused_with_its_line() {
         [("a: 1\nb: [1\n", 2), ("a: 1\n b: 2\n", 2), ("\na: \"x\n\n", 3), ("a: *x\n", 1)]
     {
         let error = read(text, 1).unwrap_err();
-        assert!(matches!(error.problem, Problem::Yaml { .. }), "{error}");
+        assert!(matches!(error.problem, ScriptProblem::Yaml { .. }), "{error}");
         assert_eq!(error.line, line, "{text:?}: {error}");
     }
 }
@@ -156,13 +156,15 @@ fn broken_yaml_is_refused_with_its_line() {
 #[test]
 fn what_is_written_is_read_as_the_same() {
     let texts = || AWKWARD.iter().copied();
-    let mut fields: Vec<Field> =
-        texts().enumerate().map(|(n, text)| Field::text(format!("k{n}"), text)).collect();
-    fields.extend(texts().filter(|it| !it.trim().is_empty()).map(|it| Field::text(it, "value")));
-    fields.push(Field::new("list", Json::of(&AWKWARD.to_vec())));
-    fields.push(Field::new("nested", Json::of(&[AWKWARD.to_vec()])));
+    let mut fields: Vec<ScriptField> =
+        texts().enumerate().map(|(n, text)| ScriptField::text(format!("k{n}"), text)).collect();
+    fields.extend(
+        texts().filter(|it| !it.trim().is_empty()).map(|it| ScriptField::text(it, "value")),
+    );
+    fields.push(ScriptField::new("list", Json::of(&AWKWARD.to_vec())));
+    fields.push(ScriptField::new("nested", Json::of(&[AWKWARD.to_vec()])));
     let members = texts().filter(|it| !it.trim().is_empty()).map(|it| (it, it));
-    fields.push(Field::new(
+    fields.push(ScriptField::new(
         "map",
         super::super::form::object(
             members
@@ -175,13 +177,13 @@ fn what_is_written_is_read_as_the_same() {
     for json in
         ["[]", "{}", "[[]]", "[{}]", r#"{"a":[1,{"b":null}]}"#, "1.10", "-0", "1E+2", "true"]
     {
-        fields.push(Field::new(format!("json {json}"), Json::parse(json).unwrap()));
+        fields.push(ScriptField::new(format!("json {json}"), Json::parse(json).unwrap()));
     }
     let text = write(&fields);
-    let read_back: Vec<Field> = read(&text, 1)
+    let read_back: Vec<ScriptField> = read(&text, 1)
         .unwrap_or_else(|error| panic!("{error}: {:?}", text.lines().nth(error.line - 1)))
         .into_iter()
-        .map(|entry| Field::new(entry.name, entry.value))
+        .map(|entry| ScriptField::new(entry.name, entry.value))
         .collect();
     assert_eq!(read_back, fields);
     assert_eq!(write(&read_back), text);

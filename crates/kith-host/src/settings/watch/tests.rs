@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use kith_home::trust::{forget, remember};
+use kith_home::trust::{record_trust, remove_trust};
 use tempfile::TempDir;
 
 use super::*;
@@ -93,10 +93,10 @@ fn withdrawn_trust_counts_at_once() {
     let files = WatchedHouse::new("[limits]\nsteps = 3\n");
     fs::create_dir_all(files.house.dir.join(".git")).unwrap();
     let user_home = files.house.real_user_home().unwrap();
-    remember(&user_home, &files.house.dir, 1).unwrap();
+    record_trust(&user_home, &files.house.dir, 1).unwrap();
     let watch = SettingsWatch::open(&files.house).unwrap();
     assert_eq!(steps(&watch.current().unwrap()), 3);
-    forget(&user_home, &files.house.dir).unwrap();
+    remove_trust(&user_home, &files.house.dir).unwrap();
     assert_eq!(watch.current().unwrap_err().code, "untrusted");
     assert_eq!(steps(&watch.last_good()), 3);
 }

@@ -30,27 +30,27 @@ impl FileKey {
 
 /// By which one sees without reading it that a file is as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stamp {
+pub(crate) enum FileStamp {
     Absent,
     /// A link that leads nowhere, or a place that may not be looked at.
-    Unseen,
-    Found(Found),
+    Unreadable,
+    Present(FileStat),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FileStat {
     bytes: u64,
     modified: Option<SystemTime>,
     node: (u64, u64, i64, i64, u32, u32),
 }
 
-impl Stamp {
-    pub(crate) fn of(path: &Path) -> Stamp {
+impl FileStamp {
+    pub(crate) fn of(path: &Path) -> FileStamp {
         match fs::metadata(path) {
-            Ok(metadata) => Stamp::Found(Found::of(&metadata)),
-            Err(_) if fs::symlink_metadata(path).is_ok() => Stamp::Unseen,
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => Stamp::Unseen,
-            Err(_) => Stamp::Absent,
+            Ok(metadata) => FileStamp::Present(FileStat::of(&metadata)),
+            Err(_) if fs::symlink_metadata(path).is_ok() => FileStamp::Unreadable,
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => FileStamp::Unreadable,
+            Err(_) => FileStamp::Absent,
         }
     }
 
@@ -58,19 +58,19 @@ impl Stamp {
     /// carry the same time. Disks count time in ticks, and a file can change twice within one.
     pub(crate) fn is_settled(&self, taken_ms: u64) -> bool {
         match self {
-            Stamp::Absent => true,
-            Stamp::Unseen => false,
-            Stamp::Found(found) => {
-                let modified = found.modified.and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+            FileStamp::Absent => true,
+            FileStamp::Unreadable => false,
+            FileStamp::Present(stat) => {
+                let modified = stat.modified.and_then(|it| it.duration_since(UNIX_EPOCH).ok());
                 modified.is_some_and(|it| it.as_millis() + TICK_MS < u128::from(taken_ms))
             }
         }
     }
 }
 
-impl Found {
-    fn of(metadata: &Metadata) -> Found {
-        Found {
+impl FileStat {
+    fn of(metadata: &Metadata) -> FileStat {
+        FileStat {
             bytes: metadata.len(),
             // Not every system tells; then the file is read each time.
             modified: metadata.modified().ok(),
@@ -87,13 +87,13 @@ impl Found {
 }
 
 /// The number a folder has on its disk.
-pub(crate) fn entry_number(metadata: &Metadata) -> u64 {
+pub(crate) fn inode(metadata: &Metadata) -> u64 {
     metadata.ino()
 }
 
 /// Why the file may not be the owner's own words, if there is a reason.
-pub(crate) fn doubt(metadata: &Metadata) -> Option<Problem> {
-    doubt_about(metadata.uid(), metadata.mode(), rustix::process::geteuid().as_raw())
+pub(crate) fn problem(metadata: &Metadata) -> Option<Problem> {
+    problem_of(metadata.uid(), metadata.mode(), rustix::process::geteuid().as_raw())
 }
 
 /// Whether a walk from a folder of `start` may go on into this folder: it has the same owner, and
@@ -102,7 +102,7 @@ pub(crate) fn same_owner(start: &Metadata, folder: &Metadata) -> bool {
     start.uid() == folder.uid() && folder.mode() & OTHERS_WRITE == 0
 }
 
-fn doubt_about(uid: u32, mode: u32, our_uid: u32) -> Option<Problem> {
+fn problem_of(uid: u32, mode: u32, our_uid: u32) -> Option<Problem> {
     if uid != our_uid && uid != ROOT {
         return Some(Problem::ForeignOwner { uid });
     }

@@ -4,7 +4,7 @@
 //! what is only about a subject, so that `say what time it is` is echoed and not answered.
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wish<'a> {
+pub(super) enum Intent<'a> {
     Say(&'a str),
     Run(&'a str),
     Write {
@@ -37,40 +37,40 @@ const QUOTES: [(char, char); 7] =
 /// Words of politeness before the deed, at most.
 const POLITE_WORDS_MAX: usize = 4;
 
-impl<'a> Wish<'a> {
-    pub(super) fn of(words: &'a str) -> Wish<'a> {
+impl<'a> Intent<'a> {
+    pub(super) fn of(words: &'a str) -> Intent<'a> {
         let wanted = without_politeness(words.trim());
         if wanted.is_empty() {
-            return Wish::Introduce;
+            return Intent::Introduce;
         }
         let lower = wanted.to_lowercase();
-        deed(wanted)
-            .or_else(|| recall(&lower).map(Wish::Recall))
+        command(wanted)
+            .or_else(|| recall(&lower).map(Intent::Recall))
             .or_else(|| remember(wanted))
             .or_else(|| read(wanted))
             .or_else(|| list(&lower))
             .or_else(|| search(wanted))
             .or_else(|| skill(wanted))
             .or_else(|| subject(&lower))
-            .unwrap_or(Wish::Chat)
+            .unwrap_or(Intent::Chat)
     }
 }
 
-fn deed(wanted: &str) -> Option<Wish<'_>> {
+fn command(wanted: &str) -> Option<Intent<'_>> {
     let say =
         ["say ", "repeat after me", "repeat ", "echo ", "重复", "跟我说", "说一句", "说：", "说 "];
     if let Some(rest) = after_any(wanted, &say) {
-        return filled(unquoted(rest)).map(Wish::Say);
+        return filled(unquoted(rest)).map(Intent::Say);
     }
     let run = ["run ", "execute ", "运行", "执行", "跑一下"];
     if let Some(rest) = after_any(wanted, &run) {
         let rest = after_any(rest, &["the command ", "命令"]).unwrap_or(rest);
-        return filled(quoted(rest).unwrap_or(rest.trim_end_matches('。'))).map(Wish::Run);
+        return filled(quoted(rest).unwrap_or(rest.trim_end_matches('。'))).map(Intent::Run);
     }
     write(wanted)
 }
 
-fn write(wanted: &str) -> Option<Wish<'_>> {
+fn write(wanted: &str) -> Option<Intent<'_>> {
     let parts = if let Some(rest) = after_any(wanted, &["write ", "save "]) {
         rest.rsplit_once(" to ").or_else(|| rest.rsplit_once(" into "))
     } else {
@@ -78,7 +78,7 @@ fn write(wanted: &str) -> Option<Wish<'_>> {
         ["写到", "写入", "写进", "保存到", "到"].iter().find_map(|word| rest.rsplit_once(word))
     };
     let (text, path) = parts?;
-    Some(Wish::Write { text: filled(unquoted(text))?, path: path_in(path, AnyWord::IsAPath)? })
+    Some(Intent::Write { text: filled(unquoted(text))?, path: path_in(path, AnyWord::IsAPath)? })
 }
 
 fn recall(lower: &str) -> Option<Recall> {
@@ -106,23 +106,23 @@ fn recall(lower: &str) -> Option<Recall> {
     Some(if is_first { Recall::First } else { Recall::Latest })
 }
 
-fn remember(wanted: &str) -> Option<Wish<'_>> {
+fn remember(wanted: &str) -> Option<Intent<'_>> {
     let words =
         ["remember that ", "remember:", "remember ", "note that ", "记住", "记一下", "记得"];
-    after_any(wanted, &words).and_then(filled).map(Wish::Remember)
+    after_any(wanted, &words).and_then(filled).map(Intent::Remember)
 }
 
-fn read(wanted: &str) -> Option<Wish<'_>> {
+fn read(wanted: &str) -> Option<Intent<'_>> {
     if let Some(rest) = after_any(wanted, &["read ", "cat ", "读取", "读一下", "读"]) {
-        return path_in(rest, AnyWord::IsAPath).map(Wish::Read);
+        return path_in(rest, AnyWord::IsAPath).map(Intent::Read);
     }
     // People are shown, and open, many things that are no files.
     let rest =
         after_any(wanted, &["show me ", "show ", "open ", "打开", "看一下", "看看", "显示"])?;
-    path_in(rest, AnyWord::IsNoPath).map(Wish::Read)
+    path_in(rest, AnyWord::IsNoPath).map(Intent::Read)
 }
 
-fn list<'a>(lower: &str) -> Option<Wish<'a>> {
+fn list<'a>(lower: &str) -> Option<Intent<'a>> {
     let files = ["what files", "which files", "list of files", "show me the files", "show files"];
     let files_zh = ["有哪些文件", "有什么文件", "看看文件", "文件列表"];
     let begins = after_any(lower, &["list ", "列出", "列一下"]);
@@ -131,10 +131,10 @@ fn list<'a>(lower: &str) -> Option<Wish<'a>> {
         || contains_any(lower, &files)
         || contains_any(lower, &files_zh)
         || matches!(lower, "ls" | "dir");
-    is_list.then_some(Wish::List)
+    is_list.then_some(Intent::List)
 }
 
-fn search(wanted: &str) -> Option<Wish<'_>> {
+fn search(wanted: &str) -> Option<Intent<'_>> {
     let words = [
         "search the files for ",
         "search for ",
@@ -147,16 +147,16 @@ fn search(wanted: &str) -> Option<Wish<'_>> {
         "搜一下",
     ];
     let rest = after_any(wanted, &words)?;
-    filled(quoted(rest).unwrap_or_else(|| without_end_mark(rest))).map(Wish::Search)
+    filled(quoted(rest).unwrap_or_else(|| without_end_mark(rest))).map(Intent::Search)
 }
 
-fn skill(wanted: &str) -> Option<Wish<'_>> {
+fn skill(wanted: &str) -> Option<Intent<'_>> {
     let words = ["use the skill ", "load the skill ", "use skill ", "使用技能", "加载技能"];
     let rest = after_any(wanted, &words)?;
-    filled(quoted(rest).unwrap_or_else(|| without_end_mark(rest))).map(Wish::UseSkill)
+    filled(quoted(rest).unwrap_or_else(|| without_end_mark(rest))).map(Intent::UseSkill)
 }
 
-fn subject<'a>(lower: &str) -> Option<Wish<'a>> {
+fn subject<'a>(lower: &str) -> Option<Intent<'a>> {
     let time = [
         "what time",
         "what date",
@@ -172,10 +172,10 @@ fn subject<'a>(lower: &str) -> Option<Wish<'a>> {
     ];
     let time_zh = ["几点", "几号", "日期", "星期几", "周几", "什么时间", "现在时间"];
     if contains_any(lower, &time) || contains_any(lower, &time_zh) {
-        return Some(Wish::TellTime);
+        return Some(Intent::TellTime);
     }
     if contains_any(lower, &["summary", "summari", "总结", "摘要"]) {
-        return Some(Wish::Summarise);
+        return Some(Intent::Summarise);
     }
     let who = [
         "who are you",
@@ -192,7 +192,7 @@ fn subject<'a>(lower: &str) -> Option<Wish<'a>> {
         "help" | "there" | "hi" | "hello" | "hey" | "你好" | "您好" | "嗨"
     );
     let introduces = is_greeting || contains_any(lower, &who) || contains_any(lower, &who_zh);
-    introduces.then_some(Wish::Introduce)
+    introduces.then_some(Intent::Introduce)
 }
 
 fn without_politeness(words: &str) -> &str {

@@ -17,5 +17,5 @@ fn what_another_user_wrote_or_could_write_is_doubted() {
 
 #[track_caller]
 fn check(uid: u32, mode: u32, expected: Option<&Problem>) {
-    assert_eq!(doubt_about(uid, mode, 1000).as_ref(), expected);
+    assert_eq!(problem_of(uid, mode, 1000).as_ref(), expected);
 }
