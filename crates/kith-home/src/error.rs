@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, thiserror::Error)]
 pub enum HomeError {
-    #[error("`{}` is not a home: it holds neither `Agent.md` nor `AGENTS.md`", path.display())]
+    #[error("`{}` is not an agent's home: it contains neither `Agent.md` nor `AGENTS.md`", path.display())]
     NotAHome { path: PathBuf },
     #[error(
         "the agent in `{}` belongs to the repository `{}`, which is not trusted yet",
@@ -16,47 +16,47 @@ pub enum HomeError {
     )]
     Untrusted { home: PathBuf, root: PathBuf },
     /// Leaving the file out silently would change who the agent is.
-    #[error("prompt file `{}` could not be read", path.display())]
+    #[error("cannot read prompt file `{}`", path.display())]
     ReadFile { path: PathBuf, source: io::Error },
-    #[error("folder `{}` could not be opened", path.display())]
+    #[error("cannot open folder `{}`", path.display())]
     OpenFolder { path: PathBuf, source: io::Error },
-    #[error("folder `{}` could not be made", path.display())]
+    #[error("cannot create folder `{}`", path.display())]
     MakeFolder { path: PathBuf, source: io::Error },
-    #[error("file `{}` could not be written", path.display())]
+    #[error("cannot write file `{}`", path.display())]
     WriteFile { path: PathBuf, source: io::Error },
     #[error("`{agent_id}` is not an agent id (1 to 64 of `a` to `z`, `0` to `9`, `-` and `_`)")]
     AgentId { agent_id: String },
-    #[error("the clock shows {now_ms} milliseconds since 1970, which is no date")]
+    #[error("the clock shows {now_ms} milliseconds since 1970, which is not a valid date")]
     Time { now_ms: u64 },
 }
 
 /// What is odd about one file, in words that follow its path: "`AGENTS.md` is not a file".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    #[error("is not a file and is left out; put a file in its place or remove it")]
+    #[error("is not a regular file, so it is ignored; replace it with a file or remove it")]
     NotAFile,
-    #[error("is not a folder and is left out; put a folder in its place or remove it")]
+    #[error("is not a folder, so it is ignored; replace it with a folder or remove it")]
     NotAFolder,
-    #[error("belongs to user {uid} and is left out; `chown` it if it is yours")]
+    #[error("belongs to user {uid}, so it is ignored; run `chown` on it if it is yours")]
     ForeignOwner { uid: u32 },
-    #[error("can be written by every user and is left out; `chmod o-w` it")]
+    #[error("is writable by every user, so it is ignored; run `chmod o-w` on it")]
     WritableByOthers,
     /// Of the home: leaving it out would change who the agent is.
-    #[error("can be written by every user; `chmod o-w` it")]
+    #[error("is writable by every user; run `chmod o-w` on it")]
     LooseInHome,
-    #[error("is a link that leads out of `{}` and is left out", within.display())]
+    #[error("is a link that points outside `{}`, so it is ignored", within.display())]
     LeadsOutside { within: PathBuf },
     #[error(
-        "is left out: the repository `{}` is not trusted yet; `kith trust .` in it changes that",
+        "is ignored because the repository `{}` is not trusted; run `kith trust .` in it to trust it",
         root.display()
     )]
     RepositoryNotTrusted { root: PathBuf },
-    #[error("is left out because it could not be read: {reason}")]
+    #[error("is ignored because it could not be read: {reason}")]
     Unreadable { reason: String },
-    #[error("holds bytes that are not text; they were replaced")]
+    #[error("contains bytes that are not UTF-8; they were replaced")]
     NotText,
     /// `None`: the file is too large to count.
-    #[error("is too long; {} characters are not in the prompt", missing(*missing_chars))]
+    #[error("is too long; {} characters were left out of the prompt", missing(*missing_chars))]
     Cut { missing_chars: Option<u64> },
 }
 

@@ -82,27 +82,29 @@ pub enum SkillProblem {
     File(Problem),
     #[error(transparent)]
     Manifest(ManifestProblem),
-    #[error("holds no `SKILL.md` and is no skill; write one or move the folder away")]
+    #[error("has no `SKILL.md`; add one, or move the folder elsewhere")]
     NoSkillFile,
     #[error(
-        "cannot name a skill: a name has 1 to {SKILL_NAME_CHARS_MAX} visible characters, no spaces \
-         around them; rename the folder"
+        "is not a valid skill name (1 to {SKILL_NAME_CHARS_MAX} visible characters, no spaces \
+         around them); rename the folder"
     )]
     Name,
-    #[error("differs from `{other}` beside it only in capitals and is left out; rename one")]
+    #[error(
+        "differs from `{other}` only in upper and lower case, so it is ignored; rename one of them"
+    )]
     SameName { other: String },
     #[error(
-        "is longer than {SKILL_FILE_BYTES_MAX} bytes and is left out; move parts into other files"
+        "is longer than {SKILL_FILE_BYTES_MAX} bytes, so it is ignored; move parts into other files"
     )]
     TooLong,
-    #[error("is not there; correct `extra` of `[skills]`")]
+    #[error("does not exist; correct `extra` in `[skills]`")]
     NoExtra,
-    #[error("is not looked at: there are more than {SKILL_EXTRAS_MAX} folders in `extra`")]
+    #[error("is ignored: `extra` lists more than {SKILL_EXTRAS_MAX} folders")]
     TooManyExtras,
-    #[error("holds more than {SKILL_FOLDER_ENTRIES_MAX} entries and is left out whole")]
+    #[error("has more than {SKILL_FOLDER_ENTRIES_MAX} entries, so all of it is ignored")]
     TooManyEntries,
     #[error(
-        "is left out: more than {SKILLS_MAX} skills would be in force; choose with `skills` of `[agent]`"
+        "is ignored: more than {SKILLS_MAX} skills would be active; choose with `skills` in `[agent]`"
     )]
     TooManySkills,
 }

@@ -18,15 +18,17 @@ const ADDRESS_CHARS_MAX: usize = 200;
 
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    #[error("model `{model}` does not speak the form `openai_chat`")]
+    #[error("model `{model}` does not use the API `openai_chat`")]
     OtherWire { model: String },
-    #[error("base URL `{text}` is not an address such as `https://api.openai.com/v1`")]
+    #[error(
+        "base URL `{text}` is not valid; expected an address such as `https://api.openai.com/v1`"
+    )]
     NotAnAddress { text: String },
     /// The address itself is not quoted: it holds a password.
-    #[error("the base URL holds a user name or password; give the key by itself")]
+    #[error("the base URL contains a user name or password; configure the key separately")]
     Credentials,
     /// The key is not quoted.
-    #[error("the key of `{provider}` has characters that no key has; copy it again")]
+    #[error("the key of `{provider}` contains invalid characters; copy it again")]
     Key { provider: String },
 }
 

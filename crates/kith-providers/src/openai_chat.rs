@@ -141,7 +141,7 @@ impl OpenAiChat {
 
     fn client(&self) -> Result<&Client, Fault> {
         self.clients.of(&self.endpoint).map_err(|error| {
-            let what = format!("cannot be asked: no secure connection: {}", root_cause(&error));
+            let what = format!("cannot be reached: no secure connection: {}", root_cause(&error));
             Fault::new(FailureKind::Network, what)
         })
     }
@@ -166,7 +166,7 @@ impl OpenAiChat {
         if answer.feed_whole(text, tap)? {
             return Ok(());
         }
-        let what = "answered with JSON that is no chat completion: check the base URL";
+        let what = "answered with JSON that is not a chat completion: check the base URL";
         Err(Fault::new(FailureKind::Malformed, what).said(text))
     }
 
@@ -223,7 +223,7 @@ impl OpenAiChat {
         let origin = self.endpoint.origin().ascii_serialization();
         let what = format!(
             "could not be reached at {origin} ({cause}): check the base URL and that the server \
-             runs"
+             is running"
         );
         Fault::new(FailureKind::Network, what).retryable()
     }

@@ -26,10 +26,10 @@ pub(crate) const NO_TEXT: &str = "(no text)";
 
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
-    #[error("requests in the form `{}` cannot be made yet", wire_name(*.wire))]
+    #[error("the API `{}` is not supported yet", wire_name(*.wire))]
     NotBuilt { wire: Wire },
     /// A model without its instructions would be somebody else.
-    #[error("a request without a system prompt is not sent")]
+    #[error("refusing to send a request without a system prompt")]
     NoSystemPrompt,
     #[error("the parameters of model `{model}` are not a JSON object")]
     Parameters { model: String, source: serde_json::Error },
@@ -40,9 +40,9 @@ pub enum RenderError {
     RepeatedParameter { model: String, key: String },
     #[error("model `{model}` has more than {PARAMETERS_MAX} parameters")]
     TooManyParameters { model: String },
-    #[error("tool name `{name}` is too long to be sent; a model reads at most 64 letters")]
+    #[error("tool name `{name}` is too long to send; the limit is 64 characters")]
     ToolName { name: String },
-    #[error("a {element} cannot stand in a message of the {role}")]
+    #[error("a {element} is not allowed in a message of the {role}")]
     Misplaced { element: &'static str, role: &'static str },
     #[error("the request could not be written as JSON")]
     Write(#[source] serde_json::Error),

@@ -176,7 +176,7 @@ where
         () = ctx.call.cancel.cancelled() => Err(own_words(cancelled(tool))),
         () = tokio::time::sleep(ctx.time_left) => Err(own_words(out_of_time(tool))),
         done = tokio::task::spawn_blocking(move || work(&token)) => done.unwrap_or_else(|_| {
-            let text = format!("{tool} broke off: this is a fault of the program, not of the call");
+            let text = format!("{tool} crashed: this is a bug in Kith, not in the call");
             Err(own_words(text))
         }),
     };

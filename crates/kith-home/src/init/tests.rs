@@ -117,8 +117,8 @@ fn the_order_in_which_files_win_is_stated_once_and_not_in_the_constitution() {
 #[test]
 fn what_stands_in_the_way_is_named() {
     let files = TestHome::new("//- file\nx");
-    check_error(&files, "file", "luna", "folder `/user/luna/file` could not be made");
-    check_error(&files, "file/deeper", "luna", "folder `/user/luna/file/deeper` could not be made");
+    check_error(&files, "file", "luna", "cannot create folder `/user/luna/file`");
+    check_error(&files, "file/deeper", "luna", "cannot create folder `/user/luna/file/deeper`");
     for agent_id in ["", "Luna", "a b", "a\"\nx = 1", "../x"] {
         let message = format!(
             "`{agent_id}` is not an agent id (1 to 64 of `a` to `z`, `0` to `9`, `-` and `_`)"

@@ -140,7 +140,7 @@ fn check_known(
     if warnings.len() == WARNINGS_MAX {
         return Ok(());
     }
-    let message = format!("`{}` is no key of {owner}; it is kept and means nothing", excerpt(name));
+    let message = format!("`{}` is not a key of {owner} (kept, ignored)", excerpt(name));
     warnings.push(Warning { line: entry.line, message });
     Ok(())
 }

@@ -35,7 +35,7 @@ pub struct ScriptSource {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HistoryError {
-    #[error("the session holds no history that a script could tell")]
+    #[error("the session has no history to make a script from")]
     Empty,
     #[error(
         "the session has more than {RECORDS_MAX} records, which is more than a script may have"

@@ -153,7 +153,7 @@ impl<'a> ScriptReader<'a> {
         };
         if self.warnings.len() < WARNINGS_MAX {
             let message = format!(
-                "`{}` stands inside the block that begins in line {first}; is a fence missing above it?",
+                "`{}` is inside the block that begins in line {first}; is a fence missing above it?",
                 excerpt(inside[at])
             );
             self.warnings.push(Warning { line: first + at + 1, message });
@@ -170,7 +170,7 @@ impl<'a> ScriptReader<'a> {
         let Some(at) = inside.iter().position(is_field) else { return };
         if self.warnings.len() < WARNINGS_MAX {
             let message = format!(
-                "`{}` stands in the text of the block; is the line `---` above it missing or doubled?",
+                "`{}` is in the text of the block; is the line `---` above it missing or repeated?",
                 excerpt(inside[at])
             );
             self.warnings.push(Warning { line: first + at + 1, message });

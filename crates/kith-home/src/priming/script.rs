@@ -77,14 +77,16 @@ pub enum ScriptProblem {
     NotUtf8,
     #[error("the script has more than {RECORDS_MAX} records; split it")]
     TooManyRecords,
-    #[error("the script has no record; expected a heading `### record <type>` and a fenced block")]
+    #[error("the script has no records; add a heading `### record <type>` and a fenced block")]
     NoRecords,
 
-    #[error("the front matter that begins here is not closed; expected a line `---`")]
+    #[error("the front matter that begins here is not closed; add a line `---`")]
     FrontMatterOpen,
-    #[error("the front matter is longer than {FRONT_MATTER_BYTES_MAX} bytes; put text in the body")]
+    #[error(
+        "the front matter is longer than {FRONT_MATTER_BYTES_MAX} bytes; move text into the body"
+    )]
     FrontMatterTooLong,
-    #[error("the front matter holds more than {FRONT_MATTER_NODES_MAX} values")]
+    #[error("the front matter has more than {FRONT_MATTER_NODES_MAX} values")]
     FrontMatterTooWide,
     #[error("the front matter is nested more than {FRONT_MATTER_DEPTH_MAX} levels deep")]
     FrontMatterTooDeep,
@@ -93,25 +95,25 @@ pub enum ScriptProblem {
     #[error("the front matter must be lines of `key: value`")]
     NotAMapping,
     /// Read as prose it would be lost, and with it a restriction that the author relies on.
-    #[error("`{key}` stands outside the front matter, which is between two lines `---` at the top")]
+    #[error("`{key}` is outside the front matter, which goes between two lines `---` at the top")]
     OutsideFrontMatter { key: &'static str },
     #[error("{what} are not allowed in front matter; write the value out")]
     YamlFeature { what: &'static str },
-    #[error("the key `{key}` stands twice")]
+    #[error("duplicate key `{key}`")]
     DuplicateKey { key: String },
     #[error("the key `{key}` is blank or longer than {FIELD_NAME_CHARS_MAX} characters")]
     KeyForm { key: String },
-    #[error("`{text}` is a number in some readers only; put it in quotes or write it as in JSON")]
+    #[error("some YAML readers take `{text}` for a number; quote it, or write it as a JSON number")]
     OddNumber { text: String },
 
     #[error("`{found}` is not a record heading; write `{expected}`")]
     Heading { found: String, expected: String },
-    #[error("`{found}` is no record type; expected one of {}", RecordType::names())]
+    #[error("unknown record type `{found}`; expected one of {}", RecordType::names())]
     UnknownType { found: String },
     #[error("`{record}` has no block; expected a fence (``` or ~~~) after its heading")]
     NoBlock { record: RecordType },
     #[error(
-        "a fence stands outside a record: each record has one block, and one whose text holds \
+        "fence outside a record: each record has one block, and a block whose text contains \
          fences needs a longer fence around it"
     )]
     StrayFence,
@@ -120,24 +122,26 @@ pub enum ScriptProblem {
 
     #[error("the block of a `func_call_record` must be one JSON object: {reason}")]
     CallJson { reason: String },
-    #[error("`{record}` lacks `{field}`; expected {expected}")]
+    #[error("`{record}` is missing `{field}`; expected {expected}")]
     MissingField { record: RecordType, field: &'static str, expected: String },
     #[error("`{field}` must be {expected}, not {found}")]
     WrongField { field: String, expected: String, found: String },
-    #[error("`type` is said by the heading; take it out of the block's front matter")]
+    #[error("`type` is given by the heading; remove it from the block's front matter")]
     TypeInside,
-    #[error("`{field}` is the text of the block; take it out of the front matter")]
+    #[error("`{field}` is the text of the block; remove it from the front matter")]
     BodyInside { field: &'static str },
-    #[error("`{record}` has no text; expected nothing after its front matter")]
+    #[error("`{record}` has no text; remove what follows its front matter")]
     BodyNotAllowed { record: RecordType },
 
-    #[error("the call `{id}` stands twice, first in line {first_line}; ids of calls are unique")]
+    #[error("duplicate call id `{id}`, first used in line {first_line}")]
     DuplicateCall { id: String, first_line: usize },
     #[error("the result `{id}` has no call before it; expected a `func_call_record` with this id")]
     OrphanResult { id: String },
-    #[error("the call `{id}` has a result already, in line {first_line}")]
+    #[error("the call `{id}` already has a result, in line {first_line}")]
     SecondResult { id: String, first_line: usize },
-    #[error("the result `{id}` is of `{found}`, but its call in line {call_line} is of `{called}`")]
+    #[error(
+        "the result `{id}` names the tool `{found}`, but its call in line {call_line} names `{called}`"
+    )]
     OtherTool { id: String, found: String, called: String, call_line: usize },
 }
 

@@ -54,9 +54,9 @@ pub enum NameProblem {
     TrailingSlash,
     #[error("it has an empty segment (`//`)")]
     EmptySegment,
-    #[error("the segment `{segment}` leads elsewhere")]
+    #[error("the segment `{segment}` is not allowed")]
     Dots { segment: String },
-    #[error("{character:?} is none of `A` to `Z`, `a` to `z`, `0` to `9`, `.`, `_` and `-`")]
+    #[error("{character:?} is not allowed; use letters, digits, `.`, `_` and `-`")]
     Character { character: char },
     #[error("it is longer than {SLUG_BYTES_MAX} bytes")]
     TooLong,

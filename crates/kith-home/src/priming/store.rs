@@ -79,9 +79,9 @@ pub struct CheckReport {
 pub enum StoreError {
     #[error("the script `{script_ref}` does not exist at `{}`", path.display())]
     NotFound { script_ref: ScriptRef, path: PathBuf },
-    #[error("the script `{script_ref}` could not be read from `{}`", path.display())]
+    #[error("cannot read the script `{script_ref}` from `{}`", path.display())]
     Read { script_ref: ScriptRef, path: PathBuf, source: io::Error },
-    #[error("`{}` is a link that leads out of the priming folder", path.display())]
+    #[error("`{}` is a link that points outside the priming folder", path.display())]
     LeadsOutside { path: PathBuf },
     #[error("`{}` is not a file", path.display())]
     NotAFile { path: PathBuf },
@@ -89,22 +89,24 @@ pub enum StoreError {
     Script { path: PathBuf, error: ScriptError },
     #[error("the script `{script_ref}` is not for agent `{agent_id}`")]
     NotApplicable { script_ref: ScriptRef, agent_id: String },
-    #[error("the script `{script_ref}` exists already")]
+    #[error("the script `{script_ref}` already exists")]
     AlreadyExists { script_ref: ScriptRef },
-    #[error("`{script_ref}` differs from `{existing}` only in capitals; choose another name")]
+    #[error(
+        "`{script_ref}` differs from `{existing}` only in upper and lower case; choose another name"
+    )]
     CaseClash { script_ref: ScriptRef, existing: ScriptRef },
     /// Nothing was written: what cannot be read again must not be saved.
-    #[error("the script cannot be saved because it could not be read again: {error}")]
+    #[error("the script was not saved because it could not be read back: {error}")]
     Unreadable { error: ScriptError },
-    #[error("the script `{script_ref}` could not be written to `{}`", path.display())]
+    #[error("cannot write the script `{script_ref}` to `{}`", path.display())]
     Write { script_ref: ScriptRef, path: PathBuf, source: io::Error },
-    #[error("folder `{}` could not be listed", path.display())]
+    #[error("cannot list folder `{}`", path.display())]
     List { path: PathBuf, source: io::Error },
-    #[error("the recently used scripts could not be read from `{}`", path.display())]
+    #[error("cannot read the recently used scripts from `{}`", path.display())]
     ReadRecent { path: PathBuf, source: io::Error },
-    #[error("the recently used scripts could not be written to `{}`", path.display())]
+    #[error("cannot write the recently used scripts to `{}`", path.display())]
     WriteRecent { path: PathBuf, source: io::Error },
-    #[error("the clock shows {now_ms} milliseconds since 1970, which is no date")]
+    #[error("the clock shows {now_ms} milliseconds since 1970, which is not a valid date")]
     Time { now_ms: u64 },
     #[error(transparent)]
     Name(#[from] NameError),
@@ -241,8 +243,8 @@ impl PrimingStore {
         }
         if listing.is_cut {
             let message = format!(
-                "holds more than {LISTING_ENTRIES_MAX} files or {LISTING_BYTES_MAX} bytes; not all \
-                 are checked"
+                "has more than {LISTING_ENTRIES_MAX} files or {LISTING_BYTES_MAX} bytes; not all \
+                 were checked"
             );
             let path = PathBuf::from(PRIMING_FOLDER);
             report.issues.push(ScriptIssue { path, line: None, message });
@@ -299,7 +301,7 @@ impl PrimingStore {
         let summary = match (&script_ref, read_bytes(&self.folder(), relative)) {
             (Err(error), _) => broken(None, error.to_string()),
             (_, Err(ReadFailure::Outside)) => {
-                broken(None, "is a link that leads out of the priming folder".to_owned())
+                broken(None, "is a link that points outside the priming folder".to_owned())
             }
             (_, Err(ReadFailure::NotAFile)) => broken(None, "is not a file".to_owned()),
             (_, Err(ReadFailure::Io(error))) => broken(None, format!("could not be read: {error}")),
@@ -419,7 +421,9 @@ fn mark_clashes(files: &mut [ScriptFile]) {
 }
 
 fn clash_message(other: &ScriptRef) -> String {
-    format!("differs from `{other}` only in capitals, which some disks do not tell apart")
+    format!(
+        "differs from `{other}` only in upper and lower case, which some disks do not tell apart"
+    )
 }
 
 /// The script that a path names; `None` when it is no Markdown file.

@@ -36,29 +36,27 @@ pub struct ManifestIssue {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestProblem {
-    #[error("is not UTF-8 text and is left out; save it as UTF-8")]
+    #[error("is not UTF-8 text, so it is ignored; save it as UTF-8")]
     NotUtf8,
-    #[error("begins a front matter that is not closed and is left out; close it with a line `---`")]
+    #[error("has a front matter that is not closed, so it is ignored; close it with a line `---`")]
     FrontMatterOpen,
     #[error(
-        "has a front matter of more than {SKILL_FRONT_MATTER_BYTES_MAX} bytes and is left out; \
+        "has a front matter of more than {SKILL_FRONT_MATTER_BYTES_MAX} bytes, so it is ignored; \
          move text below it"
     )]
     FrontMatterTooLong,
-    #[error("is left out: {0}{hint}", hint = hint(.0))]
+    #[error("is ignored: {0}{hint}", hint = hint(.0))]
     FrontMatter(ScriptProblem),
-    #[error("is left out: `{key}` must be text; put it in quotes")]
+    #[error("is ignored: `{key}` must be text; put it in quotes")]
     NotText { key: &'static str },
     #[error(
-        "is left out: `name` must be one line of at most {SKILL_NAME_CHARS_MAX} visible characters"
+        "is ignored: `name` must be one line of at most {SKILL_NAME_CHARS_MAX} visible characters"
     )]
     Name,
-    #[error(
-        "says nowhere what it is for and is not listed; add `description: …` to its front matter"
-    )]
+    #[error("has no description, so it is not listed; add `description: …` to its front matter")]
     NoDescription,
     #[error(
-        "has a description of more than {SKILL_DESCRIPTION_CHARS_MAX} characters, which is cut"
+        "has a description of more than {SKILL_DESCRIPTION_CHARS_MAX} characters, which was cut"
     )]
     DescriptionTooLong,
 }
@@ -66,7 +64,7 @@ pub enum ManifestProblem {
 /// Most of what is no YAML is a sentence with a colon in it.
 fn hint(problem: &ScriptProblem) -> &'static str {
     match problem {
-        ScriptProblem::Yaml { .. } => "; put a text that holds `: ` in quotes",
+        ScriptProblem::Yaml { .. } => "; quote a text that contains `: `",
         _ => "",
     }
 }

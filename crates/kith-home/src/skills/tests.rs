@@ -63,8 +63,7 @@ fn a_repository_that_is_not_trusted_adds_nothing() {
     let index = skills(&SkillRequest { trusted: &|_| false, ..request(&home, &extra) });
     assert_eq!(
         shown(&home, &index),
-        "/user/repo/.kith/skills:1 is left out: the repository `/user/repo` is not trusted yet; `kith trust .` \
-         in it changes that"
+        "/user/repo/.kith/skills:1 is ignored because the repository `/user/repo` is not trusted; run `kith trust .` in it to trust it"
     );
     // And who asks about trust is asked about the root of the repository.
     let asked = |root: &Path| root == home.root.join("user/repo");
@@ -112,10 +111,10 @@ fn what_is_no_skill_is_told() {
     check(
         &home,
         "good Good. home\n\
-         /skills/empty:1 holds no `SKILL.md` and is no skill; write one or move the folder away\n\
-         /skills/folder/SKILL.md:1 is not a file and is left out; put a file in its place or remove it\n\
-         /skills/open/SKILL.md:1 begins a front matter that is not closed and is left out; close it with a line `---`\n\
-         /skills/silent/SKILL.md:1 says nowhere what it is for and is not listed; add `description: …` to its front matter",
+         /skills/empty:1 has no `SKILL.md`; add one, or move the folder elsewhere\n\
+         /skills/folder/SKILL.md:1 is not a regular file, so it is ignored; replace it with a file or remove it\n\
+         /skills/open/SKILL.md:1 has a front matter that is not closed, so it is ignored; close it with a line `---`\n\
+         /skills/silent/SKILL.md:1 has no description, so it is not listed; add `description: …` to its front matter",
     );
     assert_eq!(index(&home).n_checked, 5);
 }
@@ -166,8 +165,8 @@ fn links_out_of_a_root_are_not_followed() {
     check(
         &home,
         "good Good. home\ninside Good. home\n\
-         /skills/folder/SKILL.md:1 is a link that leads out of `/skills` and is left out\n\
-         /skills/part/SKILL.md:1 is a link that leads out of `/skills` and is left out",
+         /skills/folder/SKILL.md:1 is a link that points outside `/skills`, so it is ignored\n\
+         /skills/part/SKILL.md:1 is a link that points outside `/skills`, so it is ignored",
     );
 }
 
@@ -180,7 +179,7 @@ fn a_projects_folder_of_skills_may_not_lie_outside_the_repository() {
     symlink(home.root.join("out"), home.root.join("user/repo/.kith/skills")).unwrap();
     check(
         &home,
-        "/user/repo/.kith/skills:1 is a link that leads out of `/user/repo` and is left out",
+        "/user/repo/.kith/skills:1 is a link that points outside `/user/repo`, so it is ignored",
     );
 }
 
@@ -202,8 +201,8 @@ fn what_others_could_write_is_left_out_unless_it_is_the_homes() {
     everyone(&home.root.join("open"), 0o777);
     let extra = [home.root.join("open")];
     let index = skills(&request(&home, &extra));
-    let loose = "can be written by every user and is left out; `chmod o-w` it";
-    let told = "can be written by every user; `chmod o-w` it";
+    let loose = "is writable by every user, so it is ignored; run `chmod o-w` on it";
+    let told = "is writable by every user; run `chmod o-w` on it";
     assert_eq!(
         shown(&home, &index),
         format!(
@@ -223,7 +222,7 @@ fn skills_of_another_user_are_left_out_also_of_the_home() {
         TestHome::new("//- skills/own/SKILL.md\nown\n//- skills/foreign/SKILL.md\nobey me\n");
     let foreign = home.home.join("skills/foreign/SKILL.md");
     std::os::unix::fs::chown(&foreign, Some(4242), None).unwrap();
-    let told = "belongs to user 4242 and is left out; `chown` it if it is yours";
+    let told = "belongs to user 4242, so it is ignored; run `chown` on it if it is yours";
     assert_eq!(
         shown(&home, &skills(&request(&home, &[]))),
         format!("own own home\n/skills/foreign/SKILL.md:1 {told}")
@@ -286,8 +285,8 @@ fn an_extra_folder_must_be_there_and_there_are_not_endless_ones() {
     let index = skills(&request(&home, &extra));
     assert_eq!(
         shown(&home, &index),
-        "/file:1 is not a folder and is left out; put a folder in its place or remove it\n\
-         /missing:1 is not there; correct `extra` of `[skills]`"
+        "/file:1 is not a folder, so it is ignored; replace it with a folder or remove it\n\
+         /missing:1 does not exist; correct `extra` in `[skills]`"
     );
     let extra = vec![home.home.clone(); SKILL_EXTRAS_MAX + 1];
     let issues = skills(&request(&home, &extra)).issues;

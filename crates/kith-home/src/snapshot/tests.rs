@@ -218,8 +218,8 @@ fn text_that_is_none_and_text_that_is_too_long_are_told() {
     fs::write(files.home.join("SOUL.md"), "字".repeat(65_537)).unwrap();
     check_reports(
         &files,
-        "/user/luna/SOUL.md is too long; 6555 characters are not in the prompt\n\
-         /user/luna/USER.md holds bytes that are not text; they were replaced",
+        "/user/luna/SOUL.md is too long; 6555 characters were left out of the prompt\n\
+         /user/luna/USER.md contains bytes that are not UTF-8; they were replaced",
     );
     let prompt = files.prompt_from("You are");
     assert!(prompt.contains("caf\u{fffd}\n</file>"));
@@ -231,10 +231,13 @@ fn text_that_is_none_and_text_that_is_too_long_are_told() {
 
 #[test]
 fn a_folder_without_a_constitution_is_no_home() {
-    check_error("", "`/user/luna` is not a home: it holds neither `Agent.md` nor `AGENTS.md`");
+    check_error(
+        "",
+        "`/user/luna` is not an agent's home: it contains neither `Agent.md` nor `AGENTS.md`",
+    );
     check_error(
         "//- Agent.md/x\n",
-        "`/user/luna` is not a home: it holds neither `Agent.md` nor `AGENTS.md`",
+        "`/user/luna` is not an agent's home: it contains neither `Agent.md` nor `AGENTS.md`",
     );
 }
 
@@ -243,9 +246,8 @@ fn a_folder_in_place_of_a_file_is_left_out_and_told() {
     let files = TestHome::new("//- Agent.md\nx\n//- SOUL.md/x\n//- memory/2026-11-15.md/x\n");
     check_reports(
         &files,
-        "/user/luna/SOUL.md is not a file and is left out; put a file in its place or remove it\n\
-         /user/luna/memory/2026-11-15.md is not a file and is left out; put a file in its place or \
-         remove it",
+        "/user/luna/SOUL.md is not a regular file, so it is ignored; replace it with a file or remove it\n\
+         /user/luna/memory/2026-11-15.md is not a regular file, so it is ignored; replace it with a file or remove it",
     );
 }
 mod unix {
@@ -262,7 +264,7 @@ mod unix {
         mknodat(CWD, files.home.join("USER.md"), FileType::Fifo, mode, 0).unwrap();
         check_reports(
             &files,
-            "/user/luna/USER.md is not a file and is left out; put a file in its place or remove it",
+            "/user/luna/USER.md is not a regular file, so it is ignored; replace it with a file or remove it",
         );
     }
 
@@ -272,7 +274,7 @@ mod unix {
             let files = TestHome::new("//- Agent.md\nx\n");
             symlink(target, files.home.join("SOUL.md")).unwrap();
             let error = files.try_snapshot().unwrap_err().to_string();
-            let message = "prompt file `/user/luna/SOUL.md` could not be read";
+            let message = "cannot read prompt file `/user/luna/SOUL.md`";
             assert_eq!(files.portable(&error), message);
         }
     }
@@ -286,7 +288,7 @@ mod unix {
         assert!(!prompt.contains("SECRET") && prompt.contains("calm"), "{prompt}");
         check_reports(
             &files,
-            "/user/luna/SOUL.md is a link that leads out of `/user/luna` and is left out",
+            "/user/luna/SOUL.md is a link that points outside `/user/luna`, so it is ignored",
         );
         // Where the owner's word holds too, a link may lead.
         let files = files.trusting("key");
@@ -298,7 +300,7 @@ mod unix {
         let files = TestHome::new("//- /key\nSECRET\n");
         symlink("../../key", files.home.join("Agent.md")).unwrap();
         let error = files.try_snapshot().unwrap_err().to_string();
-        assert_eq!(files.portable(&error), "prompt file `/user/luna/Agent.md` could not be read");
+        assert_eq!(files.portable(&error), "cannot read prompt file `/user/luna/Agent.md`");
     }
 
     #[test]

@@ -98,7 +98,7 @@ fn what_stands_in_the_way_of_remembering_is_named() {
     let files = TestHome::new("//- Agent.md\nx\n//- /user/.kith/houses\nno folder\n");
     let error = record_trust(&files.root.join("user"), &files.home, NOW_MS).unwrap_err();
     let message = files.portable(&error.to_string());
-    assert!(message.starts_with("file `/user/.kith/houses/"), "{message}");
+    assert!(message.starts_with("cannot write file `/user/.kith/houses/"), "{message}");
 }
 
 #[track_caller]

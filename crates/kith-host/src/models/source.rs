@@ -202,7 +202,7 @@ fn model_ref(name: &str, provider: &str, model: &str, server: Option<&ServerAddr
 /// The address is not repeated: it may hold a password.
 fn address(text: &str, what: &str) -> Result<ServerAddress, CallError> {
     ServerAddress::parse(text.trim()).ok_or_else(|| {
-        let message = format!("{what} is not an address such as `{OPENAI_URL}`");
+        let message = format!("{what} is not valid; expected an address such as `{OPENAI_URL}`");
         CallError::new(Blame::Request, "invalid_request", message)
     })
 }

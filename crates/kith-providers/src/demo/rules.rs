@@ -195,7 +195,7 @@ fn tell_time(request: &DemoRequest, language: Language) -> String {
     match (language, shown.is_empty()) {
         (Language::English, false) => format!("My instructions say:\n\n{shown}"),
         (Language::Chinese, false) => format!("我的说明里写着：\n\n{shown}"),
-        (Language::English, true) => "Nobody told me the time.".to_owned(),
+        (Language::English, true) => "I was not told the time.".to_owned(),
         (Language::Chinese, true) => "没有人告诉我时间。".to_owned(),
     }
 }

@@ -77,7 +77,8 @@ pub(super) fn conclude(
         }
         // Another turn has its own time.
         ExchangeEnd::OutOfTime => {
-            Fault::new(FailureKind::Timeout, "did not finish in the time of this turn").retryable()
+            Fault::new(FailureKind::Timeout, "did not finish within the time limit of this turn")
+                .retryable()
         }
     };
     Err(named(fault, answer.into_partial_text()))
@@ -132,12 +133,12 @@ pub(super) async fn read_stream(
 
 pub(super) fn silence(idle_max: Duration) -> Fault {
     let seconds = idle_max.as_secs_f64();
-    let what = format!("sent nothing for {seconds} seconds; try again or another model");
+    let what = format!("sent nothing for {seconds} seconds; try again, or use another model");
     Fault::new(FailureKind::Timeout, what).retryable()
 }
 
 pub(super) fn web_page() -> Fault {
-    let what = "answered with a web page, not a model's stream: check the base URL";
+    let what = "answered with a web page instead of a model's answer: check the base URL";
     Fault::new(FailureKind::Malformed, what)
 }
 

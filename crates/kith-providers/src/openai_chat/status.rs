@@ -29,23 +29,23 @@ pub(super) fn fault(status: u16, request: &RequestFacts<'_>, words: &str, code: 
         401 | 403 => Fault::new(FailureKind::Auth, of_key(status, request.key)),
         400 | 413 | 422 if is_about_length(words) || is_about_length(code) => Fault::new(
             FailureKind::ContextLength,
-            format!("cannot read a conversation this long (status {status})"),
+            format!("rejected the conversation as too long (status {status})"),
         ),
         404 => of_status(&format!(
             "does not know this address or model `{}` (status 404): check the base URL and \
              model name",
             request.model
         )),
-        408 => of_status("did not get the request in time (status 408)").retryable(),
+        408 => of_status("did not receive the request in time (status 408)").retryable(),
         // Waiting does not help: somebody has to pay or to raise a limit.
         402 | 429 if is_about_quota(code) => {
             of_status(&format!("has {NO_QUOTA_LEFT} (status {status}): check its plan and billing"))
         }
         429 => of_status("refused the request: rate limit reached (status 429)").retryable(),
-        300..=399 => {
-            of_status(&format!("sends on to another address (status {status}): check the base URL"))
-        }
-        500.. => of_status(&format!("failed on its side (status {status})")).retryable(),
+        300..=399 => of_status(&format!(
+            "redirects to another address (status {status}): check the base URL"
+        )),
+        500.. => of_status(&format!("had a server error (status {status})")).retryable(),
         _ => of_status(&format!("refused the request (status {status})")),
     };
     fault.said(words)
@@ -62,7 +62,7 @@ pub(super) fn is_about_quota(code: &str) -> bool {
 fn of_key(status: u16, key: KeyUsed<'_>) -> String {
     match (status, key) {
         (_, KeyUsed::None) => {
-            format!("wants an API key (status {status}): set one for this model")
+            format!("requires an API key (status {status}): set one for this model")
         }
         (401, KeyUsed::FromSomewhere) => "refused the API key (status 401): check it".to_owned(),
         (401, KeyUsed::From(source)) => {

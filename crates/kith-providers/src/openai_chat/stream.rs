@@ -69,7 +69,7 @@ impl Accumulator {
             return Ok(());
         }
         let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|_| {
-            Fault::new(FailureKind::Malformed, "sent an event that is not its protocol's JSON")
+            Fault::new(FailureKind::Malformed, "sent an event that is not valid JSON for this API")
                 .retryable()
         })?;
         self.take(chunk, tap)
@@ -104,7 +104,10 @@ impl Accumulator {
     /// The answer, once the stream is at its end.
     pub(super) fn finish(mut self) -> Result<Answer, (Fault, String)> {
         if !self.is_whole() {
-            let fault = Fault::new(FailureKind::Cut, "broke off before the answer was complete");
+            let fault = Fault::new(
+                FailureKind::Cut,
+                "closed the connection before the answer was complete",
+            );
             return Err((fault.retryable(), self.text));
         }
         let stop_reason = self.stop_reason();
@@ -298,7 +301,7 @@ fn usage(tokens: &Tokens) -> Usage {
 /// An error told in the middle of a stream, where there is no status any more.
 fn vendor_fault(error: &VendorError) -> Fault {
     if is_about_length(&error.message) || is_about_length(&error.code) {
-        return Fault::new(FailureKind::ContextLength, "cannot read a conversation this long")
+        return Fault::new(FailureKind::ContextLength, "rejected the conversation as too long")
             .said(&error.message);
     }
     if is_about_quota(&error.code) {

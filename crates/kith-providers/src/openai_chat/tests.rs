@@ -144,7 +144,7 @@ const STATUSES: [(u16, &str, &str, &str); 16] = [
         400,
         "content-type: application/json\r\n",
         r#"{"error":{"message":"maximum context length is 8192"}}"#,
-        "ContextLength: `openai` cannot read a conversation this long (status 400); it said: maximum context length is 8192",
+        "ContextLength: `openai` rejected the conversation as too long (status 400); it said: maximum context length is 8192",
     ),
     (
         400,
@@ -198,20 +198,20 @@ const STATUSES: [(u16, &str, &str, &str); 16] = [
         503,
         "retry-after: 99999999999999999999\r\n",
         "",
-        "Status: `openai` failed on its side (status 503), retry",
+        "Status: `openai` had a server error (status 503), retry",
     ),
-    (503, "retry-after: -1\r\n", "", "Status: `openai` failed on its side (status 503), retry"),
+    (503, "retry-after: -1\r\n", "", "Status: `openai` had a server error (status 503), retry"),
     (
         502,
         "content-type: text/html\r\n",
         "<html>",
-        "Status: `openai` failed on its side (status 502), retry",
+        "Status: `openai` had a server error (status 502), retry",
     ),
     (
         302,
         "location: http://other.invalid/\r\n",
         "",
-        "Status: `openai` sends on to another address (status 302): check the base URL",
+        "Status: `openai` redirects to another address (status 302): check the base URL",
     ),
 ];
 
@@ -248,7 +248,7 @@ async fn a_refused_key_is_named_by_the_place_it_came_from() {
     );
     let without = OpenAiChat::new(choice(), &server.url(), None).unwrap();
     let (_, message, _) = fault(ask(&without).await);
-    assert_eq!(message, "`openai` wants an API key (status 401): set one for this model");
+    assert_eq!(message, "`openai` requires an API key (status 401): set one for this model");
 }
 
 #[tokio::test]
@@ -288,18 +288,18 @@ async fn a_server_that_does_not_stream_is_understood() {
     for expected in [
         (
             FailureKind::Malformed,
-            "`openai` answered with JSON that is no chat completion: check the base URL; it said: {\"object\":\"list\"}",
+            "`openai` answered with JSON that is not a chat completion: check the base URL; it said: {\"object\":\"list\"}",
             false,
         ),
         (FailureKind::Status, "`openai` reported an error instead of an answer; it said: no", true),
         (
             FailureKind::Malformed,
-            "`openai` answered with a web page, not a model's stream: check the base URL",
+            "`openai` answered with a web page instead of a model's answer: check the base URL",
             false,
         ),
         (
             FailureKind::Malformed,
-            "`openai` answered with a web page, not a model's stream: check the base URL",
+            "`openai` answered with a web page instead of a model's answer: check the base URL",
             false,
         ),
     ] {
@@ -344,7 +344,7 @@ async fn a_server_that_does_not_even_begin_is_silent() {
     let unfinished = silence.into_unfinished("p", None, String::new());
     let (kind, message, retryable) = fault(Err(unfinished));
     assert_eq!((kind, retryable), (FailureKind::Timeout, true));
-    assert_eq!(message, "`p` sent nothing for 120 seconds; try again or another model");
+    assert_eq!(message, "`p` sent nothing for 120 seconds; try again, or use another model");
 }
 
 #[tokio::test]
@@ -421,13 +421,13 @@ fn addresses_are_checked() {
     }
     for text in ["", "api.openai.com/v1", "file:///etc/passwd", "localhost:11434", "http://"] {
         let error = endpoint(text).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("base URL `{text}` is not an address")), "{error}");
+        assert!(error.starts_with(&format!("base URL `{text}` is not valid")), "{error}");
     }
     let error = endpoint("http://me:pass@h/").unwrap_err().to_string();
     assert!(!error.contains("pass@"), "{error}");
     let wrong_key = OpenAiChat::new(choice(), "http://h", Some(Secret::new("a\nb")));
     let error = wrong_key.err().unwrap().to_string();
-    assert_eq!(error, "the key of `openai` has characters that no key has; copy it again");
+    assert_eq!(error, "the key of `openai` contains invalid characters; copy it again");
 }
 
 /// Answers connections one after another, each with the pieces of one reply, and then closes. The

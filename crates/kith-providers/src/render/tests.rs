@@ -163,7 +163,7 @@ fn a_request_without_a_system_prompt_is_refused_on_every_wire() {
             messages: vec![&talk],
         };
         let refused = render(wire, &request).unwrap_err().to_string();
-        assert_eq!(refused, "a request without a system prompt is not sent");
+        assert_eq!(refused, "refusing to send a request without a system prompt");
     }
 }
 
@@ -230,7 +230,7 @@ fn wrong_requests_are_refused() {
         Wire::OpenaiResponses,
         &talk,
         "{}",
-        "requests in the form `openai_responses` cannot be made yet",
+        "the API `openai_responses` is not supported yet",
     );
     check_error(
         Wire::OpenaiChat,
@@ -260,13 +260,13 @@ fn wrong_requests_are_refused() {
         Wire::OpenaiChat,
         &[user(vec![call(0, "x", "{}")])],
         "{}",
-        "a call cannot stand in a message of the user",
+        "a call is not allowed in a message of the user",
     );
     check_error(
         Wire::OpenaiChat,
         &[assistant(vec![result(0, true, vec![])])],
         "{}",
-        "a tool result cannot stand in a message of the assistant",
+        "a tool result is not allowed in a message of the assistant",
     );
 }
 

@@ -73,7 +73,7 @@ fn work_stops_when_nobody_waits_for_it_any_more() {
 fn work_that_panics_is_a_failed_call() {
     let ctx = run_context(&CancellationToken::new());
     let output = block_on(work("skill", &ctx, |_| panic!("a fault of ours")));
-    let text = "skill broke off: this is a fault of the program, not of the call";
+    let text = "skill crashed: this is a bug in Kith, not in the call";
     assert_eq!((output.plain_text().as_str(), output.outcome), (text, ToolOutcome::Failed));
 }
 

@@ -103,7 +103,7 @@ fn read(text: &str) -> Result<u64, String> {
             other => return at(error.span().start, other),
         };
         let reason =
-            format!("`{parenthesis}` stands alone; write `\\{parenthesis}` to search for it");
+            format!("`{parenthesis}` is unmatched; write `\\{parenthesis}` to search for it");
         at(error.span().start, reason)
     })?;
     let n_places = places(&ast)?;

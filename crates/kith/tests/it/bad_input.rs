@@ -36,13 +36,13 @@ fn a_house_that_is_none_is_refused_and_stays_as_it_is() {
     check!(house.kith(&["ask", "hi", "--home", "plain"]), @"
     exit 1
     --- stderr
-    error: `[house]/plain` is not a home: it holds neither `Agent.md` nor `AGENTS.md`
+    error: `[house]/plain` is not an agent's home: it contains neither `Agent.md` nor `AGENTS.md`
     hint: `kith init [house]/plain` makes an agent there
     ");
     check!(house.kith(&["ask", "hi", "--home", "tables"]), @"
     exit 1
     --- stderr
-    error: `[house]/tables` is not a home: it holds neither `Agent.md` nor `AGENTS.md`
+    error: `[house]/tables` is not an agent's home: it contains neither `Agent.md` nor `AGENTS.md`
     hint: `kith init [house]/tables` makes an agent there
     ");
     check!(house.kith(&["ask", "hi", "--home", "nowhere"]), @"
@@ -82,7 +82,7 @@ fn a_folder_in_place_of_a_prompt_file_is_told_and_left_out() {
     --- stdout
     hi
     --- stderr
-    note: `[house]/SOUL.md` is not a file and is left out; put a file in its place or remove it
+    note: `[house]/SOUL.md` is not a regular file, so it is ignored; replace it with a file or remove it
     ");
     let ran = house.kith(&["ask", "say on", "--model", "demo"]).succeeded();
     assert_eq!(ran.stderr, "", "it is told once, when the session begins");
@@ -95,7 +95,7 @@ fn a_prompt_file_that_cannot_be_read_stops_before_anything_is_accepted() {
     check!(house.kith(&["ask", "hi"]), @"
     exit 3
     --- stderr
-    error: prompt file `[house]/SOUL.md` could not be read
+    error: cannot read prompt file `[house]/SOUL.md`
       cause: Too many levels of symbolic links (os error 40)
     hint: without it the agent would be another: make it readable, or remove it
     ");
@@ -118,7 +118,7 @@ fn a_constitution_that_is_gone_stops_only_new_sessions() {
     check!(house.kith(&["ask", "three", "--new"]), @"
     exit 1
     --- stderr
-    error: `[house]` is not a home: it holds neither `Agent.md` nor `AGENTS.md`
+    error: `[house]` is not an agent's home: it contains neither `Agent.md` nor `AGENTS.md`
     hint: `kith init [house]` makes an agent there
     ");
     house.write("Agent.md", "Be kind.\n");
@@ -136,7 +136,7 @@ fn bytes_that_are_not_text_are_replaced_and_told() {
     --- stdout
     hi
     --- stderr
-    note: `[house]/USER.md` holds bytes that are not text; they were replaced
+    note: `[house]/USER.md` contains bytes that are not UTF-8; they were replaced
     ");
     let prompt = house.kith(&["prompt"]).succeeded();
     assert!(prompt.stdout.contains("Ad\u{fffd}."));
@@ -152,7 +152,7 @@ fn a_prompt_file_of_ten_megabytes_is_cut_and_told() {
     --- stdout
     hi
     --- stderr
-    note: `[house]/SOUL.md` is too long; [n] characters are not in the prompt
+    note: `[house]/SOUL.md` is too long; [n] characters were left out of the prompt
     ");
     let log = fs::metadata(house.session_file()).unwrap().len();
     assert!(log < 1024 * 1024, "{log}");
@@ -161,7 +161,7 @@ fn a_prompt_file_of_ten_megabytes_is_cut_and_told() {
     --- stderr
     [house]/Agent.md: 9 characters, 9 in the prompt
     [house]/SOUL.md: [n] characters, 58982 in the prompt
-    note: `[house]/SOUL.md` is too long; [n] characters are not in the prompt
+    note: `[house]/SOUL.md` is too long; [n] characters were left out of the prompt
     ");
 }
 

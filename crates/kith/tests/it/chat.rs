@@ -98,7 +98,7 @@ fn a_failing_model_ends_a_piped_conversation() {
     --- stdout
     one
     --- stderr
-    error: `openai` answered with a web page, not a model's stream: check the base URL
+    error: `openai` answered with a web page instead of a model's answer: check the base URL
     ");
     assert_eq!(vendor.requests().len(), 2);
 }

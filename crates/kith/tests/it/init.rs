@@ -102,14 +102,14 @@ fn init_where_a_file_stands_is_refused() {
     check!(house.kith(&["init", "ada"]), @"
     exit 1
     --- stderr
-    error: folder `ada` could not be made
+    error: cannot create folder `ada`
       cause: File exists (os error 17)
     hint: there is a file of that name; choose another
     ");
     check!(house.kith(&["init", "ada/b", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"error":{"code":"invalid_request","message":"folder `ada/b` could not be made: Not a directory (os error 20)","hint":"there is a file of that name; choose another"}}
+    {"ok":false,"error":{"code":"invalid_request","message":"cannot create folder `ada/b`: Not a directory (os error 20)","hint":"there is a file of that name; choose another"}}
     "#);
     assert_eq!(house.files(), ["ada"]);
 }
@@ -119,7 +119,7 @@ fn init_where_nothing_can_be_made_blames_the_disk() {
     check!(House::empty().kith(&["init", "/proc/kith"]), @"
     exit 3
     --- stderr
-    error: folder `/proc/kith` could not be made
+    error: cannot create folder `/proc/kith`
       cause: No such file or directory (os error 2)
     hint: choose a folder that you may write to
     ");

@@ -73,7 +73,7 @@ fn an_address_that_is_none_is_refused_before_anything_is_written() {
     check!(house.kith(&["ask", "hi"]), @"
     exit 1
     --- stderr
-    error: OPENAI_BASE_URL is not an address such as `https://api.openai.com/v1`
+    error: OPENAI_BASE_URL is not valid; expected an address such as `https://api.openai.com/v1`
     ");
     assert_eq!(house.files(), ["Agent.md"]);
 }
@@ -85,7 +85,7 @@ fn a_server_that_answers_with_a_page_is_reported_and_the_message_is_kept() {
     check!(house.kith(&["ask", "hi"]), @"
     exit 3
     --- stderr
-    error: `openai` answered with a web page, not a model's stream: check the base URL
+    error: `openai` answered with a web page instead of a model's answer: check the base URL
     hint: what you said is kept: `kith session show [short]`
     ");
     let log = house.log();
@@ -97,7 +97,7 @@ fn a_server_that_answers_with_a_page_is_reported_and_the_message_is_kept() {
     owner:
       hi
 
-    ! The turn failed: `openai` answered with a web page, not a model's stream: check the base URL.
+    ! The turn failed: `openai` answered with a web page instead of a model's answer: check the base URL.
     ");
 }
 

@@ -50,7 +50,7 @@ fn scripts_are_listed_the_last_used_first_and_broken_ones_with_their_error() {
     team_shared/probe                         4 records  环境探针
     individual/main/own                       1 record
     team_shared/a/old                         cannot be used, line 2: `### user` is not a record heading; write `### record human_text_record`
-    .minds/priming/team_shared/not a slug.md  cannot be used: `team_shared/not a slug` is not a scriptRef (`individual/<member>/<slug>` or `team_shared/<slug>`): ' ' is none of `A` to `Z`, `a` to `z`, `0` to `9`, `.`, `_` and `-`
+    .minds/priming/team_shared/not a slug.md  cannot be used: `team_shared/not a slug` is not a scriptRef (`individual/<member>/<slug>` or `team_shared/<slug>`): ' ' is not allowed; use letters, digits, `.`, `_` and `-`
     ");
     let list = house.json(&["prime", "ls", "探针", "--json"]);
     let used = list["scripts"][0]["lastUsedAt"].as_str().unwrap();
@@ -126,12 +126,12 @@ fn every_script_is_checked_and_one_that_is_bad_does_not_hide_another() {
     check!(house.kith(&["prime", "check"]), @"
     exit 1
     --- stdout
-    `.minds/priming/individual/ux/none.md`, line 1: the script has no record; expected a heading `### record <type>` and a fenced block
+    `.minds/priming/individual/ux/none.md`, line 1: the script has no records; add a heading `### record <type>` and a fenced block
     `.minds/priming/team_shared/old.md`, line 2: `### user` is not a record heading; write `### record human_text_record`
-    `.minds/priming/team_shared/out.md`: is a link that leads out of the priming folder
+    `.minds/priming/team_shared/out.md`: is a link that points outside the priming folder
     5 scripts read, 3 cannot be used
     --- stderr
-    note: `.minds/priming/team_shared/odd.md`, line 6: `mood` is no key of agent_words_record; it is kept and means nothing
+    note: `.minds/priming/team_shared/odd.md`, line 6: `mood` is not a key of agent_words_record (kept, ignored)
     ");
     let ran = house.kith(&["prime", "check", "--json"]);
     assert_eq!(ran.code, 1);
@@ -141,7 +141,7 @@ fn every_script_is_checked_and_one_that_is_bad_does_not_hide_another() {
     let issue = json!({
         "path": ".minds/priming/individual/ux/none.md",
         "line": 1,
-        "message": "the script has no record; expected a heading `### record <type>` and a fenced block",
+        "message": "the script has no records; add a heading `### record <type>` and a fenced block",
     });
     assert_eq!(report["issues"][0], issue);
     assert_eq!(report["issues"][2]["line"], Value::Null);
@@ -228,7 +228,7 @@ fn an_empty_history_makes_no_file() {
     check!(house.kith(&["prime", "save", "latest", "x"]), @"
     exit 1
     --- stderr
-    error: the session holds no history that a script could tell
+    error: the session has no history to make a script from
     hint: say something in it first; no file was written
     ");
     assert_eq!(house.kith(&["prime", "export", "latest"]).code, 1);
@@ -310,16 +310,19 @@ fn a_bad_script_is_refused_in_one_sentence_with_file_and_line() {
             bomb.to_owned(),
             "line 2: anchors and aliases (`&`, `*`) are not allowed in front matter; write the value out",
         ),
-        ("---\nkind: a\nkind: b\n---\n".to_owned(), "line 3: the key `kind` stands twice"),
+        ("---\nkind: a\nkind: b\n---\n".to_owned(), "line 3: duplicate key `kind`"),
         (
             record("approval_record", "x"),
-            "line 3: `approval_record` is no record type; expected one of",
+            "line 3: unknown record type `approval_record`; expected one of",
         ),
-        (record("grant_record", "x"), "line 3: `grant_record` is no record type; expected one of"),
-        (record("turn_ended", "x"), "line 3: `turn_ended` is no record type; expected one of"),
+        (
+            record("grant_record", "x"),
+            "line 3: unknown record type `grant_record`; expected one of",
+        ),
+        (record("turn_ended", "x"), "line 3: unknown record type `turn_ended`; expected one of"),
         (
             record("func_call_record", r#"{"genseq": 1, "name": "t", "arguments": {}}"#),
-            "line 3: `func_call_record` lacks `id`; expected a string that is not blank",
+            "line 3: `func_call_record` is missing `id`; expected a string that is not blank",
         ),
         (
             record(
@@ -366,9 +369,9 @@ fn a_name_that_could_lead_elsewhere_is_refused_before_a_file_is_touched() {
     house.kith(&["ask", "say one"]).succeeded();
     let before = house.files();
     for (slug, why) in [
-        ("../x", "the segment `..` leads elsewhere"),
-        ("a/../b", "the segment `..` leads elsewhere"),
-        ("./x", "the segment `.` leads elsewhere"),
+        ("../x", "the segment `..` is not allowed"),
+        ("a/../b", "the segment `..` is not allowed"),
+        ("./x", "the segment `.` is not allowed"),
         ("C:x", "':' is none of"),
         ("a\\b", "is none of"),
         ("/etc/x", "it is an absolute path"),
@@ -402,7 +405,7 @@ fn names_that_differ_only_in_capitals_and_links_that_lead_out_are_not_saved_to()
     let ran = house.kith(&["prime", "save", "latest", "out/x", "--shared"]);
     assert_eq!(
         ran.stderr,
-        "error: `.minds/priming/team_shared/out/x.md` is a link that leads out of the priming folder\n"
+        "error: `.minds/priming/team_shared/out/x.md` is a link that points outside the priming folder\n"
     );
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
 }

@@ -105,15 +105,15 @@ fn what_is_left_out_is_said_with_its_line() {
     check!(house.kith(&["skill", "check"]), @"
     exit 1
     --- stdout
-    [house]/skills/silent/SKILL.md:1: says nowhere what it is for and is not listed; add `description: …` to its front matter
-    [house]/skills/wrong/SKILL.md:3: is left out: `description` must be text; put it in quotes
+    [house]/skills/silent/SKILL.md:1: has no description, so it is not listed; add `description: …` to its front matter
+    [house]/skills/wrong/SKILL.md:3: is ignored: `description` must be text; put it in quotes
     --- stderr
     note: 5 folders looked at, 2 in force
     ");
     check!(house.kith(&["skill", "check", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"checked":5,"failed":2,"issues":[{"path":"[house]/skills/silent/SKILL.md","line":1,"message":"says nowhere what it is for and is not listed; add `description: …` to its front matter"},{"path":"[house]/skills/wrong/SKILL.md","line":3,"message":"is left out: `description` must be text; put it in quotes"}]}
+    {"ok":false,"checked":5,"failed":2,"issues":[{"path":"[house]/skills/silent/SKILL.md","line":1,"message":"has no description, so it is not listed; add `description: …` to its front matter"},{"path":"[house]/skills/wrong/SKILL.md","line":3,"message":"is ignored: `description` must be text; put it in quotes"}]}
     "#);
     let ran = house.kith(&["skill", "ls"]).succeeded();
     assert_eq!(

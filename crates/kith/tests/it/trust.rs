@@ -173,8 +173,8 @@ fn what_is_cut_and_what_is_loose_is_counted_and_told_with_what_helps() {
     let detail = files["detail"].as_str().unwrap();
     for said in [
         "Agent.md 9 -> 9, SOUL.md 65537 -> 58982, TOOLS.md 6 -> 6",
-        "SOUL.md` is too long; 6555 characters are not in the prompt",
-        "TOOLS.md` can be written by every user; `chmod o-w` it",
+        "SOUL.md` is too long; 6555 characters were left out of the prompt",
+        "TOOLS.md` is writable by every user; run `chmod o-w` on it",
     ] {
         assert!(detail.contains(said), "{detail}");
     }
@@ -185,17 +185,15 @@ fn what_is_cut_and_what_is_loose_is_counted_and_told_with_what_helps() {
     --- stderr
     [house]/Agent.md: 9 characters, 9 in the prompt
     [house]/SOUL.md: 65537 characters, 58982 in the prompt
-    note: `[house]/SOUL.md` is too long; 6555 characters are not in the prompt
+    note: `[house]/SOUL.md` is too long; 6555 characters were left out of the prompt
     ");
 }
 
 #[test]
 fn a_repository_that_is_not_trusted_is_left_out_and_told_with_what_to_do() {
     let house = beside_a_clone();
-    let told = "note: `[root]/clone/AGENTS.md` is left out: the repository `[root]/clone` is not \
-                trusted yet; `kith trust .` in it changes that\n\
-                note: `[root]/clone/src/AGENTS.md` is left out: the repository `[root]/clone` is \
-                not trusted yet; `kith trust .` in it changes that\n";
+    let told = "note: `[root]/clone/AGENTS.md` is ignored because the repository `[root]/clone` is not trusted; run `kith trust .` in it to trust it\n\
+                note: `[root]/clone/src/AGENTS.md` is ignored because the repository `[root]/clone` is not trusted; run `kith trust .` in it to trust it\n";
     let asked = house.kith_in("../clone/src", &["ask", "say hi", "--model", "demo"]).succeeded();
     assert!(asked.shown().ends_with(told), "{}", asked.shown());
     let prompt = house.kith_in("../clone/src", &["prompt"]).succeeded();

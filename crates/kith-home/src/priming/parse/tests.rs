@@ -176,8 +176,8 @@ fn unknown_keys_are_kept_and_warned_about() {
     assert_eq!(
         warnings,
         [
-            "line 2: `mood` is no key of the front matter; it is kept and means nothing",
-            "line 8: `grant` is no key of agent_words_record; it is kept and means nothing",
+            "line 2: `mood` is not a key of the front matter (kept, ignored)",
+            "line 8: `grant` is not a key of agent_words_record (kept, ignored)",
         ]
     );
     let again = export(&parsed.script);
@@ -194,7 +194,7 @@ fn a_record_inside_a_block_is_its_text_and_is_warned_about() {
     assert_eq!(
         warnings,
         [format!(
-            "line {at}: `### record agent_words_record` stands inside the block that begins in line {}; \
+            "line {at}: `### record agent_words_record` is inside the block that begins in line {}; \
              is a fence missing above it?",
             text.lines().position(|line| line.starts_with("```")).unwrap() + 1
         )]
@@ -273,7 +273,7 @@ fn the_front_matter_of_a_block_may_be_missing() {
         let text = format!("### record agent_words_record\n```\n{lost}\n```\n");
         let warnings = parse(&text).unwrap().warnings;
         assert_eq!(warnings.len(), 1, "{lost}");
-        assert!(warnings[0].message.ends_with("above it missing or doubled?"), "{warnings:?}");
+        assert!(warnings[0].message.ends_with("above it missing or repeated?"), "{warnings:?}");
     }
 }
 

@@ -55,7 +55,7 @@ fn a_broken_script_is_shown_with_its_error_and_breaks_nothing() {
             "1 records",
             "Some(1) `### user` is not a record heading; write `### record human_text_record`",
             "None `team_shared/my script` is not a scriptRef (`individual/<member>/<slug>` or \
-             `team_shared/<slug>`): ' ' is none of `A` to `Z`, `a` to `z`, `0` to `9`, `.`, `_` and `-`",
+             `team_shared/<slug>`): ' ' is not allowed; use letters, digits, `.`, `_` and `-`",
             "1 records",
         ]
     );
@@ -158,7 +158,7 @@ fn a_link_out_of_the_folder_is_not_followed() {
         report.issues.iter().map(|it| format!("{} {}", it.path.display(), it.message)).collect();
     assert_eq!(
         issues,
-        [".minds/priming/team_shared/climbing.md is a link that leads out of the priming folder"]
+        [".minds/priming/team_shared/climbing.md is a link that points outside the priming folder"]
     );
 }
 
@@ -185,7 +185,7 @@ fn names_that_differ_only_in_capitals_are_reported() {
     };
     assert_eq!(
         save("team_shared/probe").unwrap_err(),
-        "`team_shared/probe` differs from `team_shared/Probe` only in capitals; choose another name"
+        "`team_shared/probe` differs from `team_shared/Probe` only in upper and lower case; choose another name"
     );
     assert!(save("team_shared/ENV/x").is_err());
     let other = house.path().join(".minds/priming/team_shared/probe.md");
@@ -198,7 +198,7 @@ fn names_that_differ_only_in_capitals_are_reported() {
     assert_eq!((report.n_checked, report.n_failed), (3, 1));
     assert_eq!(
         report.issues[0].message,
-        "differs from `team_shared/Probe` only in capitals, which some disks do not tell apart"
+        "differs from `team_shared/Probe` only in upper and lower case, which some disks do not tell apart"
     );
     let listing = store(&house).list("ux").unwrap();
     let clashes: Vec<bool> = listing.entries.iter().map(|it| it.clashes_with.is_some()).collect();
@@ -216,7 +216,7 @@ fn saving_makes_folders_and_never_replaces_unasked() {
     assert_eq!(on_disk(), export(&script));
     let other = parse(&words("other")).unwrap().script;
     let error = store(&house).save(&script_ref, &other, Existing::Keep).unwrap_err();
-    assert_eq!(error.to_string(), "the script `individual/ux/env/probe-1.2` exists already");
+    assert_eq!(error.to_string(), "the script `individual/ux/env/probe-1.2` already exists");
     assert_eq!(on_disk(), export(&script));
     store(&house).save(&script_ref, &other, Existing::Replace).unwrap();
     assert_eq!(on_disk(), export(&other));

@@ -97,9 +97,9 @@ fn what_could_grow_or_mislead_is_refused() {
     let anchors =
         "anchors and aliases (`&`, `*`) are not allowed in front matter; write the value out";
     let tags = "tags (`!…`) are not allowed in front matter; write the value out";
-    refuse("a: 1\nb: 2\na: 3\n", "line 3: the key `a` stands twice");
-    refuse("a: {b: 1, b: 2}\n", "line 1: the key `b` stands twice");
-    refuse("a: 1\n'a': 2\n", "line 2: the key `a` stands twice");
+    refuse("a: 1\nb: 2\na: 3\n", "line 3: duplicate key `a`");
+    refuse("a: {b: 1, b: 2}\n", "line 1: duplicate key `b`");
+    refuse("a: 1\n'a': 2\n", "line 2: duplicate key `a`");
     refuse("a: &x 1\n", &format!("line 1: {anchors}"));
     refuse("a: 1\nb: &x [1]\nc: *x\n", &format!("line 2: {anchors}"));
     refuse("a: !!str 1\n", &format!("line 1: {tags}"));
@@ -108,9 +108,12 @@ fn what_could_grow_or_mislead_is_refused() {
     refuse("just words\n", "line 1: the front matter must be lines of `key: value`");
     refuse("[a]: 1\n", "line 1: the front matter must be lines of `key: value`");
     refuse("'': 1\n", "line 1: the key `` is blank or longer than 80 characters");
-    let odd = "is a number in some readers only; put it in quotes or write it as in JSON";
+    let odd = "for a number; quote it, or write it as a JSON number";
     for text in ["007", "0x1F", "0o17", "+5", ".5", "5.", ".inf", "-.inf", ".nan", "1e999"] {
-        refuse(&format!("\nx: {text}\n"), &format!("line 2: `{text}` {odd}"));
+        refuse(
+            &format!("\nx: {text}\n"),
+            &format!("line 2: some YAML readers take `{text}` {odd}"),
+        );
     }
 }
 
@@ -137,9 +140,9 @@ fn width_depth_and_length_are_limited() {
     let endless = format!("a: {}\n", "[".repeat(100_000));
     assert!(read(&endless, 1).is_err());
     let wide = format!("a: [{}]\n", "1,".repeat(FRONT_MATTER_NODES_MAX));
-    refuse(&wide, "line 1: the front matter holds more than 10000 values");
+    refuse(&wide, "line 1: the front matter has more than 10000 values");
     let long = format!("a: {}\n", "x".repeat(FRONT_MATTER_BYTES_MAX));
-    refuse(&long, "line 1: the front matter is longer than 1048576 bytes; put text in the body");
+    refuse(&long, "line 1: the front matter is longer than 1048576 bytes; move text into the body");
 }
 
 #[test]

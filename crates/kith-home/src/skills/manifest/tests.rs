@@ -23,8 +23,8 @@ fn first_paragraph_stands_in_for_a_description() {
 
 #[test]
 fn a_skill_that_says_nothing_is_refused() {
-    let nowhere = "line 1: says nowhere what it is for and is not listed; \
-                   add `description: …` to its front matter";
+    let nowhere =
+        "line 1: has no description, so it is not listed; add `description: …` to its front matter";
     for text in ["", "\n\n", "# Only a heading\n", "<!-- a comment -->", "---\nname: x\n---\n# x\n"]
     {
         check(text, nowhere);
@@ -35,32 +35,32 @@ fn a_skill_that_says_nothing_is_refused() {
 fn what_cannot_be_read_is_refused_with_its_line() {
     check(
         "---\nname: x\n",
-        "line 1: begins a front matter that is not closed and is left out; close it with a line `---`",
+        "line 1: has a front matter that is not closed, so it is ignored; close it with a line `---`",
     );
     check(
         "---\nname: x\ndescription: [a]\n---\n",
-        "line 3: is left out: `description` must be text; put it in quotes",
+        "line 3: is ignored: `description` must be text; put it in quotes",
     );
-    check("---\nname: 5\n---\nd\n", "line 2: is left out: `name` must be text; put it in quotes");
-    let name = "line 2: is left out: `name` must be one line of at most 64 visible characters";
+    check("---\nname: 5\n---\nd\n", "line 2: is ignored: `name` must be text; put it in quotes");
+    let name = "line 2: is ignored: `name` must be one line of at most 64 visible characters";
     check("---\nname: \"a\\nb\"\n---\nd\n", name);
     check("---\nname: \"a\\u202eb\"\n---\nd\n", name);
     check(&format!("---\nname: {}\n---\nd\n", "x".repeat(65)), name);
-    check("---\nname: x\nname: y\n---\nd\n", "line 3: is left out: the key `name` stands twice");
+    check("---\nname: x\nname: y\n---\nd\n", "line 3: is ignored: duplicate key `name`");
     check(
         "---\nname: &a x\n---\nd\n",
-        "line 2: is left out: anchors and aliases (`&`, `*`) are not allowed in front matter; \
+        "line 2: is ignored: anchors and aliases (`&`, `*`) are not allowed in front matter; \
          write the value out",
     );
     check(
         "---\ndescription: Sorts: by date\n---\n",
-        "line 2: is left out: the front matter is not YAML: mapping values are not allowed in this \
-         context; put a text that holds `: ` in quotes",
+        "line 2: is ignored: the front matter is not YAML: mapping values are not allowed in this \
+         context; quote a text that contains `: `",
     );
     let long = format!("---\nx: {}\n---\nd\n", "y".repeat(SKILL_FRONT_MATTER_BYTES_MAX));
     check(
         &long,
-        "line 1: has a front matter of more than 16384 bytes and is left out; move text below it",
+        "line 1: has a front matter of more than 16384 bytes, so it is ignored; move text below it",
     );
     let not_text = manifest(b"one\ntwo\n\xff").unwrap_err();
     assert_eq!((not_text.line, not_text.problem), (3, ManifestProblem::NotUtf8));

@@ -13,8 +13,7 @@ fn a_repository_speaks_only_when_it_is_trusted() {
                          //- /user/other/AGENTS.md\nevil\n//- /user/other/a/AGENTS.md\nevil\n";
     let files = TestHome::new(FILES).at("user/other/a");
     assert!(!files.prompt_from("You are").contains("evil"));
-    let not_yet = "is left out: the repository `/user/other` is not trusted yet; `kith trust .` in \
-                   it changes that";
+    let not_yet = "is ignored because the repository `/user/other` is not trusted; run `kith trust .` in it to trust it";
     check_reports(
         &files,
         &format!("/user/other/AGENTS.md {not_yet}\n/user/other/a/AGENTS.md {not_yet}"),
@@ -51,8 +50,7 @@ fn what_is_known_of_the_project_is_not_read_through_a_link() {
     assert!(!files.prompt_from("You are").contains("canary-7"));
     check_reports(
         &files,
-        "/user/luna/.kith/memory/project.md is a link that leads out of \
-         `/user/luna/.kith/memory` and is left out",
+        "/user/luna/.kith/memory/project.md is a link that points outside `/user/luna/.kith/memory`, so it is ignored",
     );
     fs::remove_file(&project).unwrap();
     fs::write(&project, "canary-7").unwrap();
@@ -93,8 +91,7 @@ fn a_home_made_inside_a_repository_does_not_lend_it_its_voice() {
     check_instructions(&files, "/user/luna/a/AGENTS.md /user/luna/Agent.md");
     check_reports(
         &files,
-        "/user/AGENTS.md is left out: the repository `/user` is not trusted yet; `kith trust .` in \
-         it changes that",
+        "/user/AGENTS.md is ignored because the repository `/user` is not trusted; run `kith trust .` in it to trust it",
     );
 }
 
@@ -166,7 +163,7 @@ fn files_of_another_user_are_left_out_and_told() {
         }
         given.unwrap();
     }
-    let foreign = "belongs to user 4242 and is left out; `chown` it if it is yours";
+    let foreign = "belongs to user 4242, so it is ignored; run `chown` on it if it is yours";
     check_reports(
         &files,
         &format!(
@@ -196,9 +193,9 @@ fn project_files_others_can_write_are_left_out() {
     }
     check_reports(
         &files,
-        "/user/.kith/AGENTS.md can be written by every user and is left out; `chmod o-w` it\n\
-         /user/luna/a/AGENTS.md can be written by every user and is left out; `chmod o-w` it\n\
-         /user/luna/Agent.md can be written by every user; `chmod o-w` it",
+        "/user/.kith/AGENTS.md is writable by every user, so it is ignored; run `chmod o-w` on it\n\
+         /user/luna/a/AGENTS.md is writable by every user, so it is ignored; run `chmod o-w` on it\n\
+         /user/luna/Agent.md is writable by every user; run `chmod o-w` on it",
     );
     assert!(!files.prompt_from("You are").contains("evil"));
 }

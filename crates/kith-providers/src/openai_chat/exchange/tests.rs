@@ -91,7 +91,7 @@ async fn check(pieces: Vec<(u64, &'static str)>, expected: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn silence_ends_in_a_timeout() {
-    let silent = "`p` sent nothing for 120 seconds; try again or another model";
+    let silent = "`p` sent nothing for 120 seconds; try again, or use another model";
     check(vec![], &format!("Timeout after ``: {silent}, 120 s")).await;
     check(vec![(100, TEXT)], &format!("Timeout after `a`: {silent}, 220 s")).await;
     check(vec![(119, TEXT), (119, TEXT), (1, END), (0, DONE)], "`aa`, 239 s").await;
@@ -99,7 +99,7 @@ async fn silence_ends_in_a_timeout() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_only_pings_is_silent() {
-    let silent = "`p` sent nothing for 120 seconds; try again or another model";
+    let silent = "`p` sent nothing for 120 seconds; try again, or use another model";
     let pings = |ping| vec![(1, ping); 1000];
     check(pings(PING), &format!("Timeout after ``: {silent}, 120 s")).await;
     check(pings(BLANK), &format!("Timeout after ``: {silent}, 120 s")).await;
@@ -120,7 +120,7 @@ async fn what_follows_the_end_of_an_answer_is_waited_for_only_a_moment() {
 
 #[tokio::test(start_paused = true)]
 async fn the_time_of_the_turn_bounds_the_whole_request() {
-    let late = "`p` did not finish in the time of this turn";
+    let late = "`p` did not finish within the time limit of this turn";
     let ctx = context(Duration::from_secs(5));
     let trickle = vec![(1, TEXT); 1000];
     let expected = format!("Timeout after `aaaa`: {late}, 5 s");

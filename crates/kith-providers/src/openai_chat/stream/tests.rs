@@ -129,17 +129,17 @@ fn nulls_unknown_keys_and_other_choices_are_passed_over() {
 
 #[test]
 fn without_an_end_the_answer_was_cut() {
-    check(&[], "Cut after ``, retryable: broke off before the answer was complete");
+    check(&[], "Cut after ``, retryable: closed the connection before the answer was complete");
     let whole = call(r#""index":0,"id":"x","function":{"name":"a","arguments":"{}"}"#);
     check(
         &[&delta(r#"{"content":"a"}"#), &whole],
-        "Cut after `a`, retryable: broke off before the answer was complete",
+        "Cut after `a`, retryable: closed the connection before the answer was complete",
     );
 }
 
 #[test]
 fn a_stream_that_is_done_without_an_end_was_cut() {
-    let cut = "Cut after `a`, retryable: broke off before the answer was complete";
+    let cut = "Cut after `a`, retryable: closed the connection before the answer was complete";
     check(&[&delta(r#"{"content":"a"}"#), "[DONE]"], cut);
     let half = call(r#""index":0,"id":"x","function":{"name":"rm","arguments":"{\"path\":\"/"}"#);
     check(&[&delta(r#"{"content":"a"}"#), &half, "[DONE]"], cut);
@@ -153,7 +153,7 @@ fn what_is_not_the_protocol_is_a_fault() {
     {
         check(
             &[text, wrong],
-            "Malformed after `a`, retryable: sent an event that is not its protocol's JSON",
+            "Malformed after `a`, retryable: sent an event that is not valid JSON for this API",
         );
     }
     check(
@@ -175,7 +175,7 @@ fn an_error_in_the_stream_is_told() {
     );
     check(
         &[r#"{"error":{"message":"x","type":"context_length_exceeded"}}"#],
-        "ContextLength after ``: cannot read a conversation this long; it said: x",
+        "ContextLength after ``: rejected the conversation as too long; it said: x",
     );
     check(
         &[r#"{"error":{"message":"pay","code":429,"type":"insufficient_quota"}}"#],

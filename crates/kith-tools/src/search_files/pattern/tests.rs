@@ -33,7 +33,7 @@ fn what_only_looks_like_a_group_or_a_repetition_counts_as_a_character() {
     check("[^]()]a", "2");
     check(
         "[--](]",
-        "error: the pattern `[--](]` WRONG at character 5: `(` stands alone; write `\\(` to search for it",
+        "error: the pattern `[--](]` WRONG at character 5: `(` is unmatched; write `\\(` to search for it",
     );
     check(r"[\](]", "1");
     check("[a[(]]", "1");
@@ -47,8 +47,7 @@ fn parentheses_must_pair() {
         check(
             pattern,
             &format!(
-                "error: the pattern `{pattern}` WRONG at character {place}: `{which}` stands \
-                 alone; write `\\{which}` to search for it"
+                "error: the pattern `{pattern}` WRONG at character {place}: `{which}` is unmatched; write `\\{which}` to search for it"
             ),
         );
     };

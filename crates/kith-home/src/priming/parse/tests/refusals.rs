@@ -10,7 +10,7 @@ fn the_front_matter_of_a_script_is_checked() {
     check("kind: other", "line 3: `kind` must be `agent_priming_script`, not `\"other\"`");
     check("version: 2", "line 3: `version` must be `3`, not `2`");
     check("version: '3'", "line 3: `version` must be `3`, not `\"3\"`");
-    check("title: y", "line 3: the key `title` stands twice");
+    check("title: y", "line 3: duplicate key `title`");
     check(
         "trust: full",
         "line 3: `trust` must be one of `owner`, `paired`, `shared`, `peer`, `untrusted`, not `\"full\"`",
@@ -41,11 +41,10 @@ fn a_title_is_a_string() {
 
 #[test]
 fn a_script_without_records_is_refused() {
-    let none =
-        "the script has no record; expected a heading `### record <type>` and a fenced block";
+    let none = "the script has no records; add a heading `### record <type>` and a fenced block";
     check("", &format!("line 1: {none}"));
     check("---\ntitle: x\n---\n\nwords\n\n", &format!("line 5: {none}"));
-    let lost = "stands outside the front matter, which is between two lines `---` at the top";
+    let lost = "is outside the front matter, which goes between two lines `---` at the top";
     check("kind: agent_priming_script\n---\n", &format!("line 1: `kind` {lost}"));
     check(
         "---\n---\napplicableMemberIds:\n- ux\n---\n",
@@ -53,7 +52,7 @@ fn a_script_without_records_is_refused() {
     );
     check(
         "---\ntitle: x\n",
-        "line 1: the front matter that begins here is not closed; expected a line `---`",
+        "line 1: the front matter that begins here is not closed; add a line `---`",
     );
 }
 
@@ -78,7 +77,7 @@ fn old_and_misspelt_headings_are_refused() {
     );
     let types = RecordType::names();
     for word in ["approval_decided", "grant_record", "leaf_moved", "humantext"] {
-        let expected = format!("line 10: `{word}` is no record type; expected one of {types}");
+        let expected = format!("line 10: unknown record type `{word}`; expected one of {types}");
         check(&after(&format!("### record {word}")), &expected);
     }
     assert!(
@@ -96,7 +95,7 @@ fn a_record_has_exactly_one_block() {
     check(&format!("{heading}\n{}", words("x")), &format!("line 4: {no_block}"));
     let open = format!("{heading}```\n---\ngenseq: 1\n---\nhi\n````\n");
     check(&open, "line 3: the block is not closed; expected a line that is exactly ```");
-    let stray = "a fence stands outside a record: each record has one block, and one whose text holds fences needs a longer fence around it";
+    let stray = "fence outside a record: each record has one block, and a block whose text contains fences needs a longer fence around it";
     check(&format!("{}\n```\nsecond\n```\n", words("x")), &format!("line 10: {stray}"));
     check(&format!("~~~\nx\n~~~\n{}", words("x")), &format!("line 1: {stray}"));
     // A short fence around text with fences of its own.
@@ -139,26 +138,26 @@ fn the_fields_of_a_record_are_checked() {
     );
     check(
         &rest("type: human_text_record"),
-        "line 6: `type` is said by the heading; take it out of the block's front matter",
+        "line 6: `type` is given by the heading; remove it from the block's front matter",
     );
     check(
         &rest("content: x"),
-        "line 6: `content` is the text of the block; take it out of the front matter",
+        "line 6: `content` is the text of the block; remove it from the front matter",
     );
     check(
         &rest("sourceTag: lived"),
         "line 6: `sourceTag` must be `priming_script`, not `\"lived\"`",
     );
-    check(&rest("genseq: 2"), "line 6: the key `genseq` stands twice");
+    check(&rest("genseq: 2"), "line 6: duplicate key `genseq`");
     check(&rest("a: [1"), "line 6: the front matter is not YAML: unclosed bracket '['");
 }
 
 #[test]
 fn a_block_without_front_matter_lacks_the_fields_it_cannot_do_without() {
     let text = "### record gen_start_record\n```\n```\n";
-    check(text, "line 1: `gen_start_record` lacks `genseq`; expected an integer from 0");
+    check(text, "line 1: `gen_start_record` is missing `genseq`; expected an integer from 0");
     let text = "\n### record human_text_record\n```\n---\ngenseq: 1\n```\n";
-    check(text, "line 4: the front matter that begins here is not closed; expected a line `---`");
+    check(text, "line 4: the front matter that begins here is not closed; add a line `---`");
 }
 
 #[test]
@@ -174,7 +173,7 @@ fn types_without_text_have_none() {
         let n_fields = fields.lines().count();
         assert_eq!(body_of(&text("\n \n")), "");
         let expected = format!(
-            "line {}: `{name}` has no text; expected nothing after its front matter",
+            "line {}: `{name}` has no text; remove what follows its front matter",
             n_fields + 7
         );
         check(&text("\n\nwords"), &expected);
@@ -208,7 +207,7 @@ fn the_other_types_check_their_fields_too() {
     check(
         "teammate_call_result_record",
         "responderId: r",
-        "line 1: `teammate_call_result_record` lacks `callName`; expected one of `tellaskBack`, `tellask`, `tellaskSessionless`, `askHuman`, `freshBootsReasoning`",
+        "line 1: `teammate_call_result_record` is missing `callName`; expected one of `tellaskBack`, `tellask`, `tellaskSessionless`, `askHuman`, `freshBootsReasoning`",
     );
     check(
         "harness_item_record",
@@ -234,7 +233,7 @@ fn a_call_is_one_complete_json_object() {
     check("{} {}", &format!("line 3: {object}: trailing characters"));
     let deep = format!("{{\"arguments\": {}{}}}", "[".repeat(200), "]".repeat(200));
     check(&deep, &format!("line 3: {object}: recursion limit exceeded"));
-    check("{\"genseq\": 1,\n\"id\": \"a\",\n\"id\": \"b\"}", "line 5: the key `id` stands twice");
+    check("{\"genseq\": 1,\n\"id\": \"a\",\n\"id\": \"b\"}", "line 5: duplicate key `id`");
     let call = |rest: &str| format!("{{\"genseq\": 1, \"id\": \"a\", \"name\": \"t\",\n{rest}}}");
     check(&call("\"arguments\": \"{}\""), "line 4: `arguments` must be an object, not `\"{}\"`");
     check(&call("\"arguments\": []"), "line 4: `arguments` must be an object, not `[]`");
@@ -242,7 +241,10 @@ fn a_call_is_one_complete_json_object() {
         &call("\"type\": \"func_result_record\", \"arguments\": {}"),
         "line 4: `type` must be `func_call_record`, not `\"func_result_record\"`",
     );
-    check(&call("\"x\": 1"), "line 1: `func_call_record` lacks `arguments`; expected an object");
+    check(
+        &call("\"x\": 1"),
+        "line 1: `func_call_record` is missing `arguments`; expected an object",
+    );
     check(
         "{\"genseq\": 1, \"id\": 7, \"name\": \"t\", \"arguments\": {}}",
         "line 3: `id` must be a string that is not blank, not `7`; put it in quotes",
@@ -263,7 +265,7 @@ fn calls_and_results_belong_together() {
     };
     check(
         &(call("a") + &call("b") + &call("a")),
-        "line 9: the call `a` stands twice, first in line 1; ids of calls are unique",
+        "line 9: duplicate call id `a`, first used in line 1",
     );
     let orphan = "has no call before it; expected a `func_call_record` with this id";
     check(&result("a", "t"), &format!("line 1: the result `a` {orphan}"));
@@ -271,11 +273,11 @@ fn calls_and_results_belong_together() {
     check(&(result("a", "t") + &call("a")), &format!("line 1: the result `a` {orphan}"));
     check(
         &(call("a") + &result("a", "t") + &result("a", "t")),
-        "line 13: the call `a` has a result already, in line 5",
+        "line 13: the call `a` already has a result, in line 5",
     );
     check(
         &(call("a") + &result("a", "u")),
-        "line 5: the result `a` is of `u`, but its call in line 1 is of `t`",
+        "line 5: the result `a` names the tool `u`, but its call in line 1 names `t`",
     );
     assert!(parse(&(call("a") + &call("b") + &result("b", "t"))).is_ok());
 }
