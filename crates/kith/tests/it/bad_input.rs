@@ -140,7 +140,7 @@ fn bytes_that_are_not_text_are_replaced_and_told() {
     ");
     let prompt = house.kith(&["prompt"]).succeeded();
     assert!(prompt.stdout.contains("Ad\u{fffd}."));
-    assert!(prompt.stderr.contains("not text"), "{}", prompt.stderr);
+    assert!(prompt.stderr.contains("not UTF-8"), "{}", prompt.stderr);
 }
 
 #[test]

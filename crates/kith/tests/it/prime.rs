@@ -372,13 +372,13 @@ fn a_name_that_could_lead_elsewhere_is_refused_before_a_file_is_touched() {
         ("../x", "the segment `..` is not allowed"),
         ("a/../b", "the segment `..` is not allowed"),
         ("./x", "the segment `.` is not allowed"),
-        ("C:x", "':' is none of"),
-        ("a\\b", "is none of"),
+        ("C:x", "':' is not allowed"),
+        ("a\\b", "is not allowed"),
         ("/etc/x", "it is an absolute path"),
         ("a//b", "it has an empty segment"),
         ("a/", "it ends with `/`"),
-        ("探针", "is none of"),
-        ("a b", "' ' is none of"),
+        ("探针", "is not allowed"),
+        ("a b", "' ' is not allowed"),
         ("", "it is empty"),
     ] {
         let ran = house.kith(&["prime", "save", "latest", slug]);

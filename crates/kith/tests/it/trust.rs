@@ -320,7 +320,7 @@ fn another_repository_in_a_trusted_place_is_a_stranger() {
     house.write("../clone/AGENTS.md", "evil\n");
     let prompt = house.kith_in("../clone", &["prompt"]).succeeded();
     assert!(!prompt.stdout.contains("evil"));
-    assert!(prompt.stderr.contains("is not trusted yet"), "{}", prompt.stderr);
+    assert!(prompt.stderr.contains("is not trusted"), "{}", prompt.stderr);
     // Where it was can be taken back although nothing is there.
     fs::remove_dir_all(house.path("../clone")).unwrap();
     let removed = house.kith(&["trust", "rm", "../clone"]).succeeded();
