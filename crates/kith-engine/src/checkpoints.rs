@@ -64,7 +64,7 @@ impl Checkpoints {
     }
 
     /// After a turn: notes what would take long to find again.
-    pub(crate) async fn put_away(&self, session: &mut Session) {
+    pub(crate) async fn save(&self, session: &mut Session) {
         let id = session.id();
         if let Some(cursor) = session.due_checkpoint(self.bytes_min)
             && let Ok(state) = written(session.state())
@@ -121,7 +121,7 @@ impl Checkpoints {
         let Ok(heads) = desk.heads().await else { return };
         let heads: BTreeMap<SessionId, LogHead> = heads.into_iter().collect();
         let Ok(listing) = self.catalog.listing().await else { return };
-        let Ok(searched) = self.catalog.searched().await else { return };
+        let Ok(searched) = self.catalog.search_coverage().await else { return };
         let known = listing.rows.iter().map(|row| (row.session_id, row.stamp.bytes));
         let due = known.filter(|(id, bytes)| is_due(searched.get(id), *bytes)).map(|(id, _)| id);
         let due: Vec<SessionId> = due.collect();
@@ -189,7 +189,7 @@ async fn read_session(
         }
     };
     let reading = journal.read(id, head, 0, each).await.ok()?;
-    if state.lost_track || reading.tail != Tail::Clean {
+    if state.needs_full_read || reading.tail != Tail::Clean {
         return None;
     }
     let row = row_of(&reading.header, &state, stamp);

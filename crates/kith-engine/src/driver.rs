@@ -53,7 +53,7 @@ pub(crate) struct SessionDriver {
     /// A command that begins a turn and waits for the thread's permit.
     beginning: Option<Mail>,
     /// The open turn names models that cannot be asked from here.
-    is_left_alone: bool,
+    is_waiting_for_model: bool,
     /// The open turn was cut short, and is resumed when the thread's permit is held: waiting for
     /// that does not count against its time.
     is_cut_short: bool,
@@ -110,7 +110,7 @@ impl SessionDriver {
         if !self.is_cut_short && (!self.session.has_staged() || self.n_steps == 0) {
             self.take_rows()?;
         }
-        if self.is_left_alone {
+        if self.is_waiting_for_model {
             self.commit().await?;
             return Ok(true);
         }
@@ -186,7 +186,7 @@ impl SessionDriver {
             && (has_settled || (!written.is_empty() && self.session.state().turn.is_none()))
         {
             let (id, now) = (self.session.id(), self.engine.clock.now());
-            let settled = self.session.tell_settled_rows();
+            let settled = self.session.rows_to_close();
             // Before it is published: whoever answers at once finds a desk that knows where the log
             // ends, and need not read it.
             self.engine.desk.close(settled, id, head, now).await?;
@@ -263,7 +263,7 @@ impl SessionDriver {
         let key = wakeup_key(reason, session_id);
         let wakeup = Wakeup { key, session_id: Some(session_id), agent_thread: None, at, reason };
         self.engine.desk.set_wakeup(wakeup).await?;
-        self.engine.wakeups.changed();
+        self.engine.wakeups.notify();
         Ok(())
     }
 
@@ -274,13 +274,13 @@ impl SessionDriver {
             // Who waits for an answer is told; the rest is up to the person.
             self.session.feed().fail(SessionFailure::ModelUnavailable { reason });
         }
-        if self.is_left_alone {
+        if self.is_waiting_for_model {
             let has_ended = self.engine.registry.close(id, &self.mailbox, &*self.engine.journal);
             return Ok((!has_ended).then_some(self));
         }
         if self.session.state().turn.is_none() {
             self.permit = None;
-            self.engine.put_away(&mut self.session).await;
+            self.engine.after_turn(&mut self.session).await;
         }
         self.session.feed().rest();
         let SessionDriver { engine, mailbox, session, permit, rows, .. } = self;
@@ -288,7 +288,7 @@ impl SessionDriver {
         match engine.registry.rest(&mailbox, idle, &*engine.journal) {
             Ok(()) => Ok(None),
             Err(idle) => {
-                let mut driver = opening::again(engine, mailbox, *idle, rows);
+                let mut driver = opening::reuse(engine, mailbox, *idle, rows);
                 if let Some(permit) = &mut driver.permit {
                     permit.run_again().await;
                 }

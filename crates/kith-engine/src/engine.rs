@@ -34,7 +34,7 @@ use crate::mailbox::Mail;
 use crate::permits::ThreadPermits;
 use crate::registry::{Registry, SubmitError};
 use crate::session::{Session, SessionParts};
-use crate::state::told::ModelKnowledge;
+use crate::state::knowledge::ModelKnowledge;
 use crate::survey::PlaceError;
 use crate::turn::TurnSetup;
 use crate::wakeups::WakeupTimer;
@@ -55,7 +55,12 @@ pub trait AgentSetup: Send + Sync {
     /// What has changed since the model was told, to stand right after a new message: reminders,
     /// and changes of the skill index. There is no error here: a turn that can go on goes on, and
     /// what could not be looked at is itself news.
-    fn news(&self, _header: &SessionHeader, _told: &ModelKnowledge<'_>, _now: u64) -> Vec<Body> {
+    fn news(
+        &self,
+        _header: &SessionHeader,
+        _knowledge: &ModelKnowledge<'_>,
+        _now: u64,
+    ) -> Vec<Body> {
         Vec::new()
     }
 }
@@ -350,12 +355,12 @@ impl EngineShared {
             // A desk that cannot be asked may have a row.
             let rows = engine.desk.open_rows(id).await;
             if needs_rows && rows.is_ok_and(|rows| rows.is_empty()) {
-                engine.registry.waited(id);
+                engine.registry.end_wait(id);
                 engine.forget_due_retry(id).await.ok();
                 return;
             }
             engine.clock.sleep(wait_ms).await;
-            engine.registry.waited(id);
+            engine.registry.end_wait(id);
             engine.wake(id);
         });
     }
@@ -379,9 +384,9 @@ impl EngineShared {
     }
 
     /// After a turn: lets go of what is not needed, and notes what would take long to find again.
-    pub(crate) async fn put_away(&self, session: &mut Session) {
+    pub(crate) async fn after_turn(&self, session: &mut Session) {
         session.trim();
-        self.checkpoints.put_away(session).await;
+        self.checkpoints.save(session).await;
     }
 
     /// A turn of the thread that waits for a person is stopped: the person has moved on.

@@ -49,7 +49,7 @@ use serde_json::json;
 use crate::command::{CommandAction, CommandAnswer, DriverCommand};
 use crate::engine::{AgentSetup, Engine, EngineError, EngineLimits, EngineParts, SetupError};
 use crate::report::TurnReport;
-use crate::state::told::ModelKnowledge;
+use crate::state::knowledge::ModelKnowledge;
 use crate::turn::TurnSetup;
 
 pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -94,12 +94,12 @@ impl AgentSetup for TestSetup {
         })
     }
 
-    fn news(&self, header: &SessionHeader, told: &ModelKnowledge<'_>, now: u64) -> Vec<Body> {
+    fn news(&self, header: &SessionHeader, knowledge: &ModelKnowledge<'_>, now: u64) -> Vec<Body> {
         if !self.tells_news {
             return Vec::new();
         }
         let (prompt, day) = (self.prompt.lock().unwrap().clone(), now / DAY_MS);
-        let given = told.snapshot.unwrap().system_prompt();
+        let given = knowledge.snapshot.unwrap().system_prompt();
         let facts = [
             (HarnessKind::DateChange, json!(header.created_at / DAY_MS), json!(day)),
             (HarnessKind::RuntimeNotice, json!(given), json!(prompt)),
@@ -107,7 +107,7 @@ impl AgentSetup for TestSetup {
         let mut news = Vec::new();
         for (kind, first, now) in facts {
             let now = json!({ "path": "Agent.md", "is": now });
-            let last = told.data(kind).last().map(|data| data.read().unwrap());
+            let last = knowledge.data(kind).last().map(|data| data.read().unwrap());
             if last.unwrap_or(json!({ "path": "Agent.md", "is": first })) != now {
                 news.push(reminder(kind, &now));
             }
@@ -273,8 +273,8 @@ impl Catalog for TestCatalog {
         self.known.put_passages(session, after, now, passages)
     }
 
-    fn searched(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>> {
-        self.known.searched()
+    fn search_coverage(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>> {
+        self.known.search_coverage()
     }
 
     fn find<'a>(&'a self, query: &'a Query) -> StorageFuture<'a, Vec<(SessionId, EventId)>> {

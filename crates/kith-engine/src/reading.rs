@@ -53,7 +53,7 @@ impl StateReader {
     /// What the log amounts to; `None` if it must be read once more.
     fn finish(&mut self) -> Option<State> {
         let state = std::mem::take(&mut self.state);
-        if self.keeps_all || !state.lost_track {
+        if self.keeps_all || !state.needs_full_read {
             return Some(state);
         }
         self.keeps_all = true;

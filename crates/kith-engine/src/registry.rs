@@ -175,7 +175,7 @@ impl Registry {
     }
 
     /// The wait for a session that failed is over.
-    pub(crate) fn waited(&self, id: SessionId) {
+    pub(crate) fn end_wait(&self, id: SessionId) {
         if let Some(failures) = self.lock().failures.get_mut(&id) {
             failures.is_waited_for = false;
         }

@@ -103,14 +103,14 @@ impl Session {
         let known_seq = head.map_or(0, |head| head.seq);
         if let Some((cursor, state)) = checkpoint.filter(|(it, _)| it.head.seq <= known_seq) {
             let opened = read(&parts, id, head, (Some(&cursor), state), Trim::Never).await?;
-            if let Some(mut session) = opened.filter(|session| !session.state.lost_track) {
+            if let Some(mut session) = opened.filter(|session| !session.state.needs_full_read) {
                 session.checkpointed.0 = session.weight();
                 return Ok(session);
             }
         }
         for trim in [Trim::AtCompactions, Trim::Never] {
             let opened = read(&parts, id, head, (None, State::default()), trim).await?;
-            if let Some(session) = opened.filter(|session| !session.state.lost_track) {
+            if let Some(session) = opened.filter(|session| !session.state.needs_full_read) {
                 return Ok(session);
             }
         }
@@ -189,12 +189,12 @@ impl Session {
     }
 
     /// The rows that were dealt with and that the desk is not known to have closed.
-    pub fn tell_settled_rows(&mut self) -> Vec<(String, RowOutcome)> {
-        self.keys.tell()
+    pub fn rows_to_close(&mut self) -> Vec<(String, RowOutcome)> {
+        self.keys.rows_to_report()
     }
 
     /// Takes note of which rows the desk has open.
-    pub fn see_open_rows(&mut self, rows: &[InboxRow]) {
+    pub fn confirm_open_rows(&mut self, rows: &[InboxRow]) {
         self.keys.confirm(|key| rows.iter().any(|row| row.key == key));
     }
 
@@ -202,7 +202,7 @@ impl Session {
     /// running then was cut short. A turn that only waits for a person was not.
     pub fn resume(&mut self) {
         self.clock.start();
-        if let Some(resumed) = self.left_open() {
+        if let Some(resumed) = self.interrupted_work() {
             self.stage(Body::Resumed(resumed));
         }
     }
@@ -210,7 +210,7 @@ impl Session {
     /// The same for a session without an open turn: a compaction may have been cut short.
     pub fn resume_between_turns(&mut self) {
         if self.state.turn.is_none()
-            && let Some(resumed) = self.left_open()
+            && let Some(resumed) = self.interrupted_work()
         {
             self.stage(Body::Resumed(resumed));
         }
@@ -218,12 +218,12 @@ impl Session {
 
     /// Whether a turn is open of which something ran when it was left.
     pub fn is_cut_short(&self) -> bool {
-        self.state.turn.is_some() && self.left_open().is_some()
+        self.state.turn.is_some() && self.interrupted_work().is_some()
     }
 
     /// Whether the log may hold an event of this id. Ids carry their time, so one that is younger
     /// than the opening was written since, if at all; one from the future tells nothing.
-    pub fn may_hold(&self, id: EventId) -> bool {
+    pub fn may_contain(&self, id: EventId) -> bool {
         let ms = id.as_uuid().as_u128() >> 80;
         let may_be_older = ms <= u128::from(self.opened_at) || ms > u128::from(self.clock.now());
         self.is_created && (self.ids.contains(&id) || may_be_older)
@@ -234,7 +234,7 @@ impl Session {
         self.clock.start();
     }
 
-    fn left_open(&self) -> Option<Resumed> {
+    fn interrupted_work(&self) -> Option<Resumed> {
         let asked = match self.state.compaction {
             Compaction::Asked(request) => Some(request),
             _ => None,

@@ -9,9 +9,9 @@ pub mod compaction;
 pub mod conversation;
 mod elements;
 pub mod ended_turn;
+pub mod knowledge;
 mod repeats;
 mod tail;
-pub mod told;
 pub mod tree;
 pub mod turn;
 
@@ -35,7 +35,7 @@ use turn::Turn;
 
 /// Changes with every change of what `fold` makes of a log: stored states of another version are
 /// not used.
-pub const FOLD_VERSION: u32 = 5;
+pub const FOLD_VERSION: u32 = 6;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
@@ -61,7 +61,7 @@ pub struct State {
     /// How the first message begins: a title until there is a better one.
     pub first_words: Option<String>,
     /// The conversation moved to where this state cannot follow: the log must be read again.
-    pub lost_track: bool,
+    pub needs_full_read: bool,
 }
 
 const FIRST_WORDS_CHARS_MAX: usize = 60;
@@ -165,7 +165,7 @@ impl State {
             Body::TurnEnded(it) => {
                 if let Some(turn) = self.turn.take() {
                     self.last_end = Some(it.reason);
-                    self.last_turn = Some(turn.ended());
+                    self.last_turn = Some(turn.into_ended());
                     self.compaction.end_turn();
                 }
             }
@@ -208,13 +208,13 @@ impl State {
             Move::Done => (),
             Move::Nowhere => return false,
             Move::Unknown => {
-                self.lost_track = true;
+                self.needs_full_read = true;
                 return false;
             }
         }
         if extends_the_leaf && !matches!(event.body, Body::Compact(_)) {
             let admission = self.conversation.admit(event);
-            self.tree.settle_leaf(admission);
+            self.tree.set_leaf_admission(admission);
         } else {
             self.conversation = Conversation::along(&self.tree);
         }
@@ -230,7 +230,7 @@ impl State {
                 self.last_turn = None;
             }
             Move::Nowhere => (),
-            Move::Unknown => self.lost_track = true,
+            Move::Unknown => self.needs_full_read = true,
         }
     }
 

@@ -70,21 +70,21 @@ pub struct Ending {
 pub fn decide(state: &State, now: u64) -> Step {
     let Some(turn) = &state.turn else { return between_turns(state) };
     if turn.cancelled {
-        return ended(EndReason::Cancelled);
+        return end_turn(EndReason::Cancelled);
     }
     let is_compacting = matches!(state.compaction, Compaction::Asked(_));
     if turn.open_request.is_some() || turn.calls.any_running() || is_compacting {
         return Step::Wait(Wait::Running);
     }
     if turn.n_resumed >= TURN_RESUMES_MAX || turn.n_cut_calls >= CUT_CALLS_MAX {
-        return ended(EndReason::Failed);
+        return end_turn(EndReason::Failed);
     }
-    if let Some(step) = settle_calls(turn, now) {
+    if let Some(step) = next_call_step(turn, now) {
         return step;
     }
     if let Some(failure) = turn.failure {
         match failure.retry_at {
-            None => return ended(EndReason::Failed),
+            None => return end_turn(EndReason::Failed),
             Some(time) if is_ahead(time, now) => return Step::Wait(Wait::Until(time)),
             Some(_) => (),
         }
@@ -93,9 +93,9 @@ pub fn decide(state: &State, now: u64) -> Step {
         return Step::DrainSteers;
     }
     if !turn.owes_reply {
-        return ended(EndReason::Done);
+        return end_turn(EndReason::Done);
     }
-    if let Some(bound) = reached(turn, now) {
+    if let Some(bound) = reached_bound(turn, now) {
         return Step::EndTurn(Ending { reason: EndReason::Bound, bound: Some(bound) });
     }
     if state.compaction == Compaction::Requested { Step::Compact } else { Step::AskModel }
@@ -117,7 +117,7 @@ fn is_ahead(time: u64, now: u64) -> bool {
     now < time && time - now <= RETRY_AHEAD_MS_MAX
 }
 
-fn settle_calls(turn: &Turn, now: u64) -> Option<Step> {
+fn next_call_step(turn: &Turn, now: u64) -> Option<Step> {
     // Everything is judged and asked before anything runs: a person sees all questions at once.
     let at = |wanted: CallStage| -> Vec<ToolCall> {
         turn.calls.iter().filter(|it| it.stage == wanted).map(|it| it.call.clone()).collect()
@@ -140,7 +140,7 @@ fn settle_calls(turn: &Turn, now: u64) -> Option<Step> {
         CallStage::Asked { .. } => Step::Wait(Wait::Approval(call.call_id)),
         CallStage::Refused { reason } => Step::Refuse { call, reason: reason.to_string() },
         CallStage::Interrupted => Step::ReportInterrupted(call),
-        CallStage::MayRun | CallStage::Approved => match reached(turn, now) {
+        CallStage::MayRun | CallStage::Approved => match reached_bound(turn, now) {
             Some(bound) => Step::EndTurn(Ending { reason: EndReason::Bound, bound: Some(bound) }),
             None if first.effect == Some(Effect::Read) => Step::RunReads(neighbouring_reads(turn)),
             None => Step::Run(call),
@@ -160,7 +160,7 @@ fn neighbouring_reads(turn: &Turn) -> Vec<ToolCall> {
 }
 
 /// The limit that keeps the turn from going on, if there is one.
-fn reached(turn: &Turn, now: u64) -> Option<Bound> {
+fn reached_bound(turn: &Turn, now: u64) -> Option<Bound> {
     let limits = &turn.limits;
     let is_over = |used: u64, limit: Option<u64>| limit.is_some_and(|limit| used >= limit);
     // The answer is there when its calls run, so only the next request counts as a further step.
@@ -179,7 +179,7 @@ fn reached(turn: &Turn, now: u64) -> Option<Bound> {
     is_over(turn.cost_micros, limits.cost_micros).then_some(Bound::Cost)
 }
 
-fn ended(reason: EndReason) -> Step {
+fn end_turn(reason: EndReason) -> Step {
     Step::EndTurn(Ending { reason, bound: None })
 }
 

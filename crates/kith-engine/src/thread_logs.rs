@@ -41,7 +41,7 @@ impl ThreadLogs {
 
     /// These sessions of one thread without those that were repaired: such a one goes on in its
     /// copy, which says all of it again.
-    pub async fn told_once(&self, ids: &[SessionId]) -> Vec<SessionId> {
+    pub async fn without_repaired(&self, ids: &[SessionId]) -> Vec<SessionId> {
         let mut copied = HashSet::new();
         for id in ids {
             // One without a good first line is nobody's copy.
@@ -54,7 +54,7 @@ impl ThreadLogs {
     /// The messages of these sessions of one thread, one session after the other.
     pub async fn messages(&self, ids: &[SessionId]) -> Result<Vec<UiMessage>, StorageError> {
         let mut messages = Vec::new();
-        for id in self.told_once(ids).await {
+        for id in self.without_repaired(ids).await {
             messages.extend(self.session_messages(id).await?);
         }
         Ok(messages)

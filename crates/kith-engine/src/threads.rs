@@ -78,7 +78,7 @@ impl ThreadFileSync {
                 // Somebody who came later has read the log already.
                 return Ok(());
             }
-            if seq + 1 == first_seq && !new.lost_track() {
+            if seq + 1 == first_seq && !new.needs_full_read() {
                 return Ok(blocking(|| self.files.append(&path, &lines(new.messages())))?);
             }
         }

@@ -82,7 +82,7 @@ pub(crate) enum EffectOutcome {
     Ran(Vec<(kith_vocab::block::ToolCall, ToolOutput)>),
 }
 
-pub(crate) type LookResult = Result<(Arc<dyn Tool>, Prepared), Refusal>;
+pub(crate) type PrepareResult = Result<(Arc<dyn Tool>, Prepared), Refusal>;
 
 /// Why an effect was asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,9 +102,9 @@ pub(crate) fn perform(
 ) -> Result<Action, SessionFailure> {
     Ok(match step {
         Step::AskModel => return ask::start(session, ctx),
-        Step::Judge(new) => Action::Start(calls::look_at(session, ctx, new)),
+        Step::Judge(new) => Action::Start(calls::prepare_calls(session, ctx, new)),
         Step::RunReads(reads) => Action::Start(calls::start_reads(session, ctx, reads)),
-        Step::Run(call) => Action::Start(calls::look_again(session, ctx, call)),
+        Step::Run(call) => Action::Start(calls::prepare_again(session, ctx, call)),
         Step::Refuse { call, reason } => {
             calls::refuse(session, &call, &reason);
             Action::Staged

@@ -16,8 +16,8 @@ use crate::state::State;
 #[derive(Debug, Default)]
 pub struct Verifier {
     state: State,
-    /// Lets go of what stands before a compaction; see [`Verifier::thrifty`].
-    is_thrifty: bool,
+    /// Lets go of what stands before a compaction; see [`Verifier::trimming`].
+    trims: bool,
     pub n_requests: u64,
     pub mismatches: Vec<Mismatch>,
     /// Requests whose bytes another version of the renderer made: not proven, not disproven.
@@ -33,13 +33,13 @@ pub struct Mismatch {
 
 impl Verifier {
     /// Holds no more of a long log than its next request needs. If the log goes back behind a
-    /// compaction, that was too little: [`Verifier::needs_all`] says so, and another must read it.
-    pub fn thrifty() -> Verifier {
-        Verifier { is_thrifty: true, ..Verifier::default() }
+    /// compaction, that was too little: [`Verifier::needs_full_read`] says so, and another must read it.
+    pub fn trimming() -> Verifier {
+        Verifier { trims: true, ..Verifier::default() }
     }
 
-    pub fn needs_all(&self) -> bool {
-        self.state.lost_track
+    pub fn needs_full_read(&self) -> bool {
+        self.state.needs_full_read
     }
 
     pub fn read(&mut self, event: &Event) {
@@ -48,7 +48,7 @@ impl Verifier {
             self.compare(requested);
         }
         self.state.fold(event);
-        if self.is_thrifty && matches!(event.body, Body::Compact(_)) {
+        if self.trims && matches!(event.body, Body::Compact(_)) {
             self.state.trim();
         }
     }

@@ -24,7 +24,7 @@ pub(crate) struct WakeupTimer {
 
 impl WakeupTimer {
     /// Tells the timer that the desk holds another wake-up.
-    pub(crate) fn changed(&self) {
+    pub(crate) fn notify(&self) {
         self.changed.notify_one();
     }
 

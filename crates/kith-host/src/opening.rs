@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::tz::TimeZone;
 use kith_engine::engine::{AgentSetup, SetupError};
-use kith_engine::state::told::ModelKnowledge;
+use kith_engine::state::knowledge::ModelKnowledge;
 use kith_engine::turn::TurnSetup;
 use kith_home::error::HomeError;
 use kith_home::platform::Platform;

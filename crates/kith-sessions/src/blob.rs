@@ -62,7 +62,7 @@ impl Blobs {
         for (new_blob, sha256) in new_blobs.iter().zip(&hashes) {
             match new_blob {
                 NewBlob::Bytes(bytes) => self.put_bytes(sha256, bytes)?,
-                NewBlob::File(spill) => self.take_in(spill)?,
+                NewBlob::File(spill) => self.import(spill)?,
             }
         }
         Ok(pin)

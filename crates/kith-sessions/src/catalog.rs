@@ -116,7 +116,7 @@ pub trait Catalog: Send + Sync {
     ) -> StorageFuture<'_, ()>;
 
     /// How much of each session can be found by words.
-    fn searched(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>>;
+    fn search_coverage(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>>;
 
     /// The events whose words fit, newest first and at most [`FOUND_MAX`]. Whether a text really
     /// fits is told by [`Query::excerpt`]: a catalog may know words and not where they stand.

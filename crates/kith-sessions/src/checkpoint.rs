@@ -6,7 +6,7 @@
 
 use crate::journal::Cursor;
 use crate::line::LogHead;
-use crate::past::Past;
+use crate::validator::EventValidator;
 
 /// Between two batches of a session file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,30 +18,31 @@ pub struct CheckpointPlace {
     /// The event of that line.
     pub head: LogHead,
     /// What the log must remember to judge what follows. Of a few kilobytes, however long the file.
-    pub past: Vec<u8>,
+    pub validator: Vec<u8>,
 }
 
 impl CheckpointPlace {
     pub(crate) fn to_cursor(&self) -> Cursor {
         let numbers = [self.offset.to_be_bytes(), self.line_start.to_be_bytes()];
-        Cursor { head: self.head, bytes: [&numbers.concat()[..], &self.past].concat() }
+        Cursor { head: self.head, bytes: [&numbers.concat()[..], &self.validator].concat() }
     }
 
     /// `None` if the cursor is none of ours.
     pub(crate) fn of_cursor(cursor: &Cursor) -> Option<CheckpointPlace> {
         let (offset, rest) = cursor.bytes.split_first_chunk()?;
-        let (line_start, past) = rest.split_first_chunk()?;
+        let (line_start, validator) = rest.split_first_chunk()?;
         Some(CheckpointPlace {
             offset: u64::from_be_bytes(*offset),
             line_start: u64::from_be_bytes(*line_start),
             head: cursor.head,
-            past: past.to_vec(),
+            validator: validator.to_vec(),
         })
     }
 
     /// What stood before the place, if it says of itself what the place says.
-    pub(crate) fn past(&self) -> Option<Past> {
-        Past::from_bytes(&self.past).filter(|past| past.head() == Some(self.head))
+    pub(crate) fn validator(&self) -> Option<EventValidator> {
+        EventValidator::from_bytes(&self.validator)
+            .filter(|validator| validator.head() == Some(self.head))
     }
 }
 

@@ -9,7 +9,7 @@
 //! - [`named_texts`]: the same for what is sent to clients.
 //! - [`mod@line`]: the form of one line.
 //! - `blob`: long texts and outputs, each in a file named by its hash.
-//! - `past`: what a log must remember to judge the next event.
+//! - `validator`: what a log must remember to judge the next event.
 //! - [`checkpoint`]: a place in a session file from which it can be read on.
 //! - [`read`]: a session file read from its beginning, torn tail told from damage.
 //! - [`log`]: one session, open for appending.
@@ -33,9 +33,9 @@ mod blob;
 pub mod checkpoint;
 pub mod line;
 pub mod named_texts;
-mod past;
 pub mod read;
 mod texts;
+mod validator;
 
 pub mod journal;
 pub mod log;

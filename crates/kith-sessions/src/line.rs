@@ -22,10 +22,10 @@ use serde_json::error::Category;
 use sha2::{Digest, Sha256};
 
 use crate::damage::{BadLine, DamageCode, Flaw};
-use crate::past::EventKind;
 use crate::texts::{
     BlobRef, INLINE_TEXT_BYTES_MAX, LongText, SharedTexts, may_name_a_blob, put_back, take_out,
 };
+use crate::validator::EventKind;
 
 pub(crate) use intact::RunningChecksum;
 

@@ -18,9 +18,9 @@ use crate::checkpoint::CheckpointPlace;
 use crate::damage::{Damage, Flaw};
 use crate::journal::NewBlob;
 use crate::line::{EncodedBatch, LineHash, LogHead, encode_events};
-use crate::past::{OlderIds, Past};
 use crate::read::find_older_ids;
 use crate::storage::{StorageError, StorageErrorKind, kind_of_io, words_of};
+use crate::validator::{EventValidator, OlderIds};
 
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
@@ -134,13 +134,13 @@ impl From<LogError> for StorageError {
 }
 
 /// Invariant: the first `len` bytes of the file are the header and the events before
-/// `past.next_seq()`.
+/// `validator.next_seq()`.
 pub struct SessionLog {
     files: Arc<dyn FileSystem>,
     blobs: Blobs,
     path: PathBuf,
     header: SessionHeader,
-    past: Past,
+    validator: EventValidator,
     extent: Extent,
     /// Opened by the first append: a session that is only looked at costs no descriptor.
     file: Option<Box<dyn AppendFile>>,
@@ -163,10 +163,10 @@ impl SessionLog {
         blobs: Blobs,
         path: PathBuf,
         header: SessionHeader,
-        past: Past,
+        validator: EventValidator,
         extent: Extent,
     ) -> SessionLog {
-        SessionLog { files, blobs, path, header, past, extent, file: None, poisoned: false }
+        SessionLog { files, blobs, path, header, validator, extent, file: None, poisoned: false }
     }
 
     pub fn header(&self) -> &SessionHeader {
@@ -175,11 +175,11 @@ impl SessionLog {
 
     /// The newest event that is on the disk.
     pub fn head(&self) -> Option<LogHead> {
-        self.past.head()
+        self.validator.head()
     }
 
     pub fn next_seq(&self) -> u64 {
-        self.past.next_seq()
+        self.validator.next_seq()
     }
 
     /// Bytes of the file that are known to be good.
@@ -195,7 +195,12 @@ impl SessionLog {
     pub fn checkpoint_place(&self) -> Option<CheckpointPlace> {
         let Extent { len, line_start, .. } = self.extent;
         let head = self.head().filter(|_| !self.poisoned)?;
-        Some(CheckpointPlace { offset: len, line_start, head, past: self.past.to_bytes() })
+        Some(CheckpointPlace {
+            offset: len,
+            line_start,
+            head,
+            validator: self.validator.to_bytes(),
+        })
     }
 
     /// Appends the events as one batch. When this returns `Ok`, they are on the disk.
@@ -216,27 +221,27 @@ impl SessionLog {
             return Ok(());
         }
         let older_ids = self.older_ids_of(events)?;
-        let before = self.past.marks();
+        let before = self.validator.marks();
         let path = &self.path;
         let refused = |(seq, flaw)| LogError::Refused { path: path.clone(), seq, flaw };
-        self.past.admit_all(events, &older_ids).map_err(refused)?;
+        self.validator.admit_all(events, &older_ids).map_err(refused)?;
         let encoded = encode_events(events, before.last_hash()).map_err(refused);
         match encoded.and_then(|batch| self.write(batch, new_blobs)) {
             Ok(hash) => {
-                self.past.set_last_hash(hash);
-                self.past.evict(&mut |_, _| ());
+                self.validator.set_last_hash(hash);
+                self.validator.evict(&mut |_, _| ());
                 Ok(())
             }
             Err(error) => {
-                self.past.forget(before, events.len());
+                self.validator.forget(before, events.len());
                 Err(error)
             }
         }
     }
 
-    /// Looks up in the file what the past does not tell. Nearly always it does.
+    /// Looks up in the file the ids that the validator no longer remembers; rarely there are any.
     fn older_ids_of(&self, events: &[Event]) -> Result<OlderIds, LogError> {
-        let unsure = self.past.unsure_of(events);
+        let unsure = self.validator.unsure_of(events);
         if unsure.is_empty() {
             return Ok(OlderIds::new());
         }

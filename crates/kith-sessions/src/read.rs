@@ -23,8 +23,8 @@ use crate::line::{
     BATCH_BYTES_MAX, BATCH_EVENTS_MAX, Decoder, LINE_BYTES_MAX, LineHash, LogHead, RunningChecksum,
     id_of, place_of,
 };
-use crate::past::{OlderIds, Past, PastMarks};
 use crate::texts::BlobRef;
+use crate::validator::{EventValidator, OlderIds, ValidatorMarks};
 
 pub(crate) use intact::{IntactLine, each_line};
 
@@ -77,7 +77,7 @@ pub fn read_events(
 /// What was found, and what is needed to append to the good part of it.
 pub(crate) struct ScanResult {
     pub(crate) reading: Reading,
-    pub(crate) past: Past,
+    pub(crate) validator: EventValidator,
     /// Where the last good line begins.
     pub(crate) line_start: u64,
 }
@@ -101,7 +101,7 @@ pub(crate) fn scan(
         len: lines.offset,
         line_start: 0,
         n_events: 0,
-        marks: Past::after_header(hash).marks(),
+        marks: EventValidator::after_header(hash).marks(),
         newline_missing: ending == Some(LineEnding::EndOfFile),
     };
     let mut reader = LogReader {
@@ -110,7 +110,7 @@ pub(crate) fn scan(
         head,
         text_of,
         each,
-        past: Past::after_header(hash),
+        validator: EventValidator::after_header(hash),
         older_ids: Some(OlderIds::new()),
         batch: OpenBatch::default(),
         good,
@@ -132,7 +132,9 @@ pub(crate) fn scan_from(
     text_of: TextOf<'_>,
     each: &mut dyn FnMut(Event),
 ) -> Result<Option<ScanResult>, ReadError> {
-    let Some(past) = place.past().filter(|past| past.header_hash() == header_hash) else {
+    let Some(validator) =
+        place.validator().filter(|validator| validator.header_hash() == header_hash)
+    else {
         return Ok(None);
     };
     let mut lines = LogLines::new(source, place.line_start);
@@ -154,7 +156,7 @@ pub(crate) fn scan_from(
         len: lines.offset,
         line_start: place.line_start,
         n_events: 0,
-        marks: past.marks(),
+        marks: validator.marks(),
         newline_missing: ending == Some(LineEnding::EndOfFile),
     };
     let mut reader = LogReader {
@@ -163,7 +165,7 @@ pub(crate) fn scan_from(
         head,
         text_of,
         each,
-        past,
+        validator,
         older_ids: None,
         batch: OpenBatch::default(),
         good,
@@ -220,8 +222,8 @@ struct LogReader<'a> {
     head: Option<&'a LogHead>,
     text_of: TextOf<'a>,
     each: &'a mut dyn FnMut(Event),
-    past: Past,
-    /// What `past` has evicted; `None` if reading did not start at the beginning.
+    validator: EventValidator,
+    /// What `validator` has evicted; `None` if reading did not start at the beginning.
     older_ids: Option<OlderIds>,
     batch: OpenBatch,
     good: GoodPart,
@@ -234,7 +236,7 @@ struct GoodPart {
     /// Of its last line.
     line_start: u64,
     n_events: u64,
-    marks: PastMarks,
+    marks: ValidatorMarks,
     newline_missing: bool,
 }
 
@@ -270,7 +272,7 @@ impl LogReader<'_> {
                 }
                 Err(BadLine::Flaw(flaw)) => {
                     let first_bad = flaw.at(self.line_number);
-                    return self.look_behind(first_bad, line);
+                    return self.check_rest(first_bad, line);
                 }
             }
         }
@@ -281,12 +283,12 @@ impl LogReader<'_> {
         if let LineEnding::TooLong { is_whole } = ending {
             return Err(too_long(is_whole).into());
         }
-        let read = self.decoder.whole_event(line, self.past.last_hash(), self.text_of)?;
+        let read = self.decoder.whole_event(line, self.validator.last_hash(), self.text_of)?;
         self.batch.expect(read.batch, line.len() as u64 + read.blob_bytes)?;
         match &self.older_ids {
-            Some(older_ids) => self.past.admit(&read.event, older_ids)?,
-            None if self.past.unsure_of(slice::from_ref(&read.event)).is_empty() => {
-                self.past.admit(&read.event, &OlderIds::new())?;
+            Some(older_ids) => self.validator.admit(&read.event, older_ids)?,
+            None if self.validator.unsure_of(slice::from_ref(&read.event)).is_empty() => {
+                self.validator.admit(&read.event, &OlderIds::new())?;
             }
             None => return Err(BadLine::Unsure),
         }
@@ -298,7 +300,7 @@ impl LogReader<'_> {
             let detail = format!("its hash is {hash}, the desk recorded {}", head.hash);
             return Err(Flaw::wrong(DamageCode::BrokenChain, detail).into());
         }
-        self.past.set_last_hash(hash);
+        self.validator.set_last_hash(hash);
         self.batch.events.push(read.event);
         if read.batch.0 == read.batch.1 {
             self.deliver(ending);
@@ -312,14 +314,14 @@ impl LogReader<'_> {
             (self.each)(event);
         }
         self.batch.bytes = 0;
-        self.past.evict(&mut |id, kind| {
+        self.validator.evict(&mut |id, kind| {
             if let Some(older_ids) = &mut self.older_ids {
                 older_ids.insert(id, kind);
             }
         });
         self.good.len = self.lines.offset;
         self.good.line_start = self.lines.line_start;
-        self.good.marks = self.past.marks();
+        self.good.marks = self.validator.marks();
         self.good.newline_missing = ending == LineEnding::EndOfFile;
     }
 
@@ -328,8 +330,8 @@ impl LogReader<'_> {
     /// Pages of one write reach the disk in any order, so whole lines of the *same* batch may
     /// stand behind a hole. They are the ones that count from the first number after the good part
     /// and whose places rise behind the hole.
-    fn look_behind(&mut self, first_bad: Damage, line: &mut Vec<u8>) -> io::Result<ReadEnd> {
-        let first_seq = self.past.next_seq() - self.batch.events.len() as u64;
+    fn check_rest(&mut self, first_bad: Damage, line: &mut Vec<u8>) -> io::Result<ReadEnd> {
+        let first_seq = self.validator.next_seq() - self.batch.events.len() as u64;
         let mut n = (!self.batch.events.is_empty()).then_some(self.batch.n);
         let mut place_min = self.batch.events.len() as u64 + 2;
         while let Some(ending) = self.lines.next(line)? {
@@ -357,10 +359,10 @@ impl LogReader<'_> {
     fn conclude(mut self, header: SessionHeader, end: ReadEnd) -> ScanResult {
         let torn_bytes = self.lines.offset - self.good.len;
         // A flaw may be found after the event was let in: go by what is counted, not by the batch.
-        let n_open = self.past.next_seq() - self.good.marks.next_seq();
-        self.past.forget(self.good.marks, usize::try_from(n_open).unwrap_or(usize::MAX));
-        let head = self.past.head();
-        let tail = match (end, self.lost(head)) {
+        let n_open = self.validator.next_seq() - self.good.marks.next_seq();
+        self.validator.forget(self.good.marks, usize::try_from(n_open).unwrap_or(usize::MAX));
+        let head = self.validator.head();
+        let tail = match (end, self.missing_events(head)) {
             (ReadEnd::Damaged(damage), _) => Tail::Damaged(damage),
             (ReadEnd::File, None) if torn_bytes == 0 => Tail::Clean,
             (ReadEnd::File | ReadEnd::Torn(_) | ReadEnd::Unsure, None) => {
@@ -383,11 +385,11 @@ impl LogReader<'_> {
             newline_missing: self.good.newline_missing,
             tail,
         };
-        ScanResult { reading, past: self.past, line_start: self.good.line_start }
+        ScanResult { reading, validator: self.validator, line_start: self.good.line_start }
     }
 
     /// Says which acknowledged events are not among the readable ones.
-    fn lost(&self, readable: Option<LogHead>) -> Option<String> {
+    fn missing_events(&self, readable: Option<LogHead>) -> Option<String> {
         let acknowledged = self.head?.seq;
         let readable = readable.map_or(0, |head| head.seq);
         (readable < acknowledged).then(|| {

@@ -59,7 +59,7 @@ impl SessionStore {
 
     /// Makes the folders beside the sessions that people look for, also after somebody removed
     /// them. What cannot be made is told by whoever needs it.
-    pub fn keep_folders(&self) {
+    pub fn create_folders(&self) {
         for name in KEPT_FOLDERS {
             if let Some(kith_dir) = self.sessions.parent() {
                 self.files.create_dir_all(&kith_dir.join(name)).ok();
@@ -106,11 +106,6 @@ impl SessionStore {
         draft.finish()
     }
 
-    /// Removes a session that was made just now and that nobody was told of.
-    pub fn take_back(&self, id: SessionId) {
-        self.discard(&self.path(id));
-    }
-
     /// Opens the session for writing, and gives every event of it to `each`.
     ///
     /// A torn tail is set aside, which the log says in a `log_repaired`. A damaged session is not
@@ -135,7 +130,7 @@ impl SessionStore {
         each: &mut dyn FnMut(Event),
     ) -> Result<SessionLog, LogError> {
         let scanned = self.scan(id, head, None, each)?;
-        self.take_up(id, scanned, head, clock, each)
+        self.prepare_for_writing(id, scanned, head, clock, each)
     }
 
     /// Like [`SessionStore::open`], but gives only the events behind a place to `each`, and looks
@@ -164,7 +159,7 @@ impl SessionStore {
         each: &mut dyn FnMut(Event),
     ) -> Result<Option<SessionLog>, LogError> {
         match self.scan_from_place(id, head, place, None, each)? {
-            Some(scanned) => self.take_up(id, scanned, head, clock, each).map(Some),
+            Some(scanned) => self.prepare_for_writing(id, scanned, head, clock, each).map(Some),
             None => Ok(None),
         }
     }
@@ -349,7 +344,7 @@ impl SessionStore {
     }
 
     /// Makes a session that was read ready to be written to.
-    fn take_up(
+    fn prepare_for_writing(
         &self,
         id: SessionId,
         scanned: ScanResult,
@@ -358,7 +353,7 @@ impl SessionStore {
         each: &mut dyn FnMut(Event),
     ) -> Result<SessionLog, LogError> {
         let path = self.path(id);
-        let ScanResult { reading, past, line_start } = scanned;
+        let ScanResult { reading, validator, line_start } = scanned;
         let Reading { header, good_len, newline_missing, .. } = reading;
         let torn_bytes = match reading.tail {
             Tail::Damaged(damage) => return Err(LogError::Damaged { path, damage }),
@@ -371,7 +366,7 @@ impl SessionStore {
         };
         let extent = Extent { len: good_len, line_start, newline_missing };
         let (files, blobs) = (Arc::clone(&self.files), self.blobs.clone());
-        let mut log = SessionLog::new(files, blobs, path, header, past, extent);
+        let mut log = SessionLog::new(files, blobs, path, header, validator, extent);
         // What was read may never have been synced, and from here on it counts. What the desk
         // knows was.
         if log.head().as_ref() != head {

@@ -57,7 +57,7 @@ impl SessionDriver {
     }
 
     async fn perform(&mut self, mail: Mail, is_running: EffectState) -> Result<(), SessionFailure> {
-        if let Some(answer) = self.answered_before(&mail.command).await? {
+        if let Some(answer) = self.answer_from_log(&mail.command).await? {
             mail.reply.send(Ok(answer)).ok();
             return Ok(());
         }
@@ -133,7 +133,7 @@ impl SessionDriver {
             if let Some(place) = self.rows.iter().position(|row| row.key == key)
                 && let Some(row) = self.rows.remove(place)
             {
-                self.take_back(&row.event, command.id);
+                self.withdraw(&row.event, command.id);
                 return true;
             }
             if self.remove_queued(command, |item| item.ingress_key.as_deref() == Some(key)) {
@@ -169,13 +169,13 @@ impl SessionDriver {
     fn may_begin(&mut self, command: &DriverCommand, is_running: EffectState) -> WroteEvents {
         let session_id = self.session.id();
         if let Some(turn) = &self.session.state().turn
-            && self.is_left_alone
+            && self.is_waiting_for_model
             && command.retries(turn.message_key.as_deref())
         {
             return match find_model(&*self.engine.models, &turn.models) {
                 // Its model is back; the turn goes on by itself.
                 Ok(_) => {
-                    (self.is_left_alone, self.is_cut_short) = (false, true);
+                    (self.is_waiting_for_model, self.is_cut_short) = (false, true);
                     Ok(false)
                 }
                 Err(unavailable) => {
@@ -341,7 +341,7 @@ impl SessionDriver {
         self.answers.push((reply, answer));
         self.commit().await?;
         (self.ctx, self.permit) = (None, None);
-        if self.session.state().lost_track {
+        if self.session.state().needs_full_read {
             // The place was let go after a compaction; the whole log knows it.
             self.session = self.engine.load(self.session.id(), self.session.head()).await?;
         }
@@ -360,11 +360,11 @@ impl SessionDriver {
     }
 
     /// The answer to a command that the log holds already.
-    async fn answered_before(
+    async fn answer_from_log(
         &mut self,
         command: &DriverCommand,
     ) -> Result<Option<CommandAnswer>, SessionFailure> {
-        if !self.session.may_hold(command.id) {
+        if !self.session.may_contain(command.id) {
             return Ok(None);
         }
         let found = self.engine.journal.find(self.session.id(), command.id).await?;

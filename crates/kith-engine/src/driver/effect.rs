@@ -21,7 +21,7 @@ impl SessionDriver {
         let mut next = Some(effect);
         while let Some(effect) = next.take() {
             let kind = effect.kind;
-            let (outcome, stopped) = self.attend(effect).await?;
+            let (outcome, stopped) = self.wait_for_effect(effect).await?;
             match outcome {
                 Some(outcome) => {
                     next = turn::record(&mut self.session, ctx, outcome, stopped);
@@ -34,7 +34,7 @@ impl SessionDriver {
 
     /// Waits for the effect, and serves the mailbox meanwhile. Returns no outcome if the effect did
     /// not stop when it was told to.
-    async fn attend(
+    async fn wait_for_effect(
         &mut self,
         effect: TurnEffect,
     ) -> Result<(Option<EffectOutcome>, EffectStop), SessionFailure> {

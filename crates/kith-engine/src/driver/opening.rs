@@ -28,7 +28,7 @@ pub(super) async fn start(
     idle: Option<Box<IdleSession>>,
 ) -> Result<Option<SessionDriver>, SessionFailure> {
     if let Some(idle) = idle {
-        let mut driver = again(engine, mailbox, *idle, VecDeque::new());
+        let mut driver = reuse(engine, mailbox, *idle, VecDeque::new());
         if let Some(permit) = &mut driver.permit {
             permit.run_again().await;
         }
@@ -42,7 +42,7 @@ pub(super) async fn start(
             return Ok(None);
         }
     };
-    let mut driver = again(engine, mailbox, IdleSession { session, permit: None }, VecDeque::new());
+    let mut driver = reuse(engine, mailbox, IdleSession { session, permit: None }, VecDeque::new());
     driver.keep_new_rows(rows);
     driver.find_turn();
     // A command that waits already may end the turn; then it is not gone on with first.
@@ -51,7 +51,7 @@ pub(super) async fn start(
 }
 
 /// A driver of a session that is open already.
-pub(super) fn again(
+pub(super) fn reuse(
     engine: Arc<EngineShared>,
     mailbox: Mailbox,
     idle: IdleSession,
@@ -68,7 +68,7 @@ pub(super) fn again(
         ctx: None,
         branch: None,
         beginning: None,
-        is_left_alone: false,
+        is_waiting_for_model: false,
         is_cut_short: false,
         answers: Vec::new(),
         n_steps: 0,
@@ -132,21 +132,21 @@ impl SessionDriver {
             // It waits for a person.
             Ok(_) => self.session.start_clock(),
             Err(unavailable) if self.can_say_rows() => self.give_up_turn(unavailable.reason),
-            Err(_) => self.is_left_alone = true,
+            Err(_) => self.is_waiting_for_model = true,
         }
     }
 
     /// Says in the log that the turn is worked on again, if it is one that was left.
     pub(super) fn resume_turn(&mut self) {
-        if self.is_left_alone || self.is_cut_short {
-            (self.is_left_alone, self.is_cut_short) = (false, false);
+        if self.is_waiting_for_model || self.is_cut_short {
+            (self.is_waiting_for_model, self.is_cut_short) = (false, false);
             self.session.resume();
         }
     }
 
     /// Ends a turn whose model cannot be asked from here: its session is spoken to again.
     pub(super) fn give_up_turn(&mut self, reason: String) {
-        (self.is_left_alone, self.is_cut_short) = (false, false);
+        (self.is_waiting_for_model, self.is_cut_short) = (false, false);
         self.session.resume();
         self.session.stage(Body::ModelFailed(ModelFailed {
             request_id: None,

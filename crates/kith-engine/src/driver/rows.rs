@@ -22,7 +22,7 @@ impl SessionDriver {
     pub(super) async fn read_rows(&mut self) -> Result<(), StorageError> {
         if self.mailbox.take_rows_flag() {
             let rows = self.engine.desk.open_rows(self.session.id()).await?;
-            self.session.see_open_rows(&rows);
+            self.session.confirm_open_rows(&rows);
             self.keep_new_rows(rows);
             self.note_turn_without_row().await?;
         }
@@ -36,7 +36,8 @@ impl SessionDriver {
         let turn = self.session.state().turn.as_ref();
         let runs = turn.is_some_and(|turn| turn.keys.is_empty() && !turn.calls.any_asked());
         if runs {
-            let wait = if self.is_left_alone { RETRY_AHEAD_MS_MAX } else { DRIVER_WAIT_MS_MAX };
+            let wait =
+                if self.is_waiting_for_model { RETRY_AHEAD_MS_MAX } else { DRIVER_WAIT_MS_MAX };
             let time = self.session.now().saturating_add(wait);
             self.set_wakeup(time, WakeupReason::SessionRetry).await?;
         } else {
@@ -70,7 +71,7 @@ impl SessionDriver {
 
     /// Why what waits here is left to a host that can ask its model.
     pub(super) fn missing_model(&self) -> Option<String> {
-        let turn = self.session.state().turn.as_ref().filter(|_| self.is_left_alone);
+        let turn = self.session.state().turn.as_ref().filter(|_| self.is_waiting_for_model);
         let models = match (turn, self.rows.front()) {
             (Some(turn), _) => &turn.models,
             (None, Some(row)) => &row.event.models,
@@ -84,14 +85,14 @@ impl SessionDriver {
         if self.rows.is_empty() {
             return Ok(());
         }
-        if self.is_left_alone {
+        if self.is_waiting_for_model {
             if !self.can_say_rows() {
                 return Ok(());
             }
             let models = self.session.state().turn.as_ref().map(|turn| turn.models.clone());
             let found = find_model(&*self.engine.models, &models.unwrap_or_default());
             match found {
-                Ok(_) => (self.is_left_alone, self.is_cut_short) = (false, true),
+                Ok(_) => (self.is_waiting_for_model, self.is_cut_short) = (false, true),
                 Err(unavailable) => self.give_up_turn(unavailable.reason),
             }
             return Ok(());
@@ -134,7 +135,7 @@ impl SessionDriver {
         }
         if !joining.is_empty() {
             turn::queue_messages(&mut self.session, &joining);
-            self.tell_what_is_waited_for(&joining);
+            self.explain_wait(&joining);
         }
     }
 
@@ -172,7 +173,7 @@ impl SessionDriver {
     }
 
     /// Takes back a message that waits, because its author does not want it said any more.
-    pub(super) fn take_back(&mut self, event: &IngressEvent, id: EventId) {
+    pub(super) fn withdraw(&mut self, event: &IngressEvent, id: EventId) {
         self.stage_notice(event, "A message was taken back before it was said.", None, Some(id));
     }
 
@@ -188,7 +189,7 @@ impl SessionDriver {
         self.session.stage_from(source, Body::Notice(notice));
     }
 
-    fn tell_what_is_waited_for(&mut self, queued: &[IngressEvent]) {
+    fn explain_wait(&mut self, queued: &[IngressEvent]) {
         let waits = self.session.state().turn.as_ref().is_some_and(|it| it.calls.any_asked());
         if waits && queued.iter().any(|it| it.running_behavior == RunningBehavior::FollowUp) {
             let text = "The message is queued: the turn waits for an approval.".to_owned();

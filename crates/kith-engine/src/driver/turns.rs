@@ -32,8 +32,8 @@ impl SessionDriver {
         let engine = Arc::clone(&self.engine);
         self.add_first_events()?;
         turn::begin_turn(&mut self.session, new, &ctx.setup, &*ctx.models, |session| {
-            let told = session.state().told();
-            blocking(|| engine.setup.news(session.header(), &told, session.now()))
+            let knowledge = session.state().knowledge();
+            blocking(|| engine.setup.news(session.header(), &knowledge, session.now()))
         });
         Ok(())
     }

@@ -154,7 +154,7 @@ impl Engine {
                 survey.boundary(place)
             }
         };
-        let events = self.inherited(source, &survey, leaf).await?;
+        let events = self.inherited_events(source, &survey, leaf).await?;
         let last = leaf.event().or_else(|| events.last().map(|event| event.id));
         let Some(event_id) = last else { return Err(PlaceError::NothingToClone.into()) };
         // One that somebody gave; otherwise it is called by its own first words.
@@ -178,7 +178,7 @@ impl Engine {
     }
 
     /// What the clone begins with, in the order of the log.
-    async fn inherited(
+    async fn inherited_events(
         &self,
         source: SessionId,
         survey: &Survey,

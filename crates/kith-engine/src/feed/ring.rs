@@ -102,7 +102,7 @@ impl Ring {
         // Batches in the ring follow on each other: whoever misses one before reads the log.
         self.begin_at(first.seq);
         self.next_seq = Some(last.seq + 1);
-        if events.iter().any(ends_what_streams) {
+        if events.iter().any(ends_a_stream) {
             // The event holds all of it; deltas that come later belong to something else.
             self.running = None;
             self.deltas.clear();
@@ -159,7 +159,7 @@ impl Ring {
 }
 
 /// Whether an answer or a call that was streamed has come to its end.
-fn ends_what_streams(event: &Event) -> bool {
+fn ends_a_stream(event: &Event) -> bool {
     matches!(
         event.body,
         Body::AssistantMessage(_) | Body::ModelFailed(_) | Body::ToolResult(_) | Body::TurnEnded(_)

@@ -310,7 +310,9 @@ impl Subscription {
             && let Some(next) = published.filter(|next| *next > self.last_seq + 1)
         {
             // Reading again would bring nothing either.
-            self.ready.push_back(self.ending().ok_or_else(|| self.lost(next, reading.as_ref()))?);
+            self.ready.push_back(
+                self.ending().ok_or_else(|| self.missing_events(next, reading.as_ref()))?,
+            );
         }
         // Of a longer log the rest is read when this part was taken.
         self.has_read_log = (events.len() as u64) < EVENTS_BEHIND_MAX;
@@ -326,7 +328,7 @@ impl Subscription {
     }
 
     /// Why the log does not hold the events up to `next`, which were published.
-    fn lost(&self, next: u64, reading: Option<&Reading>) -> StorageError {
+    fn missing_events(&self, next: u64, reading: Option<&Reading>) -> StorageError {
         let (id, last) = (self.feed.id, next - 1);
         let (kind, why) = match reading.map(|reading| &reading.tail) {
             Some(Tail::Damaged(damage)) => {

@@ -15,7 +15,7 @@ proptest! {
     #[test]
     fn a_log_amounts_to_the_same_however_it_is_read(log in any_event_log(80)) {
         let (read, whole) = (read(&log).0, State::of(&log));
-        assert!(!read.lost_track);
+        assert!(!read.needs_full_read);
         assert_eq!(read.leaf(), whole.leaf());
         assert!(read.conversation == whole.conversation);
         assert_eq!(decide(&read, 1), decide(&whole, 1));

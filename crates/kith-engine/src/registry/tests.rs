@@ -59,7 +59,7 @@ fn a_session_that_fails_again_is_waited_for_once() {
         registry.submit(session_id(), None).ok().flatten().unwrap();
         assert_eq!(registry.fail(session_id(), || ()), wait);
     }
-    registry.waited(session_id());
+    registry.end_wait(session_id());
     registry.submit(session_id(), None).ok().flatten().unwrap();
     assert_eq!(registry.fail(session_id(), || ()), Some(8_000));
 }

@@ -18,7 +18,7 @@ pub(crate) struct RowKeys {
     settled: Vec<(String, RowOutcome)>,
     /// Rows that the desk was told of and that it has not been seen without. It may not have got
     /// them: nobody waits for it.
-    told: Vec<(String, RowOutcome)>,
+    reported: Vec<(String, RowOutcome)>,
 }
 
 impl RowKeys {
@@ -37,14 +37,14 @@ impl RowKeys {
 
     /// What to tell the desk: also what it was told before, because with it goes a head, and a row
     /// that is open behind its head would be said again.
-    pub(crate) fn tell(&mut self) -> Vec<(String, RowOutcome)> {
-        self.told.append(&mut self.settled);
-        self.told.clone()
+    pub(crate) fn rows_to_report(&mut self) -> Vec<(String, RowOutcome)> {
+        self.reported.append(&mut self.settled);
+        self.reported.clone()
     }
 
     /// The desk was asked for its open rows, so it has got the others.
     pub(crate) fn confirm(&mut self, is_open: impl Fn(&str) -> bool) {
-        self.told.retain(|(key, _)| is_open(key));
+        self.reported.retain(|(key, _)| is_open(key));
     }
 
     /// Takes an event into account. `state` is folded up to the event before it.
@@ -60,8 +60,12 @@ impl RowKeys {
         }
         match (&event.body, &event.ingress_key) {
             // What is told about a row in place of its message says why it was not said.
-            (Body::Notice(_), Some(key)) => self.settle([key.clone()], RowOutcome::Declined),
-            (Body::ApprovalReplied(_), Some(key)) => self.settle([key.clone()], RowOutcome::Done),
+            (Body::Notice(_), Some(key)) => {
+                self.record_outcome([key.clone()], RowOutcome::Declined);
+            }
+            (Body::ApprovalReplied(_), Some(key)) => {
+                self.record_outcome([key.clone()], RowOutcome::Done);
+            }
             (Body::TurnEnded(it), _) => self.end_turn(state, outcome_of(it.reason)),
             (Body::LeafMoved(_), _) => self.end_turn(state, RowOutcome::Cancelled),
             (Body::QueueUpdate(it), _) => {
@@ -78,7 +82,7 @@ impl RowKeys {
                 let keys = before.iter().filter_map(|item| item.ingress_key.clone());
                 let removed: Vec<String> =
                     keys.filter(|key| !is_kept(key) && !is_taken(key)).collect();
-                self.settle(removed, RowOutcome::Removed);
+                self.record_outcome(removed, RowOutcome::Removed);
             }
             _ => (),
         }
@@ -86,10 +90,10 @@ impl RowKeys {
 
     fn end_turn(&mut self, state: &State, outcome: RowOutcome) {
         let keys = state.turn.as_ref().map(|turn| turn.keys.clone());
-        self.settle(keys.unwrap_or_default(), outcome);
+        self.record_outcome(keys.unwrap_or_default(), outcome);
     }
 
-    fn settle(&mut self, keys: impl IntoIterator<Item = String>, outcome: RowOutcome) {
+    fn record_outcome(&mut self, keys: impl IntoIterator<Item = String>, outcome: RowOutcome) {
         for key in keys {
             // Its message may stand before what the desk knows, and only its end behind it.
             self.in_log.insert(key.clone());

@@ -14,8 +14,8 @@ use kith_vocab::ids::EventId;
 use serde::{Deserialize, Serialize};
 
 use super::elements;
+use super::knowledge::Reminders;
 use super::tail::TailMessage;
-use super::told::Reminders;
 use super::tree::{Admission, Tree};
 use crate::context::escaped::EscapedTexts;
 use crate::context::words;
@@ -24,7 +24,7 @@ use crate::context::words;
 pub struct Conversation {
     finished: Vec<Message>,
     tail: TailMessage,
-    pub(super) told: Reminders,
+    pub(super) reminders: Reminders,
     #[serde(skip)]
     escaped: EscapedTexts,
 }
@@ -61,14 +61,14 @@ impl Conversation {
                 self.tail.say(elements::of_user(event.id, it, &mut self.escaped));
             }
             Body::AssistantMessage(it) => self.answer(event.id, it),
-            Body::ToolResult(it) if !self.tail.settle(event.id, it, &mut self.escaped) => {
+            Body::ToolResult(it) if !self.tail.set_result(event.id, it, &mut self.escaped) => {
                 return Admission::Late;
             }
             Body::HarnessItem(it) => {
                 let reminder = words::reminder_of(event.id, it, &mut self.escaped);
                 let joins = |target| self.tail.join(target, event.id, &reminder);
                 if it.merged_into.is_some_and(joins) {
-                    self.told.hear(event.id, it);
+                    self.reminders.add(event.id, it);
                     return Admission::Joined;
                 }
                 self.remind(event.id, it);
@@ -121,7 +121,7 @@ impl Conversation {
     fn remind(&mut self, id: EventId, item: &HarnessItemEvent) {
         let kind = ElementKind::Meta(words::reminder_of(id, item, &mut self.escaped));
         self.tail.say([Element { from: Some(id), kind }]);
-        self.told.hear(id, item);
+        self.reminders.add(id, item);
     }
 
     fn summarise(&mut self, id: EventId, compact: &Compact) {

@@ -46,7 +46,7 @@ impl TailMessage {
     }
 
     /// False if the call is not one of the last answer's, has a result, or was reported without.
-    pub(super) fn settle(
+    pub(super) fn set_result(
         &mut self,
         id: EventId,
         result: &ToolResult,

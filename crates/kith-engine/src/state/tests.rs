@@ -55,26 +55,26 @@ proptest! {
     }
 
     #[test]
-    fn a_state_put_away_and_taken_up_again_goes_on_the_same(
+    fn a_state_that_was_stored_and_loaded_goes_on_the_same(
         log in any_event_log(80),
         cut in 0..80_usize,
     ) {
         let (before, after) = log.split_at(cut.min(log.len()));
-        let mut put_away = State::of(before);
-        put_away.trim();
-        let bytes = serde_json::to_vec(&put_away).unwrap();
-        let mut taken_up: State = serde_json::from_slice(&bytes).unwrap();
-        assert!(taken_up == put_away);
+        let mut stored = State::of(before);
+        stored.trim();
+        let bytes = serde_json::to_vec(&stored).unwrap();
+        let mut loaded: State = serde_json::from_slice(&bytes).unwrap();
+        assert!(loaded == stored);
         let mut whole = State::of(before);
         for event in after {
             whole.fold(event);
-            taken_up.fold(event);
-            if taken_up.lost_track {
+            loaded.fold(event);
+            if loaded.needs_full_read {
                 break;
             }
-            assert_eq!(taken_up.leaf(), whole.leaf());
-            assert_eq!(decide(&taken_up, event.ts), decide(&whole, event.ts));
-            assert!(taken_up.conversation == whole.conversation);
+            assert_eq!(loaded.leaf(), whole.leaf());
+            assert_eq!(decide(&loaded, event.ts), decide(&whole, event.ts));
+            assert!(loaded.conversation == whole.conversation);
         }
     }
 
@@ -158,7 +158,7 @@ fn a_trimmed_state_says_when_it_cannot_follow() {
                 | compact keep=u2 Short. | user#u3: three | model: c | ended done";
     let mut state = State::of(&transcript(line).events);
     state.trim();
-    for (last, lost_track) in [
+    for (last, needs_full_read) in [
         ("leaf u1", true),
         // Before the compaction the model saw the whole of it.
         ("leaf u2", true),
@@ -168,8 +168,8 @@ fn a_trimmed_state_says_when_it_cannot_follow() {
         let log = transcript(&format!("{line} | {last}"));
         let mut state = state.clone();
         state.fold(log.events.last().unwrap());
-        assert_eq!(state.lost_track, lost_track, "{last}");
-        assert!(!State::of(&log.events).lost_track);
+        assert_eq!(state.needs_full_read, needs_full_read, "{last}");
+        assert!(!State::of(&log.events).needs_full_read);
     }
 }
 
@@ -223,6 +223,6 @@ fn a_summary_of_tainted_words_taints() {
     state.trim();
     assert_eq!(state.tree.path().len(), 4);
     let bytes = serde_json::to_vec(&state).unwrap();
-    let taken_up: State = serde_json::from_slice(&bytes).unwrap();
-    assert!(taken_up.is_tainted());
+    let loaded: State = serde_json::from_slice(&bytes).unwrap();
+    assert!(loaded.is_tainted());
 }

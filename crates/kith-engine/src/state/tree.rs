@@ -75,7 +75,7 @@ impl Tree {
         if grows || self.suffices() { Move::Done } else { Move::Unknown }
     }
 
-    pub(super) fn settle_leaf(&mut self, admission: Admission) {
+    pub(super) fn set_leaf_admission(&mut self, admission: Admission) {
         if let Some(node) = self.leaf.and_then(|leaf| self.nodes.get_mut(leaf)) {
             node.admission = admission;
         }

@@ -65,7 +65,7 @@ impl Turn {
         Turn { owes_reply: true, ..Turn::new(ended, ts) }
     }
 
-    pub(super) fn ended(self) -> EndedTurn {
+    pub(super) fn into_ended(self) -> EndedTurn {
         let Turn { began_with, message_key, author, trust, models, .. } = self;
         EndedTurn { began_with, message_key, author, trust, models }
     }
@@ -125,7 +125,7 @@ impl Turn {
             }
             Body::AssistantMessage(it) => {
                 self.n_resumed = 0;
-                self.answered(it);
+                self.fold_answer(it);
             }
             Body::ModelFailed(it) => {
                 self.open_request = None;
@@ -161,7 +161,7 @@ impl Turn {
         self.keep_time(event.ts);
     }
 
-    fn answered(&mut self, answer: &AssistantMessage) {
+    fn fold_answer(&mut self, answer: &AssistantMessage) {
         self.open_request = None;
         self.failure = None;
         if let Some(usage) = &answer.usage {

@@ -86,7 +86,7 @@ pub(super) fn start(session: &mut Session, ctx: &TurnContext) -> Result<Action, 
         }
     };
     let request_id = session.new_event_id();
-    session.stage(Body::ModelRequested(requested(request_id, &choice, &body)));
+    session.stage(Body::ModelRequested(request_event(request_id, &choice, &body)));
     let (cancel, time_left) = (CancellationToken::new(), time_left(session));
     let tap = Arc::new(FeedTap { feed: Arc::clone(session.feed()), request_id });
     let ask = AskContext { time_left, cancel: cancel.clone(), tap };
@@ -111,8 +111,8 @@ pub(super) fn record(
                 RequestFailure { kind: FailureKind::Empty, message, attempt, wait_ms: Some(0) };
             fail(session, Some(asked.request_id), failure);
         }
-        Ok(answer) => answered(session, asked, answer),
-        Err(unfinished) => broken_off(session, asked, unfinished, stopped),
+        Ok(answer) => record_answer(session, asked, answer),
+        Err(unfinished) => record_broken_off(session, asked, unfinished, stopped),
     }
 }
 
@@ -121,7 +121,7 @@ pub(super) fn record_timeout(session: &mut Session, request_id: EventId) {
     fail(session, Some(request_id), out_of_time(session));
 }
 
-fn requested(request_id: EventId, choice: &ModelChoice, body: &[u8]) -> ModelRequested {
+fn request_event(request_id: EventId, choice: &ModelChoice, body: &[u8]) -> ModelRequested {
     let body_bytes = body.len() as u64;
     ModelRequested {
         request_id,
@@ -138,7 +138,7 @@ fn requested(request_id: EventId, choice: &ModelChoice, body: &[u8]) -> ModelReq
     }
 }
 
-fn answered(session: &mut Session, asked: &SentRequest, answer: Answer) {
+fn record_answer(session: &mut Session, asked: &SentRequest, answer: Answer) {
     let id = asked.request_id;
     let was_cut = answer.stop_reason == StopReason::MaxTokens;
     let n_calls = answer.content.iter().filter(|it| matches!(it, AnswerBlock::Call { .. })).count();
@@ -195,7 +195,7 @@ fn parse_arguments(arguments: String, is_whole: bool) -> (Json, Option<String>) 
     }
 }
 
-fn broken_off(
+fn record_broken_off(
     session: &mut Session,
     asked: &SentRequest,
     unfinished: Unfinished,

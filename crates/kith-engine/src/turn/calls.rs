@@ -22,7 +22,7 @@ use kith_vocab::tool::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    EffectKind, EffectOutcome, EffectStop, LookResult, TurnContext, TurnEffect, time_left,
+    EffectKind, EffectOutcome, EffectStop, PrepareResult, TurnContext, TurnEffect, time_left,
 };
 use crate::feed::FeedProgress;
 use crate::session::{CLIENT_ID, Session};
@@ -31,13 +31,18 @@ use crate::state::calls::CallStage;
 /// A call, and what its tool found when it looked.
 pub(crate) struct PreparedCall {
     call: ToolCall,
-    looked: LookResult,
+    looked: PrepareResult,
 }
 
 /// Looks at each call before the policy is asked about any.
-pub(super) fn look_at(session: &Session, ctx: &TurnContext, calls: Vec<ToolCall>) -> TurnEffect {
+pub(super) fn prepare_calls(
+    session: &Session,
+    ctx: &TurnContext,
+    calls: Vec<ToolCall>,
+) -> TurnEffect {
     let cancel = CancellationToken::new();
-    let looks: Vec<_> = calls.into_iter().map(|call| look(session, ctx, call, &cancel)).collect();
+    let looks: Vec<_> =
+        calls.into_iter().map(|call| prepare_call(session, ctx, call, &cancel)).collect();
     let future = Box::pin(async move {
         let mut looked = Vec::new();
         // One after the other: what is looked at may be the same file.
@@ -51,14 +56,14 @@ pub(super) fn look_at(session: &Session, ctx: &TurnContext, calls: Vec<ToolCall>
 
 /// Looks at a call once more, right before it runs: between its verdict and its start, the world
 /// may have changed.
-pub(super) fn look_again(session: &Session, ctx: &TurnContext, call: ToolCall) -> TurnEffect {
+pub(super) fn prepare_again(session: &Session, ctx: &TurnContext, call: ToolCall) -> TurnEffect {
     let cancel = CancellationToken::new();
-    let look = look(session, ctx, call, &cancel);
+    let look = prepare_call(session, ctx, call, &cancel);
     let future = Box::pin(async move { EffectOutcome::Ready(Box::new(look.await)) });
     TurnEffect { kind: EffectKind::Prepare, future, cancel, time_left: time_left(session) }
 }
 
-fn look(
+fn prepare_call(
     session: &Session,
     ctx: &TurnContext,
     call: ToolCall,
@@ -114,7 +119,7 @@ pub(super) fn judge(session: &mut Session, ctx: &TurnContext, calls: Vec<Prepare
         let prepared = match looked {
             Ok((_, prepared)) => prepared,
             Err(Refusal { text, trust }) => {
-                settle(session, &call, Outcome::Failed, text, trust);
+                finish_with_text(session, &call, Outcome::Failed, text, trust);
                 continue;
             }
         };
@@ -240,7 +245,7 @@ pub(super) fn start(
     let (tool, prepared) = match looked {
         Ok(looked) => looked,
         Err(Refusal { text, trust }) => {
-            settle(session, &call, Outcome::Failed, text, trust);
+            finish_with_text(session, &call, Outcome::Failed, text, trust);
             return None;
         }
     };
@@ -273,13 +278,13 @@ pub(super) fn start(
 
 pub(super) fn refuse(session: &mut Session, call: &ToolCall, reason: &str) {
     let reason = if reason.trim().is_empty() { "it was not allowed" } else { reason };
-    settle(session, call, Outcome::Refused, format!("Refused: {reason}."), Trust::Owner);
+    finish_with_text(session, call, Outcome::Refused, format!("Refused: {reason}."), Trust::Owner);
 }
 
 pub(super) fn report_interrupted(session: &mut Session, call: &ToolCall) {
     let text = "Interrupted: the program ended while this ran. It may or may not have taken \
                 effect; look before you try again.";
-    settle(session, call, Outcome::Interrupted, text.to_owned(), Trust::Owner);
+    finish_with_text(session, call, Outcome::Interrupted, text.to_owned(), Trust::Owner);
 }
 
 /// Calls that were asked to stop and did not: nobody knows what they did.
@@ -290,7 +295,7 @@ pub(super) fn give_up(session: &mut Session) {
     let text = "Interrupted: this was told to stop and did not. It may still take effect; look \
                 before you try again.";
     for call in calls {
-        settle(session, &call, Outcome::Interrupted, text.to_owned(), Trust::Owner);
+        finish_with_text(session, &call, Outcome::Interrupted, text.to_owned(), Trust::Owner);
     }
 }
 
@@ -318,7 +323,7 @@ pub(super) fn expire(session: &mut Session, call_id: CallId) {
     }));
 }
 
-pub(super) fn settle(
+pub(super) fn finish_with_text(
     session: &mut Session,
     call: &ToolCall,
     outcome: Outcome,

@@ -17,7 +17,7 @@ pub(super) fn turn(session: &mut Session, ending: Ending) {
     let Some(turn) = session.state().turn.clone() else { return };
     for open in turn.calls.open() {
         decide_asked(session, &open.stage, CLIENT_ID, Via::Cancel);
-        settle_open(session, &open.call, &open.stage, ending.reason);
+        finish_open_call(session, &open.call, &open.stage, ending.reason);
     }
     let told = match (ending.reason, ending.bound) {
         (EndReason::Bound, Some(bound)) => Some(bound_in_words(bound, &turn.limits)),
@@ -58,7 +58,7 @@ fn decide_asked(session: &mut Session, stage: &CallStage, by: &str, via: Via) {
     }));
 }
 
-fn settle_open(session: &mut Session, call: &ToolCall, stage: &CallStage, reason: EndReason) {
+fn finish_open_call(session: &mut Session, call: &ToolCall, stage: &CallStage, reason: EndReason) {
     if matches!(stage, CallStage::Started | CallStage::Interrupted) {
         calls::report_interrupted(session, call);
         return;
@@ -67,7 +67,7 @@ fn settle_open(session: &mut Session, call: &ToolCall, stage: &CallStage, reason
         EndReason::Cancelled => "Cancelled by the user before it ran.",
         _ => "Cancelled: the turn ended before it ran.",
     };
-    calls::settle(session, call, Outcome::Cancelled, text.to_owned(), Trust::Owner);
+    calls::finish_with_text(session, call, Outcome::Cancelled, text.to_owned(), Trust::Owner);
 }
 
 fn bound_in_words(bound: Bound, limits: &Limits) -> String {

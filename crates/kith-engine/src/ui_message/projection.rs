@@ -34,7 +34,7 @@ pub struct Projection {
     first_seq: Option<u64>,
     last_seq: u64,
     begins_in_the_middle: bool,
-    lost_track: bool,
+    needs_full_read: bool,
 }
 
 /// What the metadata of every message of a session shares.
@@ -97,7 +97,7 @@ impl Projection {
             first_seq: None,
             last_seq: 0,
             begins_in_the_middle: false,
-            lost_track: false,
+            needs_full_read: false,
         }
     }
 
@@ -110,13 +110,13 @@ impl Projection {
         let is_known = !self.begins_in_the_middle
             || self.turn.is_some()
             || matches!(&event.body, Body::UserMessage(_) if event.is_lived());
-        self.lost_track |= !in_order || !is_known || !self.goes_on_with(event);
+        self.needs_full_read |= !in_order || !is_known || !self.continues_with(event);
         self.add(event);
     }
 
     /// Whether the messages are not those of the log: it branched, or goes back too far.
-    pub fn lost_track(&self) -> bool {
-        self.lost_track
+    pub fn needs_full_read(&self) -> bool {
+        self.needs_full_read
     }
 
     /// The numbers of the first and the last event that were taken.
@@ -142,7 +142,7 @@ impl Projection {
         changed.into_iter().filter_map(|place| self.messages.get(place).cloned()).collect()
     }
 
-    fn goes_on_with(&self, event: &Event) -> bool {
+    fn continues_with(&self, event: &Event) -> bool {
         let knows_the_leaf = !self.begins_in_the_middle || self.turn.is_some();
         match &event.body {
             Body::LeafMoved(it) => knows_the_leaf && self.leaf == it.to,
@@ -164,9 +164,9 @@ impl Projection {
     fn show(&mut self, event: &Event) {
         let shown = event.id;
         match &event.body {
-            Body::UserMessage(it) => self.said(event, it),
-            Body::AssistantMessage(it) => self.answered(event, it),
-            Body::ToolResult(it) => self.settle(it),
+            Body::UserMessage(it) => self.add_message(event, it),
+            Body::AssistantMessage(it) => self.add_answer(event, it),
+            Body::ToolResult(it) => self.set_tool_result(it),
             Body::HarnessItem(it) => self.put_all(event, reminder(shown, it)),
             Body::Compact(it) => {
                 let data = CompactView {
@@ -178,9 +178,9 @@ impl Projection {
             }
             Body::PrimedRecord(it) => self.put_all(event, Some(record(shown, &it.record))),
             Body::ModelFailed(it) => self.put(event, failure(shown, it)),
-            Body::ApprovalRequested(it) => self.ask(event, it),
+            Body::ApprovalRequested(it) => self.add_approval_request(event, it),
             Body::ApprovalReplied(it) => self.put(event, reply(shown, it)),
-            Body::ApprovalDecided(it) => self.decide(it),
+            Body::ApprovalDecided(it) => self.add_decision(it),
             Body::Delegated(it) => {
                 let data = DelegatedView { tool_call_id: it.call_id, session_id: it.session_id };
                 self.put(event, MessagePart::Delegated(DataPart { id: shown, data }));
@@ -191,20 +191,20 @@ impl Projection {
                 let text = format!("a write that was cut short was set aside ({bytes} bytes)");
                 self.put(event, notice(shown, text.into(), Level::Warn));
             }
-            Body::LeafMoved(it) => self.moved(event, it),
+            Body::LeafMoved(it) => self.add_branch(event, it),
             Body::TurnEnded(it) => {
                 if it.reason != EndReason::Done {
                     let data = EndView { reason: it.reason, bound: it.bound };
                     self.put(event, MessagePart::TurnEnded(DataPart { id: shown, data }));
                 }
-                self.turn_is_over();
+                self.end_turn();
             }
             _ => (),
         }
     }
 
     /// A person spoke. Those who speak before an answer share the turn.
-    fn said(&mut self, event: &Event, said: &UserMessage) {
+    fn add_message(&mut self, event: &Event, said: &UserMessage) {
         let joins = self.turn.as_ref().is_some_and(|turn| {
             let is_open = if turn.is_lived { !turn.is_over } else { turn.reply.is_none() };
             turn.is_lived == event.is_lived() && is_open
@@ -230,7 +230,7 @@ impl Projection {
         self.put_all(event, early);
     }
 
-    fn answered(&mut self, event: &Event, answer: &AssistantMessage) {
+    fn add_answer(&mut self, event: &Event, answer: &AssistantMessage) {
         if self.turn.is_none() {
             self.begin_turn(event, None);
         }
@@ -246,22 +246,22 @@ impl Projection {
         }
     }
 
-    fn settle(&mut self, result: &ToolResult) {
-        self.change_call(result.call_id, |state| state.settled(result));
+    fn set_tool_result(&mut self, result: &ToolResult) {
+        self.change_call(result.call_id, |state| state.with_result(result));
     }
 
-    fn ask(&mut self, event: &Event, asked: &ApprovalRequested) {
+    fn add_approval_request(&mut self, event: &Event, asked: &ApprovalRequested) {
         let id = &asked.approval_id;
         let Some(turn) = self.turn.as_mut().filter(|it| it.calls.contains_key(&asked.call_id))
         else {
             return;
         };
         turn.approvals.insert(id.clone(), asked.call_id);
-        self.change_call(asked.call_id, |state| state.asked(id));
+        self.change_call(asked.call_id, |state| state.with_approval_request(id));
         self.put(event, question(event.id, asked));
     }
 
-    fn decide(&mut self, decided: &ApprovalDecided) {
+    fn add_decision(&mut self, decided: &ApprovalDecided) {
         let call_id = self.turn.as_ref().and_then(|it| it.approvals.get(&decided.approval_id));
         let Some(call_id) = call_id.copied() else { return };
         let answer = ApprovalResponseView {
@@ -269,17 +269,17 @@ impl Projection {
             approved: decided.decision == Decision::Allow,
             reason: decided.reason.clone(),
         };
-        self.change_call(call_id, |state| state.answered(answer));
+        self.change_call(call_id, |state| state.with_approval_response(answer));
     }
 
-    fn moved(&mut self, event: &Event, moved: &LeafMoved) {
+    fn add_branch(&mut self, event: &Event, moved: &LeafMoved) {
         if self.leaf != moved.to {
             return;
         }
         if moved.reason == LeafReason::Branch && self.turn.is_some() {
             self.put(event, MessagePart::Branch(DataPart { id: event.id, data: BranchView {} }));
         }
-        self.turn_is_over();
+        self.end_turn();
     }
 
     fn begin_turn(&mut self, event: &Event, ingress: Option<&IngressRef>) {
@@ -296,7 +296,7 @@ impl Projection {
         });
     }
 
-    fn turn_is_over(&mut self) {
+    fn end_turn(&mut self) {
         if let Some(turn) = &mut self.turn {
             turn.is_over = true;
         }

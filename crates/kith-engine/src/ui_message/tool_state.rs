@@ -68,7 +68,7 @@ pub enum ToolOutputView {
 }
 
 impl ToolState {
-    pub(super) fn asked(self, id: &str) -> ToolState {
+    pub(super) fn with_approval_request(self, id: &str) -> ToolState {
         match self {
             ToolState::InputAvailable { input } => ToolState::ApprovalRequested {
                 input,
@@ -78,7 +78,7 @@ impl ToolState {
         }
     }
 
-    pub(super) fn answered(self, answer: ApprovalResponseView) -> ToolState {
+    pub(super) fn with_approval_response(self, answer: ApprovalResponseView) -> ToolState {
         match self {
             ToolState::ApprovalRequested { input, approval } if approval.id == answer.id => {
                 ToolState::ApprovalResponded { input, approval: answer }
@@ -87,7 +87,7 @@ impl ToolState {
         }
     }
 
-    pub(super) fn settled(self, result: &ToolResult) -> ToolState {
+    pub(super) fn with_result(self, result: &ToolResult) -> ToolState {
         let (input, answer) = match self {
             ToolState::InputAvailable { input } | ToolState::ApprovalRequested { input, .. } => {
                 (input, None)

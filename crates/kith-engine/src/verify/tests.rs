@@ -8,21 +8,21 @@ use super::*;
 
 /// Reads the log in both ways; returns how much the two had to compare.
 fn check(log: &[Event]) -> Compared {
-    let (mut thrifty, mut whole) = (Verifier::thrifty(), Verifier::default());
+    let (mut trimming, mut whole) = (Verifier::trimming(), Verifier::default());
     for event in log {
-        thrifty.read(event);
+        trimming.read(event);
         whole.read(event);
     }
-    assert!(!whole.needs_all());
+    assert!(!whole.needs_full_read());
     assert!(whole.other_renderer.is_empty());
-    if !thrifty.needs_all() {
-        assert_eq!(thrifty.mismatches, whole.mismatches);
+    if !trimming.needs_full_read() {
+        assert_eq!(trimming.mismatches, whole.mismatches);
     }
-    assert_eq!(thrifty.n_requests, whole.n_requests);
+    assert_eq!(trimming.n_requests, whole.n_requests);
     Compared {
         mismatches: whole.mismatches.len(),
-        thrifty: usize::from(!thrifty.needs_all() && has_compaction(log)),
-        needing_all: usize::from(thrifty.needs_all()),
+        trimming: usize::from(!trimming.needs_full_read() && has_compaction(log)),
+        needing_all: usize::from(trimming.needs_full_read()),
     }
 }
 
@@ -30,7 +30,7 @@ fn check(log: &[Event]) -> Compared {
 struct Compared {
     mismatches: usize,
     /// Logs with a compaction that the thrifty one could follow.
-    thrifty: usize,
+    trimming: usize,
     needing_all: usize,
 }
 
@@ -47,12 +47,12 @@ fn a_thrifty_verifier_finds_the_same_or_says_that_it_needs_all() {
     for _ in 0..config.cases {
         let compared = check(&logs.new_tree(&mut runner).unwrap().current());
         sum.mismatches += compared.mismatches;
-        sum.thrifty += compared.thrifty;
+        sum.trimming += compared.trimming;
         sum.needing_all += compared.needing_all;
     }
     // Nobody made the bodies of these logs, so every request that is compared differs.
-    let Compared { mismatches, thrifty, needing_all } = sum;
-    assert!(mismatches > 100 && thrifty > 10 && needing_all > 0, "{sum:?}");
+    let Compared { mismatches, trimming, needing_all } = sum;
+    assert!(mismatches > 100 && trimming > 10 && needing_all > 0, "{sum:?}");
 }
 
 #[test]

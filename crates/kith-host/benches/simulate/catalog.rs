@@ -107,8 +107,8 @@ impl Catalog for SimCatalog {
         self.call(move || self.known.put_passages(session, after, now, passages))
     }
 
-    fn searched(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>> {
-        self.call(move || self.known.searched())
+    fn search_coverage(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>> {
+        self.call(move || self.known.search_coverage())
     }
 
     fn find<'a>(&'a self, query: &'a Query) -> StorageFuture<'a, Vec<(SessionId, EventId)>> {

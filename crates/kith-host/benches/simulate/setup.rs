@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kith_engine::engine::{AgentSetup, SetupError};
-use kith_engine::state::told::ModelKnowledge;
+use kith_engine::state::knowledge::ModelKnowledge;
 use kith_engine::turn::TurnSetup;
 use kith_host::error::CallError;
 use kith_host::opening::HouseSetup;

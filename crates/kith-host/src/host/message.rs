@@ -39,7 +39,7 @@ pub async fn send_message(
     let mut notes = host.take_start_notes();
     let (agent_id, target, audience) = host.target(&settings, &mut message, &mut notes).await?;
     let event = host.ingress(&caller, message, agent_id, audience, chosen.refs);
-    blocking(|| host.store.keep_folders());
+    blocking(|| host.store.create_folders());
     host.require_lock()?;
     let accepted = host.engine.accept(&event, target).await?;
     let (session_id, is_open) = (accepted.session_id, accepted.status.is_open());

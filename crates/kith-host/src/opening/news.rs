@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kith_engine::state::told::ModelKnowledge;
+use kith_engine::state::knowledge::ModelKnowledge;
 use kith_home::error::HomeError;
 use kith_home::reminders::{KnownFacts, reminders};
 use kith_home::skills::{SkillIndex, news as skill_news};

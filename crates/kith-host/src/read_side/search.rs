@@ -85,7 +85,8 @@ impl ReadSide {
     /// Without an index, or with one that fails, nothing is known and everything is read.
     async fn known(&self, query: &Query) -> IndexedHits {
         let catalog = &self.catalog;
-        let (Ok(searched), Ok(hits)) = (catalog.searched().await, catalog.find(query).await) else {
+        let (Ok(searched), Ok(hits)) = (catalog.search_coverage().await, catalog.find(query).await)
+        else {
             return IndexedHits::default();
         };
         let mut found: BTreeMap<SessionId, BTreeSet<EventId>> = BTreeMap::new();

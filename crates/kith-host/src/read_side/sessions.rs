@@ -133,9 +133,9 @@ pub async fn verify_session(
     let id = side.resolve(&call.session).await?;
     let _reading = side.whole_read(&follower.gone).await?;
     let head = side.head(id).await?;
-    let mut verifier = Verifier::thrifty();
+    let mut verifier = Verifier::trimming();
     let mut read = side.verify(id, head, &mut verifier, &follower).await;
-    if verifier.needs_all() {
+    if verifier.needs_full_read() {
         verifier = Verifier::default();
         read = side.verify(id, head, &mut verifier, &follower).await;
     }

@@ -136,7 +136,7 @@ impl ReadSide {
         let logs = self.thread_logs();
         let mut sessions = logs.sessions().await?;
         let key = resolve_thread(sessions.keys(), agent_id, thread)?;
-        Ok(logs.told_once(&sessions.remove(&key).unwrap_or_default()).await)
+        Ok(logs.without_repaired(&sessions.remove(&key).unwrap_or_default()).await)
     }
 
     fn thread_logs(&self) -> ThreadLogs {

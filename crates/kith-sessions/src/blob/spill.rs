@@ -17,7 +17,7 @@ const CHUNK_BYTES: usize = 256 * 1024;
 
 impl Blobs {
     /// Makes the file a blob. It is moved, not copied, unless it lies on another disk.
-    pub(super) fn take_in(&self, spill: &SpillFile) -> Result<(), LogError> {
+    pub(super) fn import(&self, spill: &SpillFile) -> Result<(), LogError> {
         let SpillFile { path, sha256, bytes } = spill;
         let refused = |detail: String| Err(LogError::RefusedBlob { path: path.clone(), detail });
         if *bytes > BLOB_BYTES_MAX {
@@ -36,7 +36,7 @@ impl Blobs {
         let len = match self.files.len(path) {
             // It was moved already, for an append that failed afterwards and is tried again.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return self.make_again(sha256).map_err(failed);
+                return self.make_durable(sha256).map_err(failed);
             }
             len => len.map_err(failed)?,
         };
@@ -50,13 +50,13 @@ impl Blobs {
         let put = if is_there {
             self.sync_names().map(|()| self.discard(path))
         } else {
-            self.move_in(path, &to)
+            self.move_into_place(path, &to)
         };
         put.map_err(|source| LogError::PutBlob { path: to, source })
     }
 
     /// Makes a blob durable that is there already; its name may not be.
-    fn make_again(&self, sha256: &str) -> io::Result<()> {
+    fn make_durable(&self, sha256: &str) -> io::Result<()> {
         let path = self.path(sha256);
         let bytes = self.read_up_to(&path, BLOB_BYTES_MAX)?;
         if sha256_hex(&bytes) != sha256 {
@@ -65,7 +65,7 @@ impl Blobs {
         self.make(&path, &bytes)
     }
 
-    fn move_in(&self, from: &Path, to: &Path) -> io::Result<()> {
+    fn move_into_place(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.files.create_dir_all(&self.folder)?;
         self.files.open_append(from)?.sync_data()?;
         match self.files.rename(from, to) {

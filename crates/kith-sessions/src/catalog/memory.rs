@@ -97,7 +97,7 @@ impl Catalog for MemoryCatalog {
         })
     }
 
-    fn searched(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>> {
+    fn search_coverage(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>> {
         Box::pin(std::future::ready(Ok(self.known().searched.clone())))
     }
 

@@ -128,10 +128,10 @@ impl Catalog for SqliteCatalog {
         })
     }
 
-    fn searched(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>> {
+    fn search_coverage(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>> {
         Box::pin(async move {
             let Some(index) = self.index().await else { return Ok(BTreeMap::new()) };
-            Ok(index.run(passages::searched).await?)
+            Ok(index.run(passages::search_coverage).await?)
         })
     }
 

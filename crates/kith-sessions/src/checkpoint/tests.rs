@@ -104,8 +104,8 @@ fn a_place_that_does_not_fit_is_passed_over() {
     check(&CheckpointPlace { offset: place.offset - 2, ..place.clone() });
     check(&CheckpointPlace { line_start: place.line_start + 1, ..place.clone() });
     check(&CheckpointPlace { line_start: u64::from(u32::MAX), ..place.clone() });
-    check(&CheckpointPlace { past: b"{}".to_vec(), ..place.clone() });
-    check(&CheckpointPlace { past: places[2].1.past.clone(), ..place.clone() });
+    check(&CheckpointPlace { validator: b"{}".to_vec(), ..place.clone() });
+    check(&CheckpointPlace { validator: places[2].1.validator.clone(), ..place.clone() });
     let other_hash = LogHead { hash: LineHash::of(b"another"), ..place.head };
     check(&CheckpointPlace { head: other_hash, ..place.clone() });
     check(&CheckpointPlace { head: LogHead { seq: 3, ..place.head }, ..place.clone() });

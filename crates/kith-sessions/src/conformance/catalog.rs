@@ -159,10 +159,10 @@ async fn what_was_said_is_found_by_its_words() {
         assert_eq!(find("GARDEN").await, [event_id(3), event_id(2)]);
         assert_eq!(find("garden plan").await, [event_id(2)]);
         let expected = [(session_id(1), at(5)), (session_id(2), at(3))];
-        assert_eq!(it.catalog.searched().await.unwrap(), expected.into());
+        assert_eq!(it.catalog.search_coverage().await.unwrap(), expected.into());
         it.catalog.forget(session_id(1)).await.unwrap();
         assert_eq!(find("garden").await, [event_id(3)]);
-        it.catalog.searched().await.unwrap()
+        it.catalog.search_coverage().await.unwrap()
     })
     .await;
 }

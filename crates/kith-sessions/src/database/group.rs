@@ -28,7 +28,7 @@ pub(super) trait Change: Send {
     fn apply(&mut self, connection: &Connection) -> Result<(), Error>;
 
     /// Answers whoever asked: with its own failure, or with what became of the commit.
-    fn settle(self: Box<Self>, committed: Result<(), Error>);
+    fn reply(self: Box<Self>, committed: Result<(), Error>);
 }
 
 pub(super) struct Pending<T, W> {
@@ -45,10 +45,10 @@ impl<T: Send, W: FnMut(&Connection) -> rusqlite::Result<T> + Send> Change for Pe
 
     fn apply(&mut self, connection: &Connection) -> Result<(), Error> {
         let result = self.result.insert((self.work)(connection));
-        result.as_ref().map(drop).map_err(again)
+        result.as_ref().map(drop).map_err(copy_of)
     }
 
-    fn settle(self: Box<Self>, committed: Result<(), Error>) {
+    fn reply(self: Box<Self>, committed: Result<(), Error>) {
         let answer = match (self.result, committed) {
             (Some(Err(own)), _) => Err(own),
             (Some(Ok(value)), Ok(())) => Ok(value),
@@ -87,7 +87,7 @@ pub(super) fn commit(connection: &Connection, mut changes: Vec<Box<dyn Change>>)
         }
     };
     for change in changes {
-        change.settle(committed.as_ref().map_err(again).copied());
+        change.reply(committed.as_ref().map_err(copy_of).copied());
     }
 }
 
@@ -138,7 +138,7 @@ fn run(connection: &Connection, statement: &str) -> rusqlite::Result<()> {
 }
 
 /// The same failure, for each of those it concerns.
-fn again(error: &Error) -> Error {
+fn copy_of(error: &Error) -> Error {
     match error {
         Error::SqliteFailure(code, message) => Error::SqliteFailure(*code, message.clone()),
         other => Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_ERROR), Some(other.to_string())),

@@ -85,7 +85,7 @@ impl SqliteDesk {
         };
         // A read that fails once is no reason to give up, and SQLite calls it damage.
         let open = move || match open_once() {
-            Err(error) if error.is_retryable() => open_once().map_err(DeskError::or_of_the_disk),
+            Err(error) if error.is_retryable() => open_once().map_err(DeskError::unless_unreadable),
             done => done,
         };
         let path = path.to_owned();
@@ -115,7 +115,7 @@ impl SqliteDesk {
         work: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<(), StorageError> {
         let asked = self.0.worker.begin_change(Durability::Eventual, work).await;
-        asked.map(drop).map_err(|WorkerStopped| self.gone())
+        asked.map(drop).map_err(|WorkerStopped| self.stopped())
     }
 
     /// Has the desk's thread do the work, and do it again if the disk fails. It is done even if the
@@ -132,7 +132,7 @@ impl SqliteDesk {
         &self,
         answer: Result<rusqlite::Result<T>, WorkerStopped>,
     ) -> Result<T, StorageError> {
-        let source = match answer.map_err(|WorkerStopped| self.gone())? {
+        let source = match answer.map_err(|WorkerStopped| self.stopped())? {
             Ok(value) => return Ok(value),
             Err(source) => source,
         };
@@ -146,7 +146,7 @@ impl SqliteDesk {
         Err(DeskError::Damaged { path, source }.into())
     }
 
-    fn gone(&self) -> StorageError {
+    fn stopped(&self) -> StorageError {
         DeskError::Gone { path: self.0.path.clone() }.into()
     }
 }

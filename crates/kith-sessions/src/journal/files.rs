@@ -228,7 +228,10 @@ impl FilesJournal {
     }
 
     /// Makes a session. One that failed may have left a name that is not durable.
-    fn naming<T>(&self, make: impl FnOnce() -> Result<T, LogError>) -> Result<T, LogError> {
+    fn unsynced_on_error<T>(
+        &self,
+        make: impl FnOnce() -> Result<T, LogError>,
+    ) -> Result<T, LogError> {
         make().inspect_err(|_| self.is_folder_synced.store(false, Ordering::Release))
     }
 
@@ -290,7 +293,7 @@ impl Journal for FilesJournal {
         let make = move || {
             self.require_write()?;
             self.in_slot(header.session_id, |slot| {
-                let log = self.naming(|| self.store.create_with(header, &batches))?;
+                let log = self.unsynced_on_error(|| self.store.create_with(header, &batches))?;
                 let head = log.head();
                 *slot = Some(log);
                 Ok(head)
@@ -386,7 +389,8 @@ impl Journal for FilesJournal {
     ) -> StorageFuture<'a, RepairedSession> {
         let repair = move || {
             self.require_write()?;
-            Ok(self.naming(|| self.store.repair(damaged, head.as_ref(), header, clock))?)
+            Ok(self
+                .unsynced_on_error(|| self.store.repair(damaged, head.as_ref(), header, clock))?)
         };
         Box::pin(async move { blocking(repair) })
     }

@@ -33,7 +33,7 @@ pub(crate) fn each_line(
     lines.next(&mut line)?;
     while let Some(ending) = lines.next(&mut line)? {
         if matches!(ending, LineEnding::TooLong { .. }) {
-            batch.lost();
+            batch.push_lost();
             continue;
         }
         match decoder.intact_event(&line, text_of) {
@@ -41,13 +41,13 @@ pub(crate) fn each_line(
             Err(BadLine::Io(error)) => return Err(error),
             // A last line without its end is torn.
             Err(_) if ending == LineEnding::EndOfFile => (),
-            Err(BadLine::Flaw(_) | BadLine::Unsure) => batch.lost(),
+            Err(BadLine::Flaw(_) | BadLine::Unsure) => batch.push_lost(),
         }
     }
     if !batch.is_known_to(head) {
-        batch.tear();
+        batch.discard_torn();
     }
-    batch.give(each);
+    batch.deliver(each);
     Ok(())
 }
 
@@ -63,7 +63,7 @@ struct IntactBatch {
 }
 
 impl IntactBatch {
-    fn lost(&mut self) {
+    fn push_lost(&mut self) {
         if !matches!(self.lines.last(), Some(IntactLine::Lost)) {
             self.lines.push(IntactLine::Lost);
         }
@@ -73,18 +73,18 @@ impl IntactBatch {
     fn take(&mut self, line: EventLine, bytes: u64, each: &mut dyn FnMut(IntactLine)) {
         let EventLine { event, batch: BatchPlace(i, n), blob_bytes } = line;
         let first = u64::from(i).checked_sub(1).and_then(|before| event.seq.checked_sub(before));
-        let Some(first) = first.filter(|_| i <= n) else { return self.lost() };
+        let Some(first) = first.filter(|_| i <= n) else { return self.push_lost() };
         let place = Some((first, n));
         let is_too_long = self.n_bytes > BATCH_BYTES_MAX || self.n_read > BATCH_EVENTS_MAX;
         if self.place.is_some() && (self.place != place || is_too_long) {
-            self.give(each);
+            self.deliver(each);
         }
         self.place = place;
         self.n_bytes = self.n_bytes.saturating_add(bytes).saturating_add(blob_bytes);
         self.n_read += u32::from(i == self.n_read + 1);
         self.lines.push(IntactLine::Event(Box::new(event)));
         if self.n_read == n {
-            self.give(each);
+            self.deliver(each);
         }
     }
 
@@ -94,12 +94,12 @@ impl IntactBatch {
     }
 
     /// Forgets the batch from its first event on.
-    fn tear(&mut self) {
+    fn discard_torn(&mut self) {
         let is_event = |line: &IntactLine| matches!(line, IntactLine::Event(_));
         self.lines.truncate(self.lines.iter().position(is_event).unwrap_or(self.lines.len()));
     }
 
-    fn give(&mut self, each: &mut dyn FnMut(IntactLine)) {
+    fn deliver(&mut self, each: &mut dyn FnMut(IntactLine)) {
         self.lines.drain(..).for_each(each);
         (self.place, self.n_read, self.n_bytes) = (None, 0, 0);
     }

@@ -16,7 +16,7 @@ use crate::blob::{BlobPin, write_all};
 use crate::journal::NewBlob;
 use crate::line::{encode_events, encode_header};
 use crate::log::{Extent, LogError, SessionLog};
-use crate::past::{OlderIds, Past};
+use crate::validator::{EventValidator, OlderIds};
 
 /// Bytes that wait before they are written.
 const PENDING_BYTES_MAX: usize = 1024 * 1024;
@@ -28,7 +28,7 @@ pub(super) struct SessionDraft<'a> {
     beside: PathBuf,
     /// Opened when there is something to write.
     file: Option<Box<dyn AppendFile>>,
-    past: Past,
+    validator: EventValidator,
     /// Every event, so that a parent far back is known.
     older_ids: OlderIds,
     pending: Vec<u8>,
@@ -57,7 +57,7 @@ impl<'a> SessionDraft<'a> {
             path,
             beside: PathBuf::from(beside),
             file: None,
-            past: Past::after_header(hash),
+            validator: EventValidator::after_header(hash),
             older_ids: OlderIds::new(),
             len: pending.len() as u64,
             pending,
@@ -67,7 +67,7 @@ impl<'a> SessionDraft<'a> {
     }
 
     pub(super) fn next_seq(&self) -> u64 {
-        self.past.next_seq()
+        self.validator.next_seq()
     }
 
     /// Adds the events as one batch.
@@ -86,16 +86,16 @@ impl<'a> SessionDraft<'a> {
         }
         let path = &self.path;
         let refused = |(seq, flaw)| LogError::Refused { path: path.clone(), seq, flaw };
-        let prev = self.past.last_hash();
-        self.past.admit_all(events, &self.older_ids).map_err(refused)?;
+        let prev = self.validator.last_hash();
+        self.validator.admit_all(events, &self.older_ids).map_err(refused)?;
         let batch = encode_events(events, prev).map_err(refused)?;
         let pin = self.store.blobs.put_all(&batch.long_texts, new_blobs)?;
         if !pin.is_empty() {
             self.pins.push(pin);
         }
-        self.past.set_last_hash(batch.hash);
+        self.validator.set_last_hash(batch.hash);
         let older_ids = &mut self.older_ids;
-        self.past.evict(&mut |id, kind| {
+        self.validator.evict(&mut |id, kind| {
             older_ids.insert(id, kind);
         });
         self.line_start = self.len + batch.last_line_start as u64;
@@ -113,8 +113,8 @@ impl<'a> SessionDraft<'a> {
         let store = self.store;
         let extent = Extent { len: self.len, line_start: self.line_start, newline_missing: false };
         let (files, blobs) = (Arc::clone(&store.files), store.blobs.clone());
-        let SessionDraft { header, path, past, .. } = self;
-        Ok(SessionLog::new(files, blobs, path, header, past, extent))
+        let SessionDraft { header, path, validator, .. } = self;
+        Ok(SessionLog::new(files, blobs, path, header, validator, extent))
     }
 
     /// What was written so far is thrown away.

@@ -39,8 +39,8 @@ struct SessionRemoval {
 impl SessionStore {
     /// What would go with the session. Changes nothing.
     pub fn belongings(&self, id: SessionId) -> Result<Belongings, LogError> {
-        let leaving = self.leaving(id)?;
-        Ok(leaving.first().map(|it| self.belongings_of(it, &it.hashes)).unwrap_or_default())
+        let removals = self.removals(id)?;
+        Ok(removals.first().map(|it| self.belongings_of(it, &it.hashes)).unwrap_or_default())
     }
 
     /// Removes the session for good, and finishes what an earlier removal left.
@@ -51,49 +51,49 @@ impl SessionStore {
         let log = self.path(id);
         let failed = |source| LogError::Remove { path: log.clone(), source };
         let collection = self.blobs.begin_collection();
-        let mut leaving = self.leaving(id)?;
-        let Some(own) = leaving.first_mut() else { return Err(LogError::NotFound { path: log }) };
+        let mut removals = self.removals(id)?;
+        let Some(own) = removals.first_mut() else { return Err(LogError::NotFound { path: log }) };
         let (whole, own_hashes) = (self.belongings_of(own, &own.hashes), own.hashes.clone());
         own.read_from = with_suffix(&log, REMOVED_SUFFIX);
         self.files.rename(&log, &own.read_from).map_err(failed)?;
         self.files.sync_dir(&self.sessions).map_err(failed)?;
-        let hashes = leaving.iter().flat_map(|it| it.hashes.iter().cloned()).collect();
+        let hashes = removals.iter().flat_map(|it| it.hashes.iter().cloned()).collect();
         let removed = collection
             .remove_unpinned(&hashes, &mut |hash| self.unlink(&self.blobs.path(hash)))
             .map_err(failed)?;
         if !removed.is_empty() {
             self.blobs.sync_names().map_err(failed)?;
         }
-        for session in &leaving {
+        for session in &removals {
             self.finish(session).map_err(failed)?;
         }
         let kept = own_hashes.difference(&removed).map(|hash| self.blobs.path(hash));
-        Ok(kept.fold(whole, |whole, path| self.without(whole, &path)))
+        Ok(kept.fold(whole, |whole, path| self.keeping(whole, &path)))
     }
 
     /// The session and those of earlier removals, each with what only they name. Every other log is
     /// read once.
-    fn leaving(&self, id: SessionId) -> Result<Vec<SessionRemoval>, LogError> {
+    fn removals(&self, id: SessionId) -> Result<Vec<SessionRemoval>, LogError> {
         let log = self.path(id);
         let all = self.all_files()?;
-        let mut leaving = vec![self.leaving_session(&log, &log, &all)?];
+        let mut removals = vec![self.removal_of(&log, &log, &all)?];
         let removed = format!("{SESSION_SUFFIX}{REMOVED_SUFFIX}");
         for left in all.iter().filter(|path| name_of(path).ends_with(&removed)) {
-            match self.leaving_session(&left.with_extension(""), left, &all) {
-                Ok(session) => leaving.push(session),
+            match self.removal_of(&left.with_extension(""), left, &all) {
+                Ok(session) => removals.push(session),
                 // Somebody else has finished it.
                 Err(LogError::NotFound { .. }) => (),
                 Err(error) => return Err(error),
             }
         }
-        let names: Vec<String> = leaving.iter().map(|it| name_of(&it.log).to_owned()).collect();
+        let names: Vec<String> = removals.iter().map(|it| name_of(&it.log).to_owned()).collect();
         let is_other = |path: &&PathBuf| !names.iter().any(|it| name_of(path).starts_with(it));
         for other in all.iter().filter(is_other) {
-            if leaving.iter().all(|it| it.hashes.is_empty()) {
+            if removals.iter().all(|it| it.hashes.is_empty()) {
                 break;
             }
             match self.each_hash_in(other, &mut |hash| {
-                for session in &mut leaving {
+                for session in &mut removals {
                     session.hashes.remove(hash);
                 }
             }) {
@@ -103,10 +103,10 @@ impl SessionStore {
                 Err(error) => return Err(error),
             }
         }
-        Ok(leaving)
+        Ok(removals)
     }
 
-    fn leaving_session(
+    fn removal_of(
         &self,
         log: &Path,
         read_from: &Path,
@@ -137,7 +137,7 @@ impl SessionStore {
     }
 
     /// What goes, but for a blob that stays.
-    fn without(&self, mut belongings: Belongings, path: &Path) -> Belongings {
+    fn keeping(&self, mut belongings: Belongings, path: &Path) -> Belongings {
         belongings.files.retain(|it| it != path);
         belongings.bytes -= self.files.len(path).unwrap_or_default().min(belongings.bytes);
         belongings

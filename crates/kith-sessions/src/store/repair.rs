@@ -135,8 +135,8 @@ fn add(
     for mut event in events {
         event.seq = draft.next_seq();
         match draft.add(std::slice::from_ref(&event)) {
-            Ok(()) => copied.wrote(&event),
-            Err(LogError::Refused { .. }) => copied.lost(),
+            Ok(()) => copied.count_written(&event),
+            Err(LogError::Refused { .. }) => copied.mark_missing(),
             Err(error) => return Err(error),
         }
     }

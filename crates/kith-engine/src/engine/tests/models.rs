@@ -170,7 +170,7 @@ async fn a_retried_turn_that_was_left_alone_goes_on_with_the_next_host_that_has_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_is_left_alone_can_be_cancelled() {
+async fn a_turn_that_waits_for_a_model_can_be_cancelled() {
     let (a, b) = (Arc::new(script().waits()), Arc::new(script()));
     let (mut house, id) = left_by_a(&a).await;
     let engine = host_with(&mut house, &[("b", &b)]);
@@ -254,7 +254,7 @@ async fn a_model_of_the_same_name_elsewhere_is_another_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_of_an_earlier_version_is_left_alone() {
+async fn a_turn_of_an_earlier_version_waits_for_a_model() {
     let b = Arc::new(script());
     let mut house = TestHouse::new(&b);
     let engine = host_with(&mut house, &[("b", &b)]);

@@ -92,7 +92,7 @@ async fn only_the_least_recently_used_session_is_closed_and_it_opens_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_session_goes_on_from_where_it_was_put_away() {
+async fn a_long_session_goes_on_from_its_checkpoint() {
     let model = Arc::new((0..60).fold(script(), |model, n| model.says(&format!("{n}"))));
     let house = TestHouse::new(&model);
     let mut session_id = None;
@@ -109,11 +109,11 @@ async fn a_long_session_goes_on_from_where_it_was_put_away() {
     let id = session_id.unwrap();
     let engine = house.engine();
     let head = house.desk.head(id).await.unwrap();
-    let (cursor, put_away) = engine.shared.checkpoints.take(id, head).await.unwrap();
+    let (cursor, stored) = engine.shared.checkpoints.take(id, head).await.unwrap();
     assert!(house.file(id).len() as u64 >= CHECKPOINT_BYTES_MIN);
     let events = house.events(id);
     assert!(cursor.head.seq < events.len() as u64);
-    assert_eq!(put_away.n_events, cursor.head.seq);
+    assert_eq!(stored.n_events, cursor.head.seq);
     let opened = engine.shared.load(id, head).await.unwrap();
     assert!(*opened.state() == State::of(&events));
     prove(&house, id, &model);

@@ -61,7 +61,7 @@ impl Conversation {
     /// How many things the next message would bring.
     fn n_news(&self) -> usize {
         let whose = (&self.house, &self.member, [].as_slice());
-        self.looks.news(whose, &self.header, &self.state.told(), NOW).len()
+        self.looks.news(whose, &self.header, &self.state.knowledge(), NOW).len()
     }
 }
 

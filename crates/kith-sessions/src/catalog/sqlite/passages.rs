@@ -43,7 +43,9 @@ pub(super) fn put(
     transaction.commit()
 }
 
-pub(super) fn searched(index: &mut Connection) -> Result<BTreeMap<SessionId, SearchCoverage>> {
+pub(super) fn search_coverage(
+    index: &mut Connection,
+) -> Result<BTreeMap<SessionId, SearchCoverage>> {
     let mut statement = index.prepare_cached("SELECT session_id, seq, log_bytes FROM searched")?;
     let mut rows = statement.query([])?;
     let mut searched = BTreeMap::new();

@@ -247,7 +247,7 @@ async fn house() -> (TempDir, SqliteCatalog, SessionStore) {
     let index = opened(&folder);
     // It is made when it is first asked something.
     assert!(!path(&folder).exists());
-    index.searched().await.unwrap();
+    index.search_coverage().await.unwrap();
     let store = store(&folder);
     (folder, index, store)
 }
@@ -269,7 +269,7 @@ async fn check_unknown(folder: &TempDir) {
     let index = read_only(folder);
     assert_eq!(index.listing().await.unwrap(), CatalogListing::default());
     assert_eq!(index.checkpoint(session_id(1), 7).await.unwrap(), None);
-    assert_eq!(index.searched().await.unwrap(), BTreeMap::new());
+    assert_eq!(index.search_coverage().await.unwrap(), BTreeMap::new());
 }
 
 #[tokio::test]
@@ -292,12 +292,12 @@ async fn what_was_said_is_found_by_its_words_until_its_session_is_forgotten() {
     assert_eq!(find("garden plan").await, [hit(1, 2)]);
     assert_eq!(find("\"OR NEAR(").await, []);
     let expected = [(session_id(1), at(5)), (session_id(2), at(3))];
-    assert_eq!(index.searched().await.unwrap(), expected.into());
+    assert_eq!(index.search_coverage().await.unwrap(), expected.into());
 
     drop(index);
     let index = opened(&folder);
     index.forget(session_id(1)).await.unwrap();
     let query = Query::parse("garden").unwrap();
     assert_eq!(index.find(&query).await.unwrap(), [hit(2, 3)]);
-    assert_eq!(index.searched().await.unwrap(), [(session_id(2), at(3))].into());
+    assert_eq!(index.search_coverage().await.unwrap(), [(session_id(2), at(3))].into());
 }

@@ -89,7 +89,7 @@ impl DeskError {
     }
 
     /// The same, unless the file cannot even be read: then it is not known to be damaged.
-    pub(super) fn or_of_the_disk(self) -> DeskError {
+    pub(super) fn unless_unreadable(self) -> DeskError {
         if let DeskError::Damaged { path, .. } | DeskError::NotADatabase { path } = &self {
             let read = fs::File::open(path).and_then(|mut file| {
                 let read = io::copy(&mut file, &mut io::sink());

@@ -44,7 +44,7 @@ impl Inbox for SqliteDesk {
             if found.spoilt.is_empty() || is_read_only {
                 return Ok(found.rows);
             }
-            self.change(move |desk| close_spoilt_rows(desk, session)).await
+            self.change(move |desk| close_corrupt_rows(desk, session)).await
         })
     }
 
@@ -193,17 +193,17 @@ fn open_rows(desk: &Connection, session: SessionId) -> Result<OpenRows> {
 }
 
 /// Closes the rows that do not hold what was accepted, and gives the others.
-fn close_spoilt_rows(desk: &Connection, session: SessionId) -> Result<Vec<InboxRow>> {
+fn close_corrupt_rows(desk: &Connection, session: SessionId) -> Result<Vec<InboxRow>> {
     let OpenRows { rows, spoilt } = open_rows(desk, session)?;
     for key in &spoilt {
-        close_spoilt_row(desk, key)?;
+        close_corrupt_row(desk, key)?;
     }
     Ok(rows)
 }
 
 /// Closes a row as failed, if it is open, and replaces whatever of it may be spoilt. Nobody who reads
 /// rows brings the time.
-fn close_spoilt_row(desk: &Connection, key: &str) -> Result<()> {
+fn close_corrupt_row(desk: &Connection, key: &str) -> Result<()> {
     desk.prepare_cached(
         "UPDATE inbox SET
             digest = '', event = NULL, event_bytes = 0, accepted_at = unixepoch() * 1000,
@@ -235,7 +235,7 @@ fn known_row(desk: &Connection, key: &str) -> Result<Option<KnownRow>> {
 fn known_or_failed_row(desk: &Connection, key: &str) -> Result<Option<KnownRow>> {
     match known_row(desk, key) {
         Err(error) if row_problem(&error).is_some() => {
-            close_spoilt_row(desk, key)?;
+            close_corrupt_row(desk, key)?;
             known_row(desk, key)
         }
         known => known,

@@ -13,11 +13,11 @@ use crate::blob::BLOB_BYTES_MAX;
 use crate::damage::{Damage, DamageCode, Flaw};
 use crate::journal::{Batch, Cursor, NewBlob};
 use crate::line::{EncodedBatch, LineHash, LogHead, encode_events, encode_header};
-use crate::past::{OlderIds, Past};
 use crate::read::{Reading, Tail};
 use crate::storage::{StorageError, StorageErrorKind, kind_of_io, words_of};
 use crate::store::remove::each_hash;
 use crate::texts::LongText;
+use crate::validator::{EventValidator, OlderIds};
 
 #[derive(Debug)]
 pub(super) struct MemorySession {
@@ -27,7 +27,7 @@ pub(super) struct MemorySession {
     /// Of each event's line.
     hashes: Vec<LineHash>,
     batches: Vec<BatchEnd>,
-    past: Past,
+    validator: EventValidator,
     older_ids: OlderIds,
     /// Everything in its lines that has the form of a blob's name.
     named: BTreeSet<String>,
@@ -54,7 +54,7 @@ impl MemorySession {
             events: Vec::new(),
             hashes: Vec::new(),
             batches: Vec::new(),
-            past: Past::after_header(hash),
+            validator: EventValidator::after_header(hash),
             older_ids: OlderIds::new(),
             named: BTreeSet::new(),
             is_open: false,
@@ -66,7 +66,7 @@ impl MemorySession {
     }
 
     pub(super) fn head(&self) -> Option<LogHead> {
-        self.past.head()
+        self.validator.head()
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -88,20 +88,20 @@ impl MemorySession {
             return Ok(BatchBlobs::default());
         }
         let id = self.header.session_id;
-        let before = self.past.marks();
-        self.past
+        let before = self.validator.marks();
+        self.validator
             .admit_all(&events, &self.older_ids)
             .map_err(|refused| refused_event(id, refused))?;
         let encoded = encode_events(&events, before.last_hash())
             .map_err(|refused| refused_event(id, refused))
             .and_then(|encoded| {
-                let new_blobs = blobs.iter().map(taken).collect::<Result<Vec<_>, _>>()?;
+                let new_blobs = blobs.iter().map(bytes_of).collect::<Result<Vec<_>, _>>()?;
                 Ok((encoded, new_blobs))
             });
         let (EncodedBatch { bytes, hash, long_texts, .. }, new_blobs) = match encoded {
             Ok(encoded) => encoded,
             Err(error) => {
-                self.past.forget(before, events.len());
+                self.validator.forget(before, events.len());
                 return Err(error);
             }
         };
@@ -111,9 +111,9 @@ impl MemorySession {
                 fs::remove_file(&spill.path).ok();
             }
         }
-        self.past.set_last_hash(hash);
+        self.validator.set_last_hash(hash);
         let older_ids = &mut self.older_ids;
-        self.past.evict(&mut |id, kind| {
+        self.validator.evict(&mut |id, kind| {
             older_ids.insert(id, kind);
         });
         let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
@@ -188,7 +188,7 @@ impl MemorySession {
 }
 
 /// The bytes of a new blob under their hash.
-fn taken(new_blob: &NewBlob) -> Result<(String, Vec<u8>), StorageError> {
+fn bytes_of(new_blob: &NewBlob) -> Result<(String, Vec<u8>), StorageError> {
     let bytes = match new_blob {
         NewBlob::Bytes(bytes) => {
             check_size(bytes.len() as u64)?;

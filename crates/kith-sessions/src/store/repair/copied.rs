@@ -105,7 +105,7 @@ impl CopiedPart {
         let event = match line {
             IntactLine::Event(event) => *event,
             IntactLine::Lost => {
-                self.lost();
+                self.mark_missing();
                 return Vec::new();
             }
         };
@@ -119,7 +119,7 @@ impl CopiedPart {
         {
             self.leaf = moved.to;
         }
-        let Some(mut event) = inherited(event) else { return Vec::new() };
+        let Some(mut event) = inheritable(event) else { return Vec::new() };
         if let Body::HarnessItem(it) = &mut event.body {
             it.merged_into = it.merged_into.filter(|result| self.tree.contains(result));
         }
@@ -145,11 +145,11 @@ impl CopiedPart {
         vec![own_event(0, clock, Body::LeafMoved(moved))]
     }
 
-    pub(crate) fn lost(&mut self) {
+    pub(crate) fn mark_missing(&mut self) {
         self.is_missing = true;
     }
 
-    pub(crate) fn wrote(&mut self, event: &Event) {
+    pub(crate) fn count_written(&mut self, event: &Event) {
         self.n_events += u64::from(event.source_tag.is_some());
         if event.is_tree() {
             self.tree.insert(event.id);
@@ -180,7 +180,7 @@ impl CopiedPart {
 }
 
 /// The event as a new session may tell it; `None` for what binds only the old one.
-fn inherited(mut event: Event) -> Option<Event> {
+fn inheritable(mut event: Event) -> Option<Event> {
     // What was primed stays known as such: whether it is shown depends on it.
     event.source_tag.get_or_insert(SourceTag::Clone);
     // It was valid without the tag, so this asks only whether it may carry it.
@@ -188,5 +188,5 @@ fn inherited(mut event: Event) -> Option<Event> {
 }
 
 fn is_inherited(event: &Event) -> bool {
-    inherited(event.clone()).is_some()
+    inheritable(event.clone()).is_some()
 }

@@ -44,9 +44,9 @@ const KINDS: [HarnessKind; 7] = [
 #[track_caller]
 fn check(line: &str, expected: &str) {
     let state = State::of(&told_in(line).events);
-    let told = state.told();
+    let knowledge = state.knowledge();
     let data: Vec<&str> =
-        KINDS.iter().flat_map(|kind| told.data(*kind)).map(Json::as_str).collect();
+        KINDS.iter().flat_map(|kind| knowledge.data(*kind)).map(Json::as_str).collect();
     assert_eq!(data.join(" "), expected, "after: {line}");
 }
 
@@ -72,7 +72,7 @@ fn what_is_not_replaced_adds_up() {
 }
 
 #[test]
-fn what_left_the_context_is_untold() {
+fn what_left_the_context_is_not_known() {
     let line = "user#u1: one | note date 1 | model#m1: a | ended done | user#u2: two \
                 | note date 2 | model: b | ended done";
     check(line, r#"{"date":"2"}"#);
@@ -97,14 +97,14 @@ fn a_compaction_repeats_what_holds_and_what_it_would_lose() {
     check_in_force(line, "u2", "place here, date 1, file b 1");
     check_in_force(line, "u3", "place here, date 1, file b 1, file a 2");
     let log = told_in(line);
-    let again = State::of(&log.events).in_force(log.labels["u2"]);
+    let again = State::of(&log.events).reminders_to_repeat(log.labels["u2"]);
     assert!(again.iter().all(|it| it.merged_into.is_none()));
 }
 
 #[track_caller]
 fn check_in_force(line: &str, first_kept: &str, expected: &str) {
     let log = told_in(line);
-    let in_force = State::of(&log.events).in_force(log.labels[first_kept]);
+    let in_force = State::of(&log.events).reminders_to_repeat(log.labels[first_kept]);
     let said: Vec<&str> = in_force.iter().map(|it| it.item.content.as_str()).collect();
     assert_eq!(said.join(", "), expected);
 }
@@ -112,11 +112,12 @@ fn check_in_force(line: &str, first_kept: &str, expected: &str) {
 #[test]
 fn the_list_does_not_grow_with_the_session() {
     let many: Vec<String> =
-        (0..2 * REMINDERS_TOLD_MAX).map(|n| format!("note recalled {n}")).collect();
+        (0..2 * REMINDERS_KNOWN_MAX).map(|n| format!("note recalled {n}")).collect();
     let state = State::of(&told_in(&many.join(" | ")).events);
-    let told: Vec<&str> = state.told().data(HarnessKind::Memory).map(Json::as_str).collect();
-    assert_eq!(told.len(), REMINDERS_TOLD_MAX);
-    assert_eq!(told.last(), Some(&r#"{"source":"511"}"#));
+    let knowledge: Vec<&str> =
+        state.knowledge().data(HarnessKind::Memory).map(Json::as_str).collect();
+    assert_eq!(knowledge.len(), REMINDERS_KNOWN_MAX);
+    assert_eq!(knowledge.last(), Some(&r#"{"source":"511"}"#));
 }
 
 #[test]
@@ -131,7 +132,7 @@ fn the_skill_index_is_the_last_one_with_its_deltas() {
     };
     let log = transcript("title one | title two | title three");
     let mut state = State::default();
-    assert!(state.told().skills.is_none());
+    assert!(state.knowledge().skills.is_none());
     let bodies = [
         Body::SkillIndexSnapshot(SkillIndexSnapshot {
             entries: vec![entry("a", "1"), entry("b", "1")],
@@ -145,5 +146,5 @@ fn the_skill_index_is_the_last_one_with_its_deltas() {
     for (event, body) in log.events.iter().zip(bodies) {
         state.fold(&Event { body, ..event.clone() });
     }
-    assert_eq!(state.told().skills, Some(&[entry("b", "2"), entry("c", "1")][..]));
+    assert_eq!(state.knowledge().skills, Some(&[entry("b", "2"), entry("c", "1")][..]));
 }

@@ -24,19 +24,19 @@ const RECENT_IDS_MAX: usize = 128;
 
 /// Invariant: `order` and `kinds` hold the same ids: the newest events before `marks.next_seq`.
 #[derive(Debug)]
-pub(crate) struct Past {
-    marks: PastMarks,
+pub(crate) struct EventValidator {
+    marks: ValidatorMarks,
     order: VecDeque<EventId>,
     kinds: HashMap<EventId, EventKind>,
 }
 
-/// Events that a [`Past`] has evicted.
+/// Events that a [`EventValidator`] has evicted.
 pub(crate) type OlderIds = HashMap<EventId, EventKind>;
 
 /// Everything but the ids; copied to come back to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct PastMarks {
+pub(crate) struct ValidatorMarks {
     header: LineHash,
     next_seq: u64,
     last_hash: LineHash,
@@ -48,7 +48,7 @@ pub(crate) struct PastMarks {
     older_max: Option<EventId>,
 }
 
-impl PastMarks {
+impl ValidatorMarks {
     pub(crate) fn last_hash(&self) -> LineHash {
         self.last_hash
     }
@@ -73,17 +73,17 @@ enum IdLookup {
     Unsure,
 }
 
-/// A past as a checkpoint keeps it.
+/// A validator as it is stored in a checkpoint.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StoredPast {
-    marks: PastMarks,
+struct StoredValidator {
+    marks: ValidatorMarks,
     recent: Vec<(EventId, EventKind)>,
 }
 
-impl Past {
-    pub(crate) fn after_header(hash: LineHash) -> Past {
-        let marks = PastMarks {
+impl EventValidator {
+    pub(crate) fn after_header(hash: LineHash) -> EventValidator {
+        let marks = ValidatorMarks {
             header: hash,
             next_seq: 1,
             last_hash: hash,
@@ -93,18 +93,18 @@ impl Past {
             last_of_tree: None,
             older_max: None,
         };
-        Past { marks, order: VecDeque::new(), kinds: HashMap::new() }
+        EventValidator { marks, order: VecDeque::new(), kinds: HashMap::new() }
     }
 
-    /// Reads what [`Past::to_bytes`] wrote; `None` if it is anything else.
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Past> {
+    /// Reads what [`EventValidator::to_bytes`] wrote; `None` if it is anything else.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<EventValidator> {
         // What it is, is all that matters: a checkpoint that cannot be used is passed over.
-        let StoredPast { marks, recent } = serde_json::from_slice(bytes).ok()?;
+        let StoredValidator { marks, recent } = serde_json::from_slice(bytes).ok()?;
         if recent.len() > RECENT_IDS_MAX || marks.next_seq == 0 {
             return None;
         }
         let order = recent.iter().map(|(id, _)| *id).collect();
-        Some(Past { marks, order, kinds: recent.into_iter().collect() })
+        Some(EventValidator { marks, order, kinds: recent.into_iter().collect() })
     }
 
     /// To be called between two batches.
@@ -112,10 +112,10 @@ impl Past {
         let kind = |id: &EventId| Some((*id, *self.kinds.get(id)?));
         let recent = self.order.iter().filter_map(kind).collect();
         // Numbers, ids and hashes are always JSON.
-        serde_json::to_vec(&StoredPast { marks: self.marks, recent }).unwrap_or_default()
+        serde_json::to_vec(&StoredValidator { marks: self.marks, recent }).unwrap_or_default()
     }
 
-    pub(crate) fn marks(&self) -> PastMarks {
+    pub(crate) fn marks(&self) -> ValidatorMarks {
         self.marks
     }
 
@@ -139,11 +139,11 @@ impl Past {
     /// The ids in these events about which only the older ones tell.
     pub(crate) fn unsure_of(&self, events: &[Event]) -> Vec<EventId> {
         let named = events.iter().flat_map(|event| [Some(event.id), event.parent_id]);
-        let is_unsure = |id: &EventId| matches!(self.standing(*id), IdLookup::Unsure);
+        let is_unsure = |id: &EventId| matches!(self.look_up(*id), IdLookup::Unsure);
         named.flatten().filter(is_unsure).collect()
     }
 
-    /// Takes the event in if it may follow; its line's hash is told by [`Past::set_last_hash`].
+    /// Takes the event in if it may follow; its line's hash is told by [`EventValidator::set_last_hash`].
     pub(crate) fn admit(&mut self, event: &Event, older_ids: &OlderIds) -> Result<(), Flaw> {
         self.judge(event, older_ids)?;
         match &event.body {
@@ -183,7 +183,7 @@ impl Past {
     }
 
     /// Goes back to `marks`, which were taken before the newest `n_events` were admitted.
-    pub(crate) fn forget(&mut self, marks: PastMarks, n_events: usize) {
+    pub(crate) fn forget(&mut self, marks: ValidatorMarks, n_events: usize) {
         for _ in 0..n_events {
             let Some(id) = self.order.pop_back() else { break };
             self.kinds.remove(&id);
@@ -208,7 +208,7 @@ impl Past {
         self.kinds.shrink_to(2 * RECENT_IDS_MAX);
     }
 
-    fn standing(&self, id: EventId) -> IdLookup {
+    fn look_up(&self, id: EventId) -> IdLookup {
         if self.marks.last_of_tree == Some(id) {
             return IdLookup::Known(EventKind::Tree);
         }
@@ -220,7 +220,7 @@ impl Past {
     }
 
     fn kind_of(&self, id: EventId, older_ids: &OlderIds) -> Option<EventKind> {
-        match self.standing(id) {
+        match self.look_up(id) {
             IdLookup::Known(kind) => Some(kind),
             IdLookup::New => None,
             IdLookup::Unsure => older_ids.get(&id).copied(),
@@ -228,7 +228,7 @@ impl Past {
     }
 
     fn judge(&self, event: &Event, older_ids: &OlderIds) -> Result<(), Flaw> {
-        let PastMarks { next_seq, has_instructions, has_toolset, has_asked_a_model, .. } =
+        let ValidatorMarks { next_seq, has_instructions, has_toolset, has_asked_a_model, .. } =
             self.marks;
         if event.seq != next_seq {
             let detail = format!("its `seq` is {} where {next_seq} follows", event.seq);

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::State;
 
 /// Beyond that the oldest is forgotten, and so may be told once more.
-pub const REMINDERS_TOLD_MAX: usize = 256;
+pub const REMINDERS_KNOWN_MAX: usize = 256;
 
 /// What the model knows without having asked: whoever has news compares with this.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ pub struct ModelKnowledge<'a> {
 /// The reminders with `data` in the model's context, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Reminders {
-    told: Vec<Reminder>,
+    items: Vec<Reminder>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,27 +45,27 @@ struct Reminder {
 impl<'a> ModelKnowledge<'a> {
     /// The `data` of the reminders of this kind, oldest first.
     pub fn data(&self, kind: HarnessKind) -> impl Iterator<Item = &'a Json> + use<'a> {
-        let of_kind = self.reminders.told.iter().filter(move |it| it.event.item.kind == kind);
+        let of_kind = self.reminders.items.iter().filter(move |it| it.event.item.kind == kind);
         of_kind.filter_map(|it| it.event.item.data.as_ref())
     }
 }
 
 impl State {
-    pub fn told(&self) -> ModelKnowledge<'_> {
+    pub fn knowledge(&self) -> ModelKnowledge<'_> {
         ModelKnowledge {
             snapshot: self.snapshot.as_deref(),
             skills: self.skills.as_deref(),
-            reminders: &self.conversation.told,
+            reminders: &self.conversation.reminders,
         }
     }
 
     /// The reminders that a compaction which keeps the conversation from this event on must say
     /// again: they still hold, and the model would see them no more.
-    pub fn in_force(&self, first_kept: EventId) -> Vec<HarnessItemEvent> {
+    pub fn reminders_to_repeat(&self, first_kept: EventId) -> Vec<HarnessItemEvent> {
         let path = self.tree.path();
         let kept = path.iter().map(|node| node.event.id).skip_while(|id| *id != first_kept);
         let kept: HashSet<EventId> = kept.collect();
-        let reminders = self.conversation.told.told.iter();
+        let reminders = self.conversation.reminders.items.iter();
         let lost = reminders.filter(|it| it.holds_until_replaced() && !kept.contains(&it.id));
         // The result that one of them had joined is gone too.
         lost.map(|it| HarnessItemEvent { merged_into: None, ..it.event.clone() }).collect()
@@ -84,19 +84,19 @@ impl State {
 }
 
 impl Reminders {
-    pub(super) fn hear(&mut self, id: EventId, event: &HarnessItemEvent) {
+    pub(super) fn add(&mut self, id: EventId, event: &HarnessItemEvent) {
         let Some(data) = &event.item.data else { return };
         let (kind, subject) = (event.item.kind, subject_of(event.item.kind, data));
-        self.told.retain(|it| {
+        self.items.retain(|it| {
             let replaced = subject.is_some() && it.event.item.kind == kind && it.subject == subject;
             let relisted =
                 kind == HarnessKind::SkillListing && it.event.item.kind == HarnessKind::SkillDelta;
             !replaced && !relisted
         });
-        if self.told.len() == REMINDERS_TOLD_MAX {
-            self.told.remove(0);
+        if self.items.len() == REMINDERS_KNOWN_MAX {
+            self.items.remove(0);
         }
-        self.told.push(Reminder { id, event: event.clone(), subject });
+        self.items.push(Reminder { id, event: event.clone(), subject });
     }
 }
 
