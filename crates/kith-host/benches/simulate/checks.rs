@@ -7,7 +7,7 @@ use kith_engine::state::State;
 use kith_engine::verify::Verifier;
 use kith_sessions::desk::{Inbox, RowStatus};
 use kith_vocab::event::messages::Outcome;
-use kith_vocab::event::{Body, Event, SourceTag};
+use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::{CallId, EventId, SessionId};
 use kith_vocab::tool::ToolOutcome;
 
@@ -73,6 +73,9 @@ fn read_logs(house: &House, world: &World) -> Result<Logs, String> {
     for (id, events) in &damaged {
         let n_left = house.readable(*id).len();
         logs.add_lost(events.get(n_left..).unwrap_or_default());
+        // A kill may have left a whole batch behind the damage of which nobody was told. What it
+        // says is not said again, and its author is told that no more comes of it.
+        logs.lost_keys.extend(house.keys_behind_damage(*id));
     }
     for (place, (id, events)) in removed.into_iter().enumerate() {
         // A kill may have come before the removal came to its end; then it is there still. And what
@@ -115,10 +118,6 @@ impl Logs {
     }
 
     fn add(&mut self, id: SessionId, events: Vec<Event>) {
-        // A kill may have left a whole batch behind the damage of which nobody was told. The copy
-        // tells what was said there, and its author is told that no more comes of it.
-        let copied = events.iter().filter(|event| event.source_tag == Some(SourceTag::Clone));
-        self.lost_keys.extend(copied.filter_map(|event| event.ingress_key.clone()));
         for event in events.iter().filter(|event| event.is_lived()) {
             match (&event.body, &event.ingress_key) {
                 (Body::QueueUpdate(it), _) => {

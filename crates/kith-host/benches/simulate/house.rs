@@ -14,6 +14,7 @@ use kith_testkit::clock::START;
 use kith_testkit::files::{CrashModel, MemoryFiles};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::SessionId;
+use serde_json::Value;
 
 use super::catalog::KeptCheckpoints;
 use super::settings;
@@ -96,6 +97,19 @@ impl House {
         // Of one without a good first line there is nothing.
         self.store().read(id, None, &mut |event| events.push(event)).ok();
         events
+    }
+
+    /// The inbox keys that stand behind the damage of a session.
+    pub(crate) fn keys_behind_damage(&self, id: SessionId) -> Vec<String> {
+        let bytes = self.files.contents(self.store().path(id)).unwrap_or_default();
+        let n_readable = self.readable(id).len();
+        let mut keys = Vec::new();
+        for line in bytes.split(|byte| *byte == b'\n').skip(1 + n_readable) {
+            if let Ok(line) = serde_json::from_slice(line) {
+                collect_keys(&line, &mut keys);
+            }
+        }
+        keys
     }
 
     /// Whether no turn is open and no message waits.
@@ -246,4 +260,15 @@ fn row_keys(event: &Event) -> Vec<String> {
         _ => Vec::new(),
     };
     event.ingress_key.iter().cloned().chain(queued).collect()
+}
+
+fn collect_keys(value: &Value, keys: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            keys.extend(members.get("ingressKey").and_then(Value::as_str).map(str::to_owned));
+            members.values().for_each(|it| collect_keys(it, keys));
+        }
+        Value::Array(items) => items.iter().for_each(|it| collect_keys(it, keys)),
+        _ => (),
+    }
 }
