@@ -134,20 +134,45 @@ impl Provider for Terse {
     }
 }
 
-/// A line of `/proc/self/status`, which counts in kilobytes.
+/// A line of `/proc/self/status`.
 pub(crate) fn status_bytes(name: &str) -> u64 {
-    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status_bytes_of("self", name)
+}
+
+/// A line of `/proc/…/status`, which counts in kilobytes.
+fn status_bytes_of(process: &str, name: &str) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     let kilobytes = line.and_then(|it| it.trim().trim_end_matches(" kB").parse::<u64>().ok());
     kilobytes.unwrap_or_default() * 1024
 }
 
-/// What this process has used of the processors so far.
+/// The most memory that a program had while it ran, as far as it could be looked at.
+pub(crate) fn peak_memory(command: &mut Command) -> u64 {
+    let mut child = command.spawn().expect("a program can be started");
+    let process = child.id().to_string();
+    let mut peak = 0;
+    while child.try_wait().expect("a child can be waited for").is_none() {
+        peak = peak.max(status_bytes_of(&process, "VmHWM"));
+    }
+    peak
+}
+
+/// The processor time that this process has used so far.
 pub(crate) fn cpu_time() -> Duration {
+    ticks_of_self([11, 12])
+}
+
+/// The processor time of the programs that this one has started and waited for.
+pub(crate) fn children_cpu_time() -> Duration {
+    ticks_of_self([13, 14])
+}
+
+fn ticks_of_self(fields: [usize; 2]) -> Duration {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name of the program may hold blanks; what follows its bracket does not.
-    let fields: Vec<&str> =
+    let after_name: Vec<&str> =
         text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |index: usize| fields.get(index).and_then(|it| it.parse::<u32>().ok());
-    TICK * (ticks(11).unwrap_or_default() + ticks(12).unwrap_or_default())
+    let ticks = fields.map(|it| after_name.get(it).and_then(|it| it.parse::<u32>().ok()));
+    TICK * ticks.into_iter().flatten().sum::<u32>()
 }

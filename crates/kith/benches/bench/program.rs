@@ -1,6 +1,7 @@
 //! Which figures there are, and which are asked for. Read in this order:
 //!
 //! - [`start`]: the program from its start to its first request, and its size.
+//! - [`one_shot`]: `kith ask` beside a client that does nothing but its calls and appends.
 //! - [`step`]: what a turn costs between an answer and the next request.
 //! - [`throughput`], [`bare`]: turns per second beside a loop that does nothing else.
 //! - [`appends`]: durable appends beside raw `fdatasync`.
@@ -17,6 +18,7 @@ mod conversation;
 mod figure;
 mod huge;
 mod memory;
+mod one_shot;
 mod sessions;
 mod start;
 mod step;
@@ -50,8 +52,9 @@ pub(crate) struct Ground {
 
 type Part = fn(&Ground) -> Vec<Figure>;
 
-const PARTS: [(&str, Part); 7] = [
+const PARTS: [(&str, Part); 8] = [
     ("start", start::measure),
+    ("one_shot", one_shot::measure),
     ("step", step::measure),
     ("throughput", throughput::measure),
     ("appends", appends::measure),
@@ -69,6 +72,7 @@ pub(crate) fn run() -> ExitCode {
         Some(server::FLAG) => return server::main(),
         Some(sessions::OPEN_FLAG) => return sessions::open_main(&args[1..]),
         Some(memory::THREADS_FLAG) => return memory::threads_main(&args[1..]),
+        Some(one_shot::CLIENT_FLAG) => return one_shot::client_main(&args[1..]),
         Some(throughput::TURNS_FLAG) => return throughput::turns_main(&args[1..]),
         // `cargo test --all-targets` starts it so; a measurement needs a quiet machine.
         None => {

@@ -1,7 +1,8 @@
 //! A fake model server as a process of its own: no delay, and the time of every byte.
 //!
-//! It speaks OpenAI Chat as a stream. A request that ends with a tool's result is answered with
-//! words, any other with a call of `read_file`: a turn is two requests. `GET /log` gives the
+//! It speaks OpenAI Chat as a stream. A request is answered with a call of `read_file` until the
+//! results since the last message of a person are as many as its address says (one, if it says
+//! nothing), and then with words. `GET /log` gives the
 //! requests since the last time it was asked: when the first byte came, when the last byte of the
 //! answer was sent (microseconds since 1970), and the length of the body.
 
@@ -23,6 +24,7 @@ use super::house::WallClock;
 pub(crate) const FLAG: &str = "--serve";
 /// What the model wants to read; it stands in every house of ours.
 pub(crate) const NOTE: &str = "note.txt";
+const CALLS_PATH: &str = "/calls/";
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 const BODY_BYTES_MAX: usize = 256 * 1024 * 1024;
 
@@ -61,6 +63,11 @@ impl ServerProcess {
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}/v1", self.address)
+    }
+
+    /// The address at which a turn makes so many calls.
+    pub(crate) fn url_with_calls(&self, n_calls: usize) -> String {
+        format!("http://{}/v1{CALLS_PATH}{n_calls}", self.address)
     }
 
     /// What was asked since this was called last.
@@ -113,20 +120,21 @@ pub(crate) fn main() -> ExitCode {
 
 struct Shared {
     log: Mutex<Vec<Exchange>>,
-    calls: Vec<u8>,
     words: Vec<u8>,
 }
 
 impl Shared {
     fn new() -> Shared {
-        let arguments = json!({"path": NOTE}).to_string();
-        let call = json!({"index": 0, "id": "call_0", "type": "function",
+        let words = answer(&json!({"content": "There it is, as you asked."}), "stop");
+        Shared { log: Mutex::default(), words }
+    }
+
+    /// A call that no other of the turn is like.
+    fn call(n_results: usize) -> Vec<u8> {
+        let arguments = json!({"path": NOTE, "limit": n_results + 1}).to_string();
+        let call = json!({"index": 0, "id": format!("call_{n_results}"), "type": "function",
             "function": {"name": "read_file", "arguments": arguments}});
-        Shared {
-            log: Mutex::default(),
-            calls: answer(&json!({"tool_calls": [call]}), "tool_calls"),
-            words: answer(&json!({"content": "There it is, as you asked."}), "stop"),
-        }
+        answer(&json!({"tool_calls": [call]}), "tool_calls")
     }
 
     fn take_log(&self) -> String {
@@ -150,8 +158,11 @@ async fn serve(mut stream: AsyncStream, shared: Arc<Shared>) -> io::Result<()> {
             stream.write_all(log.as_bytes()).await?;
             return stream.shutdown().await;
         }
-        let answer = if request.is_last { &shared.words } else { &shared.calls };
-        stream.write_all(answer).await?;
+        if request.is_last {
+            stream.write_all(&shared.words).await?;
+        } else {
+            stream.write_all(&Shared::call(request.n_results)).await?;
+        }
         let answered_us = WallClock::micros();
         let Request { first_byte_us, body_bytes, is_last, .. } = request;
         let exchange = Exchange { first_byte_us, answered_us, body_bytes, is_last };
@@ -164,6 +175,7 @@ struct Request {
     first_byte_us: u64,
     body_bytes: u64,
     is_get: bool,
+    n_results: usize,
     is_last: bool,
 }
 
@@ -194,22 +206,33 @@ async fn read_request(
             return Ok(None);
         }
     }
-    let body = &bytes[head_len..head_len + length];
+    let n_results = n_results(&bytes[head_len..head_len + length]);
+    let n_calls = head.split(CALLS_PATH).nth(1).and_then(|it| it.split('/').next()?.parse().ok());
     let request = Request {
         first_byte_us: first_byte_us.unwrap_or_else(WallClock::micros),
         body_bytes: length as u64,
         is_get: head.starts_with("get "),
-        is_last: ends_with_a_result(body),
+        n_results,
+        is_last: n_results >= n_calls.unwrap_or(1),
     };
     bytes.drain(..head_len + length);
     Ok(Some(request))
 }
 
-/// Looks for the role of the last message, from the end: a whole parse would be the server's cost.
-fn ends_with_a_result(body: &[u8]) -> bool {
+/// Counts the results at the end, from there: a whole parse would be the server's cost.
+fn n_results(body: &[u8]) -> usize {
     const ROLE: &[u8] = b"\"role\":\"";
-    let at = body.windows(ROLE.len()).rposition(|it| it == ROLE);
-    at.is_some_and(|at| body[at + ROLE.len()..].starts_with(b"tool\""))
+    let mut n_results = 0;
+    let mut before = body;
+    while let Some(at) = before.windows(ROLE.len()).rposition(|it| it == ROLE) {
+        let role = &body[at + ROLE.len()..];
+        if role.starts_with(b"user\"") {
+            break;
+        }
+        n_results += usize::from(role.starts_with(b"tool\""));
+        before = &before[..at];
+    }
+    n_results
 }
 
 /// A whole reply: head, stream and end, in one piece.
