@@ -105,7 +105,7 @@ impl ModelRegistry {
     }
 
     fn find_recorded(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, ModelUnavailable> {
-        let settings = self.settings.newest();
+        let settings = self.settings.recent();
         let ModelRef { name, provider, model: vendor_name, .. } = model;
         let unavailable = |why: String| ModelUnavailable {
             reason: format!(

@@ -95,9 +95,12 @@ impl HomeSetup {
         member.map_err(|report| SetupError(report.message().into()))
     }
 
-    fn tools(&self, header: &SessionHeader) -> Result<Vec<Arc<dyn Tool>>, SetupError> {
-        let settings = self.settings.newest();
-        let member = HomeSetup::member(&settings, header)?;
+    fn tools(
+        &self,
+        settings: &Settings,
+        header: &SessionHeader,
+    ) -> Result<Vec<Arc<dyn Tool>>, SetupError> {
+        let member = HomeSetup::member(settings, header)?;
         let home = &member.home;
         let mut cwd = PathBuf::from(&header.cwd);
         if !cwd.is_dir() {
@@ -155,13 +158,14 @@ impl HouseSetup for HomeSetup {
 
 impl AgentSetup for HomeSetup {
     fn first_events(&self, header: &SessionHeader) -> Result<Vec<Body>, SetupError> {
-        let member = HomeSetup::member(&self.settings.newest(), header)?;
+        let settings = self.settings.recent();
+        let member = HomeSetup::member(&settings, header)?;
         let assembled = self
             .assemble(&member, Path::new(&header.cwd), header.audience, header.created_at)
             .map_err(|error| SetupError(Box::new(error)))?;
         let found = problems(&assembled);
         self.problems.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
-        let tools = self.tools(header)?.iter().map(|tool| tool.spec().clone()).collect();
+        let tools = self.tools(&settings, header)?.iter().map(|tool| tool.spec().clone()).collect();
         Ok(vec![
             Body::InstructionSnapshot(InstructionSnapshotEvent { snapshot: assembled.snapshot }),
             Body::ToolsetSnapshot(toolset(tools)),
@@ -171,7 +175,7 @@ impl AgentSetup for HomeSetup {
     fn turn(&self, header: &SessionHeader) -> Result<TurnSetup, SetupError> {
         let settings = self.settings.newest();
         Ok(TurnSetup {
-            tools: self.tools(header)?,
+            tools: self.tools(&settings, header)?,
             policy: Arc::new(ReadsOnly { settings: Arc::clone(&self.settings) }),
             limits: settings.limits,
             language: HomeSetup::language(&settings, header),
@@ -181,7 +185,7 @@ impl AgentSetup for HomeSetup {
 
     fn news(&self, header: &SessionHeader, told: &ModelKnowledge<'_>, now: u64) -> Vec<Body> {
         // Without its agent the turn fails with a sentence that says so.
-        let settings = self.settings.newest();
+        let settings = self.settings.recent();
         let Ok(member) = HomeSetup::member(&settings, header) else { return Vec::new() };
         let trust = self.trust.view();
         let mut news = self.looks.news((&self.house, &member, trust.folders()), header, told, now);

@@ -184,6 +184,8 @@ impl Host {
         id: EventId,
         action: CommandAction,
     ) -> Result<kith_engine::command::CommandAnswer, EngineError> {
+        // What a person has just changed counts for the turn that they retry.
+        blocking(|| self.settings.newest());
         let (client_id, user_id) = (caller.client_id.clone(), caller.user.user_id.clone());
         self.engine.command(session_id, DriverCommand { id, client_id, user_id, action }).await
     }

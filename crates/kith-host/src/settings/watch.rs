@@ -20,6 +20,9 @@ use crate::trust::HouseClaim;
 /// Coarser than the clock of any disk in use: within it a file may change twice and look the same.
 const TICK_MS: u128 = 2_000;
 
+/// How old settings may be that are asked for many times in a turn.
+const RECENT_MS: u64 = 1_000;
+
 pub struct SettingsWatch {
     /// Whose files are looked at; `None` if the settings were given.
     house: Option<House>,
@@ -29,6 +32,14 @@ pub struct SettingsWatch {
 struct KeptSettings {
     settings: Arc<Settings>,
     seen: Option<Sources>,
+    /// When the files were looked at last, by the clock that never goes back.
+    looked_at: u64,
+}
+
+impl KeptSettings {
+    fn new(settings: Arc<Settings>, seen: Option<Sources>) -> KeptSettings {
+        KeptSettings { settings, seen, looked_at: SystemClock.monotonic() }
+    }
 }
 
 /// What the settings depend on, as it was before they were read.
@@ -56,19 +67,19 @@ impl SettingsWatch {
     pub fn open(house: &House) -> Result<Arc<SettingsWatch>, CallError> {
         let seen = Some(Sources::of(house));
         let settings = Arc::new(Settings::load(house)?);
-        let kept = Mutex::new(KeptSettings { settings, seen });
+        let kept = Mutex::new(KeptSettings::new(settings, seen));
         Ok(Arc::new(SettingsWatch { house: Some(house.clone()), kept }))
     }
 
     /// Settings that stand in no file. They stay until others are given.
     pub fn given(settings: Settings) -> Arc<SettingsWatch> {
-        let kept = KeptSettings { settings: Arc::new(settings), seen: None };
+        let kept = KeptSettings::new(Arc::new(settings), None);
         Arc::new(SettingsWatch { house: None, kept: Mutex::new(kept) })
     }
 
     /// Takes these settings in place of the ones before.
     pub fn give(&self, settings: Settings) {
-        *self.kept() = KeptSettings { settings: Arc::new(settings), seen: None };
+        *self.kept() = KeptSettings::new(Arc::new(settings), None);
     }
 
     /// Returns the settings as they are now. A changed file that cannot be read is an error until
@@ -77,11 +88,12 @@ impl SettingsWatch {
         let Some(house) = &self.house else { return Ok(self.last_good()) };
         let seen = Sources::of(house);
         let mut kept = self.kept();
+        kept.looked_at = SystemClock.monotonic();
         if seen.is_settled && kept.seen.as_ref() == Some(&seen) {
             return Ok(Arc::clone(&kept.settings));
         }
         let settings = Arc::new(Settings::load(house)?);
-        *kept = KeptSettings { settings: Arc::clone(&settings), seen: Some(seen) };
+        *kept = KeptSettings::new(Arc::clone(&settings), Some(seen));
         Ok(settings)
     }
 
@@ -94,6 +106,17 @@ impl SettingsWatch {
     pub fn newest(&self) -> Arc<Settings> {
         // Who sends a message is told why they cannot be read; a turn that was accepted runs.
         self.current().unwrap_or_else(|_| self.last_good())
+    }
+
+    /// Returns the settings as they were a second ago or later. For what is asked many times in a
+    /// turn: the files were looked at when the turn began.
+    pub fn recent(&self) -> Arc<Settings> {
+        self.recent_at(SystemClock.monotonic())
+    }
+
+    fn recent_at(&self, now: u64) -> Arc<Settings> {
+        let age = now.saturating_sub(self.kept().looked_at);
+        if age < RECENT_MS { self.last_good() } else { self.newest() }
     }
 
     fn kept(&self) -> MutexGuard<'_, KeptSettings> {

@@ -42,6 +42,19 @@ fn steps(settings: &Settings) -> u32 {
 }
 
 #[test]
+fn settings_that_are_asked_for_often_are_read_once_a_second() {
+    let files = WatchedHouse::new("[limits]\nsteps = 3\n");
+    let watch = SettingsWatch::open(&files.house).unwrap();
+    let looked_at = watch.kept().looked_at;
+    files.write("house/kith.toml", "[limits]\nsteps = 4\n");
+    assert_eq!(steps(&watch.recent_at(looked_at + RECENT_MS - 1)), 3);
+    assert_eq!(steps(&watch.recent_at(looked_at + RECENT_MS)), 4);
+    files.write("house/kith.toml", "[limits]\nsteps = 5\n");
+    assert_eq!(steps(&watch.newest()), 5);
+    assert_eq!(steps(&watch.recent_at(looked_at)), 5, "what somebody looked at meanwhile counts");
+}
+
+#[test]
 fn a_changed_file_counts_at_once_and_the_nearer_still_wins() {
     let files = WatchedHouse::new("[limits]\nsteps = 3\n");
     let watch = SettingsWatch::open(&files.house).unwrap();

@@ -10,6 +10,7 @@ use std::path::Path;
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::header::LOG_FORMAT_VERSION;
 use kith_vocab::ids::{SessionId, ThreadId};
+use rusqlite::config::DbConfig;
 use rusqlite::{
     Connection, ErrorCode, OptionalExtension, Result, Row, TransactionBehavior, params,
 };
@@ -140,6 +141,10 @@ impl From<rusqlite::Error> for OpenFailure {
 
 /// `None` if the file is of something else or of another version.
 fn open_ours(path: &Path) -> std::result::Result<Option<Connection>, OpenFailure> {
+    if !path.try_exists()? {
+        // A log of an index that somebody removed belongs to no other.
+        throw_away(path)?;
+    }
     make_file(path)?;
     require_room(path)?;
     let mut connection = connect(path)?;
@@ -151,6 +156,9 @@ fn open_ours(path: &Path) -> std::result::Result<Option<Connection>, OpenFailure
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     // A power cut may take the newest rows and never leaves half of one.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    // Its log stays for the next program: to write it back and remove it would cost each command
+    // that ends four syncs.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     if keep_room(path, &connection).is_err() {
         return Err(no_room().into());
     }
@@ -328,7 +336,10 @@ pub(super) fn forget(index: &mut Connection, session: SessionId) -> Result<()> {
     let session = session.to_string();
     transaction.execute("DELETE FROM sessions WHERE session_id = ?1", [&session])?;
     transaction.execute("DELETE FROM checkpoints WHERE session_id = ?1", [&session])?;
-    transaction.commit()
+    transaction.commit()?;
+    // Its words must not stay in the log. Who reads from it just now keeps it from being emptied;
+    // then the next removal does.
+    index.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
 fn checksum(session: SessionId, checkpoint: &Checkpoint) -> String {

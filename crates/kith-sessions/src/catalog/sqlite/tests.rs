@@ -153,6 +153,7 @@ async fn damage_that_is_met_later_is_thrown_away_too() {
         index.put_checkpoint(session_id(n), checkpoint(&[7; 4000])).await.unwrap();
     }
     drop(index);
+    write_back(&folder);
     let mut bytes = fs::read(path(&folder)).unwrap();
     bytes[4096..].fill(0x55);
     fs::write(path(&folder), bytes).unwrap();
@@ -164,6 +165,32 @@ async fn damage_that_is_met_later_is_thrown_away_too() {
     drop(index);
     let index = opened(&folder);
     let found = index.checkpoint(session_id(1), 7).await.unwrap();
+    assert_eq!(found, Some(checkpoint(b"new")));
+}
+
+/// Writes the log of the index into its file.
+fn write_back(folder: &TempDir) {
+    let index = Connection::open(path(folder)).unwrap();
+    index.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+}
+
+#[tokio::test]
+async fn the_log_of_an_index_that_was_removed_is_not_taken_for_the_next() {
+    let (folder, index, _) = house().await;
+    index.put_checkpoint(session_id(1), checkpoint(b"old")).await.unwrap();
+    drop(index);
+    let log = crate::database::beside(&path(&folder), "-wal");
+    assert!(fs::metadata(&log).unwrap().len() > 0, "it stays when the index is closed");
+    let again = opened(&folder);
+    assert_eq!(again.checkpoint(session_id(1), 7).await.unwrap(), Some(checkpoint(b"old")));
+    drop(again);
+    fs::remove_file(path(&folder)).unwrap();
+    let index = opened(&folder);
+    assert_eq!(index.checkpoint(session_id(1), 7).await.unwrap(), None);
+    index.put_checkpoint(session_id(1), checkpoint(b"new")).await.unwrap();
+    drop(index);
+    write_back(&folder);
+    let found = opened(&folder).checkpoint(session_id(1), 7).await.unwrap();
     assert_eq!(found, Some(checkpoint(b"new")));
 }
 
