@@ -1,7 +1,7 @@
-//! What long logs amount to, so that they need not be read again; and what lists show of sessions.
+//! Stored states of long logs, so that these need not be read again, and the rows of session lists.
 //!
-//! All of it is derived. Whatever goes wrong here is not worth a word: the log is read from its
-//! beginning, and only takes longer.
+//! All of it is derived. Failures here are ignored: the log is read from its beginning instead, which
+//! only takes longer.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,9 +25,9 @@ use crate::state::{FOLD_VERSION, State};
 
 /// A shorter log is read from its beginning faster than a checkpoint is found.
 pub const CHECKPOINT_BYTES_MIN: u64 = 256 * 1024;
-/// So many sessions are read at once to complete the catalog.
+/// Maximum number of sessions that are read at once to complete the catalog.
 pub const CATCH_UP_SESSIONS_MAX: usize = 20_000;
-/// So many sessions are remembered before their rows are written together.
+/// Number of sessions whose rows are gathered before they are written together.
 pub const ROWS_WAITING_MAX: usize = 64;
 
 /// A long session is read again for its words when it has grown by this part of itself.
@@ -63,7 +63,7 @@ impl Checkpoints {
         Some((checkpoint.cursor, state))
     }
 
-    /// After a turn: notes what would take long to find again.
+    /// Saves a checkpoint after a turn if the log has grown enough, and updates the list row.
     pub(crate) async fn save(&self, session: &mut Session) {
         let id = session.id();
         if let Some(cursor) = session.due_checkpoint(self.bytes_min)
@@ -113,9 +113,8 @@ impl Checkpoints {
         }
     }
 
-    /// Writes what was remembered, and reads the sessions that the catalog does not know as they
-    /// are now, so that the next list need not. What is damaged is left to whoever lists it, to be
-    /// named.
+    /// Writes the gathered rows, and reads the sessions of which the catalog is out of date, so that
+    /// the next list need not. Damaged sessions are left to the list, which names them.
     pub(crate) async fn flush(&self, journal: &dyn Journal, desk: &dyn Desk) {
         self.write_rows().await;
         let Ok(heads) = desk.heads().await else { return };

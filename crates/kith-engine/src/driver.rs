@@ -3,8 +3,8 @@
 //! The driver is the only writer of its session. It decides, starts one effect, and then waits for
 //! that effect or for its mailbox, whichever comes first. That is why a person can steer or cancel
 //! from anywhere while the model is still talking: a command never waits for the turn, and an effect
-//! never holds the session. When there is nothing to do the driver ends; whoever submits next
-//! starts another.
+//! never holds the session. When there is nothing to do the driver ends; the next message or
+//! command starts another.
 
 mod commands;
 mod effect;
@@ -177,7 +177,7 @@ impl SessionDriver {
         }
     }
 
-    /// Writes what was staged, tells the desk which rows are dealt with, publishes, and answers
+    /// Writes the staged events, closes finished rows on the desk, publishes, and answers
     /// commands.
     async fn commit(&mut self) -> Result<(), StorageError> {
         let written = self.session.write().await?;
@@ -187,8 +187,8 @@ impl SessionDriver {
         {
             let (id, now) = (self.session.id(), self.engine.clock.now());
             let settled = self.session.rows_to_close();
-            // Before it is published: whoever answers at once finds a desk that knows where the log
-            // ends, and need not read it.
+            // Before publishing: a client that answers at once then finds the head of the log on the
+            // desk, and the log need not be read.
             self.engine.desk.close(settled, id, head, now).await?;
         }
         self.session.publish(written);
@@ -199,7 +199,7 @@ impl SessionDriver {
         Ok(())
     }
 
-    /// After a turn: gives the thread back, and lets go of what is not needed.
+    /// After a turn: releases the thread's permit, and drops events that are not needed.
     async fn end_turn(&mut self) -> Result<(), SessionFailure> {
         (self.ctx, self.n_steps) = (None, 0);
         // The next message of the queue goes into the batch that ends the turn before it, unless

@@ -89,7 +89,7 @@ pub enum EngineError {
     Storage(#[from] StorageError),
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The driver of the session failed; what was accepted is kept.
+    /// The driver of the session failed; accepted messages are kept.
     #[error(transparent)]
     Failed(SessionFailure),
     #[error(transparent)]
@@ -289,7 +289,7 @@ impl Engine {
         self.shared.tasks.wait().await;
     }
 
-    /// Writes what is only remembered so far. Whoever ends the engine calls this last.
+    /// Writes the rows that are only in memory. To be called last when the engine is stopped.
     pub async fn flush(&self) {
         self.shared.checkpoints.flush(&*self.shared.journal, &*self.shared.desk).await;
     }
@@ -383,7 +383,7 @@ impl EngineShared {
         Session::open(self.parts_of(id), id, head, checkpoint).await
     }
 
-    /// After a turn: lets go of what is not needed, and notes what would take long to find again.
+    /// After a turn: drops events that are not needed, and saves a checkpoint.
     pub(crate) async fn after_turn(&self, session: &mut Session) {
         session.trim();
         self.checkpoints.save(session).await;

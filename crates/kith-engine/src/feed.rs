@@ -36,7 +36,7 @@ use changes::Changes;
 use house::HouseFeed;
 use ring::Ring;
 
-/// Sessions that are remembered although nobody may follow them any more.
+/// Sessions that are remembered although they may have no followers any more.
 const IDLE_SESSIONS_MAX: usize = 1024;
 
 /// An agent's conversation on a platform.
@@ -77,7 +77,7 @@ impl Feed {
         &self.epoch
     }
 
-    /// The feed of a session, which lives as long as somebody holds it.
+    /// The feed of a session, which lives as long as a handle on it.
     pub fn session(&self, id: SessionId) -> Arc<SessionFeed> {
         let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(feed) = sessions.get(&id).and_then(Weak::upgrade) {
@@ -166,7 +166,7 @@ impl SessionFeed {
         self.wake();
     }
 
-    /// Lets go of what was published, if nobody follows: the session may stay open for long.
+    /// Drops published events if there are no followers: the session may stay open for long.
     pub fn rest(&self) {
         if Arc::strong_count(&self.followers) == 1 {
             self.ring().clear();
@@ -233,7 +233,7 @@ impl SessionFeed {
     }
 }
 
-/// Passes an answer that grows on to whoever follows the session.
+/// Passes a growing answer on to the followers of the session.
 pub struct FeedTap {
     pub feed: Arc<SessionFeed>,
     pub request_id: EventId,
@@ -245,7 +245,7 @@ impl Tap for FeedTap {
     }
 }
 
-/// Passes the progress of a call on to whoever follows the session.
+/// Passes the progress of a call on to the followers of the session.
 pub struct FeedProgress {
     pub feed: Arc<SessionFeed>,
     pub call_id: kith_vocab::ids::CallId,

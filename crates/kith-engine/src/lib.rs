@@ -2,11 +2,11 @@
 //!
 //! Read in this order:
 //!
-//! - [`state`]: what the events so far amount to (pure).
+//! - [`state`]: the state of a session, folded from its events (pure).
 //! - [`step`]: what a session does next (pure).
 //! - [`context`]: what the model is shown (pure).
 //! - [`session`]: a log and its state, kept in step.
-//! - [`turn`]: what each step amounts to: events, or one effect.
+//! - [`turn`]: turns each step into events or one effect.
 //! - [`driver`]: the task that owns a session while it is active.
 //! - [`command`], [`mailbox`]: what clients ask of a session, and how it reaches the driver.
 //! - [`registry`], [`permits`]: which sessions have a driver; one open turn per thread.
@@ -14,13 +14,13 @@
 //! - [`engine`]: accepts messages, starts drivers.
 //! - [`report`]: what came of a message.
 //! - [`wakeups`]: times at which a session is looked at again.
-//! - [`checkpoints`]: what long logs amount to, and what lists show.
+//! - [`checkpoints`]: stored states of long logs, and the rows of session lists.
 //! - [`failure`]: why a session could not go on.
-//! - [`reading`]: a whole log, read into no more than it amounts to.
+//! - [`reading`]: reads a whole log into a state.
 //! - [`passage`]: what of an event can be searched for.
 //! - [`survey`]: the whole tree, and where the conversation may go on from (pure).
 //! - [`ui_message`]: the conversation as a screen reads it (pure).
-//! - [`thread_logs`]: which sessions a thread has, and what was said in them.
+//! - [`thread_logs`]: the sessions and messages of each thread, read from the logs.
 //! - [`threads`], [`thread_keeper`]: thread files, and the follower that keeps them up with the logs.
 //! - [`verify`]: every request of a log, built again and compared.
 

@@ -4,7 +4,7 @@ use kith_sessions::catalog::Passage;
 use kith_vocab::block::Block;
 use kith_vocab::event::{Body, Event};
 
-/// What was said, answered, summed up or given as a title. Output of tools is not searched: it
+/// Text of messages, answers, summaries and titles. Output of tools is not searched: it
 /// would bury what people said.
 pub fn passage(event: &Event) -> Option<Passage> {
     let text = match &event.body {

@@ -88,7 +88,7 @@ impl ThreadPermits {
             return Arc::clone(gate);
         }
         if threads.len() >= IDLE_THREADS_MAX {
-            // Only the map knows a gate that nobody holds or waits for.
+            // Only the map refers to a gate that is neither held nor waited for.
             threads.retain(|_, gate| Arc::strong_count(gate) > 1);
         }
         let gate = Gate { permit: Arc::new(Semaphore::new(1)), state: Mutex::default() };

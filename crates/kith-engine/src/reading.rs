@@ -1,9 +1,9 @@
-//! A whole log, read into no more than it amounts to.
+//! Reads a whole log into a state, without holding all of its events.
 //!
-//! What stands before a compaction is needed again only by someone who goes back behind it. So it is
-//! let go while the log is read, and a session of any length with compactions in it fits into the
-//! memory that its context needs. In the rare case that it was needed after all, the log is read
-//! once more and nothing is let go.
+//! Events before a compaction are needed again only if the conversation goes back behind it. So they
+//! are dropped while the log is read, and a session of any length with compactions in it fits into
+//! the memory that its context needs. In the rare case that one was needed after all, the log is
+//! read once more and nothing is dropped.
 
 use kith_sessions::journal::{EachEvent, Journal};
 use kith_sessions::line::LogHead;
@@ -50,7 +50,7 @@ impl StateReader {
         }
     }
 
-    /// What the log amounts to; `None` if it must be read once more.
+    /// The state at the end of the log; `None` if it must be read once more.
     fn finish(&mut self) -> Option<State> {
         let state = std::mem::take(&mut self.state);
         if self.keeps_all || !state.needs_full_read {

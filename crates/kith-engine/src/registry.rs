@@ -1,7 +1,7 @@
 //! Which sessions are open, and which have a driver.
 //!
-//! Whoever submits something does so under the one lock here and starts a driver if there is none;
-//! a driver ends under the same lock, and only if its mailbox is empty. So nothing falls between.
+//! Mail is submitted under the one lock here, which also starts a driver if there is none; a driver
+//! ends under the same lock, and only if its mailbox is empty. So no mail is lost in between.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -39,7 +39,7 @@ enum SessionEntry {
         used: u64,
         n_bytes: u64,
     },
-    /// Somebody removes it, or puts another in its place.
+    /// It is being removed or replaced.
     Reserved,
 }
 
@@ -57,7 +57,7 @@ struct SessionTable {
 #[derive(Clone, Copy, Default)]
 struct Failures {
     n: u32,
-    /// Somebody waits to open it again.
+    /// A task waits to open it again.
     is_waited_for: bool,
 }
 
@@ -159,13 +159,13 @@ impl Registry {
 
     /// Ends a driver that failed. `tell` lets its followers know; those whose commands are dropped
     /// find out by that. Returns how long to wait before the session is opened again; `None` if
-    /// somebody waits for that already.
+    /// another task waits for that already.
     pub(crate) fn fail(&self, id: SessionId, tell: impl FnOnce()) -> Option<u64> {
         let mut sessions = self.lock();
         tell();
         self.end_driver(&mut sessions, id);
         if sessions.failures.len() >= FAILURES_MAX {
-            // Whoever names sessions that do not exist must not fill the memory.
+            // Bounded: clients may name sessions that do not exist.
             sessions.failures.pop_first();
         }
         let failures = sessions.failures.entry(id).or_default();

@@ -1,4 +1,4 @@
-//! What came of a message, read off the log.
+//! The outcome of a message, read from the log.
 //!
 //! There is one reading, whether the log is read from its beginning or followed as it grows.
 
@@ -8,7 +8,7 @@ use kith_vocab::event::messages::{StopReason, Usage};
 use kith_vocab::event::{Body, Event, SourceTag};
 use kith_vocab::ids::{EventId, LeafId, SessionId, ThreadId};
 
-/// What became of a message, as far as its author need wait for it.
+/// How a message ended, or why its author need not wait any longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageEnd {
     Done,
@@ -117,7 +117,7 @@ impl RowReader {
         self.whereabouts == MessageState::InTurn
     }
 
-    /// Whether the message stands in what was read.
+    /// Whether the message is among the events read so far.
     pub fn has_seen(&self) -> bool {
         self.whereabouts != MessageState::NotSeen
     }
@@ -177,7 +177,7 @@ impl RowReader {
 
     fn read_own(&mut self, event: &Event) {
         match &event.body {
-            // What is told about a row in place of its message says why that was not said.
+            // A notice under the key of a row says why its message was declined.
             Body::Notice(it) => {
                 let leaf = it.about.as_ref().and_then(|about| about.parse().ok());
                 self.report.end = leaf.map_or(MessageEnd::Removed, MessageEnd::Declined);

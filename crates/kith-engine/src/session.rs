@@ -1,8 +1,8 @@
 //! A log and its state, kept in step.
 //!
-//! Events are *staged* first: folded into the state and remembered. [`Session::commit`] writes what
-//! was staged as one batch, and publishes it. Whoever is about to do something that cannot be taken
-//! back (ask a model, run a tool, show, acknowledge, wait) commits first. A failed write leaves a
+//! Events are *staged* first: folded into the state and remembered. [`Session::commit`] writes the
+//! staged events as one batch and publishes them. The driver commits before anything that cannot be
+//! undone (asking a model, running a tool, showing, acknowledging, waiting). A failed write leaves a
 //! state that is ahead of the journal, so the session is unusable from then on and must be opened
 //! again.
 
@@ -183,17 +183,17 @@ impl Session {
         self.keys.contains(key) || self.state.holds_row(key)
     }
 
-    /// Whether rows were dealt with that the desk has not been told of.
+    /// Whether there are finished rows that were not reported to the desk.
     pub fn has_settled_rows(&self) -> bool {
         self.keys.has_settled()
     }
 
-    /// The rows that were dealt with and that the desk is not known to have closed.
+    /// Finished rows that the desk is not known to have closed.
     pub fn rows_to_close(&mut self) -> Vec<(String, RowOutcome)> {
         self.keys.rows_to_report()
     }
 
-    /// Takes note of which rows the desk has open.
+    /// Forgets reported rows that are not among the open rows of the desk.
     pub fn confirm_open_rows(&mut self, rows: &[InboxRow]) {
         self.keys.confirm(|key| rows.iter().any(|row| row.key == key));
     }
@@ -299,15 +299,15 @@ impl Session {
         !self.staged.is_empty()
     }
 
-    /// Writes what was staged as one batch. When this returns `Ok`, it is durable and published.
+    /// Writes the staged events as one batch. When this returns `Ok`, they are durable and published.
     pub async fn commit(&mut self) -> Result<(), StorageError> {
         let events = self.write().await?;
         self.publish(events);
         Ok(())
     }
 
-    /// Writes what was staged as one batch. When this returns `Ok`, it is durable; whoever follows
-    /// hears of it when it is published.
+    /// Writes the staged events as one batch. When this returns `Ok`, they are durable; followers get
+    /// them when they are published.
     pub(crate) async fn write(&mut self) -> Result<Vec<Event>, StorageError> {
         if self.is_broken {
             let message =
@@ -319,7 +319,7 @@ impl Session {
             return Ok(events);
         }
         let batch = Batch { events: events.clone(), blobs: std::mem::take(&mut self.blobs) };
-        // Until it is known to be written, nobody may go on as if it were: also if this future is
+        // The session is unusable until the write is known to have succeeded, also if this future is
         // dropped while it waits.
         self.is_broken = true;
         let journal = &self.parts.journal;
@@ -347,7 +347,7 @@ impl Session {
         self.prepared.remove(&call_id)
     }
 
-    /// Lets go of what neither the next decision nor the next request needs.
+    /// Drops events that neither the next decision nor the next request needs.
     pub fn trim(&mut self) {
         self.state.trim();
         self.prepared.clear();
@@ -374,7 +374,7 @@ impl Session {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trim {
-    /// What stands before a compaction is let go while the log is read, so that a long session
+    /// Events before a compaction are dropped while the log is read, so that a long session
     /// fits into the memory that its context needs.
     AtCompactions,
     Never,

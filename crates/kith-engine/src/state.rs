@@ -1,4 +1,4 @@
-//! What the events so far amount to.
+//! The state of a session, folded from its events.
 //!
 //! [`State::fold`] takes one event at a time and keeps what the next decision and the next request
 //! need. It never fails: an event that makes no sense here changes nothing. What was primed or
@@ -75,7 +75,7 @@ impl State {
         state
     }
 
-    /// Lets go of what neither the next decision nor the next request needs.
+    /// Drops events that neither the next decision nor the next request needs.
     pub fn trim(&mut self) {
         self.tree.trim();
     }
@@ -133,7 +133,7 @@ impl State {
         if event.is_tree() && !self.grow(event) {
             return;
         }
-        // What a script says was said by nobody, and may be hidden.
+        // Primed messages come from a script, not from a person, and may be hidden.
         if let Body::UserMessage(it) = &event.body
             && event.source_tag != Some(SourceTag::PrimingScript)
             && self.first_words.is_none()
@@ -225,7 +225,7 @@ impl State {
         match self.tree.move_leaf(to) {
             Move::Done => {
                 self.conversation = Conversation::along(&self.tree);
-                // What was owed was owed on the other path.
+                // A reply was owed on the other path only.
                 self.turn = None;
                 self.last_turn = None;
             }

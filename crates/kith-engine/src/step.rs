@@ -28,7 +28,7 @@ pub enum Step {
     /// Ask the policy about each, and write down what it says.
     Judge(Vec<ToolCall>),
     AskApproval(Vec<ToolCall>),
-    /// Nobody answered in time, which is a no.
+    /// The question was not answered in time, which counts as a denial.
     ExpireApproval(CallId),
     Wait(Wait),
     /// Neighbouring calls that only read, side by side.

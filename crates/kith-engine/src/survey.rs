@@ -1,7 +1,7 @@
-//! The whole tree of a session: every way the conversation took, and where it may go on from.
+//! The whole tree of a session: every branch of the conversation, and where it may go on from.
 //!
-//! The state keeps what the next decision needs. To go back one must also know where turns began
-//! and ended, so that nobody goes on from the middle of one: that is read off the whole log here.
+//! The state keeps what the next decision needs. A branch must start where a turn began or ended,
+//! never in the middle of one, so the survey reads these boundaries from the whole log.
 
 use std::collections::{HashMap, HashSet};
 use std::iter;
@@ -59,7 +59,7 @@ impl Survey {
         }
     }
 
-    /// What was inherited has no turns; there they begin where someone speaks after another.
+    /// Inherited events have no turns; a person's message after an answer counts as a beginning.
     fn begins_a_turn(&self, message: &Event, was_open: bool) -> bool {
         if message.is_lived() {
             return !was_open;
@@ -125,8 +125,8 @@ impl Survey {
         })
     }
 
-    /// The turn boundary at or before the place. Of a message that began a turn it is the one
-    /// before it: who names what was said wants to say something else.
+    /// The turn boundary at or before the place. For a message that began a turn it is the boundary
+    /// before it: naming a message means replacing it.
     pub fn boundary(&self, place: LeafId) -> LeafId {
         for event in self.up_from(place) {
             if self.beginnings.contains(&event.id) {

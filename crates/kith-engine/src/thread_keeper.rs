@@ -1,7 +1,7 @@
 //! Keeps thread files up with the logs, as one follower of the house.
 //!
-//! It has no queue of its own: its position is what the files say. A turn does not wait for it, and
-//! what fails here fails no turn; whoever asks next is told.
+//! It has no queue of its own: its position is what the files say. No turn waits for it, and a
+//! failure here fails no turn; [`ThreadKeeper::take_failure`] returns it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,7 @@ use crate::ui_message::Projection;
 
 /// Requests that wait for the thread files.
 const REQUESTS_WAITING_MAX: usize = 64;
-/// Sessions that are followed at once; beyond that, those without an open turn are let go.
+/// Sessions that are followed at once; beyond that, those without an open turn are dropped.
 const FOLLOWED_SESSIONS_MAX: usize = 256;
 
 type ThreadRequest = Box<dyn for<'a> FnOnce(&'a ThreadFileSync) -> BoxFuture<'a, ()> + Send>;
@@ -59,7 +59,7 @@ impl ThreadKeeper {
         ThreadKeeper { requests, failure }
     }
 
-    /// What went wrong since somebody asked.
+    /// The last failure since the previous call.
     pub fn take_failure(&self) -> Option<ThreadFileSyncError> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -73,7 +73,7 @@ impl ThreadKeeper {
         let (sender, receiver) = oneshot::channel();
         let request: ThreadRequest = Box::new(move |threads| {
             Box::pin(async move {
-                // Whoever asked may have left.
+                // The caller may have left.
                 sender.send(work(threads).await).ok();
             })
         });

@@ -1,4 +1,4 @@
-//! The threads of a house and what was said in them, read off the logs.
+//! The threads of a house and their messages, read from the logs.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl ThreadLogs {
     pub async fn sessions(&self) -> Result<SessionsByThread, StorageError> {
         let mut sessions = SessionsByThread::new();
         for id in self.journal.list().await? {
-            // One without a good first line is nobody's.
+            // A session without a good header belongs to no thread.
             if let Ok(header) = self.journal.header(id).await {
                 sessions.entry(ThreadKey::of(&header)).or_default().push(id);
             }
@@ -44,7 +44,7 @@ impl ThreadLogs {
     pub async fn without_repaired(&self, ids: &[SessionId]) -> Vec<SessionId> {
         let mut copied = HashSet::new();
         for id in ids {
-            // One without a good first line is nobody's copy.
+            // A session without a good header is no copy.
             let origin = self.journal.header(*id).await.ok().and_then(|it| it.cloned_from);
             copied.extend(origin.map(|it| it.session_id));
         }

@@ -1,11 +1,11 @@
 //! Thread files, kept up with the logs.
 //!
-//! A thread file is what others read: the messages of the thread's sessions, one session after the
-//! other. It is derived, so it may lag, be torn or be gone; whoever writes to it looks first. The
+//! A thread file is for other programs: the messages of the thread's sessions, one session after the
+//! other. It is derived, so it may lag, be torn or be missing, and is checked before each write. The
 //! last line of a file says which event of which session it takes into account. If that is the
-//! event before the turn that was just lived, the turn is appended. If not, the session is read
-//! again and takes the place of its own lines, and if the file itself makes no sense, the whole
-//! thread is made again. So a crash between log and file costs the next turn one reading.
+//! event before the new turn, the turn is appended. If not, the session is read again and replaces
+//! its own lines; if the file is unusable, the whole thread is rebuilt. So a crash between log and
+//! file costs the next turn one reading.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -32,7 +32,7 @@ pub struct ThreadFileSync {
     known: Mutex<Option<SessionsByThread>>,
 }
 
-/// What was made again.
+/// The result of a rebuild.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RebuildSummary {
     pub threads: u64,
@@ -54,7 +54,7 @@ impl ThreadFileSync {
 
     /// Brings the file of the session's thread up to what the session's log says.
     ///
-    /// `new` is what was lived since, if somebody saw it: then nothing need be read.
+    /// `new` holds the events since, if they were followed: then the log need not be read.
     pub async fn catch_up(
         &self,
         id: SessionId,
@@ -75,7 +75,7 @@ impl ThreadFileSync {
         {
             let seq = last.metadata.seq;
             if seq >= last_seq {
-                // Somebody who came later has read the log already.
+                // A later call has read the log already.
                 return Ok(());
             }
             if seq + 1 == first_seq && !new.needs_full_read() {
@@ -234,7 +234,7 @@ impl ThreadFileSync {
     }
 }
 
-/// What a line says about itself.
+/// The fields of a line that say which message, session and event it stands for.
 #[derive(Deserialize)]
 struct LineStamp {
     id: String,
@@ -254,13 +254,13 @@ impl LineStamp {
         serde_json::from_slice(line).ok()
     }
 
-    /// A message has no answer yet, so somebody was cut short: only the log knows what followed.
+    /// False for a message without an answer: the turn was cut short, and only the log knows more.
     fn is_of_a_reply(&self) -> bool {
         self.role == "assistant"
     }
 }
 
-/// A file in which the last line of each message counts, in the place of its first.
+/// The last line of each message of a file, in the place of its first.
 struct LatestLines {
     lines: Vec<(SessionId, Vec<u8>)>,
 }

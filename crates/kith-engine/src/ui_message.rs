@@ -112,7 +112,7 @@ pub struct DataPart<T> {
 #[serde(rename_all = "camelCase")]
 pub struct FilePart {
     pub media_type: String,
-    /// `kith-blob:` and the hash of the bytes: whoever shows it asks the house for them.
+    /// `kith-blob:` and the hash of the bytes; a client fetches them from the house.
     pub url: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filename: Option<String>,
@@ -136,7 +136,7 @@ pub struct ReminderView {
     pub visibility: Visibility,
     /// All of it, or the first line of one that is shown folded.
     pub text: Text,
-    /// Who said it, if somebody did.
+    /// The author, if it is a person's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<Author>,
 }

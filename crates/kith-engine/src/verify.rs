@@ -1,4 +1,4 @@
-//! Every request of a log, built again and compared.
+//! Rebuilds every request of a log and compares it with the hash that was logged.
 //!
 //! The log holds the hash of each body before it was sent. Because what a model is shown is a pure
 //! function of the log, folding it again up to that line must give the same bytes, whatever has
@@ -16,7 +16,7 @@ use crate::state::State;
 #[derive(Debug, Default)]
 pub struct Verifier {
     state: State,
-    /// Lets go of what stands before a compaction; see [`Verifier::trimming`].
+    /// Whether events before a compaction are dropped; see [`Verifier::trimming`].
     trims: bool,
     pub n_requests: u64,
     pub mismatches: Vec<Mismatch>,
@@ -33,7 +33,8 @@ pub struct Mismatch {
 
 impl Verifier {
     /// Holds no more of a long log than its next request needs. If the log goes back behind a
-    /// compaction, that was too little: [`Verifier::needs_full_read`] says so, and another must read it.
+    /// compaction, that was too little: [`Verifier::needs_full_read`] is true, and the log must be
+    /// read without trimming.
     pub fn trimming() -> Verifier {
         Verifier { trims: true, ..Verifier::default() }
     }

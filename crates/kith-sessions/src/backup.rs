@@ -28,7 +28,7 @@ const DEPTH_MAX: usize = 32;
 const DESK_TRIES_MAX: usize = 5;
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// What is derived, or belongs to the process that runs, is not copied.
+/// Files that are not copied: derived ones, and those of the running process.
 const LEFT_OUT: [&str; 8] = [
     "sessions",
     "blobs",
@@ -46,7 +46,7 @@ pub struct BackupCounts {
     pub sessions: u64,
     pub files: u64,
     pub bytes: u64,
-    /// What was found and not copied, and why.
+    /// Files that were not copied, and why.
     pub left_out: Vec<String>,
 }
 
@@ -163,8 +163,8 @@ impl BackupCounts {
             let Some(desk) = SqliteDesk::open_read_only(from).await? else { return Ok(None) };
             desk.copy_to(to).await?;
             drop(desk);
-            // Without a host the file was read as if nobody could write to it. If one has begun
-            // since, what was read may be half old and half new.
+            // Without a host the file was read as immutable. If one has begun to write
+            // since, the copy may be half old and half new.
             if before.is_in_use || before == DeskStamp::of(from).map_err(failed)? {
                 File::open(to).and_then(|copy| copy.sync_all()).map_err(failed)?;
                 self.count(to);

@@ -1,7 +1,7 @@
 //! Long texts and outputs, each in a file named by its hash.
 //!
-//! A blob is on the disk before a line names it, so a crash may leave a blob that nobody names and
-//! never a name without its blob. Sessions share blobs: one is removed only if no log names it and
+//! A blob is on the disk before a line names it, so a crash may leave an unused blob and never a
+//! name without its blob. Sessions share blobs: one is removed only if no log names it and
 //! no writer is about to.
 
 mod pins;
@@ -25,7 +25,7 @@ pub(crate) use pins::{BlobPin, Collection};
 
 /// A longer blob is neither written nor read.
 pub const BLOB_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// So many crashes may leave a half-made file of one blob before making it gives up.
+/// Maximum number of half-written files of one blob, left by crashes, before writing it fails.
 const BLOB_TRIES_MAX: u32 = 100;
 
 /// The blobs of a house.
@@ -154,7 +154,7 @@ impl Blobs {
 
     fn make(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         if self.is_certain() && self.holds(path, bytes) {
-            // Whoever made it may have died before its name was durable.
+            // Its writer may have died before the name was durable.
             return self.sync_names();
         }
         self.files.create_dir_all(&self.folder)?;

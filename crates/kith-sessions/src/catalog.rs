@@ -22,7 +22,7 @@ pub use sqlite::{INDEX_VERSION, SqliteCatalog};
 pub const CHECKPOINT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Of a longer text only the beginning can be found.
 pub const PASSAGE_BYTES_MAX: usize = 256 * 1024;
-/// So many events are looked at for one query.
+/// Maximum number of events examined for one query.
 pub const FOUND_MAX: u32 = 2_000;
 
 /// By what a log is known to be the one that was read before.
@@ -106,7 +106,7 @@ pub trait Catalog: Send + Sync {
     ) -> StorageFuture<'_, Option<Checkpoint>>;
 
     /// Adds what was said in a session after what is known of it. Does nothing if more is known by
-    /// now than `after` says, or less: whoever asks has read another state of things.
+    /// now than `after` says, or less: the caller has read another state of the log.
     fn put_passages(
         &self,
         session: SessionId,

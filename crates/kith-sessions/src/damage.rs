@@ -113,7 +113,7 @@ pub(crate) enum BadLine {
     Flaw(Flaw),
     /// What it names could not be read, which says nothing about the line.
     Io(io::Error),
-    /// Whether it may stand here can be told only by reading the file from its beginning.
+    /// Only reading the file from its beginning can tell whether the event may stand here.
     Unsure,
 }
 

@@ -1,7 +1,7 @@
 //! A SQLite file and the one thread that owns it.
 //!
 //! A handle sends the thread work and waits, so no caller ever holds a connection across an
-//! `await`. What is kept in the file is the affair of the desk and of the index.
+//! `await`. The tables belong to the desk and to the index.
 
 mod group;
 
@@ -23,7 +23,7 @@ use group::{Change, GROUP_CHANGES_MAX, Pending};
 
 pub(crate) use group::Durability;
 
-/// Requests that wait for a database's thread; whoever comes after them waits for a place.
+/// Requests queued for a database's thread; further callers wait for a free place.
 const DATABASE_QUEUE_MAX: usize = 1024;
 /// How long to wait for another program that looks into the file.
 const BUSY_WAIT_MAX: Duration = Duration::from_secs(5);
@@ -85,7 +85,7 @@ impl Worker {
                 Ok(None) => (Ok(None), None),
                 Err(error) => (Err(error), None),
             };
-            // Whoever asked may have stopped waiting; then the queue is closed as well.
+            // The caller may have stopped waiting; then the queue is closed as well.
             ready.send(answer).ok();
             if let Some(connection) = connection {
                 serve(connection, queue);
@@ -108,7 +108,7 @@ impl Worker {
         let jobs = self.jobs.as_ref().ok_or(WorkerStopped)?;
         let (reply, answer) = oneshot::channel();
         let job = Job::Alone(Box::new(move |connection| {
-            // Whoever asked may have stopped waiting; what was done is done all the same.
+            // The caller may have stopped waiting; the change is made all the same.
             reply.send(work(connection)).ok();
         }));
         jobs.send(job).await.map_err(|_| WorkerStopped)?;
@@ -182,7 +182,7 @@ fn serve(mut connection: Connection, mut queue: mpsc::Receiver<Job>) {
 }
 
 impl Drop for Worker {
-    // Waits for the file to be closed: whoever opens it next finds no log to recover.
+    // Waits for the file to be closed, so that the next process finds no WAL to recover.
     fn drop(&mut self) {
         self.jobs.take();
         if let Some(thread) = self.thread.take() {
@@ -274,7 +274,7 @@ fn has_small_blocks(path: &Path) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileState {
     Absent,
-    /// Nobody writes.
+    /// No process writes to it.
     Alone,
     /// A host has it open.
     InUse,
@@ -287,7 +287,7 @@ pub(crate) fn file_state(path: &Path) -> io::Result<FileState> {
     if !path.try_exists()? {
         return Ok(FileState::Absent);
     }
-    // A host's log exists as long as the host does. Without one nobody writes.
+    // A running host keeps a WAL file. Without one, no process writes.
     let has_log = beside(path, "-wal").try_exists()?;
     let has_index = beside(path, "-shm").try_exists()?;
     Ok(match (has_log, has_index) {
@@ -302,7 +302,7 @@ pub(crate) fn connect_read_only(
     path: &Path,
     file_state: FileState,
 ) -> rusqlite::Result<Connection> {
-    // Saying that nobody writes keeps SQLite from making a log of its own.
+    // `immutable` keeps SQLite from creating a WAL file.
     let how = if file_state == FileState::Alone { "immutable=1" } else { "readonly_shm=1" };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI

@@ -1,9 +1,9 @@
-//! What is promised to the outside: the inbox, the current session of each thread, session heads,
-//! wake-ups, and which repositories the owner trusts.
+//! Promises to the outside: the inbox, the current session of each thread, session heads, wake-ups,
+//! and which repositories the owner trusts.
 //!
 //! A message is acknowledged when its row is committed here, and the key of the row makes every
 //! later delivery of it the same message. There is one trait per noun and each method is one
-//! transaction, so that whoever keeps a desk elsewhere needs no more than these.
+//! transaction, so that another backend needs to implement no more than these.
 
 mod checks;
 pub mod memory;
@@ -21,7 +21,7 @@ pub use checks::{ENVELOPE_BYTES_MAX, MESSAGE_MODELS_MAX, REPOSITORIES_MAX};
 pub use memory::MemoryDesk;
 pub use sqlite::{DESK_VERSION, DeskError, SqliteDesk};
 
-/// So many messages may wait for one session; the next one is refused before it is accepted.
+/// Maximum number of messages that wait for one session; further ones are refused.
 pub const OPEN_ROWS_MAX: usize = 64;
 /// Their texts together.
 pub const OPEN_ROW_BYTES_MAX: u64 = 16 * 1024 * 1024;

@@ -70,11 +70,11 @@ pub struct OpenedSession {
     pub bytes: u64,
 }
 
-/// What was copied of a damaged session.
+/// The copy of a damaged session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepairedSession {
     pub session_id: SessionId,
-    /// How many events the copy tells, its words on what is missing among them.
+    /// Number of events in the copy, reminders about missing ones included.
     pub n_events: u64,
     /// The first line of the damaged log that could not be read.
     pub lost_from_line: usize,
@@ -84,7 +84,7 @@ pub struct RepairedSession {
     pub keys: Vec<String>,
 }
 
-/// What belonged to a session alone and is gone with it.
+/// The parts that belonged to a session alone and were removed with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemovedSession {
     /// File names beneath `.kith`, or whatever names the backend's parts have.
@@ -132,7 +132,7 @@ pub trait Journal: Send + Sync {
     /// The size in bytes of the log of a session that is open.
     fn open_bytes(&self, id: SessionId) -> Option<u64>;
 
-    /// Lets go of a session that is open. It costs nothing until it is opened again.
+    /// Closes a session that is open. It uses no memory until it is opened again.
     fn close(&self, id: SessionId);
 
     /// Reads the events after `after_seq` and writes nothing. Of a session that is open in this

@@ -1,30 +1,30 @@
 //! The life of an agent on disk: session logs, and the desk where promises to the outside are kept.
 //!
-//! Nothing else writes these files, so what a log may hold is decided in one place, for who writes
-//! it and for who reads it. Read in this order:
+//! Nothing else writes these files, so what a log may hold is decided in one place, for writer and
+//! reader alike. Read in this order:
 //!
-//! - [`storage`]: why storage could not do what was asked.
+//! - [`storage`]: the errors of storage.
 //! - [`damage`]: what can be wrong with a session file, by name.
 //! - `texts`: which texts of an event may be long, and how a line does without them.
-//! - [`named_texts`]: the same for what is sent to clients.
+//! - [`named_texts`]: the same for events that are sent to clients.
 //! - [`mod@line`]: the form of one line.
 //! - `blob`: long texts and outputs, each in a file named by its hash.
-//! - `validator`: what a log must remember to judge the next event.
+//! - `validator`: decides whether an event may follow those of a log.
 //! - [`checkpoint`]: a place in a session file from which it can be read on.
-//! - [`read`]: a session file read from its beginning, torn tail told from damage.
+//! - [`read`]: reads a session file and tells a torn tail from damage.
 //! - [`log`]: one session, open for appending.
 //! - [`store`]: the sessions of a house: made, opened, read, listed.
 //! - [`journal`]: where session logs are kept, whatever keeps them: files or memory.
 //! - `last_line`, [`thread_file`]: what a thread looks like to others, derived from its sessions.
 //! - [`own_file`]: which files of `.kith` are opened at all.
 //! - [`disk`]: the real files.
-//! - [`lock`]: whoever holds it writes.
+//! - [`lock`]: the lock of a house; only its holder writes.
 //! - [`socket`]: where the holder listens.
 //! - `database`: a SQLite file and the one thread that owns it.
-//! - [`desk`]: what is promised to the outside, in SQLite or in memory.
-//! - [`backup`]: a copy of all of it, taken while it is in use.
-//! - [`words`]: text as words to be found by.
-//! - [`catalog`]: what could be read off the logs, only faster.
+//! - [`desk`]: promises to the outside (inbox, threads, wake-ups), in SQLite or in memory.
+//! - [`backup`]: copies all of it while it is in use.
+//! - [`words`]: splits text into words for searching.
+//! - [`catalog`]: an index of the logs: lists, search, checkpoints.
 
 pub mod damage;
 pub mod storage;

@@ -1,4 +1,4 @@
-//! The lock of a house: whoever holds it writes.
+//! The lock of a house: only its holder writes.
 //!
 //! The kernel gives it back when the holder ends, however it ends, so there is no stale lock to
 //! clean up. The text in the file says who holds it and where that one listens, and keeps the desk's
@@ -31,7 +31,7 @@ pub struct HouseLock {
 pub enum LockError {
     #[error("another kith is at work in `{}` ({holder})", house.display())]
     Held { house: PathBuf, holder: String },
-    /// Locking it would lock, and writing to it change, a file that is somebody else's.
+    /// The file belongs to another user, so it is neither locked nor written to.
     #[error(transparent)]
     NotOurs(#[from] ForeignFile),
     #[error("`{}` was removed or replaced while this kith held the house", path.display())]
@@ -123,7 +123,7 @@ impl HouseLock {
         Ok(())
     }
 
-    /// Makes durable what was noted.
+    /// Syncs the text of the lock.
     pub fn sync(&self) -> Result<(), LockError> {
         let failed = |source| LockError::Io { path: self.path.clone(), source };
         self.file.sync_all().map_err(failed)
@@ -131,7 +131,7 @@ impl HouseLock {
 
     fn write(&self, text: &LockText) -> Result<(), LockError> {
         let bytes = text.to_bytes();
-        // Written over the old text and cut after it: whoever reads meanwhile finds a whole line.
+        // Written over the old text, then truncated: a concurrent reader finds a whole line.
         self.file
             .write_all_at(&bytes, 0)
             .and_then(|()| self.file.set_len(bytes.len() as u64))
@@ -139,7 +139,7 @@ impl HouseLock {
     }
 }
 
-/// What the lock says of who holds it, for people. Empty if nobody ever did.
+/// Describes the holder of the lock for people. Empty if it was never held.
 pub fn holder(kith_dir: &Path) -> Result<String, LockError> {
     let path = kith_dir.join(LOCK_NAME);
     match open_ours(&path, OpenOptions::new().read(true)) {

@@ -1,8 +1,8 @@
 //! One session, open for appending.
 //!
 //! A batch is one write and one sync, and is acknowledged only after both. When either fails the
-//! file is cut back to where it was good. After a failed sync nobody knows what the disk holds, so
-//! the log takes nothing more until the file is opened and read again.
+//! file is truncated to its last good batch. After a failed sync it is unknown what the disk holds,
+//! so the log takes nothing more until the file is opened and read again.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -68,7 +68,7 @@ pub enum LogError {
     NotDamaged { path: PathBuf },
     #[error("cannot remove all of session file `{}`", path.display())]
     Remove { path: PathBuf, source: io::Error },
-    /// After a failed sync nobody knows what the disk holds; only opening the file again tells.
+    /// After a failed sync it is unknown what the disk holds; the file must be opened again.
     #[error("session file `{}` must be opened again after a failed write", path.display())]
     Poisoned { path: PathBuf },
     #[error("session file `{}` was changed by another program while it was open", path.display())]
@@ -266,7 +266,7 @@ impl SessionLog {
             Some(file) => file,
             closed => closed.insert(self.files.open_append(&self.path).map_err(write_error)?),
         };
-        // What is written behind foreign bytes, or into a file that is gone, would be lost.
+        // Bytes written behind foreign ones, or into a removed file, would be lost.
         if !file.is_at(&self.path, len).map_err(write_error)? {
             self.poisoned = true;
             return Err(LogError::Changed { path: self.path.clone() });

@@ -1,8 +1,8 @@
-//! Long texts of events in what is sent to clients.
+//! Replaces long texts in events that are sent to clients by references to blobs.
 //!
-//! An event travels as it stands in its log: a text that the journal keeps as a blob is named, and
-//! whoever wants it fetches it by that name. So what is sent of an event is short, however long the
-//! texts are that were said.
+//! An event is sent as it stands in its log: a text that the journal keeps as a blob is only named,
+//! and a client that needs it fetches it by that name. So events are short on the wire, however
+//! long their texts.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use crate::damage::{BadLine, DamageCode, Flaw};
 use crate::texts::{BlobRef, INLINE_TEXT_BYTES_MAX, may_name_a_blob, put_back, take_out_those};
 
-/// How deep an event may stand in what is sent.
+/// Maximum nesting depth at which events are looked for in a message.
 const EVENT_DEPTH_MAX: u32 = 4;
 
 /// A text that stands in a blob.

@@ -59,7 +59,7 @@ pub(crate) fn metadata(path: &Path) -> io::Result<Option<Metadata>> {
 }
 
 /// Refuses a folder that is a link or another user's; so must be those above it, up to `.kith`.
-/// What is missing is no reason, and a folder outside of any `.kith` is not looked at.
+/// Missing folders are accepted, and folders outside of any `.kith` are not checked.
 pub(crate) fn check_folder(folder: &Path) -> io::Result<()> {
     let Some(depth) = folder.ancestors().position(|it| it.ends_with(KITH_DIR)) else {
         return Ok(());
@@ -99,7 +99,7 @@ fn problem_of(metadata: &Metadata) -> Option<&'static str> {
     if metadata.is_symlink() {
         return Some(LINK);
     }
-    // A folder is told by whoever wanted a file there.
+    // A folder is reported by the caller that wanted a file there.
     if metadata.is_dir() {
         return None;
     }

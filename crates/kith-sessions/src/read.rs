@@ -30,7 +30,7 @@ pub(crate) use intact::{IntactLine, each_line};
 
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// What a file was found to hold.
+/// The result of reading a session file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     pub header: SessionHeader,
@@ -74,7 +74,7 @@ pub fn read_events(
     scan(source, head, &mut no_blobs, each).map(|scanned| scanned.reading)
 }
 
-/// What was found, and what is needed to append to the good part of it.
+/// The result of reading a file, with everything needed to append to its good part.
 pub(crate) struct ScanResult {
     pub(crate) reading: Reading,
     pub(crate) validator: EventValidator,

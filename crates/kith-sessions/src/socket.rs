@@ -36,8 +36,8 @@ pub fn socket_path(kith_dir: &Path) -> PathBuf {
     runtime_dir().join(format!("{}.sock", &name[..32]))
 }
 
-/// Chooses where a new host listens, and makes the folder if it is not `.kith`. If another user was
-/// there first, it is one whose name nobody could know before.
+/// Chooses where a new host listens, and creates the folder if it is not `.kith`. If another user
+/// has taken the usual name, the folder gets a random one.
 pub(crate) fn choose_socket_path(kith_dir: &Path) -> io::Result<PathBuf> {
     let path = socket_path(kith_dir);
     let Some(dir) = path.parent().filter(|_| !path.starts_with(kith_dir)) else {
@@ -53,7 +53,7 @@ pub(crate) fn choose_socket_path(kith_dir: &Path) -> io::Result<PathBuf> {
     Ok(dir.join(SOCKET_NAME))
 }
 
-/// Whether the socket at the path was made by this user, in a folder where nobody else can put one.
+/// Whether this user made the socket, in a folder where other users cannot create one.
 /// An error if there is none, as between two hosts.
 pub fn is_own_socket(path: &Path) -> io::Result<bool> {
     let user = rustix::process::getuid().as_raw();

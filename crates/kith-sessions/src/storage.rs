@@ -1,4 +1,4 @@
-//! Why storage could not do what was asked, in the same words for every backend.
+//! The errors of storage, the same for every backend.
 
 use std::error::Error;
 use std::io;
@@ -11,8 +11,8 @@ use crate::damage::Damage;
 pub type StorageFuture<'a, T> = BoxFuture<'a, Result<T, StorageError>>;
 
 /// An error of a [`Journal`](crate::journal::Journal), a [`Desk`](crate::desk::Desk) or a
-/// [`Catalog`](crate::catalog::Catalog). It holds no type of a backend, and it can be cloned: everyone
-/// who follows a session is told why it stopped.
+/// [`Catalog`](crate::catalog::Catalog). It holds no type of a backend, and it can be cloned: every
+/// follower of a session gets it when the session fails.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct StorageError {
@@ -26,7 +26,7 @@ pub struct StorageError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StorageErrorKind {
     NotFound,
-    /// What was to be made exists already.
+    /// The thing to be created exists already.
     Exists,
     /// The session can only be read, and only as far as the damage.
     Damaged(Damage),

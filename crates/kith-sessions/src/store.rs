@@ -38,9 +38,9 @@ use draft::SessionDraft;
 pub use remove::Belongings;
 
 const SESSION_SUFFIX: &str = ".jsonl";
-/// What threads said, for screens; what is known of the project and of people.
+/// Folders for thread files and for notes on the project and people.
 const KEPT_FOLDERS: [&str; 2] = ["memory", "threads"];
-/// Who causes what the log says about itself.
+/// The client id of events that the store itself writes.
 const OWN_CLIENT_ID: &str = "kith";
 
 #[derive(Clone)]
@@ -57,8 +57,8 @@ impl SessionStore {
         SessionStore { files, sessions: dir.join("sessions"), blobs }
     }
 
-    /// Makes the folders beside the sessions that people look for, also after somebody removed
-    /// them. What cannot be made is told by whoever needs it.
+    /// Creates the folders beside the sessions that people look for, also if they were removed. A
+    /// failure is reported when a folder is needed.
     pub fn create_folders(&self) {
         for name in KEPT_FOLDERS {
             if let Some(kith_dir) = self.sessions.parent() {
@@ -190,7 +190,7 @@ impl SessionStore {
         let source = self.files.open_read(&path).map_err(|error| failed(error.into()))?;
         let header = match read_header(source) {
             Ok(header) if header.0.session_id == id => header,
-            // What is wrong with it is told by reading it from the start.
+            // Reading it from the start says what is wrong with it.
             Ok(_) | Err(ReadError::Damaged(_)) => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
@@ -204,8 +204,8 @@ impl SessionStore {
         scan_from(source, header, place, head, &mut text_of, each).map_err(failed)
     }
 
-    /// Reads the session and writes nothing. What of it is good is given to `each`; what is not is
-    /// told by the tail. Only a file without a good header is an error.
+    /// Reads the session and writes nothing. `each` gets the good events; the tail says what follows
+    /// them. Only a file without a good header is an error.
     pub fn read(
         &self,
         id: SessionId,
@@ -367,10 +367,10 @@ impl SessionStore {
         let extent = Extent { len: good_len, line_start, newline_missing };
         let (files, blobs) = (Arc::clone(&self.files), self.blobs.clone());
         let mut log = SessionLog::new(files, blobs, path, header, validator, extent);
-        // What was read may never have been synced, and from here on it counts. What the desk
-        // knows was.
+        // Events that were read may not be synced, and from here on they count. Those that the
+        // desk knows are.
         if log.head().as_ref() != head {
-            // Nor may its name: whoever made the file may have died before the folder was synced.
+            // The same holds for the name: its writer may have died before it synced the folder.
             self.sync_folder()?;
             log.sync()?;
         }

@@ -1,7 +1,7 @@
 //! Thread files: what a thread looks like to others, one message per line.
 //!
-//! They are derived from the logs, so nothing here is synced and nothing is promised: a file that
-//! is gone, torn or old is made again by whoever notices. What the lines say is not known here.
+//! They are derived from the logs, so nothing here is synced: a file that is missing, torn or old is
+//! made again by the caller. This module does not look into the lines.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::last_line::{LastLine, last_line};
 
 /// Names are kept this short, so that they fit on disks that take fewer than 255 bytes.
 const NAME_BYTES_MAX: usize = 128;
-/// So much of a longer name stands before its hash.
+/// Bytes of a longer name that stand before its hash.
 const NAME_BEGINNING_BYTES: usize = 48;
 /// A longer file is made again instead of being read.
 pub const THREAD_FILE_BYTES_MAX: u64 = 1024 * 1024 * 1024;
@@ -111,8 +111,8 @@ impl ThreadFiles {
         appended().map_err(|source| failed_write(path, source))
     }
 
-    /// Puts these lines in place of the whole file: at once, for whoever reads it. Without lines
-    /// there is no file.
+    /// Replaces the whole file by these lines, atomically for readers. Without lines the file is
+    /// removed.
     pub fn replace(&self, path: &Path, lines: &[u8]) -> Result<(), ThreadFileError> {
         self.put(path, lines).map_err(|source| failed_write(path, source))
     }
@@ -125,7 +125,7 @@ impl ThreadFiles {
         let mut beside = path.as_os_str().to_owned();
         beside.push(".tmp");
         let beside = PathBuf::from(beside);
-        // One that a crash left; there is one writer, so it is nobody's.
+        // Left by a crash: there is one writer, so no other process uses it.
         self.remove(&beside)?;
         let mut file = self.files.create_new(&beside)?;
         let written = write_all(&mut *file, lines).and_then(|()| self.files.rename(&beside, path));

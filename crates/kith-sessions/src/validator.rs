@@ -1,4 +1,4 @@
-//! What a log must remember to judge the next event.
+//! Decides whether an event may follow those of a log.
 //!
 //! The reader and the writer ask the same questions here, so an event that would make a file
 //! unreadable is refused before it is written, under the name the reader would give it.
@@ -33,7 +33,7 @@ pub(crate) struct EventValidator {
 /// Events that a [`EventValidator`] has evicted.
 pub(crate) type OlderIds = HashMap<EventId, EventKind>;
 
-/// Everything but the ids; copied to come back to it.
+/// Everything but the ids; a copy of it allows to go back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ValidatorMarks {
@@ -65,11 +65,11 @@ pub(crate) enum EventKind {
     Control,
 }
 
-/// What can be said of an id.
+/// The result of looking up an id.
 enum IdLookup {
     Known(EventKind),
     New,
-    /// Only a look at the older ids tells.
+    /// Only the older ids can tell.
     Unsure,
 }
 
@@ -98,7 +98,7 @@ impl EventValidator {
 
     /// Reads what [`EventValidator::to_bytes`] wrote; `None` if it is anything else.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<EventValidator> {
-        // What it is, is all that matters: a checkpoint that cannot be used is passed over.
+        // The reason does not matter: a checkpoint that cannot be used is ignored.
         let StoredValidator { marks, recent } = serde_json::from_slice(bytes).ok()?;
         if recent.len() > RECENT_IDS_MAX || marks.next_seq == 0 {
             return None;
@@ -143,7 +143,7 @@ impl EventValidator {
         named.flatten().filter(is_unsure).collect()
     }
 
-    /// Takes the event in if it may follow; its line's hash is told by [`EventValidator::set_last_hash`].
+    /// Admits the event if it may follow; [`EventValidator::set_last_hash`] sets its line's hash.
     pub(crate) fn admit(&mut self, event: &Event, older_ids: &OlderIds) -> Result<(), Flaw> {
         self.judge(event, older_ids)?;
         match &event.body {
@@ -191,7 +191,7 @@ impl EventValidator {
         self.marks = marks;
     }
 
-    /// Evicts old ids: a batch is complete, so nobody will go back before it.
+    /// Evicts old ids after a complete batch, which is never undone.
     pub(crate) fn evict(&mut self, each: &mut dyn FnMut(EventId, EventKind)) {
         if self.order.len() <= RECENT_IDS_MAX {
             return;

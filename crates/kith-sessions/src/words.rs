@@ -1,6 +1,6 @@
 //! Text as words to be found by.
 //!
-//! What was said and what someone types are taken apart in the same way, so they meet. Latin and
+//! Messages and queries are split in the same way, so that they match. Latin and
 //! other spaced scripts fall apart into words without case and accents. Chinese, Japanese and
 //! Korean have no spaces to rely on: a run of them becomes its characters and its pairs, so that a
 //! word of two characters is found wherever it stands.

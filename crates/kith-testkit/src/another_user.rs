@@ -1,4 +1,4 @@
-//! A test run as a user without privileges, whoever starts it.
+//! Runs a test as a user without privileges, also when root starts it.
 //!
 //! The superuser may read, write and enter everything, so under it a test about permissions has
 //! nothing to see. Such a test starts itself again as `nobody`; any other user simply runs it.

@@ -1,4 +1,4 @@
-//! Tests that cannot run on this machine, named where somebody reads it.
+//! Records tests that cannot run on this machine, so that the summary names them.
 //!
 //! A test that returns early looks like one that passed. One that cannot run here says so, and
 //! `cargo xtask test` names it in its summary.

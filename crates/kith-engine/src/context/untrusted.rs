@@ -1,9 +1,9 @@
-//! Text of those who do not speak for the owner, as the model is shown it.
+//! Frames text that is not from the owner before the model sees it.
 //!
-//! It stands in a block that says how far its author is trusted, where it came from and who wrote
-//! it. The name of the block ends in digits of the event's id, which nobody knew when the text was
-//! written; and what in it looks like a mark of ours is escaped, so it can neither close its block
-//! nor open another.
+//! The text stands in a block that says how far its author is trusted, where it came from and who
+//! wrote it. The name of the block ends in digits of the event's id, which the author could not
+//! know; and anything that looks like a mark of ours is escaped, so the text can neither close its
+//! block nor open another.
 
 use std::fmt::Write;
 

@@ -143,7 +143,7 @@ impl SessionDriver {
         let Some(turn) = self.session.state().turn.as_ref().filter(|turn| !turn.cancelled) else {
             return false;
         };
-        // Somebody's own Ctrl-C stops the turn that their message began, and no other's.
+        // A client's Ctrl-C stops only the turn that its own message began.
         if key.is_some() && turn.message_key.as_deref() != key {
             return false;
         }
@@ -342,7 +342,7 @@ impl SessionDriver {
         self.commit().await?;
         (self.ctx, self.permit) = (None, None);
         if self.session.state().needs_full_read {
-            // The place was let go after a compaction; the whole log knows it.
+            // The place was dropped after a compaction; the whole log has it.
             self.session = self.engine.load(self.session.id(), self.session.head()).await?;
         }
         Ok(())

@@ -92,7 +92,7 @@ async fn open(
         // Accepted, and then the program ended before the session was made.
         Err(error) if error.kind == StorageErrorKind::NotFound && head.is_none() => {
             let Some(row) = rows.first() else {
-                // Nobody said anything, and there is no such session.
+                // There is neither a message nor such a session.
                 let message = format!("there is no session `{id}`");
                 return Err(StorageError::new(StorageErrorKind::NotFound, message).into());
             };

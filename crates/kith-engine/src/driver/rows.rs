@@ -46,7 +46,7 @@ impl SessionDriver {
         Ok(())
     }
 
-    /// A question that nobody answers expires although no driver waits for that.
+    /// Notes when an unanswered question expires, so that it does without a waiting driver.
     pub(super) async fn note_expiry(&mut self, call_id: CallId) -> Result<(), StorageError> {
         let turn = self.session.state().turn.as_ref();
         let stage = turn.and_then(|turn| turn.calls.get(call_id)).map(|it| &it.stage);

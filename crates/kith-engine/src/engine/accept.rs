@@ -12,7 +12,7 @@ impl Engine {
     /// Accepts a message once, durably. When this returns `Ok`, it will be answered, whatever
     /// happens to this process.
     ///
-    /// Nothing is done yet: whoever wants to see what comes of it calls [`Engine::follow_row`]
+    /// The turn does not start yet: a caller that wants to follow it calls [`Engine::follow_row`]
     /// before [`Engine::wake`].
     pub async fn accept(
         &self,

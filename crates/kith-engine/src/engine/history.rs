@@ -1,6 +1,6 @@
 //! Sessions that begin with a history instead of a message: primed, cloned, repaired.
 //!
-//! Nothing comes of their events by themselves: what was not lived there has its source tag.
+//! Their events carry a source tag, so no call runs and no message is answered because of them.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ use crate::report::RowReader;
 use crate::session::Session;
 use crate::survey::{PlaceError, Survey};
 
-/// Events of a history that are written as one batch: whoever opens it later holds one at a time.
+/// Events of a history in one batch; opening the session later holds one batch at a time.
 const HISTORY_BATCH_EVENTS: usize = 256;
 /// What the events of such a batch may come to, unless it has only one.
 const HISTORY_BATCH_BYTES: usize = 1024 * 1024;
@@ -80,7 +80,7 @@ impl Engine {
         let feed = shared.feed.session(id);
         feed.publish_history(events.clone());
         if let Err(error) = shared.make_current(header, head).await {
-            // Nobody was told of it, and whoever tries again makes it anew.
+            // It was never acknowledged, and another attempt makes it anew.
             shared.journal.remove(id).await.ok();
             return Err(error.into());
         }
@@ -134,9 +134,8 @@ impl Engine {
     /// Makes session `id` from the path of `source` up to the turn boundary at or before `at`, or
     /// up to where it waits. Asked again under the same id, it makes no second one.
     ///
-    /// Nothing is looked up on the disk: what the source was given when it began is what the clone
-    /// is given. What binds only the source (queues, approvals, turns) stays there, and whoever
-    /// could read the source can read the clone, and nobody else.
+    /// Prompt files are not read again: the clone gets the snapshot of the source. Queues, approvals
+    /// and turns stay with the source, and the clone has the same audience.
     pub async fn clone_session(
         &self,
         source: SessionId,
@@ -187,7 +186,7 @@ impl Engine {
         let path: BTreeSet<EventId> = survey.up_from(leaf).map(|event| event.id).collect();
         let mut events = Vec::new();
         let each = &mut |mut event: Event| {
-            // What was primed stays known as such: whether it is shown depends on it.
+            // Primed events stay marked as such: whether they are shown depends on it.
             event.source_tag.get_or_insert(SourceTag::Clone);
             let is_wanted = !event.is_tree() || path.contains(&event.id);
             // It was valid without the tag, so this asks only whether it may carry it.
@@ -313,7 +312,7 @@ impl EngineShared {
     async fn copy_of(&self, damaged: &SessionHeader) -> Result<Option<SessionId>, StorageError> {
         let mut copy = None;
         for id in self.journal.list().await? {
-            // One without a good first line is nobody's copy.
+            // A session without a good header is no copy.
             let Ok(header) = self.journal.header(id).await else { continue };
             let origin = header.cloned_from.as_ref().map(|origin| origin.session_id);
             let is_copy = origin == Some(damaged.session_id) && id > damaged.session_id;

@@ -24,7 +24,7 @@ use crate::step::{Step, decide};
 use crate::wakeups::wakeup_key;
 use open_messages::OpenMessages;
 
-/// What was read from the logs.
+/// The result of rebuilding the desk from the logs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveredDesk {
     pub n_sessions: u64,
@@ -88,7 +88,7 @@ impl Engine {
         Ok(recovered)
     }
 
-    /// Enters the keys of a log. Usually nobody waits for that; here all that comes after relies on it.
+    /// Enters the keys of a log, and waits: the steps that follow rely on them.
     async fn enter(
         &self,
         keys: Vec<(String, RowOutcome)>,
@@ -181,8 +181,8 @@ impl EngineShared {
         Ok(Some(RecoveredLog { is_damaged: true, ..log }))
     }
 
-    /// Enters the row of a message that a log holds and has not dealt with: whoever delivers it
-    /// again is told what comes of it, and it is not said twice.
+    /// Enters the row of a message that a log holds and has not finished: another delivery of it
+    /// then gets the same report, and the message is not written twice.
     async fn accept_again(&self, id: SessionId, event: &IngressEvent) -> Result<(), StorageError> {
         let accepted = self.desk.accept(event, RowTarget::Session(id), id, self.clock.now()).await;
         match accepted {

@@ -1,4 +1,4 @@
-//! Taking a session out of the house because somebody asked for it.
+//! Removes a session from the house.
 
 use kith_sessions::journal::RemovedSession;
 use kith_vocab::ids::SessionId;
@@ -11,7 +11,7 @@ impl Engine {
         if !self.shared.desk.forget_session(id).await? {
             return Err(EngineError::InUse { session_id: id });
         }
-        // At once: whoever says something to it from now on means another session of its name.
+        // At once: a message to this id from now on begins another session.
         self.shared.feed.removed(id);
         self.shared.checkpoints.forget(id).await;
         Ok(())
@@ -20,13 +20,13 @@ impl Engine {
     /// Removes a session that is at rest, with all that is known of it. Its thread, if it was in
     /// it, begins a new one with its next message.
     pub async fn remove(&self, id: SessionId) -> Result<RemovedSession, EngineError> {
-        // Not waited for: whoever asked may have left by the time the turn ends, and what is said
-        // to be kept would be gone.
+        // A running turn is not waited for: the client may have left by the time it ends, and the
+        // session would vanish although nothing reported it.
         let reserved = self.shared.registry.reserve(id);
         let reservation = reserved.ok_or(EngineError::InUse { session_id: id })?;
         let removed = self.remove_reserved(id).await;
         drop(reservation);
-        // What was said to it meanwhile found no driver to wake.
+        // Messages accepted meanwhile found no driver to wake.
         let rows = self.shared.desk.open_rows(id).await;
         if rows.map_or(true, |rows| !rows.is_empty()) {
             self.wake(id);

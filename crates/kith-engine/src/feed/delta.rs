@@ -4,7 +4,7 @@ use kith_vocab::ids::{CallId, EventId};
 use kith_vocab::provider::{Delta, DeltaPart};
 use serde::{Deserialize, Serialize};
 
-/// Of what a running request has said, so much is kept for those who come late.
+/// Bytes of a running answer that are kept for followers that start late.
 pub const RUNNING_ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
 /// A piece of an answer, or of a call's progress.

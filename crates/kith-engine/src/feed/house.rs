@@ -72,7 +72,7 @@ impl HouseSubscription {
         }
     }
 
-    /// How many changes came too fast to be seen. Whoever must not miss one looks at all threads.
+    /// Number of changes that were dropped since the last call; if any, check all threads.
     pub fn take_missed(&mut self) -> u64 {
         std::mem::take(&mut self.n_missed)
     }

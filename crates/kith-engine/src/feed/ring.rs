@@ -99,7 +99,7 @@ impl Ring {
 
     pub(super) fn push_batch(&mut self, order: u64, events: Vec<Event>) {
         let (Some(first), Some(last)) = (events.first(), events.last()) else { return };
-        // Batches in the ring follow on each other: whoever misses one before reads the log.
+        // Batches in the ring are contiguous; a follower that missed an earlier one reads the log.
         self.begin_at(first.seq);
         self.next_seq = Some(last.seq + 1);
         if events.iter().any(ends_a_stream) {

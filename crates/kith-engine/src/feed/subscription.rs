@@ -1,6 +1,6 @@
 //! One follower of a session.
 //!
-//! It is pulled: a follower takes the next item when it is ready for it, and nobody waits for it.
+//! A follower pulls: it takes the next item when it is ready, and no writer waits for it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -180,8 +180,8 @@ impl Subscription {
         }
     }
 
-    /// Takes for granted that the log holds nothing beyond the last event seen: whoever says so has
-    /// just looked, and need not read it.
+    /// Skips reading the log, for a caller that has just checked that it holds nothing beyond the
+    /// last event seen.
     #[must_use]
     pub fn up_to_date(mut self) -> Subscription {
         self.has_read_log = true;
@@ -234,7 +234,7 @@ impl Subscription {
         }
     }
 
-    /// Moves what was published since into `ready`. True if the ring no longer holds all of it.
+    /// Moves newly published items into `ready`. True if the ring no longer holds all of them.
     fn take_published(&mut self) -> bool {
         let feed = Arc::clone(&self.feed);
         let ring = feed.ring();

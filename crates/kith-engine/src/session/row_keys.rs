@@ -1,7 +1,7 @@
 //! Which inbox rows a log holds, and what became of them.
 //!
-//! The desk learns of the end of a row without being waited for, so after a crash it may know less
-//! than the log. Whoever writes a row's message asks here first.
+//! Rows are closed on the desk without waiting for it, so after a crash it may know less than the
+//! log. The driver asks here before it writes a row's message.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ pub(crate) struct RowKeys {
     /// Rows that events written since the desk last noted the head of the log are about.
     in_log: BTreeSet<String>,
     settled: Vec<(String, RowOutcome)>,
-    /// Rows that the desk was told of and that it has not been seen without. It may not have got
-    /// them: nobody waits for it.
+    /// Rows that were reported to the desk and are not known to be closed there: the report is not
+    /// waited for, and may be lost.
     reported: Vec<(String, RowOutcome)>,
 }
 
@@ -30,19 +30,19 @@ impl RowKeys {
         std::mem::take(&mut self.settled)
     }
 
-    /// Whether rows were settled that the desk has not been told of.
+    /// Whether there are finished rows that were not reported to the desk.
     pub(crate) fn has_settled(&self) -> bool {
         !self.settled.is_empty()
     }
 
-    /// What to tell the desk: also what it was told before, because with it goes a head, and a row
-    /// that is open behind its head would be said again.
+    /// Finished rows to report to the desk. Those reported before are included: the report carries a
+    /// head, and a row that is still open behind the head would be written again.
     pub(crate) fn rows_to_report(&mut self) -> Vec<(String, RowOutcome)> {
         self.reported.append(&mut self.settled);
         self.reported.clone()
     }
 
-    /// The desk was asked for its open rows, so it has got the others.
+    /// Forgets reported rows that the desk no longer has open.
     pub(crate) fn confirm(&mut self, is_open: impl Fn(&str) -> bool) {
         self.reported.retain(|(key, _)| is_open(key));
     }
@@ -59,7 +59,7 @@ impl RowKeys {
             self.in_log.extend(it.items.iter().filter_map(|item| item.ingress_key.clone()));
         }
         match (&event.body, &event.ingress_key) {
-            // What is told about a row in place of its message says why it was not said.
+            // A notice under the key of a row says why its message was declined.
             (Body::Notice(_), Some(key)) => {
                 self.record_outcome([key.clone()], RowOutcome::Declined);
             }

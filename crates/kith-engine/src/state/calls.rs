@@ -28,7 +28,7 @@ pub enum CallStage {
     },
     /// Allowed by the policy.
     MayRun,
-    /// Allowed by a person, for exactly what was shown.
+    /// Allowed by a person, for exactly the digest that was shown.
     Approved,
     Refused {
         reason: Text,
@@ -73,7 +73,7 @@ impl TurnCalls {
         self.0.iter().any(|it| matches!(it.stage, CallStage::Asked { .. }))
     }
 
-    /// What was running was cut short.
+    /// Marks the calls that were running as interrupted.
     pub(super) fn interrupt(&mut self) {
         for it in &mut self.0 {
             if it.stage == CallStage::Started {

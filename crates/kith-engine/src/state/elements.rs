@@ -45,7 +45,7 @@ pub(super) fn of_answer(
         let kind = match block {
             Block::Text(it) if is_blank(&it.text) => return None,
             Block::Text(it) => ElementKind::Text(it.text.clone().into()),
-            // Nobody signed what a script says was thought, so a vendor takes it only as text.
+            // Primed thinking has no vendor's signature, so it can only be sent as text.
             Block::Thinking(it) if answer.primed.is_some() && !is_blank(&it.text) => {
                 ElementKind::Text(words::thought(&it.text, escaped))
             }

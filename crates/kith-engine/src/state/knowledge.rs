@@ -1,8 +1,8 @@
-//! What the model has been told beside the conversation, as far as it still sees it.
+//! What the model knows from reminders that it still sees.
 //!
-//! It is read off the `data` of the reminders in the model's context: a branch or a compaction that
-//! takes a reminder away makes it untold. Of reminders about one thing only the newest counts, so
-//! the list is as long as there are things to tell of and not as the session is old.
+//! It is read from the `data` of the reminders in the model's context: a branch or a compaction that
+//! removes a reminder removes the knowledge. Of reminders about one subject only the newest counts,
+//! so the list grows with the number of subjects and not with the age of the session.
 
 use std::collections::HashSet;
 
@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use super::State;
 
-/// Beyond that the oldest is forgotten, and so may be told once more.
+/// Beyond that the oldest is forgotten, so the model may be reminded once more.
 pub const REMINDERS_KNOWN_MAX: usize = 256;
 
-/// What the model knows without having asked: whoever has news compares with this.
+/// What the model knows without having asked; news are the differences to it.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelKnowledge<'a> {
     /// What the session was given when it began.
@@ -101,7 +101,7 @@ impl Reminders {
 }
 
 impl Reminder {
-    /// Unlike what was said about one moment: a recalled memory, a steer.
+    /// True for a lasting fact; false for one about a moment, such as a recalled memory or a steer.
     fn holds_until_replaced(&self) -> bool {
         match self.event.item.kind {
             HarnessKind::DateChange
@@ -114,7 +114,7 @@ impl Reminder {
     }
 }
 
-/// There is one date, one list of skills, one place where one speaks; of files there are many.
+/// The subject of a reminder: there is one date, one skill list and one channel, but many files.
 fn subject_of(kind: HarnessKind, data: &Json) -> Option<String> {
     #[derive(Deserialize)]
     struct NoticeSubject {

@@ -1,4 +1,4 @@
-//! The user message being made: the results of the last answer's calls, then what was said.
+//! The user message being made: the results of the last answer's calls, then new messages.
 //!
 //! Once a request has carried it, it is *sealed*: more may be said, but no result or reminder that
 //! comes later changes what the model has seen.

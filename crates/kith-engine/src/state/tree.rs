@@ -1,8 +1,8 @@
 //! The conversation tree: the messages of the session, and where it now ends.
 //!
 //! After a compaction the model no longer sees what came before the kept tail, so an open session
-//! need not hold it: trimming lets it go. Should the conversation then move to a place that
-//! was let go, the tree says that it cannot follow, and the log is read again.
+//! need not hold it: trimming drops it. If the conversation then moves to a dropped event, the tree
+//! says that it cannot follow, and the log is read again.
 
 use std::collections::HashMap;
 use std::iter;
@@ -18,7 +18,7 @@ pub struct Tree {
     nodes: Vec<Node>,
     places: HashMap<EventId, usize>,
     leaf: Option<usize>,
-    /// Earlier events were let go.
+    /// Earlier events were dropped.
     trimmed: bool,
 }
 
@@ -50,7 +50,7 @@ pub(super) enum Move {
     Done,
     /// There is no such place.
     Nowhere,
-    /// There may be, but it was let go.
+    /// There may be one, but it was dropped.
     Unknown,
 }
 
@@ -91,7 +91,7 @@ impl Tree {
         if self.suffices() { Move::Done } else { Move::Unknown }
     }
 
-    /// Lets go of what stands before the tail that the last compaction kept.
+    /// Drops the events before the tail that the last compaction kept.
     pub(super) fn trim(&mut self) {
         let first = self.first_kept().and_then(|id| self.places.get(&id).copied());
         let Some(first) = first.filter(|first| *first > 0) else { return };

@@ -34,7 +34,7 @@ pub(crate) struct PreparedCall {
     looked: PrepareResult,
 }
 
-/// Looks at each call before the policy is asked about any.
+/// Prepares each call before the policy is asked about any.
 pub(super) fn prepare_calls(
     session: &Session,
     ctx: &TurnContext,
@@ -287,7 +287,7 @@ pub(super) fn report_interrupted(session: &mut Session, call: &ToolCall) {
     finish_with_text(session, call, Outcome::Interrupted, text.to_owned(), Trust::Owner);
 }
 
-/// Calls that were asked to stop and did not: nobody knows what they did.
+/// Ends calls that were asked to stop and did not; what they did is unknown.
 pub(super) fn give_up(session: &mut Session) {
     let Some(turn) = &session.state().turn else { return };
     let started = turn.calls.iter().filter(|it| it.stage == CallStage::Started);
@@ -299,7 +299,7 @@ pub(super) fn give_up(session: &mut Session) {
     }
 }
 
-/// Calls that could not be looked at in the turn's time: they have not started.
+/// Refuses calls that could not be prepared in the turn's time: they have not started.
 pub(super) fn refuse_lost(session: &mut Session) {
     let Some(turn) = &session.state().turn else { return };
     let calls: Vec<ToolCall> = turn.calls.open().map(|it| it.call.clone()).collect();
@@ -308,7 +308,7 @@ pub(super) fn refuse_lost(session: &mut Session) {
     }
 }
 
-/// Nobody answered in time, which is a no.
+/// Denies a call whose question was not answered in time.
 pub(super) fn expire(session: &mut Session, call_id: CallId) {
     let turn = session.state().turn.as_ref();
     let stage = turn.and_then(|turn| turn.calls.get(call_id)).map(|it| it.stage.clone());

@@ -35,7 +35,7 @@ pub(super) fn turn(session: &mut Session, ending: Ending) {
     session.stage(Body::TurnEnded(TurnEnded { reason, bound, steps: turn.n_steps }));
 }
 
-/// Ends the open turn for someone who wants the conversation elsewhere. What was done stays done.
+/// Ends the open turn because the conversation is moved elsewhere. Its events stay in the log.
 pub(crate) fn stop(session: &mut Session, by: &str) {
     let Some(turn) = session.state().turn.clone() else { return };
     for open in turn.calls.open() {
@@ -45,7 +45,7 @@ pub(crate) fn stop(session: &mut Session, by: &str) {
     self::turn(session, Ending { reason: EndReason::Cancelled, bound: None });
 }
 
-/// Nobody is left to act on an answer, so the question is closed.
+/// Closes an open question: the turn that would act on the answer has ended.
 fn decide_asked(session: &mut Session, stage: &CallStage, by: &str, via: Via) {
     let CallStage::Asked { approval_id, .. } = stage else { return };
     session.stage(Body::ApprovalDecided(ApprovalDecided {

@@ -1,7 +1,7 @@
 //! Messages that begin a turn, wait for one, or steer one.
 //!
 //! An item that becomes a message is written before its queue is written anew, in the same batch: a
-//! reader that finds an item gone from the queue and in no turn knows that somebody removed it.
+//! reader that finds an item neither in the queue nor in a turn knows that it was removed.
 
 use kith_vocab::block::{Block, plain_text};
 use kith_vocab::event::Body;

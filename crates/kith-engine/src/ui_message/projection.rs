@@ -1,8 +1,7 @@
 //! The messages of a conversation that only grows, event by event.
 //!
-//! Where a log branches, or goes back to what was not seen, a projection says that it lost track;
-//! then the log is read again. So what is written after each turn is what reading the whole log
-//! would give.
+//! Where a log branches, or goes back to events that were not seen, a projection says that it needs
+//! a full read. So the messages after each turn are those that reading the whole log would give.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,7 +24,7 @@ use super::{
 pub struct Projection {
     voice: SessionIdentity,
     messages: Vec<UiMessage>,
-    /// Messages that changed since somebody asked, by their place.
+    /// Places of messages that changed since [`Projection::take_changed`] was called.
     changed: BTreeSet<usize>,
     turn: Option<ProjectedTurn>,
     /// What was shown before the first turn; it belongs to that.
@@ -106,7 +105,7 @@ impl Projection {
         let in_order = self.first_seq.is_none() || event.seq == self.last_seq + 1;
         self.first_seq.get_or_insert(event.seq);
         self.last_seq = event.seq;
-        // What was written before the first new turn belongs to one that is not known.
+        // Events before the first new turn belong to a turn that is not known.
         let is_known = !self.begins_in_the_middle
             || self.turn.is_some()
             || matches!(&event.body, Body::UserMessage(_) if event.is_lived());
@@ -213,7 +212,7 @@ impl Projection {
         if !joins {
             self.begin_turn(event, ingress);
         }
-        // What the runtime says in a person's place is nobody's words.
+        // Messages that the runtime writes in a person's place are not shown.
         if said.message.meta != Some(true) {
             let metadata = self.metadata(event, ingress, &said.author.user_id);
             let mut parts: Vec<MessagePart> =

@@ -1,9 +1,9 @@
 //! Which blobs must not be removed because a line is about to name them.
 //!
-//! A writer pins the hashes of a batch before it puts or reuses a blob, and lets go when the line
-//! that names them is durable. A removal reads the logs without stopping anybody; what was pinned
-//! when it began, or since, it leaves alone. Only while it unlinks does a writer wait: from then on
-//! a blob is either kept, or gone before the writer looks whether it is there.
+//! A writer pins the hashes of a batch before it puts or reuses a blob, and unpins them when the
+//! line that names them is durable. A removal reads the logs without blocking writers and keeps
+//! every blob that was pinned since it began. Writers wait only while it unlinks: a blob is either
+//! kept, or removed before a writer checks whether it exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

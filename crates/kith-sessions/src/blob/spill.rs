@@ -115,7 +115,7 @@ impl Blobs {
     }
 
     fn discard(&self, path: &Path) {
-        // What is left lies in a folder for temporary files and harms nothing.
+        // A leftover lies in a folder for temporary files and does no harm.
         self.files.remove(path).ok();
     }
 }

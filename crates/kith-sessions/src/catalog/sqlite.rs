@@ -1,7 +1,7 @@
 //! The catalog in a SQLite file, `index.db`.
 //!
-//! A file that is damaged or not ours is thrown away and made anew, and one that cannot be opened at
-//! all knows nothing: whoever asks reads the logs and only takes longer.
+//! A file that is damaged or not ours is deleted and made anew. If it cannot be opened at all, the
+//! catalog is empty: callers read the logs, which only takes longer.
 
 mod index;
 mod passages;

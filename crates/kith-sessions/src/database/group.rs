@@ -1,4 +1,4 @@
-//! Changes that are written together.
+//! Group commit: changes that wait at the same time are committed as one.
 //!
 //! A commit costs a sync of the disk, whatever stands in it. Changes that wait while one is under
 //! way are therefore committed as one: a hundred threads cost hardly more than one. Each still
@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::{DISK_TRIES_MAX, is_retryable};
 
-/// So many changes are committed at once.
+/// Maximum number of changes in one commit.
 pub(super) const GROUP_CHANGES_MAX: usize = 256;
 
 /// Whether a change must be on the disk when it is acknowledged.
@@ -27,7 +27,7 @@ pub(super) trait Change: Send {
     /// Makes the change, or makes it again. `Err` if it failed; what it did is then undone.
     fn apply(&mut self, connection: &Connection) -> Result<(), Error>;
 
-    /// Answers whoever asked: with its own failure, or with what became of the commit.
+    /// Sends the caller the result: the change's own failure, or that of the commit.
     fn reply(self: Box<Self>, committed: Result<(), Error>);
 }
 
@@ -55,15 +55,15 @@ impl<T: Send, W: FnMut(&Connection) -> rusqlite::Result<T> + Send> Change for Pe
             (_, Err(error)) => Err(error),
             (None, Ok(())) => Err(Error::InvalidQuery),
         };
-        // Whoever asked may have stopped waiting; what was done is done all the same.
+        // The caller may have stopped waiting; the change is made all the same.
         self.reply.send(answer).ok();
     }
 }
 
 /// Applies the changes in their order and commits them as one.
 ///
-/// Until the commit nothing has happened, so what the disk spoils before it is done once more. Of a
-/// commit that failed nobody knows what the disk holds: it is reported.
+/// Until the commit nothing has happened, so a disk error before it leads to another attempt. After
+/// a failed commit it is unknown what the disk holds, so that failure is reported.
 pub(super) fn commit(connection: &Connection, mut changes: Vec<Box<dyn Change>>) {
     let must_sync = changes.iter().any(|change| change.durability() == Durability::Synced);
     let mut n_left = DISK_TRIES_MAX;

@@ -1,4 +1,4 @@
-//! What a desk refuses, whoever keeps it.
+//! Checks that every desk makes before it takes something.
 
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::models::ModelRef;
@@ -10,7 +10,7 @@ use crate::storage::{StorageError, StorageErrorKind};
 
 /// Names, ids and paths around a message: no platform has any of this length.
 pub const ENVELOPE_BYTES_MAX: usize = 64 * 1024;
-/// A chosen model and its fallbacks: nobody waits for more to fail.
+/// Maximum number of models of a message: the chosen one and its fallbacks.
 pub const MESSAGE_MODELS_MAX: usize = 32;
 /// More repositories than anybody works in.
 pub const REPOSITORIES_MAX: u64 = 10_000;

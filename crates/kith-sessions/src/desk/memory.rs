@@ -124,7 +124,7 @@ impl MemoryDesk {
         Box::pin(std::future::ready(self.change(Durability::Synced, work)))
     }
 
-    /// Nobody waits for such a change, so nobody is told of its failure.
+    /// Makes a change that no caller waits for; a failure is not reported.
     fn change_later(&self, work: impl FnOnce(&mut Tables)) -> StorageFuture<'_, ()> {
         let changed = self.change(Durability::Eventual, |tables| {
             work(tables);

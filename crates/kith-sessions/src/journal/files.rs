@@ -41,9 +41,9 @@ pub struct FilesJournal {
 /// What a journal may do with the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FilesAccess {
-    /// Nobody else writes them.
+    /// This process is the only writer.
     Write,
-    /// Somebody else may write them meanwhile.
+    /// Another process may write them meanwhile.
     Read,
 }
 
@@ -61,8 +61,8 @@ impl FilesJournal {
         FilesJournal::with(store, FilesAccess::Write)
     }
 
-    /// A journal that makes, changes and syncs nothing, for one who reads beside whoever writes. What
-    /// it shows may be one batch ahead of what is durable.
+    /// A read-only journal, for a process that reads while another writes. It creates, changes and
+    /// syncs nothing, and may show one batch that is not durable yet.
     pub fn reader(store: SessionStore) -> FilesJournal {
         FilesJournal::with(store, FilesAccess::Read)
     }
@@ -100,7 +100,7 @@ impl FilesJournal {
         let outcome = slot.work(work);
         drop(slot);
         let mut slots = self.slots();
-        // Handles are cloned under this lock only, so nobody else waits for the place.
+        // Handles are cloned under this lock only, so no other task waits for the slot.
         if slots.get(&id).is_some_and(|it| Arc::strong_count(it) == 1 && it.len().is_none()) {
             slots.remove(&id);
         }
@@ -120,7 +120,7 @@ impl FilesJournal {
         each: EachEvent<'_>,
     ) -> Result<Option<OpenedSession>, StorageError> {
         self.require_write()?;
-        // Closed first: whoever gets an event may ask about the session, and must not wait for us.
+        // Closed first: `each` may ask the journal about this session and must not wait for us.
         self.in_slot(id, |slot| *slot = None);
         self.in_slot(id, |slot| {
             *slot = None;
@@ -200,8 +200,8 @@ impl FilesJournal {
         Ok(Reading { events: n_given, ..reading })
     }
 
-    /// Syncs a session that nobody has open, and says how long it is: whoever wrote to it last may
-    /// have died before the sync, and what is shown must not be lost by a power cut.
+    /// Syncs a session that is not open, and returns its length. Its last writer may have died
+    /// before the sync, and events that were shown must survive a power cut.
     fn make_durable(&self, id: SessionId) -> Result<u64, LogError> {
         self.in_slot(id, |slot| match slot {
             Some(log) => Ok(log.byte_len()),

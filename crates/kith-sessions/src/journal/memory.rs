@@ -143,7 +143,7 @@ impl MemoryJournal {
             };
             (events, opened)
         };
-        // The lock is given back first: whoever gets an event may ask the journal something.
+        // The lock is released first: `each` may call the journal.
         events.into_iter().for_each(each);
         if opened.is_ok()
             && let Some(session) = self.contents().sessions.get_mut(&id)

@@ -1,7 +1,7 @@
 //! A session that is being made.
 //!
-//! It grows beside its place, in a file that is no session, and is renamed when it is whole. Until
-//! then nobody has been told of it, so whatever fails, it may go.
+//! It is written to a file beside its final name and renamed when it is complete. Until then it has
+//! not been acknowledged, so it is deleted if anything fails.
 
 use std::io;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub(super) struct SessionDraft<'a> {
     pending: Vec<u8>,
     len: u64,
     line_start: u64,
-    /// Of the blobs that its lines name: nobody else can see these lines yet.
+    /// Pins the blobs that its lines name: no other reader sees these lines yet.
     pins: Vec<BlobPin>,
 }
 
@@ -117,7 +117,7 @@ impl<'a> SessionDraft<'a> {
         Ok(SessionLog::new(files, blobs, path, header, validator, extent))
     }
 
-    /// What was written so far is thrown away.
+    /// Deletes everything written so far.
     pub(super) fn abandon(self) {
         if self.file.is_some() {
             self.store.discard(&self.beside);
@@ -131,7 +131,7 @@ impl<'a> SessionDraft<'a> {
             file.sync_data()?;
         }
         files.rename(&self.beside, &self.path)?;
-        // Never acknowledged, so it may go: whoever tries again must find the place free.
+        // Never acknowledged, so it is deleted: another attempt must find the name free.
         files.sync_dir(&self.store.sessions).inspect_err(|_| self.store.discard(&self.path))
     }
 
@@ -142,7 +142,7 @@ impl<'a> SessionDraft<'a> {
                 let files = &self.store.files;
                 files.create_dir_all(&self.store.sessions)?;
                 closed.insert(match files.create_new(&self.beside) {
-                    // A crash left it when this session was made before; nobody was told of it.
+                    // Left by a crash while this session was made; it was never acknowledged.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                         files.remove(&self.beside)?;
                         files.create_new(&self.beside)?

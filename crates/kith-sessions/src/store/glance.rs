@@ -1,4 +1,4 @@
-//! What can be told of a session without reading it.
+//! Facts about a session that need no full reading: its header, its last event.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! Taking a session out of the house, with all that belongs to it alone.
+//! Removes a session and everything that belongs to it alone.
 //!
 //! The log is renamed before anything goes: from then on there is no such session, and a crash leaves
 //! a name by which the next removal knows what is still to be done. Blobs are shared, so one goes only
@@ -45,7 +45,7 @@ impl SessionStore {
 
     /// Removes the session for good, and finishes what an earlier removal left.
     ///
-    /// Nobody may have it open. Other sessions may be written to meanwhile, through this store or a
+    /// It must not be open. Other sessions may be written to meanwhile, through this store or a
     /// clone of it.
     pub fn remove(&self, id: SessionId) -> Result<Belongings, LogError> {
         let log = self.path(id);
@@ -81,7 +81,7 @@ impl SessionStore {
         for left in all.iter().filter(|path| name_of(path).ends_with(&removed)) {
             match self.removal_of(&left.with_extension(""), left, &all) {
                 Ok(session) => removals.push(session),
-                // Somebody else has finished it.
+                // Another removal has finished it.
                 Err(LogError::NotFound { .. }) => (),
                 Err(error) => return Err(error),
             }
@@ -136,7 +136,7 @@ impl SessionStore {
         Belongings { files, bytes }
     }
 
-    /// What goes, but for a blob that stays.
+    /// The belongings without a blob that is kept.
     fn keeping(&self, mut belongings: Belongings, path: &Path) -> Belongings {
         belongings.files.retain(|it| it != path);
         belongings.bytes -= self.files.len(path).unwrap_or_default().min(belongings.bytes);

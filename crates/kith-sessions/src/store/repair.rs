@@ -1,8 +1,8 @@
 //! A new session from what can be read of a damaged one.
 //!
-//! The damaged file stays as it is. Every line has its own checksum, so each that is intact is told in
-//! the new session, also behind the damage, marked as not lived there: no call of it runs and no
-//! question of it is asked again. Where something of the conversation is missing, the model is told.
+//! The damaged file stays as it is. Every line has its own checksum, so each intact one is copied,
+//! also behind the damage, and marked as not lived: no call runs and no question is asked again. A
+//! reminder tells the model where something of the conversation is missing.
 
 mod copied;
 

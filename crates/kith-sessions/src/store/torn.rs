@@ -9,7 +9,7 @@ use super::SessionStore;
 use crate::blob::write_all;
 use crate::log::LogError;
 
-/// So many torn tails may carry one time before opening gives up.
+/// Maximum number of torn tails with the same time before opening fails.
 const TORN_NAMES_MAX: u32 = 100;
 const COPY_CHUNK_BYTES: u64 = 256 * 1024;
 

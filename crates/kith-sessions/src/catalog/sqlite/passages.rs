@@ -1,4 +1,4 @@
-//! What was said, by its words.
+//! Full-text search over messages.
 //!
 //! The text itself is not kept a second time: a hit names an event, and the log has its text.
 

@@ -1,4 +1,4 @@
-//! Why a desk in a file could not do what was asked.
+//! The errors of a desk in a SQLite file.
 
 use std::fs;
 use std::io;

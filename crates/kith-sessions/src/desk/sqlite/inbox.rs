@@ -192,7 +192,7 @@ fn open_rows(desk: &Connection, session: SessionId) -> Result<OpenRows> {
     Ok(found)
 }
 
-/// Closes the rows that do not hold what was accepted, and gives the others.
+/// Closes the corrupt rows, which do not hold the accepted message, and returns the others.
 fn close_corrupt_rows(desk: &Connection, session: SessionId) -> Result<Vec<InboxRow>> {
     let OpenRows { rows, spoilt } = open_rows(desk, session)?;
     for key in &spoilt {
@@ -201,8 +201,8 @@ fn close_corrupt_rows(desk: &Connection, session: SessionId) -> Result<Vec<Inbox
     Ok(rows)
 }
 
-/// Closes a row as failed, if it is open, and replaces whatever of it may be spoilt. Nobody who reads
-/// rows brings the time.
+/// Closes a row as failed, if it is open, and replaces the columns that may be corrupt. SQLite gives
+/// the time: callers that read rows have no clock.
 fn close_corrupt_row(desk: &Connection, key: &str) -> Result<()> {
     desk.prepare_cached(
         "UPDATE inbox SET

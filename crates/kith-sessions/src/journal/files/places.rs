@@ -1,7 +1,7 @@
 //! Places of an open log from which its newer part can be read.
 //!
-//! Whoever follows a session and falls behind reads what is new from the log. In a long one it must
-//! not read all that stands before.
+//! A follower that falls behind reads new events from the log. In a long log it must not read
+//! everything before them.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::checkpoint::CheckpointPlace;
 use crate::log::SessionLog;
 
-/// So much of a log is read again rather than remembered.
+/// Distance between two remembered places; less than this is read again.
 const PLACE_BYTES_APART: u64 = 256 * 1024;
 /// Of an open session; the oldest is forgotten.
 const PLACES_MAX: usize = 4;

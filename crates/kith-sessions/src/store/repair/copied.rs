@@ -1,4 +1,4 @@
-//! What of a damaged session is told in its copy, and how the pieces hang together.
+//! Which events of a damaged session are copied, and how they are linked in the copy.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use crate::line::LogHead;
 use crate::read::IntactLine;
 use crate::store::own_event;
 
-/// What the model is told where something of the conversation is missing.
+/// The reminder to the model where something of the conversation is missing.
 pub(crate) const MISSING: &str = "The log of this conversation was damaged. Something that was said or \
     done at this point is missing and cannot be recovered. Do not guess what it was; ask if it matters.";
 
@@ -61,7 +61,7 @@ impl ReadablePart {
         damaged: SessionId,
         known: Option<&SessionHeader>,
     ) -> Result<SessionHeader, Flaw> {
-        // What one thread's people said is not told to those of another.
+        // Messages of one thread are not copied into another.
         let same_thread = known.is_none_or(|known| {
             header.thread_id == known.thread_id
                 && header.agent_id == known.agent_id
@@ -95,12 +95,12 @@ pub(crate) struct CopiedPart {
 }
 
 impl CopiedPart {
-    /// How many events the copy tells, its own words on what is missing among them.
+    /// Number of events in the copy, reminders about missing ones included.
     pub(crate) fn n_events(&self) -> u64 {
         self.n_events
     }
 
-    /// What the copy tells of the line, in order. The caller gives each its number.
+    /// The events that the copy gets for this line, in order. The caller numbers them.
     pub(crate) fn next(&mut self, line: IntactLine, clock: &dyn Clock) -> Vec<Event> {
         let event = match line {
             IntactLine::Event(event) => *event,
@@ -181,7 +181,7 @@ impl CopiedPart {
 
 /// The event as a new session may tell it; `None` for what binds only the old one.
 fn inheritable(mut event: Event) -> Option<Event> {
-    // What was primed stays known as such: whether it is shown depends on it.
+    // Primed events stay marked as such: whether they are shown depends on it.
     event.source_tag.get_or_insert(SourceTag::Clone);
     // It was valid without the tag, so this asks only whether it may carry it.
     validate(&event).is_ok().then_some(event)
