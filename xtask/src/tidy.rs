@@ -18,6 +18,7 @@ mod purity;
 mod requirements;
 mod rows;
 mod size;
+mod type_names;
 mod wire_types;
 
 mod manifest;
@@ -81,12 +82,13 @@ struct Generated {
 
 type Rule = fn(&Tree) -> Vec<Violation>;
 
-const RULES: [Rule; 15] = [
+const RULES: [Rule; 16] = [
     rows::check,
     purity::check,
     clippy_tables::check,
     size::check,
     names::check,
+    type_names::check,
     wire_types::check,
     limits::check,
     requirements::check,

@@ -534,3 +534,20 @@ fn a_log_is_converted_in_one_place_for_models_and_in_one_for_screens() {
            `crates/kith-engine/src/ui_message`; convert there"],
     );
 }
+
+#[test]
+fn a_type_name_is_used_once() {
+    let tree = "//- crates/a/src/lib.rs\nmod x;\n#[cfg(test)]\nmod fixture;\npub struct Found {}\n\
+                type Error = ();\nimpl T for X {\n    type Answer = ();\n}\n\
+                //- crates/a/src/fixture.rs\nstruct Found;\n\
+                //- crates/a/src/x.rs\nenum Error {}\nimpl T for Y {\n    type Answer = ();\n}\n\
+                #[cfg(test)]\nmod tests {\n    struct Found;\n}\n\
+                //- crates/kith-testkit/src/lib.rs\nstruct Found;\n\
+                //- crates/b/src/lib.rs\nfn f() {\n    enum Found {}\n}\ntype Answer = ();\n";
+    check(
+        type_names::check,
+        tree,
+        &["crates/b/src/lib.rs:2: `Found` is the name of a type at crates/a/src/lib.rs:4 too; \
+           rename one"],
+    );
+}
