@@ -36,10 +36,10 @@ impl Screen for Quiet {
 /// A client that loses its host is sent what it has seen already by the next one, so what was shown
 /// is remembered.
 #[derive(Default)]
-pub(crate) struct Live(Mutex<Shown>);
+pub(crate) struct Live(Mutex<ShownTurn>);
 
 #[derive(Default)]
-struct Shown {
+struct ShownTurn {
     in_a_line: bool,
     has_shown_text: bool,
     /// The events of this turn that were shown.
@@ -60,10 +60,10 @@ enum Printed {
 
 impl Live {
     pub(crate) fn end_line(&self) {
-        self.change(Shown::end_line);
+        self.change(ShownTurn::end_line);
     }
 
-    fn change(&self, change: impl FnOnce(&mut Shown)) {
+    fn change(&self, change: impl FnOnce(&mut ShownTurn)) {
         let mut shown = self.shown();
         change(&mut shown);
         for printed in shown.printed.drain(..) {
@@ -79,12 +79,12 @@ impl Live {
         self.shown().has_shown_text
     }
 
-    fn shown(&self) -> MutexGuard<'_, Shown> {
+    fn shown(&self) -> MutexGuard<'_, ShownTurn> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Shown {
+impl ShownTurn {
     fn end_line(&mut self) {
         if std::mem::take(&mut self.in_a_line) {
             self.printed.push(Printed::Part("\n".to_owned()));

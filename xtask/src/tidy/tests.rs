@@ -551,3 +551,25 @@ fn a_type_name_is_used_once() {
            rename one"],
     );
 }
+
+#[test]
+fn the_glossary_is_short_and_sorted() {
+    let others = "//- ARCHITECTURE.md\n//- CHANGELOG.md\n//- CONTRIBUTING.md\n\
+                  //- LICENSE-APACHE\n//- LICENSE-MIT\n//- README.md\n//- README.zh-CN.md\n";
+    let tree = format!("{others}//- GLOSSARY.md\n**b**: x\n**a**: x\n**a**: y\n");
+    check(
+        documents::check,
+        &tree,
+        &[
+            "GLOSSARY.md:2: `a` comes after `b`; sort the entries, one for each word",
+            "GLOSSARY.md:3: `a` comes after `a`; sort the entries, one for each word",
+        ],
+    );
+    let entries: Vec<String> = (100..161).map(|n| format!("**{n}**: x")).collect();
+    let entries = entries.join("\n");
+    check(
+        documents::check,
+        &format!("{others}//- GLOSSARY.md\n{entries}"),
+        &["GLOSSARY.md:61: has 61 entries and may have 60; leave out words that the field has"],
+    );
+}
