@@ -9,7 +9,7 @@ fn delta(request_id: EventId, text: &str) -> AnswerDelta {
 }
 
 /// Everything that was printed, with notes in their own lines.
-fn screen(shown: &Shown) -> String {
+fn screen(shown: &ShownTurn) -> String {
     let text = |it: &Printed| match it {
         Printed::Part(text) => text.clone(),
         Printed::Note(line) => format!("{line}\n"),
@@ -38,7 +38,7 @@ fn answered(text: &str) -> (EventId, Event, EventId) {
 #[test]
 fn an_answer_that_grew_is_not_printed_again() {
     let (request, answer, _) = answered("one two three");
-    let mut shown = Shown::default();
+    let mut shown = ShownTurn::default();
     shown.add(&delta(request, "one "));
     shown.add(&delta(request, "two"));
     // The last delta was lost.
@@ -49,7 +49,7 @@ fn an_answer_that_grew_is_not_printed_again() {
 #[test]
 fn what_the_next_host_sends_again_is_shown_once() {
     let (request, answer, _) = answered("one two three");
-    let mut shown = Shown::default();
+    let mut shown = ShownTurn::default();
     shown.catch_up(&[delta(request, "one ")]);
     shown.catch_up(&[delta(request, "one two")]);
     shown.catch_up(&[delta(request, "one")]);
@@ -61,7 +61,7 @@ fn what_the_next_host_sends_again_is_shown_once() {
 #[test]
 fn an_answer_that_was_cut_off_is_not_continued_by_the_next() {
     let (request, answer, before) = answered("one two three");
-    let mut shown = Shown::default();
+    let mut shown = ShownTurn::default();
     shown.add(&delta(before, "one tw"));
     shown.add(&delta(request, "one "));
     shown.write(&answer);
