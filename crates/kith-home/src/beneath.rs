@@ -40,8 +40,8 @@ const PASS: OFlags = READ.union(OFlags::DIRECTORY).union(OFlags::PATH);
 #[cfg(not(target_os = "linux"))]
 const PASS: OFlags = READ.union(OFlags::DIRECTORY);
 
-/// Opens what lies at `relative` for reading. A link, `..` or `/` on the way is an error, so nobody
-/// can lead the reader elsewhere by swapping a folder for a link meanwhile.
+/// Opens what lies at `relative` for reading. A link, `..` or `/` on the way is an error, so a folder
+/// that is swapped for a link meanwhile cannot lead the reader elsewhere.
 pub fn open_beneath(folder: impl AsFd, relative: &Path) -> io::Result<File> {
     #[cfg(target_os = "linux")]
     match open_at_once(folder.as_fd(), relative, ResolveFlags::NO_SYMLINKS) {
@@ -146,7 +146,7 @@ pub(crate) fn write(folder: &Path, name: &str, text: &str, existing: Existing) -
 }
 
 /// Unlike a rename, a link never replaces, not even a file made this moment. Where the disk has no
-/// links, a look has to do.
+/// links, a check before the rename has to do.
 fn move_to_new(temporary: &Path, target: &Path) -> io::Result<()> {
     match fs::hard_link(temporary, target) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
@@ -156,7 +156,7 @@ fn move_to_new(temporary: &Path, target: &Path) -> io::Result<()> {
     }
 }
 
-/// Its name has a `~`, which stands in no slug: it is never taken for a script.
+/// Its name contains a `~`, which no slug may, so it is never taken for a script.
 fn temporary_file(folder: &Path, name: &str) -> io::Result<(PathBuf, File)> {
     for n in 0..TEMPORARY_TRIES_MAX {
         let path = folder.join(format!(".{name}.{n}~"));

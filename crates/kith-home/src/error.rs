@@ -1,7 +1,7 @@
-//! Why a home cannot be used, and what is odd about a file of one that can.
+//! Errors that make a home unusable, and problems with single files.
 //!
-//! The two are apart on purpose. An error stops: going on would give the session another self
-//! than the one that was written down. A problem is told and the session begins.
+//! An error stops the session, because its agent would differ from the one that was written down. A
+//! problem is reported, and the session begins.
 
 use std::io;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub enum HomeError {
     Time { now_ms: u64 },
 }
 
-/// What is odd about one file, in words that follow its path: "`AGENTS.md` is not a file".
+/// A problem with one file, in words that follow its path: "`AGENTS.md` is not a file".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     #[error("is not a regular file, so it is ignored; replace it with a file or remove it")]

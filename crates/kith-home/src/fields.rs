@@ -1,7 +1,7 @@
 //! `label: value` lines as people write them in Markdown.
 //!
 //! With or without a bullet, bold, or quotes; in any case of letters; with either colon. Comments
-//! and headings are no fields, and what a template asks to be filled in counts as absent.
+//! and headings are not fields, and a placeholder of a template counts as absent.
 
 use crate::markdown::{is_heading, without_comments};
 use crate::rendering::one_line;

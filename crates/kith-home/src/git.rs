@@ -128,7 +128,7 @@ fn worktree(git_folder: &Path) -> Option<String> {
     (parent == "worktrees").then(|| one_line(&name.to_string_lossy(), BRANCH_CHARS_MAX))
 }
 
-/// A file that cannot be read tells nothing, which is no reason to refuse a session.
+/// `None` for a file that cannot be read: a session can begin without these facts.
 fn first_line(path: &Path) -> Option<String> {
     let Ok(FileLookup::File(OpenFile { file, .. })) = open(path) else { return None };
     let mut bytes = Vec::new();

@@ -1,7 +1,7 @@
 //! Which folder one host works in.
 //!
 //! Found by walking up, like a repository: but a `kith.toml` decides what may run, so the walk
-//! stays among folders that nobody else could have put one into.
+//! stays among folders that no other user could have put one into.
 
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ fn may_be_searched(folder: &Path, cwd: &Path, start: &Metadata, user_home: Optio
     if user_home == Some(folder) {
         return false;
     }
-    // Where one stands was chosen; what lies above was not.
+    // The person chose the current folder, but not those above it.
     folder == cwd
         || fs::metadata(folder).is_ok_and(|it| {
             let is_ours = ownership::problem(&it).is_none();

@@ -1,8 +1,8 @@
-//! Who the agent is to people and pages: its name plate, from settings and IDENTITY.md.
+//! The agent's name, role and the like, from settings and IDENTITY.md.
 //!
-//! It is no persona: that is SOUL.md. What the user's settings say about every agent goes before
-//! what the house's say about this one, and that before IDENTITY.md; without any name the agent is
-//! called [`DEFAULT_NAME`]. Each field comes from the first of them that has it.
+//! The persona is not part of it: that is SOUL.md. Each field comes from the first source that has
+//! it: the user's settings for every agent, the house's settings for this one, IDENTITY.md. Without
+//! any name the agent is called [`DEFAULT_NAME`].
 
 use std::path::Path;
 
@@ -94,7 +94,7 @@ impl Identity {
         ];
         let first = |field: fn(&IdentityFields) -> &Option<String>| {
             let values = layers.iter().filter_map(|(layer, _)| field(layer).as_deref());
-            // Settings are no more believed than a file: what stands in a prompt is one line.
+            // Settings get the same treatment as a file: each value becomes one line of the prompt.
             let mut lines = values.map(|value| one_line(value.trim(), VALUE_CHARS_MAX));
             lines.find(|line| !line.is_empty())
         };

@@ -1,7 +1,7 @@
 //! An agent's home: Markdown in, the frozen instructions of a session out.
 //!
-//! A home is read by strangers' rules: any file may be missing, huge, no text or no file at all.
-//! What cannot be used is left out and said; what would change who the agent is stops the session.
+//! Any file of a home may be missing, huge, binary or not a file at all. What cannot be used is left
+//! out and reported; if that would change who the agent is, the session does not begin.
 //! Read in this order:
 //!
 //! - [`error`]: why a home cannot be used.

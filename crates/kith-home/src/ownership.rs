@@ -1,4 +1,4 @@
-//! Who a file belongs to, and which file it is.
+//! The owner, permissions and identity of a file.
 //!
 //! Text in an instruction file speaks to the model with the owner's voice. So a file that another
 //! user owns, or could change, is not taken for the owner's.
@@ -15,7 +15,7 @@ use crate::error::Problem;
 const OTHERS_WRITE: u32 = 0o002;
 const ROOT: u32 = 0;
 
-/// Coarser than the clock of any disk in use.
+/// The resolution of file times, coarser than that of any file system in use.
 const TICK_MS: u128 = 2_000;
 
 /// Two paths with equal keys are one file: by link, or by letters on a disk that ignores case.
@@ -28,7 +28,7 @@ impl FileKey {
     }
 }
 
-/// By which one sees without reading it that a file is as it was.
+/// Metadata by which a file is seen to be unchanged without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileStamp {
     Absent,
@@ -86,12 +86,12 @@ impl FileStat {
     }
 }
 
-/// The number a folder has on its disk.
+/// The inode number of a folder.
 pub(crate) fn inode(metadata: &Metadata) -> u64 {
     metadata.ino()
 }
 
-/// Why the file may not be the owner's own words, if there is a reason.
+/// The reason why the file may not be the owner's own, if there is one.
 pub(crate) fn problem(metadata: &Metadata) -> Option<Problem> {
     problem_of(metadata.uid(), metadata.mode(), rustix::process::geteuid().as_raw())
 }

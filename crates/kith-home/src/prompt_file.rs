@@ -60,7 +60,7 @@ enum PromptText {
     Ends { head: String, tail: String, n_bytes: u64 },
 }
 
-/// A file as it stands in a prompt.
+/// The part of a file that a prompt contains.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Excerpt {
     pub(crate) content: String,
@@ -98,7 +98,7 @@ pub(crate) fn open(path: &Path) -> io::Result<FileLookup> {
     Ok(FileLookup::File(OpenFile { file, metadata, real }))
 }
 
-/// The text of a file of the home for programs to read; nothing when there is no file.
+/// The text of a file of the home for programs to read; empty when there is no file.
 pub(crate) fn read_text(path: &Path) -> Result<String, HomeError> {
     let read_error = |source| HomeError::ReadFile { path: path.to_owned(), source };
     match open(path).map_err(read_error)? {
@@ -199,8 +199,8 @@ fn read_ends(file: &mut File, problems: &mut Vec<Problem>) -> io::Result<PromptT
     Ok(PromptText::Ends { head, tail, n_bytes })
 }
 
-/// A byte-order mark is dropped; what is no text is replaced. So are NUL characters: they are
-/// valid, but no text has them and some vendors refuse them.
+/// Drops a byte-order mark and replaces bytes that are not UTF-8. NUL characters are replaced too:
+/// they are valid, but some vendors refuse them.
 fn decode(bytes: &[u8], problems: &mut Vec<Problem>) -> String {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let text = String::from_utf8_lossy(bytes);

@@ -1,4 +1,4 @@
-//! How files and names stand in a prompt.
+//! How files and names are written into a prompt.
 //!
 //! A file is a block that names its path. Names come from disks, where anything goes, so none of
 //! them can break a line, open a tag or hide a character.

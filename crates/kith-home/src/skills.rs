@@ -1,8 +1,8 @@
 //! Skills: folders of instructions that a model loads when it needs them.
 //!
-//! A skill is a folder with a `SKILL.md`. Its folder's name is its key, and where two have the same
-//! the nearer one is meant. What is listed speaks to the model, so a skill of another user or of a
-//! repository that nobody trusts is left out, and whatever is left out is reported.
+//! A skill is a folder with a `SKILL.md`. Its folder's name is its key, and of two with the same key
+//! the nearer one counts. The model reads what is listed, so a skill of another user or of an
+//! untrusted repository is left out and reported.
 //! Read in this order:
 //!
 //! - `roots`: the folders that hold skills, from near to far.
@@ -111,7 +111,7 @@ pub enum SkillProblem {
 
 /// Reads the skills that are in force now.
 ///
-/// Never fails: a skill that cannot be used is no reason not to speak.
+/// Never fails: a session can begin without a skill that cannot be used.
 pub fn skills(request: &SkillRequest<'_>) -> SkillIndex {
     let mut index = SkillIndex::default();
     // Some disks do not tell capitals from small letters, so no two keys differ by them alone.
@@ -175,7 +175,7 @@ fn folders_in(root: &SkillRoot, index: &mut SkillIndex) -> Vec<String> {
     good
 }
 
-/// Sorted by their bytes; `None` when there are too many. Hidden folders and files are no skills.
+/// Sorted by their bytes; `None` when there are too many. Hidden folders and files are skipped.
 fn names_in(folder: &Path) -> io::Result<Option<Vec<std::ffi::OsString>>> {
     let mut names = Vec::new();
     for (n_entries, entry) in fs::read_dir(folder)?.enumerate() {

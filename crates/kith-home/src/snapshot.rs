@@ -44,7 +44,7 @@ pub struct SnapshotRequest<'a> {
     /// Canonical folders that the owner trusts: see [`crate::trust`].
     pub trusted: &'a [PathBuf],
     pub audience: Audience,
-    /// The person spoken to, where nobody else reads along.
+    /// The person spoken to, in a thread that no one else reads.
     pub user_id: Option<&'a str>,
     pub now_ms: u64,
     /// An IANA name. One that is not known is told in the answer and UTC is used.
@@ -77,8 +77,8 @@ pub struct FileReport {
 
 /// Reads the prompt files and freezes them.
 ///
-/// Fails if the home has no constitution or came with a repository that is not trusted, or if a file of the home is there and cannot be read.
-/// Project files that cannot be used are left out and reported.
+/// Fails if the home has no constitution or belongs to an untrusted repository, or if a file of the
+/// home exists and cannot be read. Project files that cannot be used are left out and reported.
 pub fn snapshot(request: &SnapshotRequest<'_>) -> Result<AssembledSnapshot, HomeError> {
     let moment = time::moment(request.now_ms, request.time_zone)?;
     require_home(request.home)?;
@@ -148,7 +148,7 @@ enum Guard<'a> {
 /// What an own or global file that is there and cannot be read means.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unreadable {
-    /// There is no session: it would have another self than the one that was written down.
+    /// Refuses to begin: the session's agent would differ from the one that was written down.
     Stops,
     /// There is a session already, and it is told.
     IsTold,
@@ -322,7 +322,7 @@ impl<'a> Assembly<'a> {
         scope: Scope,
         priority: Option<u32>,
     ) -> Option<Source> {
-        // Examples that nobody filled in are left out. Nobody makes an example of an AGENTS.md: its
+        // Templates that were not filled in are left out. An AGENTS.md is never a template: its
         // headings alone may be rules.
         let says_nothing = match source_type {
             SourceType::AgentsMd => file.text().trim().is_empty(),

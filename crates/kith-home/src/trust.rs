@@ -3,9 +3,9 @@
 //! Instruction files are taken as the owner's word, and settings say where keys go. A repository
 //! came from elsewhere, so it has neither right until the owner gives it.
 //!
-//! What the owner said of houses lies in `~/.kith/houses/`: inside a house it could have come along
-//! with a clone. There is one small file per folder, so two programs that write never meet. What
-//! was said holds for that very folder: another one under the same name is not it.
+//! Trust in houses is recorded in `~/.kith/houses/`: a record inside a house could have come with a
+//! clone. Each folder has a small file of its own, so two programs never write the same one. A
+//! record is for one folder: another folder with the same path later is not trusted.
 
 use std::fs::{self, Metadata};
 use std::io::{self, Read};
@@ -20,7 +20,7 @@ use crate::error::{HomeError, Problem};
 use crate::ownership;
 use crate::prompt_file::{FileLookup, OpenFile, open};
 
-/// A longer record is none of ours.
+/// A longer record is ignored: it was not written by Kith.
 const RECORD_BYTES_MAX: u64 = 64 * 1024;
 
 /// A folder that the owner made a home in or trusts.
@@ -39,23 +39,23 @@ struct TrustRecord {
     trusted_at: u64,
 }
 
-/// The repository that holds a folder, as far as trust goes. The user's own home is nobody else's,
-/// also where it is kept in a repository.
+/// The repository that holds a folder, as far as trust goes. The user's own home is
+/// always the owner's, also where it is kept in a repository.
 pub fn repository_of(folder: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
     repository_root(folder).filter(|root| Some(root.as_path()) != user_home)
 }
 
-/// Whether what was said of the trusted folders holds for this one: it was said of it or of a folder
-/// above it, and no other repository begins in between. All paths are canonical.
+/// Whether trust in one of these folders extends to this one: it is the same folder or lies beneath
+/// it, and no other repository begins in between. All paths are canonical.
 pub fn covers(trusted: &[PathBuf], folder: &Path, repository: &Path) -> bool {
     trusted.iter().any(|it| folder.starts_with(it) && it.starts_with(repository))
 }
 
-/// Tells a folder from another one that has its name later. Not by the device, whose number may
-/// change when the machine starts.
+/// Identifies a folder, so that another one with the same path later is not taken for it. The device
+/// is not part of it: its number may change when the machine starts.
 pub fn folder_fingerprint(folder: &Path) -> io::Result<String> {
     let metadata = fs::metadata(folder)?;
-    // Some disks do not know when a folder was made; the number of its entry has to do there.
+    // Some disks do not record when a folder was made; there only its inode identifies it.
     let made = metadata.created().ok();
     let since_1970 = made.and_then(|it| it.duration_since(std::time::UNIX_EPOCH).ok());
     let made = since_1970.map_or_else(|| "-".to_owned(), |it| it.as_nanos().to_string());
@@ -67,7 +67,7 @@ pub fn ownership_problem(metadata: &Metadata) -> Option<Problem> {
     ownership::problem(metadata)
 }
 
-/// Notes that the owner made a home in this folder or trusts it. It is canonical.
+/// Records that the owner made a home in this folder or trusts it. The path is canonical.
 pub fn record_trust(user_home: &Path, folder: &Path, now_ms: u64) -> Result<(), HomeError> {
     let path = record_path(user_home, folder);
     let noted = || -> io::Result<()> {
@@ -83,7 +83,7 @@ pub fn record_trust(user_home: &Path, folder: &Path, now_ms: u64) -> Result<(), 
     noted().map_err(|source| HomeError::WriteFile { path, source })
 }
 
-/// Takes it back, and tells whether there was something to take back.
+/// Removes the record of a folder, and tells whether there was one.
 pub fn remove_trust(user_home: &Path, folder: &Path) -> Result<bool, HomeError> {
     let path = record_path(user_home, folder);
     match fs::remove_file(&path) {
@@ -93,7 +93,7 @@ pub fn remove_trust(user_home: &Path, folder: &Path) -> Result<bool, HomeError> 
     }
 }
 
-/// What the owner said of this folder and of those above it, the nearest first.
+/// The trusted folders among this one and those above it, the nearest first.
 pub fn trusted_folders(user_home: &Path, folder: &Path) -> Vec<FolderTrust> {
     let folders = folder.ancestors().take(WALK_FOLDERS_MAX);
     let said = |folder: &Path| {
@@ -103,7 +103,7 @@ pub fn trusted_folders(user_home: &Path, folder: &Path) -> Vec<FolderTrust> {
     folders.filter_map(said).collect()
 }
 
-/// A record that cannot be read, or that others could have written, says nothing.
+/// `None` for a record that is missing, unreadable, or that another user could have written.
 fn trusted_since(user_home: &Path, folder: &Path) -> Option<u64> {
     let found = open(&record_path(user_home, folder));
     let Ok(FileLookup::File(OpenFile { file, metadata, .. })) = found else { return None };
@@ -120,7 +120,7 @@ fn record_path(user_home: &Path, folder: &Path) -> PathBuf {
     user_home.join(".kith/houses").join(record_name(folder))
 }
 
-/// A path may have any length and any letters, a file's name may not.
+/// A hash, because a path may be longer than a file name and contain other characters.
 fn record_name(folder: &Path) -> String {
     let hash = sha256_hex(folder.as_os_str().as_encoded_bytes());
     format!("{}.json", &hash[..32])

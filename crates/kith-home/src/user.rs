@@ -121,7 +121,7 @@ fn zone_in(value: &str) -> Option<String> {
     places.into_iter().chain(others).find_map(known_zone)
 }
 
-/// `Languages: …` lists what the user can read and is no preference.
+/// `Languages: …` lists what the user can read and is not a preference.
 fn language(fields: &[Field]) -> Option<String> {
     const PREFERRED: [&str; 6] = [
         "preferred response language",

@@ -53,7 +53,7 @@ fn build(kind: ClientKind) -> reqwest::Result<Client> {
     let client = Client::builder()
         .user_agent(concat!("kith/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(Duration::from_secs(CONNECT_SECS_MAX))
-        // A redirect would carry the conversation to a host that nobody chose.
+        // A redirect would carry the conversation to a host that the owner did not choose.
         .redirect(Policy::none());
     let client = match kind {
         ClientKind::Remote => client,

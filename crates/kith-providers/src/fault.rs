@@ -97,7 +97,7 @@ fn quote(words: &str, key: Option<&Secret>) -> String {
         .collect();
     // Before cutting: a cut could leave half of the key, which no search would find.
     let visible = match key.map(Secret::reveal) {
-        // A shorter one is no secret but a placeholder such as `none`, which is also a word.
+        // A shorter one is a placeholder such as `none`, which is also an ordinary word.
         Some(key) if key.len() >= KEY_BYTES_MIN => visible.replace(key, "[key]"),
         _ => visible,
     };

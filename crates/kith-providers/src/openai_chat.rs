@@ -59,7 +59,7 @@ pub(crate) fn render(
 }
 
 impl OpenAiChat {
-    /// `base_url` is what stands before `/chat/completions`. Nothing is connected yet.
+    /// `base_url` is the address without `/chat/completions`. Nothing is connected yet.
     pub fn new(
         choice: ModelChoice,
         base_url: &str,
@@ -219,7 +219,7 @@ impl OpenAiChat {
 
     fn unreachable(&self, error: reqwest::Error) -> Fault {
         let cause = root_cause(&error.without_url());
-        // Only scheme, host and port: the rest of an address may hold what nobody should read.
+        // Only scheme, host and port: the rest of an address may hold a key.
         let origin = self.endpoint.origin().ascii_serialization();
         let what = format!(
             "could not be reached at {origin} ({cause}): check the base URL and that the server \

@@ -15,20 +15,20 @@ use kith_vocab::event::models::Wire;
 use crate::parameters::PARAMETERS_MAX;
 use crate::{anthropic, openai_chat};
 
-/// What a tool that said nothing is shown to have said: several vendors refuse an empty text.
+/// The result of a tool without output: several vendors refuse an empty text.
 pub(crate) const NO_OUTPUT: &str = "(no output)";
 
 /// Roles, ids and brackets around one text of a request.
 const ENVELOPE_BYTES_USUAL: usize = 160;
 
-/// What stands in a message of which nothing may be shown, because vendors refuse an empty one.
+/// The text of a message without any content: vendors refuse an empty one.
 pub(crate) const NO_TEXT: &str = "(no text)";
 
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
     #[error("the API `{}` is not supported yet", wire_name(*.wire))]
     NotBuilt { wire: Wire },
-    /// A model without its instructions would be somebody else.
+    /// Without its instructions the model would not be this agent.
     #[error("refusing to send a request without a system prompt")]
     NoSystemPrompt,
     #[error("the parameters of model `{model}` are not a JSON object")]
@@ -66,7 +66,7 @@ pub fn render_up_to(
     Ok(body.finish())
 }
 
-/// Like [`render`], for whoever does not need the bytes in one piece.
+/// Like [`render`], writing to `writer` instead of one buffer.
 pub fn render_to(
     wire: Wire,
     request: &ModelRequest<'_>,

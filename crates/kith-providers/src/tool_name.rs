@@ -32,7 +32,7 @@ pub(crate) fn escape_called(name: &str) -> Cow<'_, str> {
     Cow::Owned(form[..TOOL_NAME_BYTES_MAX].to_owned())
 }
 
-/// The name that has this form. What is no form of any name is a name the model made up.
+/// The name that has this form. Anything else is a name that the model made up.
 pub(crate) fn unescape(form: &str) -> Cow<'_, str> {
     match form.strip_prefix(ESCAPED).and_then(decode) {
         Some(name) if form_of(&name) == form => Cow::Owned(name),

@@ -2,7 +2,7 @@
 //!
 //! A path names whatever lies there at the moment of the call; a descriptor names one folder for
 //! good. Everything beneath a root is reached from a descriptor and no link is ever followed, so
-//! nobody can lead a tool elsewhere by swapping a folder for a link while it works.
+//! a folder that is swapped for a link meanwhile cannot lead a tool elsewhere.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
@@ -107,7 +107,7 @@ impl Folder {
         stat.ok().and_then(|stat| u64::try_from(stat.st_size).ok())
     }
 
-    /// The first bytes of a file of this folder; nothing if it is no file or cannot be read.
+    /// The first bytes of a file of this folder; `None` if it is not a file or cannot be read.
     pub(crate) fn head_of(&self, name: &str, bytes_max: u64) -> Option<Vec<u8>> {
         let (file, _) = self.open_file(OsStr::new(name)).ok()?;
         let mut head = Vec::new();

@@ -43,7 +43,7 @@ pub mod skill;
 
 /// The built-in tools, in the order in which a model is told of them.
 ///
-/// The order is fixed because the tool list stands at the front of every request: another order
+/// The order is fixed because the tool list is at the front of every request: another order
 /// would be another prefix, and no vendor's cache would know it.
 ///
 /// `skill` is among them also where there are no skills: the list is frozen with the session, and

@@ -2,8 +2,8 @@
 //!
 //! A path is judged first and then opened so that nothing but what was judged can be opened. Its
 //! links are resolved, the real path must lie beneath a root and outside `.kith`, and it is opened
-//! from the root's descriptor with no link allowed on the way. Whoever swaps a part of it for a
-//! link in between gets an error, not another file.
+//! from the root's descriptor with no link allowed on the way. If a part of it is swapped for
+//! a link in between, the result is an error, not another file.
 //!
 //! Folders of skills are the exception to `.kith`: some lie in it. What is beneath them may be read,
 //! and nothing else that lies there.
@@ -218,7 +218,7 @@ impl Roots {
     fn judge(&self, text: &str) -> Result<PathBuf, String> {
         self.check_form(text)?;
         let path = self.cwd.join(text);
-        // Asked before the disk is, so that nobody learns what `.kith` holds.
+        // Checked before the disk is touched, so that the answer does not tell what `.kith` holds.
         if is_private(Path::new(text)) && !self.is_of_a_skill(&path) {
             return Err(private(text));
         }

@@ -225,7 +225,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whoever names a file wants it searched, whatever the glob says.
+    /// Searches a file that `path` names, whatever the glob says.
     fn named_file(&mut self, path: &str, opened: OpenedFile) -> Result<String, String> {
         let (name, bytes) = (display::name(path), display::number(opened.bytes));
         self.trust.look_at(&opened.real);
@@ -242,7 +242,7 @@ impl<'a> Search<'a> {
                  part of it",
                 display::number(SEARCH_FILE_BYTES_MAX)
             )),
-            // What stands before the line was searched.
+            // The lines before the long one were searched.
             FileOutcome::LineTooLong if self.page.n_matches > 0 => {
                 self.n_unread += 1;
                 Ok(String::new())

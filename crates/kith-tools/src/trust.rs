@@ -1,7 +1,7 @@
 //! How far the text of a result is trusted.
 //!
-//! A tool does not know whose files it reads; whoever makes it does, and is asked with the real path
-//! of everything that goes into a text. What an untrusted folder holds may have been written to
+//! A tool does not know whose files it reads. Its maker does, and is asked with the real path of
+//! everything that goes into a text. What an untrusted folder holds may have been written to
 //! mislead, and one line of it makes the whole result untrusted.
 
 use std::path::Path;

@@ -13,7 +13,7 @@ pub fn audience_of(thread: &ThreadId, owners_own: &[ThreadId]) -> Audience {
     match thread.platform() {
         // The terminal of the owner's machine, and what the runtime says to itself.
         "cli" | "system" => Audience::Owner,
-        // Before the list: a peer stays a peer, whoever put it there.
+        // Checked before the list: a peer stays a peer, even if it is listed.
         "peer" => Audience::Peer,
         _ if owners_own.contains(thread) => Audience::Owner,
         _ => Audience::Shared,

@@ -27,7 +27,7 @@ pub enum Role {
 /// One content block of a request. What was sent once never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Element {
-    /// The event it came from; `None` for words of our own that stand in no event.
+    /// The event it came from; `None` for text of our own that is in no event.
     pub from: Option<EventId>,
     pub kind: ElementKind,
 }
@@ -35,7 +35,7 @@ pub struct Element {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ElementKind {
     Text(FramedText),
-    /// Text that nobody in the conversation said: a reminder, or a fixed line that keeps the
+    /// Text that no one in the conversation said: a reminder, or a fixed line that keeps the
     /// request well formed.
     Meta(FramedText),
     Media(Media),

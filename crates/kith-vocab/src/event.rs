@@ -145,7 +145,7 @@ impl BatchPlace {
     pub const ALONE: BatchPlace = BatchPlace(1, 1);
 }
 
-/// An event as a line holds it, chain and checksum aside: the keys stand in this order and no other.
+/// An event as a line holds it, without chain and checksum. The order of the keys is fixed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventRecord<'a> {
     pub event: Cow<'a, Event>,
@@ -244,7 +244,7 @@ impl<'de> Visitor<'de> for EventVisitor {
             }));
         }
         let parent_id = parent_id.flatten();
-        // An event that stands alone carries no place, so there is one way to write it.
+        // An event that is alone in its batch carries no place, so there is one way to write it.
         if let Some(BatchPlace(place, of)) = batch
             && (place == 0 || place > of || of < 2)
         {

@@ -50,7 +50,7 @@ pub trait AppendFile: Send + Sync {
     fn set_len(&mut self, len: u64) -> io::Result<()>;
 
     /// Whether the file at the path still is this one, and has this length: another program may have
-    /// replaced or changed it. Files in memory are nobody else's.
+    /// replaced or changed it. No other process can change files in memory.
     fn is_at(&self, _path: &Path, _len: u64) -> io::Result<bool> {
         Ok(true)
     }

@@ -48,7 +48,7 @@ impl Json {
         self.0.get()
     }
 
-    /// Whether anybody else holds these very bytes.
+    /// Whether there are other handles of the same bytes.
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }

@@ -1,7 +1,7 @@
-//! A text that many may hold and none may change.
+//! An immutable text with shared ownership.
 //!
-//! A long text stands once in the house, in a blob, however many lines name it. Held as `String` it
-//! would be as many copies in memory as there are lines; this one is counted.
+//! The house keeps a long text once, in a blob, however many lines name it. As `String` each line
+//! would have its own copy in memory; this type is reference-counted.
 
 mod framed;
 
@@ -24,7 +24,7 @@ impl Text {
         &self.0
     }
 
-    /// Whether anybody else holds these very bytes.
+    /// Whether there are other handles of the same bytes.
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }

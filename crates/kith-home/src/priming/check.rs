@@ -11,7 +11,7 @@ use super::script::{
 };
 use super::yaml::YamlEntry;
 
-/// The fields of a record, checked. Keys that nobody knows are kept and warned about.
+/// The fields of a record, checked. Unknown keys are kept and warned about.
 pub(crate) fn record_fields(
     record_type: RecordType,
     line: usize,

@@ -10,11 +10,11 @@ use super::yaml::YamlEntry;
 /// Deeper than any JSON that is read; what is deeper stays on its line.
 const PRETTY_LEVELS_MAX: usize = 128;
 
-/// The number that replay gave to the generation of a record. It stands before the record's type, where no key of
-/// a script can stand.
+/// The key of the number that replay gave to a record's generation. It comes before `type`, where a
+/// script cannot put a key.
 const GENERATION: &str = "generation";
 
-/// Whether the text of the block stands in the JSON form of a record.
+/// Whether the JSON form of a record includes the text of its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyText {
     Included,
@@ -55,7 +55,7 @@ pub(crate) fn to_json(record: &PrimingRecord, generation: Option<u64>, body: Bod
         BodyRule::Text(name) if body == BodyText::Included => Some((name, Json::of(&record.body))),
         _ => None,
     };
-    // A script may have a key of that name, and no key stands twice.
+    // A script may have a key of that name, and keys must not repeat.
     let generation = generation.filter(|_| record.get(GENERATION).is_none());
     let generation = generation.map(|generation| Json::of(&generation));
     let generation = generation.iter().map(|number| (GENERATION, number));
@@ -64,7 +64,7 @@ pub(crate) fn to_json(record: &PrimingRecord, generation: Option<u64>, body: Bod
     object(generation.chain([("type", &record_type)]).chain(fields).chain(text))
 }
 
-/// Reads what [`to_json`] wrote. `None` for an object that is no record at all.
+/// Reads what [`to_json`] wrote. `None` for an object that is not a record.
 pub(crate) fn from_json(json: &Json) -> Option<Result<PrimingRecord, ScriptError>> {
     let mut entries = entries_of(json)?.into_iter();
     let (mut first, mut record_type) = entries.next()?;
@@ -87,7 +87,7 @@ pub(crate) fn from_json(json: &Json) -> Option<Result<PrimingRecord, ScriptError
     Some(fields.map(|fields| PrimingRecord { record_type, fields, body, line: 0 }))
 }
 
-/// The members of an object in their order, also those that stand twice; `None` for anything else.
+/// The members of an object in their order, repeated keys included; `None` for any other JSON.
 pub(crate) fn entries_of(json: &Json) -> Option<Vec<(String, Json)>> {
     // Most values are none; the reader's error for them is costly and not looked at.
     if !json.is_object() {

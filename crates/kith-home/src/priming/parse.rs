@@ -1,6 +1,6 @@
 //! Text in, a script out.
 //!
-//! Nothing is guessed. A heading that is almost one, a fence too many or a key that stands twice is
+//! Nothing is guessed. A heading that is almost one, a fence too many or a repeated key is
 //! refused with its line, because a history that differs from what its author sees would be
 //! believed by the model all the same.
 
@@ -57,7 +57,7 @@ pub fn parse(text: &str) -> Result<ScriptWithWarnings, ScriptError> {
     Ok(ScriptWithWarnings { script, warnings: reader.warnings })
 }
 
-/// A file that was written with CRLF throughout means LF; in any other a CR is somebody's content.
+/// Replaces CRLF by LF in a file that uses CRLF throughout; in any other file a CR is content.
 fn with_plain_line_ends(text: &str) -> Cow<'_, str> {
     let n_lines = text.matches('\n').count();
     if n_lines > 0 && text.matches("\r\n").count() == n_lines {
@@ -144,7 +144,7 @@ impl<'a> ScriptReader<'a> {
     }
 
     /// A block whose closing fence was lost goes on to the next one and takes a record with it. Its
-    /// text may also be about scripts, so this is no error.
+    /// text may also be about scripts, so this is only a warning.
     fn warn_of_swallowed_record(&mut self, first: usize, n_inside: usize) {
         let inside = &self.lines[first..first + n_inside];
         let Some(at) = inside.iter().position(|line| matches!(classify(line), Line::Record(_)))
@@ -274,7 +274,7 @@ fn lost_key(line: &str) -> Option<&'static str> {
     TELLING_KEYS.into_iter().find(|key| *key == name)
 }
 
-/// How many lines stand between the marks of a front matter, if one begins here.
+/// The number of lines between the marks of a front matter, if one begins here.
 fn front_matter_of(lines: &[&str]) -> Option<Result<usize, ScriptProblem>> {
     let is_mark = |line: &&str| line.trim_end() == "---";
     if !lines.first().is_some_and(is_mark) {
@@ -284,8 +284,8 @@ fn front_matter_of(lines: &[&str]) -> Option<Result<usize, ScriptProblem>> {
     Some(n_inside.ok_or(ScriptProblem::FrontMatterOpen))
 }
 
-/// Where the keys of a JSON text stand, the last of those that stand twice. A key that does not
-/// begin its line is not found; the block's first line then has to do.
+/// The lines of the keys of a JSON text, the last one for a repeated key. A key that does not begin
+/// its line is not found; errors then name the block's first line.
 fn lines_of_keys<'a>(lines: &[&'a str]) -> BTreeMap<&'a str, usize> {
     let keys = lines.iter().enumerate().filter_map(|(at, line)| {
         let key = line.trim_start().strip_prefix('"')?;

@@ -105,7 +105,7 @@ impl PrimingStore {
     }
 }
 
-/// Which scripts somebody used last is nobody else's business.
+/// Keeps the list out of git: which scripts a person used last is private.
 fn keep_out_of_git(house: &Path) -> io::Result<()> {
     let Some(folder) = Path::new(RECENT_FOLDER).parent() else { return Ok(()) };
     let folder = house.join(folder);

@@ -25,7 +25,7 @@ pub enum RecordType {
     HarnessItem,
 }
 
-/// What stands in a record's block besides its fields.
+/// The content of a record's block besides its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyRule {
     /// Text, and the name it has as a field.

@@ -187,7 +187,7 @@ impl NumberedRecord<'_> {
         Body::PrimedRecord(PrimedRecord { record })
     }
 
-    /// The record's own fields; its text stands in the event.
+    /// The record's own fields; its text is in the event.
     fn primed(self) -> Json {
         to_json(self.record, self.genseq, BodyText::LeftOut)
     }

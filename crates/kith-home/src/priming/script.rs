@@ -12,7 +12,7 @@ use super::record_type::RecordType;
 /// A longer script is not read.
 pub const SCRIPT_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const RECORDS_MAX: usize = 10_000;
-/// Of one front matter. A question to a teammate may stand in it, so it is generous.
+/// Of one front matter. Generous, because it may hold a question to a teammate.
 pub const FRONT_MATTER_BYTES_MAX: usize = 1024 * 1024;
 /// Keys, scalars, lists and maps of one front matter.
 pub const FRONT_MATTER_NODES_MAX: usize = 10_000;
@@ -22,7 +22,7 @@ pub const FIELD_NAME_CHARS_MAX: usize = 80;
 /// The largest integer that every reader of JSON keeps exactly.
 pub const GENSEQ_MAX: u64 = (1 << 53) - 1;
 
-/// Nobody reads more of one script.
+/// Further warnings about one script are dropped.
 pub const WARNINGS_MAX: usize = 1000;
 
 pub const SCRIPT_KIND: &str = "agent_priming_script";
@@ -49,7 +49,7 @@ pub struct PrimingRecord {
     pub fields: Vec<ScriptField>,
     /// Empty for types that have none.
     pub body: String,
-    /// Where its heading stands, from 1; 0 for a record that stands in no file.
+    /// The line of its heading, from 1; 0 for a record that is not from a file.
     pub line: usize,
 }
 
@@ -168,11 +168,11 @@ impl Script {
 
     /// The only agents that may use it; `None`: all may.
     pub fn applicable_member_ids(&self) -> Option<Vec<String>> {
-        // The parser has refused what is no list of names; a list that cannot be read is nobody's.
+        // The parser refuses anything but a list of names; an unreadable list allows no agent.
         self.get("applicableMemberIds").map(|ids| ids.read().unwrap_or_default())
     }
 
-    /// How far what stands in it may be trusted, if it says so.
+    /// How far its content may be trusted, if it says so.
     pub fn trust(&self) -> Option<Trust> {
         // One that cannot be read is the least: the key is only ever written to lower trust.
         self.get("trust").map(|trust| trust.read().unwrap_or(Trust::Untrusted))
@@ -207,7 +207,7 @@ impl ScriptError {
     }
 }
 
-/// A piece of a script as it stands in a message.
+/// A piece of a script, shortened and escaped for a message.
 pub(crate) fn excerpt(text: &str) -> String {
     const SHOWN_CHARS_MAX: usize = 60;
     let mut shown: String =

@@ -43,7 +43,7 @@ pub struct ScriptListing {
 pub struct ScriptEntry {
     /// Relative to the house.
     pub path: PathBuf,
-    /// `None` when its name is no slug.
+    /// `None` when its name is not a valid slug.
     pub script_ref: Option<ScriptRef>,
     pub state: ScriptState,
     /// A script that would be the same file where capitals do not count.
@@ -219,7 +219,7 @@ impl PrimingStore {
         }
     }
 
-    /// Reads every script of the house, whoever it is for.
+    /// Checks every script of the house, for all agents.
     pub fn check_all(&self) -> Result<CheckReport, StoreError> {
         let listing =
             self.read_folders(&[PathBuf::from(INDIVIDUAL), PathBuf::from(TEAM_SHARED)])?;
@@ -278,7 +278,7 @@ impl PrimingStore {
         let mut files = Vec::new();
         let mut n_bytes = 0;
         for relative in paths {
-            // What is no Markdown is none of ours.
+            // Files that are not Markdown are ignored.
             let Some(script_ref) = ref_of(&relative) else { continue };
             if n_bytes > LISTING_BYTES_MAX {
                 is_cut = true;
@@ -426,7 +426,7 @@ fn clash_message(other: &ScriptRef) -> String {
     )
 }
 
-/// The script that a path names; `None` when it is no Markdown file.
+/// The script that a path names; `None` when it is not a Markdown file.
 fn ref_of(relative: &Path) -> Option<Result<ScriptRef, NameError>> {
     let text = relative.to_string_lossy();
     // On systems whose paths have other separators, a reference still has `/`.

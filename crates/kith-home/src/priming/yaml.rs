@@ -17,7 +17,7 @@ use super::script::{
     ScriptError, ScriptField, ScriptProblem, excerpt,
 };
 
-/// A key of a front matter or of a call's JSON, and where it stands.
+/// A key of a front matter or of a call's JSON, with its value and line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct YamlEntry {
     pub(crate) name: String,
@@ -82,7 +82,7 @@ struct YamlReader<'a> {
 impl<'a> YamlReader<'a> {
     fn document(&mut self) -> Result<Vec<YamlEntry>, ScriptError> {
         let mut entries = Vec::new();
-        // The events around the one mapping; a second document is none of ours.
+        // The events around the one mapping; a second document is refused.
         loop {
             match self.next()? {
                 Event::StreamStart | Event::DocumentStart(..) | Event::DocumentEnd => (),
@@ -297,7 +297,7 @@ fn scalar_of(value: &Json) -> Cow<'_, str> {
     }
 }
 
-/// A string as it stands in a front matter: without quotes where no reader could misread it.
+/// A string as it is written in a front matter: without quotes where no reader could misread it.
 fn scalar(text: &str) -> String {
     if is_plain(text) { text.to_owned() } else { quoted(text) }
 }
@@ -306,7 +306,7 @@ fn is_plain(text: &str) -> bool {
     // Other readers of YAML take these for booleans.
     const NOT_EVERYWHERE: [&str; 6] = ["yes", "no", "on", "off", "y", "n"];
     let is_word = |ch: char| ch.is_alphanumeric() || matches!(ch, '_' | '-' | '.' | '/' | ' ');
-    // A colon inside a word, as in a time, is no mark of a mapping.
+    // A colon inside a word, as in a time, does not begin a mapping.
     let fits = |(at, ch): (usize, char)| {
         is_word(ch)
             || (ch == ':' && text[at + 1..].chars().next().is_some_and(|ch| ch.is_ascii_digit()))
@@ -341,7 +341,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// Lists and maps inside lists and maps stand on one line, as in JSON.
+/// Writes lists and maps inside lists and maps on one line, as in JSON.
 fn write_flow(out: &mut String, value: &Json) {
     if let Ok(items) = value.read::<Vec<Json>>() {
         out.push('[');

@@ -27,7 +27,7 @@ pub(super) fn between(before: &str, now: &str, shown: &str, room: usize) -> Stri
 
 fn in_lines(before: &str, now: &str) -> String {
     let diff = TextDiff::from_lines(before, now);
-    // A text that ends without a line break is no news worth a line.
+    // A missing line break at the end is not worth a line of the reminder.
     diff.unified_diff().missing_newline_hint(false).to_string()
 }
 

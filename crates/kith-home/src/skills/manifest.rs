@@ -1,6 +1,6 @@
 //! What a `SKILL.md` says of itself: its name for people, and what it is for.
 //!
-//! Both stand in the front matter; the first paragraph says what a skill is for when the front
+//! Both are in the front matter; the first paragraph says what a skill is for when the front
 //! matter does not. A skill with neither is not listed: the model could only guess.
 
 use std::borrow::Cow;
@@ -61,7 +61,7 @@ pub enum ManifestProblem {
     DescriptionTooLong,
 }
 
-/// Most of what is no YAML is a sentence with a colon in it.
+/// A sentence with a colon in it is the usual reason why YAML cannot be read.
 fn hint(problem: &ScriptProblem) -> &'static str {
     match problem {
         ScriptProblem::Yaml { .. } => "; quote a text that contains `: `",
@@ -72,7 +72,7 @@ fn hint(problem: &ScriptProblem) -> &'static str {
 /// Reads the bytes of a `SKILL.md`.
 ///
 /// Refuses what is not UTF-8, a front matter that is open, too long or not plain YAML, a `name` or
-/// `description` that is no text, and a file without a description.
+/// `description` that is not text, and a file without a description.
 pub fn manifest(bytes: &[u8]) -> Result<Manifest, ManifestIssue> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];
@@ -119,7 +119,7 @@ struct FrontMatter {
     description: Option<(String, usize)>,
 }
 
-/// Keys that nobody here knows are other programs'.
+/// Unknown keys are ignored: other programs may use them.
 fn read_front_matter(front_matter: &str) -> Result<FrontMatter, ManifestIssue> {
     let mut found = FrontMatter::default();
     // The first line of the file is the mark.
@@ -150,7 +150,7 @@ fn read_front_matter(front_matter: &str) -> Result<FrontMatter, ManifestIssue> {
     Ok(found)
 }
 
-/// Nothing after the key is no text, which is not wrong.
+/// A key without a value is read as empty text.
 fn text_of(key: &'static str, value: &Json) -> Result<String, ManifestProblem> {
     let text: Option<String> = value.read().map_err(|_| ManifestProblem::NotText { key })?;
     Ok(text.unwrap_or_default().trim().to_owned())

@@ -17,10 +17,10 @@ use super::manifest::cut;
 /// Of all descriptions in one reminder; beyond it each gets an equal share.
 pub const SKILL_LISTING_CHARS_MAX: usize = 16 * 1024;
 
-/// The events that stand after a new message: none when the model knows what there is.
+/// The events that follow a new message: none when the model already knows the list.
 pub fn skill_news(told: Option<&[SkillEntry]>, disk: &[SkillEntry]) -> Vec<Body> {
     let Some(told) = told else {
-        // To say that there are no skills would cost every conversation without them.
+        // An empty list is not told: it would cost tokens in every conversation without skills.
         if disk.is_empty() {
             return Vec::new();
         }

@@ -79,7 +79,7 @@ fn read(
     if !metadata.is_file() {
         return Err(SkillIssue::file(&path, Problem::NotAFile));
     }
-    // Whoever may write into the folder may put another file in its place.
+    // A user who may write into the folder may replace the file.
     let around = fs::metadata(&folder).map_err(unreadable)?;
     for (path, metadata) in [(&folder, &around), (&path, &metadata)] {
         let Some(problem) = ownership::problem(metadata) else { continue };

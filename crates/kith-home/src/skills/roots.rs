@@ -1,7 +1,7 @@
 //! The folders that hold skills, from near to far.
 //!
 //! The home's own come first: they are the agent. A repository that the owner does not trust adds
-//! none, and a folder that every user could write into is nobody's own.
+//! none, and a folder that every user can write into counts as untrusted.
 
 use std::collections::BTreeSet;
 use std::fs;

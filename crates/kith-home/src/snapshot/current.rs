@@ -83,7 +83,7 @@ impl CurrentFiles {
         moment(now_ms, &self.time_zone)
     }
 
-    /// A note whose day has passed is not looked at any more; that is no change of it.
+    /// Whether the path is a note of a past day, which is no longer read: not a change of the file.
     pub(crate) fn is_past_note(&self, path: &str) -> bool {
         let path = Path::new(path);
         path.parent() == Some(&self.notes_folder) && !self.notes.iter().any(|note| note == path)

@@ -12,7 +12,7 @@ use crate::rendering::{NAME_CHARS_MAX, one_line};
 use super::{Assembly, Guard};
 
 pub(super) fn gather(assembly: &mut Assembly<'_>) -> Result<Vec<Source>, HomeError> {
-    // It names hosts and ports, which are no business of a peer's.
+    // It names hosts and ports, which a peer must not learn.
     if assembly.audience() == Audience::Peer {
         return Ok(Vec::new());
     }

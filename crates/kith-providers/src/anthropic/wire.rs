@@ -163,7 +163,7 @@ impl AnthropicBlock<'_> {
             | AnthropicBlock::ToolResult { cache_control, .. } => {
                 *cache_control = Some(MARKER);
             }
-            // They stand in answers only, and the marker is the user's.
+            // Only answers contain them, and the marker is set on user messages.
             AnthropicBlock::Thinking { .. }
             | AnthropicBlock::RedactedThinking { .. }
             | AnthropicBlock::ToolUse { .. } => (),

@@ -1,4 +1,4 @@
-//! The conversation as the rules see it: who said what, without what nobody said.
+//! The conversation as the rules see it: who said what, without reminders.
 
 const REMINDER_BEGIN: &str = "<system-reminder>";
 const REMINDER_END: &str = "</system-reminder>";

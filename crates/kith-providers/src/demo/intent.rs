@@ -1,7 +1,7 @@
-//! What someone wants, read from their words by rules, in English and Chinese.
+//! The intent of a message, recognised by rules, in English and Chinese.
 //!
-//! The order of the rules matters: what names its deed first (`say …`, `run …`) is tried before
-//! what is only about a subject, so that `say what time it is` is echoed and not answered.
+//! The order of the rules matters: commands (`say …`, `run …`) are tried before subjects, so that
+//! `say what time it is` is echoed and not answered.
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Intent<'a> {
@@ -34,7 +34,7 @@ pub(super) enum Recall {
 const QUOTES: [(char, char); 7] =
     [('`', '`'), ('"', '"'), ('\'', '\''), ('“', '”'), ('‘', '’'), ('「', '」'), ('『', '』')];
 
-/// Words of politeness before the deed, at most.
+/// Polite words that may precede the command.
 const POLITE_WORDS_MAX: usize = 4;
 
 impl<'a> Intent<'a> {
@@ -116,7 +116,7 @@ fn read(wanted: &str) -> Option<Intent<'_>> {
     if let Some(rest) = after_any(wanted, &["read ", "cat ", "读取", "读一下", "读"]) {
         return path_in(rest, AnyWord::IsAPath).map(Intent::Read);
     }
-    // People are shown, and open, many things that are no files.
+    // `show` and `open` are also said of things that are not files.
     let rest =
         after_any(wanted, &["show me ", "show ", "open ", "打开", "看一下", "看看", "显示"])?;
     path_in(rest, AnyWord::IsNoPath).map(Intent::Read)
@@ -252,7 +252,7 @@ fn filled(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
-/// What stands between the first pair of backticks, or between quotes around the whole.
+/// The text between the first pair of backticks, or between quotes around the whole.
 fn quoted(text: &str) -> Option<&str> {
     let text = without_end_mark(text);
     if let Some((_, rest)) = text.split_once('`')

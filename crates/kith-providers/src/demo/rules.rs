@@ -29,7 +29,7 @@ pub(super) fn reply(request: &DemoRequest) -> DemoReply {
     let words = match request.messages.last() {
         Some(DemoMessage::User(words)) => words.as_str(),
         Some(DemoMessage::Tool { .. }) => return text(report(request, language)),
-        // Only a reminder came since. Reading the last wish again would do the deed twice.
+        // Only a reminder came since. Acting on the last message again would do it twice.
         Some(DemoMessage::Model) => return text(nothing_to_do(language).to_owned()),
         None => "",
     };
@@ -83,7 +83,7 @@ fn call(request: &DemoRequest, tool: &'static str, inputs: &[(&str, &str)]) -> D
     }
 }
 
-/// Nobody named this input and the tool cannot do without it: the widest sensible one.
+/// The widest sensible value for a required input that the message did not name.
 fn default_input(name: &str) -> Option<&'static str> {
     match name {
         "pattern" | "glob" => Some("*"),

@@ -37,7 +37,7 @@ pub(super) fn fault(status: u16, request: &RequestFacts<'_>, words: &str, code: 
             request.model
         )),
         408 => of_status("did not receive the request in time (status 408)").retryable(),
-        // Waiting does not help: somebody has to pay or to raise a limit.
+        // Waiting does not help: the account needs payment or a higher limit.
         402 | 429 if is_about_quota(code) => {
             of_status(&format!("has {NO_QUOTA_LEFT} (status {status}): check its plan and billing"))
         }

@@ -298,7 +298,7 @@ fn usage(tokens: &Tokens) -> Usage {
     }
 }
 
-/// An error told in the middle of a stream, where there is no status any more.
+/// An error reported in the middle of a stream, after the status was sent.
 fn vendor_fault(error: &VendorError) -> Fault {
     if is_about_length(&error.message) || is_about_length(&error.code) {
         return Fault::new(FailureKind::ContextLength, "rejected the conversation as too long")

@@ -12,7 +12,7 @@ use crate::display;
 pub(super) const SEARCH_MATCHES_MAX: u64 = 200;
 /// Longer lines are shortened around their match.
 pub(super) const SEARCH_LINE_CHARS_MAX: usize = 240;
-/// What stands before a match in a shortened line, unless there is room for more.
+/// Characters shown before a match in a shortened line, unless there is room for more.
 const BEFORE_MATCH_CHARS: usize = 60;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ impl SearchPage {
         }
     }
 
-    /// The line, or what stands around `place` in it.
+    /// The line, or the part of it around `place`.
     fn excerpt(&mut self, line: &[u8], place: usize) -> String {
         let shortened = shortened(line, place);
         self.has_shortened |= shortened.is_some();

@@ -29,7 +29,7 @@ pub struct CallJudged {
 
 /// What kind of thing a call does to the world.
 ///
-/// In rising order: the strongest effect of a call stands last.
+/// In rising order: the strongest effect of a call comes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
@@ -77,7 +77,7 @@ pub struct ApprovalRequested {
     pub expires_at: u64,
 }
 
-/// A person said something about what was asked; what it decided stands in `approval_decided`.
+/// A person said something about what was asked; the decision is in `approval_decided`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ApprovalReplied {

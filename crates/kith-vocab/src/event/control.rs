@@ -112,7 +112,7 @@ pub struct QueueItem {
     /// The models that may be asked, the chosen one first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<ModelRef>,
-    /// Whether its author's client said that somebody is there to be asked.
+    /// Whether its author's client said that a person is there to be asked.
     #[serde(default = "crate::ingress::yes", skip_serializing_if = "crate::ingress::is_yes")]
     pub attended: bool,
     /// The language of its author's client.

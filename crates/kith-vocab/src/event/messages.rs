@@ -1,4 +1,4 @@
-//! Events of the conversation, and the snapshot it stands on.
+//! Events of the conversation, and the snapshot that it is based on.
 
 use serde::{Deserialize, Serialize};
 
@@ -137,11 +137,11 @@ pub enum Outcome {
     Failed,
     Refused,
     Cancelled,
-    /// The process died while the tool ran: nobody knows whether it took effect.
+    /// The process died while the tool ran: it is unknown whether it took effect.
     Interrupted,
 }
 
-/// Something the model must know that nobody said: shown to it as a reminder.
+/// Something that the runtime tells the model, shown to it as a reminder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HarnessItemEvent {
