@@ -19,7 +19,7 @@ use kith_sessions::storage::{StorageError, StorageErrorKind};
 use kith_vocab::event::Event;
 use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::{EventId, SessionId, ThreadId};
-use kith_vocab::provider::{Delta, Tap};
+use kith_vocab::provider::{Delta, DeltaSink};
 use kith_vocab::tool::Progress;
 
 pub use delta::{DeltaKind, FeedDelta, RUNNING_ANSWER_BYTES_MAX, RunningAnswer, RunningPart};
@@ -239,7 +239,7 @@ pub struct FeedTap {
     pub request_id: EventId,
 }
 
-impl Tap for FeedTap {
+impl DeltaSink for FeedTap {
     fn delta(&self, delta: Delta<'_>) {
         self.feed.delta(self.request_id, delta);
     }

@@ -21,7 +21,7 @@ use kith_vocab::event::control::Resumed;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::{CallId, EventId, SessionId};
-use kith_vocab::tool::Prepared;
+use kith_vocab::tool::CallPlan;
 
 use crate::feed::{SessionFeed, ThreadKey};
 use crate::state::State;
@@ -72,7 +72,7 @@ pub struct Session {
     is_broken: bool,
     keys: RowKeys,
     /// What calls that may run were found to do when they were judged.
-    prepared: BTreeMap<CallId, Prepared>,
+    prepared: BTreeMap<CallId, CallPlan>,
     clock: SessionClock,
     /// When it was opened, by the wall clock.
     opened_at: u64,
@@ -339,11 +339,11 @@ impl Session {
     }
 
     /// Remembers what a call was found to do, so that a reader need not look twice.
-    pub(crate) fn set_prepared(&mut self, call_id: CallId, prepared: Prepared) {
+    pub(crate) fn set_prepared(&mut self, call_id: CallId, prepared: CallPlan) {
         self.prepared.insert(call_id, prepared);
     }
 
-    pub(crate) fn take_prepared(&mut self, call_id: CallId) -> Option<Prepared> {
+    pub(crate) fn take_prepared(&mut self, call_id: CallId) -> Option<CallPlan> {
         self.prepared.remove(&call_id)
     }
 

@@ -16,8 +16,8 @@ use kith_vocab::event::calls::Sandbox;
 use kith_vocab::event::control::Limits;
 use kith_vocab::ids::EventId;
 use kith_vocab::policy::Policy;
-use kith_vocab::provider::{Answer, Models, Unfinished};
-use kith_vocab::tool::{Prepared, Refusal, Tool, ToolOutput};
+use kith_vocab::provider::{Answer, AnswerFailure, Models};
+use kith_vocab::tool::{CallPlan, Refusal, Tool, ToolOutput};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use ask::find_model;
@@ -75,14 +75,14 @@ pub(crate) enum EffectKind {
 }
 
 pub(crate) enum EffectOutcome {
-    Asked(ask::SentRequest, Result<Answer, Unfinished>),
+    Asked(ask::SentRequest, Result<Answer, AnswerFailure>),
     Judged(Vec<PreparedCall>),
     /// A call was looked at again, right before it runs.
     Ready(Box<PreparedCall>),
     Ran(Vec<(kith_vocab::block::ToolCall, ToolOutput)>),
 }
 
-pub(crate) type PrepareResult = Result<(Arc<dyn Tool>, Prepared), Refusal>;
+pub(crate) type PrepareResult = Result<(Arc<dyn Tool>, CallPlan), Refusal>;
 
 /// Why an effect was asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

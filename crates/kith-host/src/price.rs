@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::messages::Usage;
-use kith_vocab::provider::{Answer, AskContext, ModelChoice, Provider, Unfinished};
+use kith_vocab::provider::{Answer, AnswerFailure, AskContext, ModelChoice, Provider};
 
 use crate::settings::PriceTable;
 
@@ -60,7 +60,7 @@ impl Provider for Priced {
         self.provider.choice()
     }
 
-    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>> {
+    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, AnswerFailure>> {
         Box::pin(async move {
             let mut answer = self.provider.ask(body, ctx).await?;
             if let Some(usage) = &mut answer.usage {

@@ -14,8 +14,8 @@ use kith_vocab::event::messages::{StopReason, Usage};
 use kith_vocab::event::models::{FailureKind, Wire};
 use kith_vocab::json::Json;
 use kith_vocab::provider::{
-    Answer, AnswerBlock, AskContext, Cause, Delta, DeltaPart, ModelChoice, Provider, Tap,
-    Unfinished,
+    Answer, AnswerBlock, AnswerFailure, AskContext, Delta, DeltaPart, DeltaSink, FailureCause,
+    ModelChoice, Provider,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -53,36 +53,45 @@ impl Provider for Demo {
         &self.choice
     }
 
-    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>> {
+    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, AnswerFailure>> {
         Box::pin(async move {
             let request = wire::read(&body).map_err(|error| {
                 let what = format!("could not read the request: {error}");
                 let fault = Fault::new(FailureKind::Malformed, what);
-                fault.into_unfinished(&self.choice.provider, None, String::new())
+                fault.into_failure(&self.choice.provider, None, String::new())
             })?;
             let reply = rules::reply(&request);
-            speak(&reply.text, &*ctx.tap, &ctx.cancel).await?;
-            Ok(answer(reply, body.len(), request.n_calls, &*ctx.tap))
+            speak(&reply.text, &*ctx.sink, &ctx.cancel).await?;
+            Ok(answer(reply, body.len(), request.n_calls, &*ctx.sink))
         })
     }
 }
 
 /// Word by word, as a model would; a stop is heard between any two.
-async fn speak(text: &str, tap: &dyn Tap, cancel: &CancellationToken) -> Result<(), Unfinished> {
+async fn speak(
+    text: &str,
+    sink: &dyn DeltaSink,
+    cancel: &CancellationToken,
+) -> Result<(), AnswerFailure> {
     let mut said = 0;
     for word in words(text) {
         if cancel.is_cancelled() {
             let partial_text = text[..said].to_owned();
-            return Err(Unfinished { cause: Cause::Cancelled, partial_text });
+            return Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text });
         }
-        tap.delta(Delta { block: 0, part: DeltaPart::Text(word) });
+        sink.delta(Delta { block: 0, part: DeltaPart::Text(word) });
         said += word.len();
         tokio::task::yield_now().await;
     }
     Ok(())
 }
 
-fn answer(reply: DemoReply, body_bytes: usize, n_calls_before: usize, tap: &dyn Tap) -> Answer {
+fn answer(
+    reply: DemoReply,
+    body_bytes: usize,
+    n_calls_before: usize,
+    sink: &dyn DeltaSink,
+) -> Answer {
     let tokens = |bytes: usize| bytes.div_ceil(BYTES_PER_TOKEN) as u64;
     let mut answer_bytes = reply.text.len();
     let mut content = Vec::new();
@@ -92,7 +101,7 @@ fn answer(reply: DemoReply, body_bytes: usize, n_calls_before: usize, tap: &dyn 
     let mut stop_reason = StopReason::EndTurn;
     if let Some(call) = reply.call {
         let block = u32::from(!content.is_empty());
-        let delta = |part| tap.delta(Delta { block, part });
+        let delta = |part| sink.delta(Delta { block, part });
         delta(DeltaPart::CallBegun { call: 0, tool: call.tool });
         delta(DeltaPart::CallInput { call: 0, json: &call.arguments });
         answer_bytes += call.arguments.len();

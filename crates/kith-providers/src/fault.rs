@@ -5,7 +5,7 @@
 
 use kith_vocab::event::models::FailureKind;
 use kith_vocab::invisible::is_deceptive;
-use kith_vocab::provider::{Cause, Unfinished};
+use kith_vocab::provider::{AnswerFailure, FailureCause};
 
 use crate::secret::Secret;
 
@@ -48,25 +48,25 @@ impl Fault {
         self
     }
 
-    pub(crate) fn into_unfinished(
+    pub(crate) fn into_failure(
         self,
         provider: &str,
         key: Option<&Secret>,
         partial_text: String,
-    ) -> Unfinished {
+    ) -> AnswerFailure {
         let mut message = format!("`{provider}` {}", self.what);
         let said = quote(&self.said, key);
         if !said.is_empty() {
             message.push_str("; it said: ");
             message.push_str(&said);
         }
-        let cause = Cause::Failed {
+        let cause = FailureCause::Failed {
             kind: self.kind,
             message,
             retryable: self.retryable,
             retry_after_ms: self.retry_after_ms,
         };
-        Unfinished { cause, partial_text }
+        AnswerFailure { cause, partial_text }
     }
 }
 

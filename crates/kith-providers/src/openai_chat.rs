@@ -18,7 +18,7 @@ use std::time::Duration;
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::conversation::ModelRequest;
 use kith_vocab::event::models::{FailureKind, Wire};
-use kith_vocab::provider::{Answer, AskContext, ModelChoice, Provider, Tap, Unfinished};
+use kith_vocab::provider::{Answer, AnswerFailure, AskContext, DeltaSink, ModelChoice, Provider};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response, Url};
 use tokio::time::timeout;
@@ -112,7 +112,7 @@ impl OpenAiChat {
     async fn converse(
         &self,
         body: Vec<u8>,
-        tap: &dyn Tap,
+        sink: &dyn DeltaSink,
         answer: &mut Accumulator,
     ) -> Result<(), Fault> {
         let response = self.within_idle(self.post(body)?.send()).await?;
@@ -121,9 +121,9 @@ impl OpenAiChat {
             return Err(self.status_fault(response).await);
         }
         match media_type(&response).as_str() {
-            "application/json" => self.read_whole(response, tap, answer).await,
+            "application/json" => self.read_whole(response, sink, answer).await,
             "text/html" => Err(exchange::web_page()),
-            _ => exchange::read_stream(response, self.idle_max, tap, answer).await,
+            _ => exchange::read_stream(response, self.idle_max, sink, answer).await,
         }
     }
 
@@ -150,7 +150,7 @@ impl OpenAiChat {
     async fn read_whole(
         &self,
         response: Response,
-        tap: &dyn Tap,
+        sink: &dyn DeltaSink,
         answer: &mut Accumulator,
     ) -> Result<(), Fault> {
         let (body, end) = self.read_body(response, ANSWER_BYTES_MAX).await?;
@@ -163,7 +163,7 @@ impl OpenAiChat {
         let Ok(text) = str::from_utf8(&body) else {
             return Err(Fault::new(FailureKind::Malformed, "sent bytes that are not UTF-8"));
         };
-        if answer.feed_whole(text, tap)? {
+        if answer.feed_whole(text, sink)? {
             return Ok(());
         }
         let what = "answered with JSON that is not a chat completion: check the base URL";
@@ -234,13 +234,13 @@ impl Provider for OpenAiChat {
         &self.choice
     }
 
-    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>> {
+    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, AnswerFailure>> {
         Box::pin(async move {
             let mut answer = Accumulator::default();
-            let exchange = self.converse(body, &*ctx.tap, &mut answer);
+            let exchange = self.converse(body, &*ctx.sink, &mut answer);
             let ending = exchange::bounded(&ctx, exchange).await;
             exchange::conclude(ending, answer, |fault, partial_text| {
-                fault.into_unfinished(&self.choice.provider, self.api_key.as_ref(), partial_text)
+                fault.into_failure(&self.choice.provider, self.api_key.as_ref(), partial_text)
             })
         })
     }

@@ -17,8 +17,8 @@ use kith_vocab::event::messages::{StopReason, Usage};
 use kith_vocab::event::models::{FailureKind, Wire};
 use kith_vocab::json::Json;
 use kith_vocab::provider::{
-    Answer, AnswerBlock, AskContext, Cause, Delta, DeltaPart, ModelChoice, Provider, Tap,
-    Unfinished,
+    Answer, AnswerBlock, AnswerFailure, AskContext, Delta, DeltaPart, DeltaSink, FailureCause,
+    ModelChoice, Provider,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -38,7 +38,7 @@ pub enum ScriptedTurn {
     /// Says the text, then ends like this.
     Breaks {
         partial: String,
-        cause: Cause,
+        cause: FailureCause,
     },
     /// Says the text, then nothing until it is cancelled.
     Waits {
@@ -201,7 +201,7 @@ impl ScriptedModel {
 
     fn breaks(self, partial: &str, kind: FailureKind, retryable: bool) -> ScriptedModel {
         let message = "the script says so".to_owned();
-        let cause = Cause::Failed { kind, message, retryable, retry_after_ms: None };
+        let cause = FailureCause::Failed { kind, message, retryable, retry_after_ms: None };
         self.then(ScriptedTurn::Breaks { partial: partial.to_owned(), cause })
     }
 
@@ -251,7 +251,7 @@ impl Provider for ScriptedModel {
         &self.choice
     }
 
-    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>> {
+    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, AnswerFailure>> {
         Box::pin(async move {
             let n_body_bytes = body.len();
             let number = {
@@ -263,8 +263,9 @@ impl Provider for ScriptedModel {
             if let Some(hook) = &self.hook {
                 hook(number);
             }
-            let cancelled =
-                |partial_text: String| Err(Unfinished { cause: Cause::Cancelled, partial_text });
+            let cancelled = |partial_text: String| {
+                Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text })
+            };
             if ctx.cancel.is_cancelled() {
                 return cancelled(String::new());
             }
@@ -280,15 +281,15 @@ impl Provider for ScriptedModel {
                 ScriptedTurn::Answers(mut answer) => {
                     let counted = usage(n_body_bytes, &answer);
                     answer.usage.get_or_insert(counted);
-                    stream(&answer, &*ctx.tap);
+                    stream(&answer, &*ctx.sink);
                     Ok(answer)
                 }
                 ScriptedTurn::Breaks { partial, cause } => {
-                    stream_text(0, &partial, &*ctx.tap);
-                    Err(Unfinished { cause, partial_text: partial })
+                    stream_text(0, &partial, &*ctx.sink);
+                    Err(AnswerFailure { cause, partial_text: partial })
                 }
                 ScriptedTurn::Waits { partial } => {
-                    stream_text(0, &partial, &*ctx.tap);
+                    stream_text(0, &partial, &*ctx.sink);
                     ctx.cancel.cancelled().await;
                     cancelled(partial)
                 }
@@ -299,17 +300,17 @@ impl Provider for ScriptedModel {
     }
 }
 
-fn stream(answer: &Answer, tap: &dyn Tap) {
+fn stream(answer: &Answer, sink: &dyn DeltaSink) {
     let mut call = 0;
     for (block, content) in (0..).zip(&answer.content) {
         match content {
-            AnswerBlock::Text(text) => stream_text(block, text, tap),
+            AnswerBlock::Text(text) => stream_text(block, text, sink),
             AnswerBlock::Thinking(thinking) => {
-                tap.delta(Delta { block, part: DeltaPart::Thinking(&thinking.text) });
+                sink.delta(Delta { block, part: DeltaPart::Thinking(&thinking.text) });
             }
             AnswerBlock::Call { tool, arguments, .. } => {
-                tap.delta(Delta { block, part: DeltaPart::CallBegun { call, tool } });
-                tap.delta(Delta { block, part: DeltaPart::CallInput { call, json: arguments } });
+                sink.delta(Delta { block, part: DeltaPart::CallBegun { call, tool } });
+                sink.delta(Delta { block, part: DeltaPart::CallInput { call, json: arguments } });
                 call += 1;
             }
         }
@@ -317,9 +318,9 @@ fn stream(answer: &Answer, tap: &dyn Tap) {
 }
 
 // In several pieces, so that nobody comes to rely on one delta being one answer.
-fn stream_text(block: u32, text: &str, tap: &dyn Tap) {
+fn stream_text(block: u32, text: &str, sink: &dyn DeltaSink) {
     let pieces = text.split_inclusive(' ');
-    pieces.for_each(|piece| tap.delta(Delta { block, part: DeltaPart::Text(piece) }));
+    pieces.for_each(|piece| sink.delta(Delta { block, part: DeltaPart::Text(piece) }));
 }
 
 // Not what a tokenizer would say, but the same on every run.
@@ -337,14 +338,14 @@ fn usage(n_body_bytes: usize, answer: &Answer) -> Usage {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SilentTap;
 
-impl Tap for SilentTap {
+impl DeltaSink for SilentTap {
     fn delta(&self, _delta: Delta<'_>) {}
 }
 
 /// What a test gives a request: an hour, nobody who watches.
 pub fn ask_context(cancel: &CancellationToken) -> AskContext {
     const HOUR: Duration = Duration::from_hours(1);
-    AskContext { time_left: HOUR, cancel: cancel.clone(), tap: Arc::new(SilentTap) }
+    AskContext { time_left: HOUR, cancel: cancel.clone(), sink: Arc::new(SilentTap) }
 }
 
 /// Keeps what it sees, one line per delta: the block's index, then what came.
@@ -357,7 +358,7 @@ impl RecordingTap {
     }
 }
 
-impl Tap for RecordingTap {
+impl DeltaSink for RecordingTap {
     fn delta(&self, delta: Delta<'_>) {
         let part = match delta.part {
             DeltaPart::Text(text) => format!("text {text}"),

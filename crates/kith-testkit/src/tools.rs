@@ -17,7 +17,7 @@ use kith_vocab::ids::{EventId, SessionId};
 use kith_vocab::json::Json;
 use kith_vocab::snapshot::ToolSpec;
 use kith_vocab::tool::{
-    CallContext, Permit, Prepared, Progress, Refusal, RunContext, Tool, ToolOutcome, ToolOutput,
+    CallContext, CallPlan, Permit, Progress, Refusal, RunContext, Tool, ToolOutcome, ToolOutput,
 };
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -175,7 +175,7 @@ impl Tool for CountingTool {
         &'a self,
         input: &'a Json,
         _ctx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Prepared, Refusal>> {
+    ) -> BoxFuture<'a, Result<CallPlan, Refusal>> {
         Box::pin(async move {
             if let Ending::CannotPrepare(text) = &self.ending {
                 return Err(Refusal { text: text.clone(), trust: self.trust });
@@ -187,7 +187,7 @@ impl Tool for CountingTool {
         })
     }
 
-    fn run(&self, prepared: Prepared, ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
+    fn run(&self, prepared: CallPlan, ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
         Box::pin(async move {
             let run = self.runs.fetch_add(1, Ordering::SeqCst) + 1;
             self.inputs.lock().unwrap().push(prepared.input.clone());
@@ -257,13 +257,13 @@ impl Tool for ReadTool {
         &'a self,
         input: &'a Json,
         _ctx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Prepared, Refusal>> {
+    ) -> BoxFuture<'a, Result<CallPlan, Refusal>> {
         let digest = sha256_hex(input.as_str().as_bytes());
         let prepared = prepared(&self.spec.name, vec![Effect::Read], input, digest);
         Box::pin(async move { Ok(prepared) })
     }
 
-    fn run(&self, _prepared: Prepared, _ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
+    fn run(&self, _prepared: CallPlan, _ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
         self.runs.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move { ToolOutput::text(ToolOutcome::Done, self.trust, &*self.text) })
     }
@@ -307,8 +307,8 @@ fn spec(name: &str) -> ToolSpec {
     }
 }
 
-fn prepared(name: &str, effects: Vec<Effect>, input: &Json, digest: String) -> Prepared {
-    Prepared {
+fn prepared(name: &str, effects: Vec<Effect>, input: &Json, digest: String) -> CallPlan {
+    CallPlan {
         input: input.clone(),
         effects,
         facts: Json::of(&json!({"tool": name})),

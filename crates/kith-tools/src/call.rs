@@ -13,7 +13,7 @@ use kith_vocab::digest::hex;
 use kith_vocab::event::calls::Effect;
 use kith_vocab::json::Json;
 use kith_vocab::snapshot::ToolSpec;
-use kith_vocab::tool::{CallContext, Prepared, Refusal, RunContext, Tool, ToolOutcome, ToolOutput};
+use kith_vocab::tool::{CallContext, CallPlan, Refusal, RunContext, Tool, ToolOutcome, ToolOutput};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -35,7 +35,7 @@ pub(crate) trait FileReader: Send + Sync + 'static {
     /// The checked input, with the file or folder that it names opened.
     type Target: Send + 'static;
 
-    fn open(&self, input: &Json) -> Result<(Self::Target, Prepared), Refusal>;
+    fn open(&self, input: &Json) -> Result<(Self::Target, CallPlan), Refusal>;
 
     /// Whether reading takes less time than waking another thread to do it.
     fn is_short(target: &Self::Target) -> bool;
@@ -60,7 +60,7 @@ impl<T: FileReader> FileTool<T> {
     /// The text if reading was short; otherwise what is to be read on another thread.
     fn begin(
         &self,
-        judged: &Prepared,
+        judged: &CallPlan,
         ctx: &RunContext,
     ) -> Result<Result<QuotedText, T::Target>, Refusal> {
         let (target, now) = self.reader.open(&judged.input)?;
@@ -81,11 +81,11 @@ impl<T: FileReader> Tool for FileTool<T> {
         &'a self,
         input: &'a Json,
         _ctx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Prepared, Refusal>> {
+    ) -> BoxFuture<'a, Result<CallPlan, Refusal>> {
         Box::pin(async move { blocking(|| self.reader.open(input).map(|(_, prepared)| prepared)) })
     }
 
-    fn run(&self, prepared: Prepared, ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
+    fn run(&self, prepared: CallPlan, ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
         Box::pin(async move {
             if let Some(stopped) = stopped_before_it_began(T::NAME, &ctx) {
                 return stopped;
@@ -124,7 +124,7 @@ pub(crate) fn prepared_read(
     (input, canonical): (&Json, &impl Serialize),
     real: &Path,
     summary: String,
-) -> Prepared {
+) -> CallPlan {
     #[derive(Serialize)]
     struct Facts<'a> {
         path: &'a str,
@@ -144,11 +144,11 @@ pub(crate) fn prepared_read(
         roots: roots.paths().map(|path| path.to_string_lossy().into_owned()).collect(),
     });
     let digest = hex(&hash.finalize());
-    Prepared { input: input.clone(), effects: vec![Effect::Read], facts, digest, summary }
+    CallPlan { input: input.clone(), effects: vec![Effect::Read], facts, digest, summary }
 }
 
 /// Refuses to run on another file than the one that was judged: a link may have been moved since.
-fn check_unchanged(judged: &Prepared, now: &Prepared) -> Result<(), Refusal> {
+fn check_unchanged(judged: &CallPlan, now: &CallPlan) -> Result<(), Refusal> {
     if judged.digest == now.digest {
         return Ok(());
     }

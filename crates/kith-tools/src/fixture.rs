@@ -14,7 +14,7 @@ use kith_testkit::tools::{call_context, run_context};
 use kith_vocab::event::control::SkillEntry;
 use kith_vocab::event::messages::Trust;
 use kith_vocab::json::Json;
-use kith_vocab::tool::{Prepared, Refusal, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutcome, ToolOutput};
+use kith_vocab::tool::{CallPlan, Refusal, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutcome, ToolOutput};
 use rustix::fs::{CWD, Mode};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -68,19 +68,19 @@ impl World {
         self.tools().into_iter().find(|tool| tool.spec().name == name).unwrap()
     }
 
-    pub(crate) fn prepare(&self, tool: &str, input: &str) -> Result<Prepared, Refusal> {
+    pub(crate) fn prepare(&self, tool: &str, input: &str) -> Result<CallPlan, Refusal> {
         let input = Json::parse(&input.replace("<tmp>", self.tmp.to_str().unwrap())).unwrap();
         block_on(self.tool(tool).prepare(&input, &call_context(&CancellationToken::new())))
     }
 
-    pub(crate) fn run(&self, tool: &str, prepared: Prepared) -> ToolOutput {
+    pub(crate) fn run(&self, tool: &str, prepared: CallPlan) -> ToolOutput {
         self.run_until(tool, prepared, &CancellationToken::new())
     }
 
     pub(crate) fn run_until(
         &self,
         tool: &str,
-        prepared: Prepared,
+        prepared: CallPlan,
         cancel: &CancellationToken,
     ) -> ToolOutput {
         block_on(self.tool(tool).run(prepared, run_context(cancel)))

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use kith_vocab::json::Json;
-use kith_vocab::tool::{Prepared, Refusal, TOOL_OUTPUT_BYTES_MAX};
+use kith_vocab::tool::{CallPlan, Refusal, TOOL_OUTPUT_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -61,7 +61,7 @@ impl FileReader for ListFiles {
 
     type Target = ListTarget;
 
-    fn open(&self, json: &Json) -> Result<(ListTarget, Prepared), Refusal> {
+    fn open(&self, json: &Json) -> Result<(ListTarget, CallPlan), Refusal> {
         let input: ListFilesInput = call::read_input(NAME, json).map_err(own_words)?;
         let pattern = input.pattern.as_deref().map(|text| Glob::parse("pattern", text));
         let pattern = pattern.transpose().map_err(own_words)?;

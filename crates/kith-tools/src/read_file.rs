@@ -11,7 +11,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::sync::Arc;
 
 use kith_vocab::json::Json;
-use kith_vocab::tool::{Prepared, Refusal, TOOL_OUTPUT_BYTES_MAX};
+use kith_vocab::tool::{CallPlan, Refusal, TOOL_OUTPUT_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -67,7 +67,7 @@ impl FileReader for ReadFile {
 
     type Target = (ReadFileInput, OpenedFile);
 
-    fn open(&self, json: &Json) -> Result<(Self::Target, Prepared), Refusal> {
+    fn open(&self, json: &Json) -> Result<(Self::Target, CallPlan), Refusal> {
         let input: ReadFileInput = call::read_input(NAME, json).map_err(own_words)?;
         if input.offset == Some(0) {
             return Err(own_words("`offset` counts lines from 1".to_owned()));

@@ -13,7 +13,7 @@ use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkContextKind, SinkMatch};
 use kith_vocab::json::Json;
-use kith_vocab::tool::{Prepared, Refusal, TOOL_OUTPUT_BYTES_MAX};
+use kith_vocab::tool::{CallPlan, Refusal, TOOL_OUTPUT_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -95,7 +95,7 @@ impl FileReader for SearchFiles {
 
     type Target = SearchTarget;
 
-    fn open(&self, json: &Json) -> Result<(SearchTarget, Prepared), Refusal> {
+    fn open(&self, json: &Json) -> Result<(SearchTarget, CallPlan), Refusal> {
         let input: SearchFilesInput = call::read_input(NAME, json).map_err(own_words)?;
         if input.context.is_some_and(|context| context > SEARCH_CONTEXT_LINES_MAX) {
             return Err(own_words(format!("`context` is at most {SEARCH_CONTEXT_LINES_MAX}")));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use kith_vocab::event::control::SkillEntry;
 use kith_vocab::json::Json;
-use kith_vocab::tool::{Prepared, Refusal, TOOL_OUTPUT_BYTES_MAX};
+use kith_vocab::tool::{CallPlan, Refusal, TOOL_OUTPUT_BYTES_MAX};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -62,7 +62,7 @@ impl FileReader for Skill {
 
     type Target = (SkillEntry, OpenedFile);
 
-    fn open(&self, json: &Json) -> Result<(Self::Target, Prepared), Refusal> {
+    fn open(&self, json: &Json) -> Result<(Self::Target, CallPlan), Refusal> {
         let input: SkillInput = call::read_input(NAME, json).map_err(own_words)?;
         let skills = (self.skills)();
         let Some(entry) = skills.iter().find(|it| it.name == input.name) else {

@@ -30,7 +30,7 @@ pub trait Provider: Send + Sync {
     fn choice(&self) -> &ModelChoice;
 
     /// Sends the body and reads the answer to its end.
-    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>>;
+    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, AnswerFailure>>;
 }
 
 /// What a request may use besides its body.
@@ -41,7 +41,7 @@ pub struct AskContext {
     /// When it is set, the provider stops soon and returns what was said so far.
     pub cancel: CancellationToken,
     /// Sees the answer grow.
-    pub tap: Arc<dyn Tap>,
+    pub sink: Arc<dyn DeltaSink>,
 }
 
 /// Finds the models that a message named.
@@ -60,7 +60,7 @@ pub struct ModelUnavailable {
 }
 
 /// A live, lossy view of an answer for screens. Nothing may rely on it.
-pub trait Tap: Send + Sync {
+pub trait DeltaSink: Send + Sync {
     fn delta(&self, delta: Delta<'_>);
 }
 
@@ -110,14 +110,14 @@ pub enum AnswerBlock {
 
 /// An answer that did not come to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfinished {
-    pub cause: Cause,
+pub struct AnswerFailure {
+    pub cause: FailureCause,
     /// What had been said by then. Only text: a half call or unsigned thinking is worth nothing.
     pub partial_text: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum FailureCause {
     Cancelled,
     Failed {
         kind: FailureKind,

@@ -24,10 +24,10 @@ pub trait Tool: Send + Sync {
         &'a self,
         input: &'a Json,
         ctx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Prepared, Refusal>>;
+    ) -> BoxFuture<'a, Result<CallPlan, Refusal>>;
 
     /// Does what was prepared. Failure is text for the model, so there is no error here.
-    fn run(&self, prepared: Prepared, ctx: RunContext) -> BoxFuture<'_, ToolOutput>;
+    fn run(&self, prepared: CallPlan, ctx: RunContext) -> BoxFuture<'_, ToolOutput>;
 }
 
 /// The call that a tool is asked about.
@@ -44,7 +44,7 @@ pub struct CallContext {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prepared {
+pub struct CallPlan {
     pub input: Json,
     /// What each part of the call does to the world; at least one.
     pub effects: Vec<Effect>,
@@ -56,7 +56,7 @@ pub struct Prepared {
     pub summary: String,
 }
 
-impl Prepared {
+impl CallPlan {
     /// The strongest of its effects.
     pub fn effect(&self) -> Effect {
         // A tool that names no effect must not pass for one that only reads.

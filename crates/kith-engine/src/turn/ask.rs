@@ -13,8 +13,8 @@ use kith_vocab::event::models::{
 use kith_vocab::ids::EventId;
 use kith_vocab::json::Json;
 use kith_vocab::provider::{
-    Answer, AnswerBlock, AskContext, Cause, ModelChoice, ModelUnavailable, Models, Provider,
-    Unfinished,
+    Answer, AnswerBlock, AnswerFailure, AskContext, FailureCause, ModelChoice, ModelUnavailable,
+    Models, Provider,
 };
 use kith_vocab::text::Text;
 use tokio_util::sync::CancellationToken;
@@ -88,8 +88,8 @@ pub(super) fn start(session: &mut Session, ctx: &TurnContext) -> Result<Action, 
     let request_id = session.new_event_id();
     session.stage(Body::ModelRequested(request_event(request_id, &choice, &body)));
     let (cancel, time_left) = (CancellationToken::new(), time_left(session));
-    let tap = Arc::new(FeedTap { feed: Arc::clone(session.feed()), request_id });
-    let ask = AskContext { time_left, cancel: cancel.clone(), tap };
+    let sink = Arc::new(FeedTap { feed: Arc::clone(session.feed()), request_id });
+    let ask = AskContext { time_left, cancel: cancel.clone(), sink };
     let future = Box::pin(async move {
         let answer = provider.ask(body, ask).await;
         EffectOutcome::Asked(SentRequest { request_id, choice }, answer)
@@ -100,7 +100,7 @@ pub(super) fn start(session: &mut Session, ctx: &TurnContext) -> Result<Action, 
 pub(super) fn record(
     session: &mut Session,
     asked: &SentRequest,
-    answer: Result<Answer, Unfinished>,
+    answer: Result<Answer, AnswerFailure>,
     stopped: EffectStop,
 ) {
     match answer {
@@ -198,20 +198,20 @@ fn parse_arguments(arguments: String, is_whole: bool) -> (Json, Option<String>) 
 fn record_broken_off(
     session: &mut Session,
     asked: &SentRequest,
-    unfinished: Unfinished,
+    unfinished: AnswerFailure,
     stopped: EffectStop,
 ) {
-    let Unfinished { cause, partial_text } = unfinished;
+    let AnswerFailure { cause, partial_text } = unfinished;
     let request_id = Some(asked.request_id);
     match (cause, stopped) {
         (_, EffectStop::ByDeadline) => {
             keep_partial(session, asked, partial_text, StopReason::Error);
             fail(session, request_id, out_of_time(session));
         }
-        (Cause::Cancelled, _) => {
+        (FailureCause::Cancelled, _) => {
             keep_partial(session, asked, partial_text, StopReason::Cancelled);
         }
-        (Cause::Failed { kind, message, retryable, retry_after_ms }, _) => {
+        (FailureCause::Failed { kind, message, retryable, retry_after_ms }, _) => {
             let attempt = next_attempt(session);
             let wait = retry_after_ms.unwrap_or_else(|| back_off(asked.request_id, attempt));
             let again = retryable && wait <= RETRY_WAIT_MS_MAX;

@@ -16,7 +16,7 @@ use kith_vocab::ids::CallId;
 use kith_vocab::json::Json;
 use kith_vocab::policy::{Judgement, Question};
 use kith_vocab::tool::{
-    CallContext, Permit, Prepared, Refusal, RunContext, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutcome,
+    CallContext, CallPlan, Permit, Refusal, RunContext, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutcome,
     ToolOutput,
 };
 use tokio_util::sync::CancellationToken;
@@ -146,7 +146,7 @@ fn ask_policy(
     session: &Session,
     ctx: &TurnContext,
     call: &ToolCall,
-    prepared: &Prepared,
+    prepared: &CallPlan,
 ) -> Judgement {
     let state = session.state();
     let Some(turn) = &state.turn else { return no_turn(ctx) };
@@ -173,7 +173,7 @@ fn no_turn(ctx: &TurnContext) -> Judgement {
 }
 
 /// The facts of a call with its summary, so that every screen can say what it does.
-fn with_summary(prepared: &Prepared) -> Json {
+fn with_summary(prepared: &CallPlan) -> Json {
     let Ok(mut facts) = prepared.facts.read::<serde_json::Map<String, serde_json::Value>>() else {
         return prepared.facts.clone();
     };

@@ -9,7 +9,8 @@ use kith_vocab::event::messages::StopReason;
 use kith_vocab::event::models::{FailureKind, ModelRef, Wire};
 use kith_vocab::json::Json;
 use kith_vocab::provider::{
-    Answer, AnswerBlock, AskContext, Cause, Delta, DeltaPart, ModelChoice, Provider, Unfinished,
+    Answer, AnswerBlock, AnswerFailure, AskContext, Delta, DeltaPart, FailureCause, ModelChoice,
+    Provider,
 };
 
 use super::chance::Chance;
@@ -87,7 +88,7 @@ impl SimModel {
         (behavior, thinks_ms)
     }
 
-    async fn respond(&self, ctx: &AskContext) -> Result<Answer, Unfinished> {
+    async fn respond(&self, ctx: &AskContext) -> Result<Answer, AnswerFailure> {
         self.world.step().await;
         let (behavior, thinks_ms) = self.behave();
         if thinks_ms > 0 {
@@ -102,13 +103,13 @@ impl SimModel {
             Behavior::Fails { kind, retryable, retry_after_ms, says } => {
                 let partial_text = self.say(says, ctx).await;
                 let message = "the simulation lets the model fail".to_owned();
-                let cause = Cause::Failed { kind, message, retryable, retry_after_ms };
-                Err(Unfinished { cause, partial_text })
+                let cause = FailureCause::Failed { kind, message, retryable, retry_after_ms };
+                Err(AnswerFailure { cause, partial_text })
             }
             Behavior::Stalls { says } => {
                 let partial_text = self.say(says, ctx).await;
                 ctx.cancel.cancelled().await;
-                Err(Unfinished { cause: Cause::Cancelled, partial_text })
+                Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text })
             }
             Behavior::Hangs => std::future::pending().await,
             // Not `panic!`: nobody needs to read of it.
@@ -120,7 +121,7 @@ impl SimModel {
         let mut said = String::new();
         for _ in 0..n_words {
             let part = DeltaPart::Text("word ");
-            ctx.tap.delta(Delta { block: 0, part });
+            ctx.sink.delta(Delta { block: 0, part });
             said.push_str("word ");
             self.world.step().await;
         }
@@ -133,7 +134,7 @@ impl SimModel {
             let part = match content {
                 AnswerBlock::Text(text) => {
                     for word in text.split_inclusive(' ') {
-                        ctx.tap.delta(Delta { block, part: DeltaPart::Text(word) });
+                        ctx.sink.delta(Delta { block, part: DeltaPart::Text(word) });
                         self.world.step().await;
                     }
                     continue;
@@ -144,7 +145,7 @@ impl SimModel {
                     DeltaPart::CallInput { call: call - 1, json: arguments }
                 }
             };
-            ctx.tap.delta(Delta { block, part });
+            ctx.sink.delta(Delta { block, part });
             self.world.step().await;
         }
     }
@@ -206,7 +207,7 @@ impl Provider for SimModel {
         &self.choice
     }
 
-    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>> {
+    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, AnswerFailure>> {
         Box::pin(async move {
             // A dead host sends nothing.
             self.world.live().await;
@@ -217,7 +218,7 @@ impl Provider for SimModel {
                 biased;
                 () = cancel.cancelled(), if notices_cancel => {
                     let partial_text = String::new();
-                    Err(Unfinished { cause: Cause::Cancelled, partial_text })
+                    Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text })
                 }
                 answer = self.respond(&ctx) => answer,
             }

@@ -11,7 +11,7 @@ use kith_vocab::json::Json;
 use kith_vocab::policy::{Judgement, Policy, Question};
 use kith_vocab::snapshot::ToolSpec;
 use kith_vocab::tool::{
-    CallContext, Prepared, Refusal, RunContext, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutcome,
+    CallContext, CallPlan, Refusal, RunContext, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutcome,
     ToolOutput,
 };
 use serde_json::json;
@@ -117,7 +117,7 @@ impl Tool for SimTool {
         &'a self,
         input: &'a Json,
         _ctx: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Prepared, Refusal>> {
+    ) -> BoxFuture<'a, Result<CallPlan, Refusal>> {
         Box::pin(async move {
             self.world.step().await;
             let refuses = {
@@ -128,7 +128,7 @@ impl Tool for SimTool {
             if refuses {
                 return Err(Refusal { text: "not now".to_owned(), trust: Trust::Owner });
             }
-            Ok(Prepared {
+            Ok(CallPlan {
                 input: input.clone(),
                 effects: vec![self.effect],
                 facts: Json::of(&json!({"tool": self.spec.name})),
@@ -138,7 +138,7 @@ impl Tool for SimTool {
         })
     }
 
-    fn run(&self, _prepared: Prepared, ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
+    fn run(&self, _prepared: CallPlan, ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
         Box::pin(async move {
             self.world.live().await;
             let call_id = ctx.call.call_id;

@@ -215,7 +215,7 @@ async fn odd_words_are_answered_too() {
 #[tokio::test]
 async fn a_stop_is_heard_between_words() {
     struct StopAfter(CancellationToken, Mutex<usize>);
-    impl Tap for StopAfter {
+    impl DeltaSink for StopAfter {
         fn delta(&self, _: Delta<'_>) {
             let mut left = self.1.lock().unwrap();
             *left -= 1;
@@ -225,10 +225,13 @@ async fn a_stop_is_heard_between_words() {
         }
     }
     let cancel = CancellationToken::new();
-    let tap = Arc::new(StopAfter(cancel.clone(), Mutex::new(2)));
-    let ctx = AskContext { cancel, ..context(tap) };
+    let sink = Arc::new(StopAfter(cancel.clone(), Mutex::new(2)));
+    let ctx = AskContext { cancel, ..context(sink) };
     let unfinished = demo().ask(body(&[user("say a b c")], &[]), ctx).await.unwrap_err();
-    assert_eq!(unfinished, Unfinished { cause: Cause::Cancelled, partial_text: "a b ".to_owned() });
+    assert_eq!(
+        unfinished,
+        AnswerFailure { cause: FailureCause::Cancelled, partial_text: "a b ".to_owned() }
+    );
 }
 
 #[test]
@@ -241,7 +244,7 @@ async fn what_is_no_request_is_refused() {
     let unfinished = demo().ask(b"{}".to_vec(), context(Arc::new(Heard::default()))).await;
     assert!(matches!(
         unfinished.unwrap_err().cause,
-        Cause::Failed { kind: FailureKind::Malformed, .. }
+        FailureCause::Failed { kind: FailureKind::Malformed, .. }
     ));
 }
 
@@ -253,7 +256,7 @@ async fn ask(words: &str) -> String {
     answer_to(&[user(words)], &TOOLS).await
 }
 
-/// The answer's text and, after an arrow, its call. What the tap saw must be the same.
+/// The answer's text and, after an arrow, its call. What the sink saw must be the same.
 async fn answer_to(messages: &[Message], tools: &[&str]) -> String {
     let heard = Arc::new(Heard::default());
     let answer = demo().ask(body(messages, tools), context(heard.clone())).await.unwrap();
@@ -273,14 +276,14 @@ async fn answer_to(messages: &[Message], tools: &[&str]) -> String {
     words
 }
 
-fn context(tap: Arc<dyn Tap>) -> AskContext {
-    AskContext { time_left: Duration::from_hours(1), cancel: CancellationToken::new(), tap }
+fn context(sink: Arc<dyn DeltaSink>) -> AskContext {
+    AskContext { time_left: Duration::from_hours(1), cancel: CancellationToken::new(), sink }
 }
 
 #[derive(Default)]
 struct Heard(Mutex<String>);
 
-impl Tap for Heard {
+impl DeltaSink for Heard {
     fn delta(&self, delta: Delta<'_>) {
         let mut heard = self.0.lock().unwrap();
         match delta.part {

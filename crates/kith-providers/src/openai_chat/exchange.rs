@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use kith_vocab::event::models::FailureKind;
-use kith_vocab::provider::{Answer, AskContext, Cause, Tap, Unfinished};
+use kith_vocab::provider::{Answer, AnswerFailure, AskContext, DeltaSink, FailureCause};
 use reqwest::Response;
 use tokio::time::{Instant, timeout_at};
 
@@ -60,8 +60,8 @@ pub(super) async fn bounded(
 pub(super) fn conclude(
     ending: ExchangeEnd,
     answer: Accumulator,
-    named: impl FnOnce(Fault, String) -> Unfinished,
-) -> Result<Answer, Unfinished> {
+    named: impl FnOnce(Fault, String) -> AnswerFailure,
+) -> Result<Answer, AnswerFailure> {
     let fault = match ending {
         ExchangeEnd::Over(Err(fault)) => fault,
         ExchangeEnd::Over(Ok(())) => {
@@ -73,7 +73,7 @@ pub(super) fn conclude(
         }
         ExchangeEnd::Cancelled => {
             let partial_text = answer.into_partial_text();
-            return Err(Unfinished { cause: Cause::Cancelled, partial_text });
+            return Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text });
         }
         // Another turn has its own time.
         ExchangeEnd::OutOfTime => {
@@ -88,7 +88,7 @@ pub(super) fn conclude(
 pub(super) async fn read_stream(
     mut pieces: impl Pieces,
     idle_max: Duration,
-    tap: &dyn Tap,
+    sink: &dyn DeltaSink,
     answer: &mut Accumulator,
 ) -> Result<(), Fault> {
     let mut decoder = SseDecoder::default();
@@ -113,7 +113,7 @@ pub(super) async fn read_stream(
         let feeding = decoder.feed(piece, &mut events);
         for event in events.drain(..).filter(|event| !event.data.trim().is_empty()) {
             let was_whole = answer.is_whole();
-            answer.feed(&event.data, tap)?;
+            answer.feed(&event.data, sink)?;
             match answer.is_whole() {
                 false => deadline = Instant::now() + idle_max,
                 true if !was_whole => {

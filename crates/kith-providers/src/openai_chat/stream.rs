@@ -7,7 +7,7 @@
 use kith_vocab::block::Thinking;
 use kith_vocab::event::messages::{StopReason, Usage};
 use kith_vocab::event::models::FailureKind;
-use kith_vocab::provider::{Answer, AnswerBlock, Delta, DeltaPart, Tap};
+use kith_vocab::provider::{Answer, AnswerBlock, Delta, DeltaPart, DeltaSink};
 
 use super::status::{NO_QUOTA_LEFT, is_about_quota};
 use super::wire::{CallDelta, ChoiceDelta, Chunk, FunctionDelta, Tokens, VendorError};
@@ -22,7 +22,7 @@ const DONE: &str = "[DONE]";
 #[derive(Debug, Default)]
 pub(super) struct Accumulator {
     /// The blocks in the order in which they began. It is the answer's order too, so that an index
-    /// which a tap was told stays true.
+    /// which a sink was told stays true.
     blocks: Vec<GrowingBlock>,
     text: String,
     thinking: String,
@@ -60,7 +60,7 @@ enum Finish {
 
 impl Accumulator {
     /// Takes the data of one event.
-    pub(super) fn feed(&mut self, data: &str, tap: &dyn Tap) -> Result<(), Fault> {
+    pub(super) fn feed(&mut self, data: &str, sink: &dyn DeltaSink) -> Result<(), Fault> {
         if data.trim() == DONE {
             self.done = true;
             return Ok(());
@@ -72,14 +72,14 @@ impl Accumulator {
             Fault::new(FailureKind::Malformed, "sent an event that is not valid JSON for this API")
                 .retryable()
         })?;
-        self.take(chunk, tap)
+        self.take(chunk, sink)
     }
 
     /// Takes an answer that came in one piece. Says whether it is one.
-    pub(super) fn feed_whole(&mut self, body: &str, tap: &dyn Tap) -> Result<bool, Fault> {
+    pub(super) fn feed_whole(&mut self, body: &str, sink: &dyn DeltaSink) -> Result<bool, Fault> {
         let Ok(chunk) = serde_json::from_str::<Chunk<'_>>(body) else { return Ok(false) };
         let has_choices = chunk.choices.as_ref().is_some_and(|choices| !choices.is_empty());
-        self.take(chunk, tap)?;
+        self.take(chunk, sink)?;
         self.done = true;
         // JSON that came to its end is whole, whether it says why it ended or not.
         self.finish.get_or_insert(Finish::Ended);
@@ -148,7 +148,7 @@ impl Accumulator {
         }
     }
 
-    fn take(&mut self, chunk: Chunk<'_>, tap: &dyn Tap) -> Result<(), Fault> {
+    fn take(&mut self, chunk: Chunk<'_>, sink: &dyn DeltaSink) -> Result<(), Fault> {
         if let Some(error) = chunk.error() {
             return Err(vendor_fault(&error));
         }
@@ -160,7 +160,7 @@ impl Accumulator {
         let choices = chunk.choices.into_iter().flatten();
         for choice in choices.filter(|choice| first(choice.index)) {
             if let Some(delta) = choice.delta.or(choice.message) {
-                self.grow(delta, tap)?;
+                self.grow(delta, sink)?;
             }
             if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
                 self.finish = Some(finish_of(&reason));
@@ -169,7 +169,7 @@ impl Accumulator {
         Ok(())
     }
 
-    fn grow(&mut self, delta: ChoiceDelta, tap: &dyn Tap) -> Result<(), Fault> {
+    fn grow(&mut self, delta: ChoiceDelta, sink: &dyn DeltaSink) -> Result<(), Fault> {
         // Servers that know both names for thinking send the same text under each.
         let thinking = match delta.reasoning_content.as_str() {
             "" => &delta.reasoning,
@@ -178,25 +178,25 @@ impl Accumulator {
         if !thinking.is_empty() {
             self.thinking.push_str(thinking);
             let block = self.index_of(GrowingBlock::Thinking);
-            tap.delta(Delta { block, part: DeltaPart::Thinking(thinking) });
+            sink.delta(Delta { block, part: DeltaPart::Thinking(thinking) });
         }
         self.refused |= !delta.refusal.is_empty();
         for text in [&delta.content, &delta.refusal].into_iter().filter(|text| !text.is_empty()) {
             self.text.push_str(text);
             let block = self.index_of(GrowingBlock::Text);
-            tap.delta(Delta { block, part: DeltaPart::Text(text) });
+            sink.delta(Delta { block, part: DeltaPart::Text(text) });
         }
         for call in delta.tool_calls.into_iter().flatten() {
-            self.grow_call(call, tap)?;
+            self.grow_call(call, sink)?;
         }
         match delta.function_call {
             Some(function) => self
-                .grow_call(CallDelta { index: Some(0), id: None, function: Some(function) }, tap),
+                .grow_call(CallDelta { index: Some(0), id: None, function: Some(function) }, sink),
             None => Ok(()),
         }
     }
 
-    fn grow_call(&mut self, delta: CallDelta, tap: &dyn Tap) -> Result<(), Fault> {
+    fn grow_call(&mut self, delta: CallDelta, sink: &dyn DeltaSink) -> Result<(), Fault> {
         let CallDelta { index, id, function } = delta;
         let id = id.unwrap_or_default();
         let FunctionDelta { name, arguments } =
@@ -231,10 +231,10 @@ impl Accumulator {
         let place = u32::try_from(position).unwrap_or(u32::MAX);
         if !was_named {
             let tool = &tool_name::unescape(&call.name);
-            tap.delta(Delta { block, part: DeltaPart::CallBegun { call: place, tool } });
+            sink.delta(Delta { block, part: DeltaPart::CallBegun { call: place, tool } });
         }
         if !news.is_empty() {
-            tap.delta(Delta { block, part: DeltaPart::CallInput { call: place, json: news } });
+            sink.delta(Delta { block, part: DeltaPart::CallInput { call: place, json: news } });
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use kith_vocab::json::Json;
-use kith_vocab::provider::{AnswerBlock, Cause, Delta, DeltaPart};
+use kith_vocab::provider::{AnswerBlock, Delta, DeltaPart, FailureCause};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -222,7 +222,7 @@ async fn statuses_are_named_and_say_what_to_do() {
     let server = Server::start(replies.collect()).await;
     let provider = server.provider();
     for (_, _, _, expected) in STATUSES {
-        let Cause::Failed { kind, message, retryable, retry_after_ms } =
+        let FailureCause::Failed { kind, message, retryable, retry_after_ms } =
             ask(&provider).await.unwrap_err().cause
         else {
             panic!("nobody stopped it");
@@ -341,7 +341,7 @@ async fn a_server_that_does_not_even_begin_is_silent() {
     let begun = tokio::time::Instant::now();
     let silence = provider.within_idle(std::future::pending::<()>()).await.unwrap_err();
     assert_eq!(begun.elapsed(), Duration::from_millis(STREAM_IDLE_MS_MAX));
-    let unfinished = silence.into_unfinished("p", None, String::new());
+    let unfinished = silence.into_failure("p", None, String::new());
     let (kind, message, retryable) = fault(Err(unfinished));
     assert_eq!((kind, retryable), (FailureKind::Timeout, true));
     assert_eq!(message, "`p` sent nothing for 120 seconds; try again, or use another model");
@@ -350,7 +350,7 @@ async fn a_server_that_does_not_even_begin_is_silent() {
 #[tokio::test]
 async fn a_stop_is_heard_at_once() {
     struct StopAtFirst(CancellationToken);
-    impl Tap for StopAtFirst {
+    impl DeltaSink for StopAtFirst {
         fn delta(&self, _: Delta<'_>) {
             self.0.cancel();
         }
@@ -360,7 +360,10 @@ async fn a_stop_is_heard_at_once() {
     let cancel = CancellationToken::new();
     let ctx = AskContext { cancel: cancel.clone(), ..context(Arc::new(StopAtFirst(cancel))) };
     let unfinished = server.provider().ask(Vec::new(), ctx).await.unwrap_err();
-    assert_eq!(unfinished, Unfinished { cause: Cause::Cancelled, partial_text: "a".to_owned() });
+    assert_eq!(
+        unfinished,
+        AnswerFailure { cause: FailureCause::Cancelled, partial_text: "a".to_owned() }
+    );
 }
 
 #[tokio::test]
@@ -497,7 +500,7 @@ async fn read_request(socket: &mut TcpStream) -> String {
 #[derive(Default)]
 struct Heard(Mutex<String>);
 
-impl Tap for Heard {
+impl DeltaSink for Heard {
     fn delta(&self, delta: Delta<'_>) {
         if let DeltaPart::Text(text) = delta.part {
             self.0.lock().unwrap().push_str(text);
@@ -505,11 +508,11 @@ impl Tap for Heard {
     }
 }
 
-fn context(tap: Arc<dyn Tap>) -> AskContext {
-    AskContext { time_left: Duration::from_hours(1), cancel: CancellationToken::new(), tap }
+fn context(sink: Arc<dyn DeltaSink>) -> AskContext {
+    AskContext { time_left: Duration::from_hours(1), cancel: CancellationToken::new(), sink }
 }
 
-async fn ask(provider: &OpenAiChat) -> Result<Answer, Unfinished> {
+async fn ask(provider: &OpenAiChat) -> Result<Answer, AnswerFailure> {
     let heard = Arc::new(Heard::default());
     let outcome = provider.ask(b"{}".to_vec(), context(heard.clone())).await;
     if let Err(unfinished) = &outcome {
@@ -518,20 +521,20 @@ async fn ask(provider: &OpenAiChat) -> Result<Answer, Unfinished> {
     outcome
 }
 
-fn check_cut(unfinished: Unfinished, cut: usize) {
+fn check_cut(unfinished: AnswerFailure, cut: usize) {
     assert!("你好 there".starts_with(&unfinished.partial_text), "cut at {cut}");
     let (kind, message, retryable) = fault(Err(unfinished));
     assert_eq!((kind, retryable), (FailureKind::Cut, true), "cut at {cut}: {message}");
 }
 
-fn fault(outcome: Result<Answer, Unfinished>) -> (FailureKind, String, bool) {
+fn fault(outcome: Result<Answer, AnswerFailure>) -> (FailureKind, String, bool) {
     match outcome.unwrap_err().cause {
-        Cause::Failed { kind, message, retryable, .. } => (kind, message, retryable),
-        Cause::Cancelled => panic!("nobody stopped it"),
+        FailureCause::Failed { kind, message, retryable, .. } => (kind, message, retryable),
+        FailureCause::Cancelled => panic!("nobody stopped it"),
     }
 }
 
-fn in_words(outcome: &Result<Answer, Unfinished>) -> String {
+fn in_words(outcome: &Result<Answer, AnswerFailure>) -> String {
     let blocks = outcome.as_ref().unwrap().content.iter().map(|block| match block {
         AnswerBlock::Text(text) => text.clone(),
         AnswerBlock::Thinking(thinking) => format!("({})", thinking.text),

@@ -5,8 +5,8 @@ use serde_json::json;
 use super::*;
 use crate::samples::sample_model_ref;
 
-async fn ask(model: &ScriptedModel, tap: Arc<dyn Tap>) -> Result<Answer, Unfinished> {
-    let ctx = AskContext { tap, ..ask_context(&CancellationToken::new()) };
+async fn ask(model: &ScriptedModel, sink: Arc<dyn DeltaSink>) -> Result<Answer, AnswerFailure> {
+    let ctx = AskContext { sink, ..ask_context(&CancellationToken::new()) };
     model.ask(b"{}".to_vec(), ctx).await
 }
 
@@ -14,20 +14,20 @@ async fn ask(model: &ScriptedModel, tap: Arc<dyn Tap>) -> Result<Answer, Unfinis
 async fn the_script_is_answered_in_order_and_then_ends() {
     let model =
         ScriptedModel::default().says("one two").calls("", &[("write_file", json!({"a": 1}))]);
-    let tap = Arc::new(RecordingTap::default());
-    let said = ask(&model, tap.clone()).await.unwrap();
+    let sink = Arc::new(RecordingTap::default());
+    let said = ask(&model, sink.clone()).await.unwrap();
     assert_eq!(said.content, [AnswerBlock::Text("one two".to_owned())]);
-    let called = ask(&model, tap.clone()).await.unwrap();
+    let called = ask(&model, sink.clone()).await.unwrap();
     let call = AnswerBlock::Call {
         provider_call_id: "call_0".to_owned(),
         tool: "write_file".to_owned(),
         arguments: r#"{"a":1}"#.to_owned(),
     };
     assert_eq!((called.content, called.stop_reason), (vec![call], StopReason::ToolCall));
-    let end = ask(&model, tap.clone()).await.unwrap();
+    let end = ask(&model, sink.clone()).await.unwrap();
     assert_eq!(end.content, [AnswerBlock::Text(END_OF_SCRIPT.to_owned())]);
     let seen = ["0 text one ", "0 text two", "0 call 0 write_file", "0 input 0 {\"a\":1}"];
-    assert_eq!(tap.seen()[..4], seen);
+    assert_eq!(sink.seen()[..4], seen);
     assert_eq!(model.bodies().len(), 3);
     assert_eq!(model.bodies()[0].sha256, sha256_hex(b"{}"));
     assert_eq!(model.times_left(), [Duration::from_hours(1); 3]);
@@ -44,11 +44,11 @@ async fn every_delta_says_which_block_and_call_it_belongs_to() {
     let text = AnswerBlock::Text("ok".to_owned());
     let content = vec![AnswerBlock::Thinking(thinking), text, call("a"), call("b")];
     let model = ScriptedModel::default().answers(content, StopReason::ToolCall);
-    let tap = Arc::new(RecordingTap::default());
-    ask(&model, tap.clone()).await.unwrap();
+    let sink = Arc::new(RecordingTap::default());
+    ask(&model, sink.clone()).await.unwrap();
     let expected =
         ["0 thinking hm", "1 text ok", "2 call 0 a", "2 input 0 {}", "3 call 1 b", "3 input 1 {}"];
-    assert_eq!(tap.seen(), expected);
+    assert_eq!(sink.seen(), expected);
 }
 
 #[tokio::test]
@@ -57,10 +57,10 @@ async fn failures_and_cuts_come_as_scripted() {
     let failed = ask(&model, Arc::new(SilentTap)).await.unwrap_err();
     assert!(matches!(
         failed.cause,
-        Cause::Failed { kind: FailureKind::Status, retryable: true, .. }
+        FailureCause::Failed { kind: FailureKind::Status, retryable: true, .. }
     ));
     let cut = ask(&model, Arc::new(SilentTap)).await.unwrap_err();
-    assert!(matches!(cut.cause, Cause::Failed { kind: FailureKind::Cut, .. }));
+    assert!(matches!(cut.cause, FailureCause::Failed { kind: FailureKind::Cut, .. }));
     assert_eq!(cut.partial_text, "half an");
     assert!(ask(&model, Arc::new(SilentTap)).await.unwrap().content.is_empty());
     assert_eq!(model.n_turns_left(), 0);
@@ -78,9 +78,12 @@ async fn a_waiting_model_keeps_what_it_said_when_it_is_cancelled() {
         () = tokio::task::yield_now() => in_hook.cancel(),
     }
     let unfinished = answer.await.unwrap_err();
-    assert_eq!(unfinished, Unfinished { cause: Cause::Cancelled, partial_text: "well".to_owned() });
+    assert_eq!(
+        unfinished,
+        AnswerFailure { cause: FailureCause::Cancelled, partial_text: "well".to_owned() }
+    );
     let again = model.ask(Vec::new(), ask_context(&cancel)).await.unwrap_err();
-    assert_eq!(again.cause, Cause::Cancelled);
+    assert_eq!(again.cause, FailureCause::Cancelled);
     assert_eq!(model.n_turns_left(), 1);
 }
 
@@ -123,7 +126,7 @@ async fn a_turn_behind_a_gate_waits_for_the_test_or_a_cancel() {
         shut.reached().await;
         cancel.cancel();
     });
-    assert_eq!(outcome.unwrap_err().cause, Cause::Cancelled);
+    assert_eq!(outcome.unwrap_err().cause, FailureCause::Cancelled);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 use super::*;
 
-async fn prepare(tool: &dyn Tool) -> Prepared {
+async fn prepare(tool: &dyn Tool) -> CallPlan {
     let input = Json::parse(r#"{"path":"a"}"#).unwrap();
     tool.prepare(&input, &call_context(&CancellationToken::new())).await.unwrap()
 }
 
-async fn run(tool: &dyn Tool, prepared: Prepared) -> ToolOutput {
+async fn run(tool: &dyn Tool, prepared: CallPlan) -> ToolOutput {
     tool.run(prepared, run_context(&CancellationToken::new())).await
 }
 

@@ -10,7 +10,7 @@ use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::messages::StopReason;
 use kith_vocab::event::models::Wire;
 use kith_vocab::json::Json;
-use kith_vocab::provider::{Answer, AnswerBlock, AskContext, ModelChoice, Provider, Unfinished};
+use kith_vocab::provider::{Answer, AnswerBlock, AnswerFailure, AskContext, ModelChoice, Provider};
 
 use super::Ground;
 use super::bench_house::BenchHouse;
@@ -127,7 +127,7 @@ impl Provider for Terse {
         &self.0
     }
 
-    fn ask(&self, _: Vec<u8>, _: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>> {
+    fn ask(&self, _: Vec<u8>, _: AskContext) -> BoxFuture<'_, Result<Answer, AnswerFailure>> {
         let content = vec![AnswerBlock::Text("Yes. ".repeat(ANSWER_BYTES / 5))];
         let answer = Answer { content, usage: None, stop_reason: StopReason::EndTurn };
         Box::pin(async move { Ok(answer) })

@@ -11,7 +11,7 @@ use kith_vocab::event::messages::StopReason;
 use kith_vocab::event::models::{FailureKind, Wire};
 use kith_vocab::json::Json;
 use kith_vocab::provider::{
-    Answer, AnswerBlock, AskContext, Cause, ModelChoice, Provider, Unfinished,
+    Answer, AnswerBlock, AnswerFailure, AskContext, FailureCause, ModelChoice, Provider,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -44,7 +44,11 @@ impl Obedient {
         self.wants_a_stop.notified().await;
     }
 
-    async fn answer(&self, body: &[u8], cancel: CancellationToken) -> Result<Answer, Unfinished> {
+    async fn answer(
+        &self,
+        body: &[u8],
+        cancel: CancellationToken,
+    ) -> Result<Answer, AnswerFailure> {
         let (wish, n_results) = read_request(body);
         let calls: &[(&str, u32)] = match (wish.split(':').next().unwrap_or_default(), n_results) {
             ("write once" | "write, then write", 0) => &[(WRITE, 1)],
@@ -58,7 +62,7 @@ impl Obedient {
                 self.wants_a_stop.notify_one();
                 cancel.cancelled().await;
                 let partial_text = "I was about to".to_owned();
-                return Err(Unfinished { cause: Cause::Cancelled, partial_text });
+                return Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text });
             }
             _ => &[],
         };
@@ -83,7 +87,7 @@ impl Provider for Obedient {
         &self.choice
     }
 
-    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>> {
+    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, AnswerFailure>> {
         Box::pin(async move { self.answer(&body, ctx.cancel).await })
     }
 }
@@ -100,8 +104,8 @@ fn read_request(body: &[u8]) -> (String, usize) {
     (text.to_owned(), n_results)
 }
 
-fn failed(message: &str, retryable: bool) -> Unfinished {
+fn failed(message: &str, retryable: bool) -> AnswerFailure {
     let (kind, message) = (FailureKind::Network, message.to_owned());
-    let cause = Cause::Failed { kind, message, retryable, retry_after_ms: None };
-    Unfinished { cause, partial_text: String::new() }
+    let cause = FailureCause::Failed { kind, message, retryable, retry_after_ms: None };
+    AnswerFailure { cause, partial_text: String::new() }
 }

@@ -14,7 +14,7 @@ use kith_vocab::event::messages::{Outcome, StopReason};
 use kith_vocab::event::models::Wire;
 use kith_vocab::ingress::IngressEvent;
 use kith_vocab::json::Json;
-use kith_vocab::provider::{Answer, AnswerBlock, AskContext, ModelChoice, Provider, Unfinished};
+use kith_vocab::provider::{Answer, AnswerBlock, AnswerFailure, AskContext, ModelChoice, Provider};
 use serde_json::{Value, json};
 
 use super::*;
@@ -74,7 +74,7 @@ impl Provider for Doer {
         &self.0
     }
 
-    fn ask(&self, body: Vec<u8>, _: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>> {
+    fn ask(&self, body: Vec<u8>, _: AskContext) -> BoxFuture<'_, Result<Answer, AnswerFailure>> {
         let body: Value = serde_json::from_slice(&body).unwrap();
         let last = body["messages"].as_array().unwrap().last().unwrap();
         let (block, stop_reason) = if last["role"] == "tool" {

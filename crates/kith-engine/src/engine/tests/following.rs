@@ -15,7 +15,8 @@ use kith_vocab::event::models::Wire;
 use kith_vocab::ids::EventId;
 use kith_vocab::json::Json;
 use kith_vocab::provider::{
-    Answer, AnswerBlock, AskContext, Cause, Delta, DeltaPart, ModelChoice, Provider, Unfinished,
+    Answer, AnswerBlock, AnswerFailure, AskContext, Delta, DeltaPart, FailureCause, ModelChoice,
+    Provider,
 };
 use kith_vocab::tool::Tool;
 use proptest::prelude::*;
@@ -79,15 +80,18 @@ impl Provider for SlowTalker {
         &self.choice
     }
 
-    fn ask(&self, _: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>> {
+    fn ask(&self, _: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, AnswerFailure>> {
         let content = self.next_answer();
         Box::pin(async move {
             let mut said = String::new();
             for piece in pieces(&content) {
                 if ctx.cancel.is_cancelled() {
-                    return Err(Unfinished { cause: Cause::Cancelled, partial_text: said });
+                    return Err(AnswerFailure {
+                        cause: FailureCause::Cancelled,
+                        partial_text: said,
+                    });
                 }
-                ctx.tap.delta(piece);
+                ctx.sink.delta(piece);
                 if let DeltaPart::Text(word) = piece.part {
                     said.push_str(word);
                 }

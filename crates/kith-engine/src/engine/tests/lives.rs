@@ -14,7 +14,7 @@ use kith_vocab::event::models::{FailureKind, Wire};
 use kith_vocab::ingress::IngressEvent;
 use kith_vocab::json::Json;
 use kith_vocab::provider::{
-    Answer, AnswerBlock, AskContext, Cause, ModelChoice, Provider, Unfinished,
+    Answer, AnswerBlock, AnswerFailure, AskContext, FailureCause, ModelChoice, Provider,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -46,12 +46,12 @@ impl Provider for Moody {
         &self.0
     }
 
-    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, Unfinished>> {
+    fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, AnswerFailure>> {
         Box::pin(async move {
             for _ in 0..5 {
                 if ctx.cancel.is_cancelled() {
                     let partial_text = "So far".to_owned();
-                    return Err(Unfinished { cause: Cause::Cancelled, partial_text });
+                    return Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text });
                 }
                 tokio::task::yield_now().await;
             }
@@ -61,8 +61,8 @@ impl Provider for Moody {
             if last["role"] != "tool" && text.contains("fail") {
                 let (kind, message) = (FailureKind::Auth, "no".to_owned());
                 let (retryable, retry_after_ms) = (false, None);
-                let cause = Cause::Failed { kind, message, retryable, retry_after_ms };
-                return Err(Unfinished { cause, partial_text: String::new() });
+                let cause = FailureCause::Failed { kind, message, retryable, retry_after_ms };
+                return Err(AnswerFailure { cause, partial_text: String::new() });
             }
             let (block, stop_reason) = if last["role"] != "tool" && text.contains("call") {
                 // Each of the model's calls has its own name: a call runs once or not at all.

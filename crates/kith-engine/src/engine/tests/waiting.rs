@@ -6,7 +6,7 @@ use kith_testkit::scripted::ScriptedTurn;
 use kith_testkit::tools::CountingTool;
 use kith_vocab::event::control::Limits;
 use kith_vocab::event::models::FailureKind;
-use kith_vocab::provider::Cause;
+use kith_vocab::provider::FailureCause;
 use serde_json::json;
 
 use super::*;
@@ -17,7 +17,7 @@ const MINUTE_MS: u64 = 60 * 1000;
 
 /// A model that wants to be asked again in so many milliseconds, and then answers.
 fn busy_for(wait_ms: u64) -> ScriptedModel {
-    let cause = Cause::Failed {
+    let cause = FailureCause::Failed {
         kind: FailureKind::Status,
         message: "rate limit reached".to_owned(),
         retryable: true,

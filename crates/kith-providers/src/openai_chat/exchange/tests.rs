@@ -45,13 +45,13 @@ fn script(pieces: Vec<(u64, &'static str)>) -> Script {
 }
 
 fn context(time_left: Duration) -> AskContext {
-    AskContext { time_left, cancel: CancellationToken::new(), tap: Arc::new(Heard::default()) }
+    AskContext { time_left, cancel: CancellationToken::new(), sink: Arc::new(Heard::default()) }
 }
 
 #[derive(Default)]
 struct Heard(Mutex<String>);
 
-impl Tap for Heard {
+impl DeltaSink for Heard {
     fn delta(&self, delta: Delta<'_>) {
         if let DeltaPart::Text(text) = delta.part {
             self.0.lock().unwrap().push_str(text);
@@ -63,9 +63,9 @@ impl Tap for Heard {
 async fn outcome(ctx: &AskContext, pieces: Vec<(u64, &'static str)>) -> String {
     let begun = Instant::now();
     let mut answer = Accumulator::default();
-    let reading = read_stream(script(pieces), IDLE_MAX, &*ctx.tap, &mut answer);
+    let reading = read_stream(script(pieces), IDLE_MAX, &*ctx.sink, &mut answer);
     let ending = bounded(ctx, reading).await;
-    let named = |fault: Fault, text| fault.into_unfinished("p", None, text);
+    let named = |fault: Fault, text| fault.into_failure("p", None, text);
     let words = match conclude(ending, answer, named) {
         Ok(Answer { content, usage, .. }) => {
             let texts = content.iter().map(|block| match block {
@@ -75,10 +75,10 @@ async fn outcome(ctx: &AskContext, pieces: Vec<(u64, &'static str)>) -> String {
             let usage = if usage.is_some() { " with usage" } else { "" };
             format!("`{}`{usage}", texts.collect::<String>())
         }
-        Err(Unfinished { cause: Cause::Cancelled, partial_text }) => {
+        Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text }) => {
             format!("cancelled after `{partial_text}`")
         }
-        Err(Unfinished { cause: Cause::Failed { kind, message, .. }, partial_text }) => {
+        Err(AnswerFailure { cause: FailureCause::Failed { kind, message, .. }, partial_text }) => {
             format!("{kind:?} after `{partial_text}`: {message}")
         }
     };

@@ -257,7 +257,7 @@ impl Seen {
     }
 }
 
-impl Tap for Seen {
+impl DeltaSink for Seen {
     fn delta(&self, delta: Delta<'_>) {
         self.0.lock().unwrap().push(format!("{} {:?}", delta.block, delta.part));
     }
@@ -282,7 +282,7 @@ fn check(events: &[&str], expected: &str) {
 
 fn in_words(events: &[&str]) -> String {
     struct Nobody;
-    impl Tap for Nobody {
+    impl DeltaSink for Nobody {
         fn delta(&self, _: Delta<'_>) {}
     }
     let mut answer = Accumulator::default();
@@ -315,9 +315,9 @@ fn in_words(events: &[&str]) -> String {
 }
 
 fn fault_in_words(fault: Fault, partial_text: String) -> String {
-    use kith_vocab::provider::Cause;
-    let unfinished = fault.into_unfinished("p", None, partial_text);
-    let Cause::Failed { kind, message, retryable, .. } = unfinished.cause else { panic!() };
+    use kith_vocab::provider::FailureCause;
+    let unfinished = fault.into_failure("p", None, partial_text);
+    let FailureCause::Failed { kind, message, retryable, .. } = unfinished.cause else { panic!() };
     let retryable = if retryable { ", retryable" } else { "" };
     let message = message.strip_prefix("`p` ").unwrap();
     format!("{kind:?} after `{}`{retryable}: {message}", unfinished.partial_text)
