@@ -146,7 +146,7 @@ impl Checkpoints {
     }
 }
 
-/// Of a state that is too long to be put away, how long it is. Its events may share texts; written,
+/// Serialises a state; `Err` with its length if it is too long. Its events may share texts; written,
 /// they do not.
 fn written(state: &State) -> serde_json::Result<Result<Vec<u8>, u64>> {
     let mut bytes = BoundedBytes::new(0, CHECKPOINT_BYTES_MAX);
@@ -196,7 +196,7 @@ async fn read_session(
     Some(ReadSession { row, searched, passages })
 }
 
-/// What a list shows of a session with this state.
+/// The list row of a session with this state.
 pub fn row_of(header: &SessionHeader, state: &State, stamp: LogStamp) -> CatalogRow {
     let title = state.title.as_ref().map(|(title, _)| title.clone());
     let title = title.or_else(|| header.meta.title.clone()).or_else(|| state.first_words.clone());

@@ -1,4 +1,4 @@
-//! What clients can ask of a session besides saying something in it.
+//! Commands: requests of clients to a session other than messages.
 
 use kith_vocab::block::Block;
 use kith_vocab::event::Body;
@@ -97,7 +97,7 @@ pub enum QueueEdit {
     },
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandAnswer {
     /// The command's first event; `None` if there was nothing to do.

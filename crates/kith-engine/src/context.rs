@@ -1,4 +1,4 @@
-//! What the model is shown: a pure function of the log.
+//! The context of the next request: a pure function of the log.
 //!
 //! The conversation is kept up to date by [`crate::state`]; here it becomes the parts of a request.
 //! Nothing is looked up and nothing depends on when it is asked, so the request of any moment can
@@ -15,7 +15,7 @@ use kith_vocab::snapshot::ToolSpec;
 
 use crate::state::State;
 
-/// What the next request carries besides its parameters.
+/// System prompt, tools and messages of the next request.
 #[derive(Clone, Debug)]
 pub struct Context<'a> {
     pub system: String,

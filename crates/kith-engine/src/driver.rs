@@ -46,7 +46,7 @@ pub(crate) struct SessionDriver {
     permit: Option<TurnPermit>,
     /// A place in the line for the thread's permit.
     waiting: Option<BoxFuture<'static, Option<TurnPermit>>>,
-    /// What the open turn works with; looked up when it begins or is resumed.
+    /// Setup and models of the open turn; looked up when it begins or is resumed.
     ctx: Option<Arc<TurnContext>>,
     /// A branch that waits for the running effect to stop.
     branch: Option<Mail>,

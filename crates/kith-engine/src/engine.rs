@@ -44,12 +44,12 @@ pub use recover::RecoveredDesk;
 pub use row_follower::{RowFollower, RowProgress};
 pub use thread_subscription::{ThreadItem, ThreadSubscription};
 
-/// What the sessions of an agent start from, and what their turns work with.
+/// The port that sets up an agent's sessions and their turns.
 pub trait AgentSetup: Send + Sync {
     /// The snapshot and the tool list of a session that begins now.
     fn first_events(&self, header: &SessionHeader) -> Result<Vec<Body>, SetupError>;
 
-    /// What a turn that begins or is resumed now works with.
+    /// The setup of a turn that begins or is resumed now.
     fn turn(&self, header: &SessionHeader) -> Result<TurnSetup, SetupError>;
 
     /// What has changed since the model was told, to stand right after a new message: reminders,
@@ -122,12 +122,12 @@ pub enum EngineError {
     Stopping,
 }
 
-/// From where on an engine does something else. Where they are small, a short run meets all of it.
+/// Thresholds of an engine. Tests set them low, so that a short run reaches every case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineLimits {
     /// Logs from this length on get a checkpoint.
     pub checkpoint_bytes_min: u64,
-    /// What the feed keeps of each session.
+    /// Limits of the feed, per session.
     pub feed: FeedLimits,
 }
 
@@ -138,7 +138,7 @@ impl Default for EngineLimits {
     }
 }
 
-/// What an engine works with.
+/// The parts from which an engine is made.
 pub struct EngineParts {
     pub journal: Arc<dyn Journal>,
     pub desk: Arc<dyn Desk>,
@@ -282,7 +282,7 @@ impl Engine {
         self.shared.killed.cancel();
     }
 
-    /// The same, and waits until everything that the tasks held is given back.
+    /// Like [`Engine::kill`], and waits until all tasks have ended.
     pub async fn stop(&self) {
         self.kill();
         self.shared.tasks.close();

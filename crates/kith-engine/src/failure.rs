@@ -2,7 +2,7 @@
 
 use kith_sessions::storage::StorageError;
 
-/// What everyone is told who waits for the session or follows it.
+/// The failure of a session's driver, sent to everyone who waits for the session or follows it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionFailure {
     #[error(transparent)]

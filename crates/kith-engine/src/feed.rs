@@ -118,7 +118,7 @@ impl Feed {
     }
 }
 
-/// What happens in one session.
+/// The feed of one session.
 #[derive(Debug)]
 pub struct SessionFeed {
     id: SessionId,

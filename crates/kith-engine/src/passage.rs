@@ -1,4 +1,4 @@
-//! What of an event people said or read, to be found again by its words.
+//! The searchable text of an event.
 
 use kith_sessions::catalog::Passage;
 use kith_vocab::block::Block;

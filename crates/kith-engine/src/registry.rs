@@ -17,7 +17,7 @@ use crate::session::Session;
 /// Sessions that stay open between their turns; beyond that, the least recently used is closed. A
 /// closed one costs neither memory nor a descriptor, and the next message opens it again.
 pub const OPEN_SESSIONS_MAX: usize = 256;
-/// What the logs of these sessions may come to.
+/// Maximum total size of the logs of these sessions.
 pub const OPEN_SESSION_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// A session that failed is opened again after 1, 2, 4 … seconds, but at least this often.
 pub const REOPEN_MS_MAX: u64 = 60_000;
@@ -47,7 +47,7 @@ enum SessionEntry {
 struct SessionTable {
     entries: BTreeMap<SessionId, SessionEntry>,
     n_used: u64,
-    /// Of the entries that are idle: how many there are, and what their logs come to.
+    /// Number of idle entries, and the total size of their logs.
     n_idle: usize,
     n_idle_bytes: u64,
     failures: BTreeMap<SessionId, Failures>,

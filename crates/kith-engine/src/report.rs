@@ -19,7 +19,7 @@ pub enum MessageEnd {
     Waiting,
     /// It is queued, and the queue is held: the turn before it did not end well.
     Held,
-    /// It was taken back before it was said.
+    /// It was withdrawn before its turn.
     Removed,
     /// It was meant for another place of the conversation, so it was not said; the conversation
     /// ended here then.
@@ -34,19 +34,19 @@ pub struct TurnReport {
     pub thread_id: ThreadId,
     /// The last event of the turn.
     pub leaf: Option<EventId>,
-    /// What the model said last.
+    /// The last text of the model.
     pub text: String,
-    /// Of all requests of the turn.
+    /// The sum over all requests of the turn.
     pub usage: Usage,
     pub stop_reason: Option<StopReason>,
     pub end: MessageEnd,
     /// Why the model could not answer.
     pub failure: Option<String>,
-    /// What the runtime last told the person in this turn.
+    /// The last notice of this turn.
     pub notice: Option<String>,
 }
 
-/// Where the message is.
+/// How far the message has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MessageState {
     NotSeen,
@@ -93,7 +93,7 @@ impl RowReader {
         }
     }
 
-    /// The same message in a copy of its session, of which nothing was read yet.
+    /// A reader for the same message in a copy of its session.
     #[must_use]
     pub fn in_copy(&self, to: SessionId) -> RowReader {
         RowReader::new(to, &self.report.thread_id, &self.key)

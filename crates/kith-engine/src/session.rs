@@ -33,7 +33,7 @@ use session_clock::SessionClock;
 /// The client id of what the runtime does by itself.
 pub const CLIENT_ID: &str = "kith";
 
-/// What a session writes to, and the clock it goes by.
+/// The journal, feed and clock of a session.
 #[derive(Clone)]
 pub struct SessionParts {
     pub journal: Arc<dyn Journal>,
@@ -41,7 +41,7 @@ pub struct SessionParts {
     pub clock: Arc<dyn Clock>,
 }
 
-/// Who causes an event.
+/// The client and message that cause an event.
 #[derive(Clone, Copy, Debug)]
 pub struct EventSource<'a> {
     /// The event's id, if it was fixed before.
@@ -71,7 +71,7 @@ pub struct Session {
     /// A write failed: only opening it again shows what the journal holds.
     is_broken: bool,
     keys: RowKeys,
-    /// What calls that may run were found to do when they were judged.
+    /// The plans of calls that may run, kept since they were judged.
     prepared: BTreeMap<CallId, CallPlan>,
     clock: SessionClock,
     /// When it was opened, by the wall clock.

@@ -50,7 +50,7 @@ pub struct State {
     pub last_end: Option<EndReason>,
     /// The last turn of the path, if it has ended and can be taken up again.
     pub last_turn: Option<EndedTurn>,
-    /// What the model's last failure was, in words, until it answers again.
+    /// The message of the model's last failure, until it answers again.
     pub last_failure: Option<Text>,
     pub follow_ups: Vec<QueueItem>,
     pub steers: Vec<QueueItem>,
@@ -173,7 +173,7 @@ impl State {
         }
     }
 
-    /// What concerns the turn, if one is open.
+    /// Folds an event into the open turn, if there is one.
     fn fold_turn(&mut self, event: &Event, last_ts: u64) {
         if self.compaction.fold(&event.body, self.turn.is_some()) {
             return;

@@ -18,7 +18,7 @@ pub struct Survey {
     beginnings: HashSet<EventId>,
     /// Where a turn ended, or the conversation was when one began.
     rests: HashSet<EventId>,
-    /// What is not part of the conversation.
+    /// Events that are not part of the conversation, with their types.
     controls: HashMap<EventId, &'static str>,
     /// Where each `leaf_moved` went.
     moves: HashMap<EventId, LeafId>,

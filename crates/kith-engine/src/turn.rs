@@ -1,4 +1,4 @@
-//! What each step amounts to: events to stage, or one effect to wait for.
+//! Turns each step into events to stage, or one effect to wait for.
 //!
 //! All branching is in [`crate::step`]. An effect borrows nothing from the session: the driver
 //! waits for it while the session takes commands, and hands what came of it to `record`.
@@ -29,7 +29,7 @@ use crate::failure::SessionFailure;
 use crate::session::Session;
 use crate::step::{Step, Wait};
 
-/// What the turns of a session work with.
+/// Tools, policy and limits of a session's turns.
 #[derive(Clone)]
 pub struct TurnSetup {
     pub tools: Vec<Arc<dyn Tool>>,
@@ -46,7 +46,7 @@ pub(crate) struct TurnContext {
     pub(crate) models: Arc<dyn Models>,
 }
 
-/// What a step asks of the driver.
+/// The driver's next action after a step.
 pub(crate) enum Action {
     /// Events were staged; decide again.
     Staged,
@@ -57,19 +57,19 @@ pub(crate) enum Action {
     Rest,
 }
 
-/// Something that takes time and borrows nothing.
+/// A request, a preparation or a tool run; it takes time and borrows nothing.
 pub(crate) struct TurnEffect {
     pub(crate) kind: EffectKind,
     pub(crate) future: BoxFuture<'static, EffectOutcome>,
     pub(crate) cancel: CancellationToken,
-    /// What is left of the turn's time.
+    /// The time left for the turn.
     pub(crate) time_left: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EffectKind {
     Ask(EventId),
-    /// Only looks, so nothing need be durable before it starts.
+    /// Changes nothing, so no event need be durable before it starts.
     Prepare,
     Run,
 }
@@ -179,7 +179,7 @@ pub(crate) fn record_lost(session: &mut Session, kind: EffectKind, stopped: Effe
     }
 }
 
-/// What is left of the open turn's time.
+/// The time left for the open turn.
 fn time_left(session: &Session) -> Duration {
     let Some(turn) = &session.state().turn else { return Duration::ZERO };
     let used = session.now().saturating_sub(turn.clock_start);

@@ -47,7 +47,7 @@ pub struct Metadata {
     pub timestamp: String,
     pub platform: String,
     pub thread_id: ThreadId,
-    /// Who speaks: a person, or the agent.
+    /// The id of the author: a person, or the agent.
     pub user_id: String,
     /// The platform's id of the message; where it has none, that of the message here.
     pub message_id: String,
@@ -81,7 +81,7 @@ pub enum MessagePart {
     /// The model could not be asked.
     #[serde(rename = "data-error")]
     Error(DataPart<ErrorView>),
-    /// What a person is asked; the call's own part says how far that has come.
+    /// A question to a person; the part of the call shows its state.
     #[serde(rename = "data-approval")]
     Approval(DataPart<ApprovalView>),
     #[serde(rename = "data-approval-reply")]
@@ -101,7 +101,7 @@ pub enum MessagePart {
     TurnEnded(DataPart<EndView>),
 }
 
-/// What stands in a `data-*` part, under the id of its event.
+/// The content of a `data-*` part, under the id of its event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DataPart<T> {
     pub id: EventId,

@@ -23,7 +23,7 @@ pub(crate) struct WakeupTimer {
 }
 
 impl WakeupTimer {
-    /// Tells the timer that the desk holds another wake-up.
+    /// Wakes the timer, because the desk holds another wake-up.
     pub(crate) fn notify(&self) {
         self.changed.notify_one();
     }

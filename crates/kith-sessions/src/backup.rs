@@ -24,7 +24,7 @@ use crate::store::SessionStore;
 
 /// Folders within folders; a deeper one is refused.
 const DEPTH_MAX: usize = 32;
-/// So often a host may begin or end while the desk is copied.
+/// Maximum number of attempts to copy the desk while hosts start or stop.
 const DESK_TRIES_MAX: usize = 5;
 const CHUNK_BYTES: usize = 256 * 1024;
 
@@ -256,7 +256,7 @@ impl BackupCounts {
         Ok(())
     }
 
-    /// What grows meanwhile is copied as far as it had come.
+    /// A file that grows meanwhile is copied up to its length at the start.
     fn add_file(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let file = match File::open(from) {
             Ok(file) => file,
@@ -295,7 +295,7 @@ impl BackupCounts {
     }
 }
 
-/// By what a desk is known not to have been written to.
+/// Length and time of a desk's files, to detect that it was written to.
 #[derive(PartialEq, Eq)]
 struct DeskStamp {
     is_in_use: bool,

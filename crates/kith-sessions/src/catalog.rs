@@ -1,4 +1,4 @@
-//! What could be read off the logs, only faster: lists, words to search by, checkpoints.
+//! An index of the logs, so that lists, searches and openings need not read them.
 //!
 //! A catalog is derived: delete it and it comes back the same. So nothing is promised by it, and it
 //! may answer "unknown" to anything: a session is then `unread`, has no checkpoint, and is searched
@@ -20,12 +20,12 @@ pub use sqlite::{INDEX_VERSION, SqliteCatalog};
 
 /// A larger state is not kept: reading the session again costs less than its copies.
 pub const CHECKPOINT_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Of a longer text only the beginning can be found.
+/// Only this much of a longer text is indexed.
 pub const PASSAGE_BYTES_MAX: usize = 256 * 1024;
 /// Maximum number of events examined for one query.
 pub const FOUND_MAX: u32 = 2_000;
 
-/// By what a log is known to be the one that was read before.
+/// Length and time of a log, to detect that it has changed since it was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogStamp {
     pub bytes: u64,
@@ -33,7 +33,7 @@ pub struct LogStamp {
     pub modified_ns: u64,
 }
 
-/// What a list shows of a session. Of one that cannot be read most is absent.
+/// The row of a session in a list. Most fields are absent if it cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogRow {
     pub session_id: SessionId,
@@ -50,7 +50,7 @@ pub struct CatalogRow {
     pub stamp: LogStamp,
 }
 
-/// What the catalog knows of the sessions there are.
+/// The sessions that the catalog knows, and those it must read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CatalogListing {
     /// Of the sessions whose log is as it was, oldest first.
@@ -59,7 +59,7 @@ pub struct CatalogListing {
     pub unread: Vec<SessionId>,
 }
 
-/// A place in a log, and what everything before it amounts to.
+/// A place in a log, and the state up to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     pub cursor: Cursor,
@@ -68,7 +68,7 @@ pub struct Checkpoint {
     pub state: Vec<u8>,
 }
 
-/// Something that was said, to be found by its words.
+/// A searchable text of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
     pub event_id: EventId,

@@ -17,7 +17,7 @@ pub struct CheckpointPlace {
     pub line_start: u64,
     /// The event of that line.
     pub head: LogHead,
-    /// What the log must remember to judge what follows. Of a few kilobytes, however long the file.
+    /// The stored validator, a few kilobytes however long the file is.
     pub validator: Vec<u8>,
 }
 
@@ -39,7 +39,7 @@ impl CheckpointPlace {
         })
     }
 
-    /// What stood before the place, if it says of itself what the place says.
+    /// The stored validator, if it agrees with the head of this place.
     pub(crate) fn validator(&self) -> Option<EventValidator> {
         EventValidator::from_bytes(&self.validator)
             .filter(|validator| validator.head() == Some(self.head))

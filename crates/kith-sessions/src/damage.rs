@@ -1,4 +1,4 @@
-//! What can be wrong with a session file, by name.
+//! The kinds of damage of a session file.
 //!
 //! The names are part of the format: people search for them, and the same name is given whether a
 //! bad event is found in a file or refused on its way into one.
@@ -80,7 +80,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// What is wrong with one line or event, wherever it stands.
+/// A defect of one line or event, without its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{code}: {detail}")]
 pub struct Flaw {
@@ -92,12 +92,12 @@ pub struct Flaw {
 }
 
 impl Flaw {
-    /// Of a line that says something wrong.
+    /// A defect of a complete line.
     pub(crate) fn wrong(code: DamageCode, detail: impl Into<String>) -> Flaw {
         Flaw { code, detail: detail.into(), whole: true }
     }
 
-    /// Of bytes that are no line, or not all of one.
+    /// A defect of bytes that are no line, or only part of one.
     pub(crate) fn partial(code: DamageCode, detail: impl Into<String>) -> Flaw {
         Flaw { code, detail: detail.into(), whole: false }
     }
@@ -111,7 +111,7 @@ impl Flaw {
 #[derive(Debug)]
 pub(crate) enum BadLine {
     Flaw(Flaw),
-    /// What it names could not be read, which says nothing about the line.
+    /// A blob that it names could not be read, which says nothing about the line.
     Io(io::Error),
     /// Only reading the file from its beginning can tell whether the event may stand here.
     Unsure,

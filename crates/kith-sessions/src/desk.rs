@@ -36,7 +36,7 @@ pub enum RowTarget {
     Session(SessionId),
 }
 
-/// What became of a delivery.
+/// The result of accepting a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceptOutcome {
     /// Whether this key was seen for the first time.
@@ -62,7 +62,7 @@ pub struct InboxRow {
     pub accepted_at: u64,
 }
 
-/// What the desk knows of a key.
+/// The status of a key on the desk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowStatus {
     Open { session_id: SessionId },
@@ -91,7 +91,7 @@ pub enum RowOutcome {
     Failed,
     /// Its turn reached a limit.
     Bound,
-    /// It was not taken, which its author was told.
+    /// It was declined, and its author was told.
     Declined,
     /// It was removed from the queue before its turn.
     Removed,
@@ -218,7 +218,7 @@ pub trait ThreadRecords: Send + Sync {
         thread_id: &'a ThreadId,
     ) -> StorageFuture<'a, Option<SessionId>>;
 
-    /// Who could read the thread when it was last spoken in.
+    /// The audience of the thread at its last message.
     fn thread_audience<'a>(
         &'a self,
         agent_id: &'a str,

@@ -172,7 +172,7 @@ pub trait Journal: Send + Sync {
         clock: &'a dyn Clock,
     ) -> StorageFuture<'a, RepairedSession>;
 
-    /// What removing the session would remove.
+    /// The parts that removing the session would remove.
     fn belongings(&self, id: SessionId) -> StorageFuture<'_, RemovedSession>;
 
     /// Removes the session with what belongs to it alone. One that is open is refused (`InUse`).

@@ -119,7 +119,7 @@ pub struct EncodedBatch {
     pub hash: LineHash,
     /// Where the last line begins.
     pub last_line_start: usize,
-    /// What the lines name. It must be on the disk before they are.
+    /// Texts that the lines name. They must be on the disk before the lines are.
     pub(crate) long_texts: Vec<LongText>,
 }
 
@@ -138,7 +138,7 @@ pub fn encode_header(header: &SessionHeader) -> Result<(Vec<u8>, LineHash), Flaw
 
 /// Writes the events as the lines of one batch.
 ///
-/// What could not be read later is refused now: a line is read back before it is let out, unless
+/// An event that could not be read later is refused: its line is read back first, unless
 /// its event is of those in `line/proven.rs`.
 pub fn encode_batch(events: &[Event], prev: LineHash) -> Result<EncodedBatch, Flaw> {
     encode_events(events, prev).map_err(|(_, flaw)| flaw)

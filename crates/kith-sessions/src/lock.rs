@@ -31,7 +31,7 @@ pub struct HouseLock {
 pub enum LockError {
     #[error("another kith is at work in `{}` ({holder})", house.display())]
     Held { house: PathBuf, holder: String },
-    /// The file belongs to another user, so it is neither locked nor written to.
+    /// The file is a link or another user's, so it is neither locked nor written to.
     #[error(transparent)]
     NotOurs(#[from] ForeignFile),
     #[error("`{}` was removed or replaced while this kith held the house", path.display())]

@@ -34,7 +34,7 @@ pub enum LogError {
     List { path: PathBuf, source: io::Error },
     #[error("cannot make session file `{}`", path.display())]
     Create { path: PathBuf, source: io::Error },
-    /// What the file holds is as it was; a later opening tries again.
+    /// The file is unchanged; a later opening tries again.
     #[error("cannot set aside the torn end of session file `{}`", path.display())]
     Repair { path: PathBuf, source: io::Error },
     #[error("session file `{}` is damaged at {damage}", path.display())]

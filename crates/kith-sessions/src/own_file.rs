@@ -18,7 +18,7 @@ const NOT_PLAIN: &str = "is not a plain file";
 const SECOND_NAME: &str = "has a second name (a hard link)";
 const OTHER_OWNER: &str = "belongs to another user";
 
-/// What lies at the path may not be used.
+/// The file at the path may not be used: it is a link, or another user's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` {problem}; look what it is, then remove it", path.display())]
 pub struct ForeignFile {
@@ -81,7 +81,7 @@ pub(crate) fn identity(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// What was refused, if that is why an opening failed.
+/// The refused file, if that is why opening failed.
 pub(crate) fn foreign_file(error: &io::Error) -> Option<&ForeignFile> {
     error.get_ref()?.downcast_ref()
 }

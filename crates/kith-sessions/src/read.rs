@@ -44,7 +44,7 @@ pub struct Reading {
     pub tail: Tail,
 }
 
-/// What follows the last complete, valid batch.
+/// The bytes after the last complete, valid batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tail {
     Clean,
@@ -223,7 +223,7 @@ struct LogReader<'a> {
     text_of: TextOf<'a>,
     each: &'a mut dyn FnMut(Event),
     validator: EventValidator,
-    /// What `validator` has evicted; `None` if reading did not start at the beginning.
+    /// Ids that `validator` has evicted; `None` if reading did not start at the beginning.
     older_ids: Option<OlderIds>,
     batch: OpenBatch,
     good: GoodPart,

@@ -7,7 +7,7 @@ use kith_vocab::clock::BoxFuture;
 
 use crate::damage::Damage;
 
-/// What a storage port answers.
+/// The future that the methods of a storage port return.
 pub type StorageFuture<'a, T> = BoxFuture<'a, Result<T, StorageError>>;
 
 /// An error of a [`Journal`](crate::journal::Journal), a [`Desk`](crate::desk::Desk) or a
@@ -80,7 +80,7 @@ impl StorageError {
         self.kind == StorageErrorKind::NotFound
     }
 
-    /// What is wrong with the session, if it is that.
+    /// The damage of the session, if that is the cause.
     pub fn damage(&self) -> Option<&Damage> {
         match &self.kind {
             StorageErrorKind::Damaged(damage) => Some(damage),

@@ -395,7 +395,7 @@ impl fmt::Debug for SessionStore {
     }
 }
 
-/// What the log says about itself; never of the tree.
+/// A control event that the store itself writes.
 pub(crate) fn own_event(seq: u64, clock: &dyn Clock, body: Body) -> Event {
     Event {
         seq,

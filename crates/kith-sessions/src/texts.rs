@@ -18,10 +18,10 @@ pub(crate) use shared::SharedTexts;
 
 /// A longer text stands in a blob.
 pub const INLINE_TEXT_BYTES_MAX: usize = 64 * 1024;
-/// Of a text in a blob, for people who look at the line; a reader does not need it.
+/// Characters of a text in a blob that the line shows, for people; a reader does not need them.
 const PREVIEW_CHARS_MAX: usize = 200;
 
-/// What a line holds in place of a long text.
+/// The reference to a blob that stands in a line instead of a long text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BlobRef {

@@ -12,12 +12,12 @@ use unicode_normalization::char::is_combining_mark;
 const WORD_CHARS_MAX: usize = 64;
 /// More pieces than a person types; the others are left out.
 pub const QUERY_PIECES_MAX: usize = 32;
-/// Of an excerpt, on each side of what was found.
+/// Characters of an excerpt on each side of the match.
 const EXCERPT_CHARS: usize = 60;
 /// A shorter beginning of a word is not taken for the word.
 const PREFIX_CHARS_MIN: usize = 3;
 
-/// What someone looks for: texts that hold every piece.
+/// A search query; it matches texts that hold every piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     pieces: Vec<Piece>,
@@ -164,7 +164,7 @@ fn is_prefix(word: &str) -> bool {
     word.chars().count() >= PREFIX_CHARS_MIN
 }
 
-/// Of a script that is written without spaces between words.
+/// Whether the character is of a script that is written without spaces between words.
 fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{3005}' | '\u{3007}'
@@ -174,7 +174,7 @@ fn is_unspaced(c: char) -> bool {
         | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Whose parts are not accents: taken apart they would be other letters.
+/// Whether decomposing the character would give other letters instead of accents.
 fn has_parts(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{ff65}'..='\u{ff9f}' | '\u{ac00}'..='\u{d7af}')
 }

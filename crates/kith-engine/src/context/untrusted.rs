@@ -20,7 +20,7 @@ const NAME_CHARS_MAX: usize = 80;
 /// The random end of an id.
 const ID_DIGITS: usize = 16;
 
-/// Whose text it is.
+/// The author and source of a text.
 #[derive(Clone, Copy, Debug)]
 pub struct TextOrigin<'a> {
     pub event: EventId,

@@ -11,7 +11,7 @@ use crate::failure::SessionFailure;
 use crate::turn::{self, NewTurn, TurnContext};
 
 impl SessionDriver {
-    /// What the open turn works with.
+    /// Setup and models of the open turn.
     pub(super) fn context(&mut self) -> Result<Arc<TurnContext>, SessionFailure> {
         if let Some(ctx) = &self.ctx {
             return Ok(Arc::clone(ctx));

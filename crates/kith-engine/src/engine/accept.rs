@@ -107,7 +107,7 @@ impl Engine {
         RowFollower::new(self.clone(), subscription, reader, is_closed)
     }
 
-    /// What came of a message whose row is closed, however the session is now.
+    /// The report on a message whose row is closed.
     pub async fn report(
         &self,
         id: SessionId,

@@ -28,7 +28,7 @@ use crate::survey::{PlaceError, Survey};
 
 /// Events of a history in one batch; opening the session later holds one batch at a time.
 const HISTORY_BATCH_EVENTS: usize = 256;
-/// What the events of such a batch may come to, unless it has only one.
+/// Maximum size of such a batch, unless it has only one event.
 const HISTORY_BATCH_BYTES: usize = 1024 * 1024;
 
 /// A session as far as it can be read, with its whole tree.
@@ -44,13 +44,13 @@ pub struct ClonedSession {
     pub session_id: SessionId,
     pub thread_id: ThreadId,
     pub leaf: LeafId,
-    /// What could not be read of the source.
+    /// The damage of the source, if a part of it could not be read.
     pub damage: Option<Damage>,
     /// The source has a turn open, which was left out.
     pub leaves_a_turn_out: bool,
 }
 
-/// Who moves the leaf, and what they have seen.
+/// A request to move the leaf: the client, and the leaf that it saw.
 #[derive(Clone, Debug)]
 pub struct BranchCommand {
     /// The id that its `leaf_moved` will have.
@@ -176,7 +176,7 @@ impl Engine {
         Ok(ClonedSession { session_id: id, thread_id, leaf, damage, leaves_a_turn_out })
     }
 
-    /// What the clone begins with, in the order of the log.
+    /// The events that the clone begins with, in the order of the log.
     async fn inherited_events(
         &self,
         source: SessionId,

@@ -125,7 +125,7 @@ impl Engine {
     }
 }
 
-/// What the desk has to know of a log.
+/// The facts about a log that the desk must know.
 struct RecoveredLog {
     header: SessionHeader,
     head: Option<LogHead>,

@@ -60,7 +60,7 @@ impl FeedDelta {
     }
 }
 
-/// What the running request has said so far, one entry per block and kind.
+/// The answer of the running request so far, one entry per block and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RunningAnswer {

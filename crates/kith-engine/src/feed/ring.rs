@@ -1,4 +1,4 @@
-//! What a session published last.
+//! The last batches and deltas that a session published.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::failure::SessionFailure;
 
 /// Batches that are kept for subscribers that are slow.
 pub const FEED_BATCHES_MAX: usize = 256;
-/// What these batches may weigh.
+/// Maximum total weight of these batches.
 pub const FEED_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Deltas that are kept for subscribers that are slow.
 pub const FEED_DELTAS_MAX: usize = 4096;
-/// What the texts of these deltas may come to.
+/// Maximum total size of the texts of these deltas.
 pub const FEED_DELTA_BYTES_MAX: usize = 1024 * 1024;
 
-/// What an event weighs besides its texts.
+/// The weight of an event besides its texts.
 const EVENT_BYTES: usize = 512;
 
-/// What is kept of each session for subscribers that are slow.
+/// Limits on what is kept of each session for slow subscribers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedLimits {
     pub batches_max: usize,

@@ -1,4 +1,4 @@
-//! One follower of a session.
+//! A subscription: one follower of a session.
 //!
 //! A follower pulls: it takes the next item when it is ready, and no writer waits for it.
 
@@ -53,7 +53,7 @@ pub enum ResumeMode {
 pub enum FeedItem {
     Event(Arc<Event>),
     Delta(Arc<FeedDelta>),
-    /// What the running request has said before this follower came, or while it was behind.
+    /// The running answer as it stood when this follower came, or caught up.
     Running(RunningAnswer),
     /// The session could not go on. It is opened again, and nothing is lost.
     Failed(Arc<SessionFailure>),

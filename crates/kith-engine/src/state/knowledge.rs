@@ -21,7 +21,7 @@ pub const REMINDERS_KNOWN_MAX: usize = 256;
 /// What the model knows without having asked; news are the differences to it.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelKnowledge<'a> {
-    /// What the session was given when it began.
+    /// The instructions that the session began with.
     pub snapshot: Option<&'a InstructionSnapshot>,
     /// The last skill index on record with its deltas; `None` before the first.
     pub skills: Option<&'a [SkillEntry]>,
@@ -38,7 +38,7 @@ pub(super) struct Reminders {
 struct Reminder {
     id: EventId,
     event: HarnessItemEvent,
-    /// What it is about, if a later one about the same takes its place.
+    /// Its subject, if a later reminder about the same subject replaces it.
     subject: Option<String>,
 }
 

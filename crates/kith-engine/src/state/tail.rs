@@ -22,7 +22,7 @@ pub(super) struct TailMessage {
     sealed: bool,
 }
 
-/// One per call of the last answer, in the order of the calls.
+/// The place for the result of one call of the last answer, in the order of the calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Slot {
     call_id: CallId,

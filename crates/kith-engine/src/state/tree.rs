@@ -44,7 +44,7 @@ pub enum Admission {
     Late,
 }
 
-/// What became of an attempt to go somewhere in the tree.
+/// The result of moving to an event of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
     Done,

@@ -19,7 +19,7 @@ pub struct Turn {
     /// The message that began it, and its inbox row.
     pub began_with: EventId,
     pub message_key: Option<String>,
-    /// Whose message that was, and how far its author is trusted.
+    /// The author of that message, and how far they are trusted.
     pub author: Author,
     pub trust: Trust,
     /// The open inbox rows of the messages and steers that the turn answers.

@@ -1,4 +1,4 @@
-//! One request to the model, and what came of it.
+//! One request to the model, and its outcome.
 
 use std::sync::Arc;
 
@@ -263,7 +263,7 @@ fn fail(session: &mut Session, request_id: Option<EventId>, failure: RequestFail
     }));
 }
 
-/// Of an answer that did not finish, the text is kept, and only if the turn ends there.
+/// Keeps the text of an unfinished answer, if the turn ends with it.
 fn keep_partial(session: &mut Session, asked: &SentRequest, text: String, stop_reason: StopReason) {
     if !text.trim().is_empty() {
         stage_answer(session, asked, vec![Block::text(text)], stop_reason, None);

@@ -1,4 +1,4 @@
-//! Any log on its way to be projected.
+//! Projects any log, branches included.
 //!
 //! The state follows the branches; every event beside the tree is kept with the message it was
 //! written after. Then the path is walked as if nothing else had ever been.
@@ -22,11 +22,11 @@ pub fn project(header: &SessionHeader, events: impl IntoIterator<Item = Event>) 
     gathering.project(header)
 }
 
-/// A log in any shape, on its way to be projected.
+/// Gathers the events of a log before they are projected.
 #[derive(Default)]
 pub struct ProjectionBuilder {
     state: State,
-    /// What is not of the tree, by the message it was written after.
+    /// Control events, by the message after which they were written.
     beside: HashMap<Option<EventId>, Vec<SideEvent>>,
 }
 

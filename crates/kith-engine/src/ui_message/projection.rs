@@ -27,7 +27,7 @@ pub struct Projection {
     /// Places of messages that changed since [`Projection::take_changed`] was called.
     changed: BTreeSet<usize>,
     turn: Option<ProjectedTurn>,
-    /// What was shown before the first turn; it belongs to that.
+    /// Parts from before the first turn, to be shown in it.
     early: Vec<MessagePart>,
     leaf: Option<EventId>,
     first_seq: Option<u64>,
@@ -36,7 +36,7 @@ pub struct Projection {
     needs_full_read: bool,
 }
 
-/// What the metadata of every message of a session shares.
+/// The metadata that all messages of a session share.
 #[derive(Clone, Debug)]
 struct SessionIdentity {
     thread_id: ThreadId,
@@ -61,7 +61,7 @@ struct ProjectedTurn {
 }
 
 impl Projection {
-    /// Of a session from its beginning.
+    /// Projects a session from its beginning.
     pub fn new(header: &SessionHeader) -> Projection {
         Projection::with(SessionIdentity {
             thread_id: header.thread_id.clone(),
@@ -71,8 +71,8 @@ impl Projection {
         })
     }
 
-    /// Of what is written from now on to a session that lived before. It can tell only of turns
-    /// that begin now.
+    /// Projects the new events of an existing session. Only turns that begin from now on can be
+    /// projected.
     pub fn of_new_turns(agent_id: &str, thread_id: &ThreadId, session_id: SessionId) -> Projection {
         let (agent_id, thread_id) = (agent_id.to_owned(), thread_id.clone());
         let mut projection = Projection::with(SessionIdentity {
@@ -113,7 +113,7 @@ impl Projection {
         self.add(event);
     }
 
-    /// Whether the messages are not those of the log: it branched, or goes back too far.
+    /// Whether the log branched or went back too far, so that it must be read from its beginning.
     pub fn needs_full_read(&self) -> bool {
         self.needs_full_read
     }

@@ -59,7 +59,7 @@ pub struct ApprovalResponseView {
     pub reason: Option<Text>,
 }
 
-/// What a tool gave: a text, and what is more than text where there is such.
+/// The output of a tool: a text, and files if there are any.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum ToolOutputView {

@@ -16,11 +16,11 @@ pub(super) const GROUP_CHANGES_MAX: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
     Synced,
-    /// It follows from what is on the disk elsewhere: losing it costs time, not truth.
+    /// The change can be derived again from other files, so losing it costs only time.
     Eventual,
 }
 
-/// One change, from being asked for to being answered.
+/// One change that waits for its commit.
 pub(super) trait Change: Send {
     fn durability(&self) -> Durability;
 
@@ -137,7 +137,7 @@ fn run(connection: &Connection, statement: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(statement)?.raw_execute().map(drop)
 }
 
-/// The same failure, for each of those it concerns.
+/// A copy of the failure, one for each change that it concerns.
 fn copy_of(error: &Error) -> Error {
     match error {
         Error::SqliteFailure(code, message) => Error::SqliteFailure(*code, message.clone()),

@@ -17,7 +17,7 @@ pub const REPOSITORIES_MAX: u64 = 10_000;
 /// No system knows a longer path.
 const PATH_BYTES_MAX: usize = 4096;
 
-/// What waits for a session, before a further message.
+/// The open rows of a session before another message is accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WaitingRows {
     pub(super) n_rows: usize,

@@ -28,7 +28,7 @@ struct OpenTables {
 #[derive(Debug)]
 struct Commits {
     durable: Tables,
-    /// What stood on the desk after each commit that was not synced.
+    /// The tables after each commit that was not synced.
     unsynced: Vec<Tables>,
     /// How many commits succeed before one fails.
     n_until_failure: Option<usize>,

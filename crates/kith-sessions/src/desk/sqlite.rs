@@ -66,7 +66,7 @@ impl SqliteDesk {
         self.answer(answer).await
     }
 
-    /// What is wrong with the file, found by reading all of it.
+    /// Checks the whole file; returns what is wrong with it.
     pub async fn problem(&self) -> Result<Option<String>, StorageError> {
         self.run(|desk| check::problem(desk)).await
     }

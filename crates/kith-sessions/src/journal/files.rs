@@ -38,7 +38,7 @@ pub struct FilesJournal {
     is_folder_synced: AtomicBool,
 }
 
-/// What a journal may do with the files.
+/// Whether a journal may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FilesAccess {
     /// This process is the only writer.

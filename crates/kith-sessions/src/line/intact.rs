@@ -25,7 +25,7 @@ const CHECKSUM_BYTES: usize = CRC_KEY.len() + 8 + 2;
 #[derive(Default)]
 pub(crate) struct RunningChecksum {
     crc: u32,
-    /// What may be the checksum itself.
+    /// The last bytes, which may be the checksum itself.
     last: Vec<u8>,
 }
 

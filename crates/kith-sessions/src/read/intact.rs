@@ -11,7 +11,7 @@ use crate::line::{BATCH_BYTES_MAX, BATCH_EVENTS_MAX, Decoder, EventLine, LogHead
 /// A line behind the header.
 pub(crate) enum IntactLine {
     Event(Box<Event>),
-    /// What stood here cannot be read.
+    /// One or more lines that cannot be read.
     Lost,
 }
 

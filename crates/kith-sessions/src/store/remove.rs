@@ -17,7 +17,7 @@ const REMOVED_SUFFIX: &str = ".removed";
 const SHA256_CHARS: usize = 64;
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// What goes with a session.
+/// The files that are removed with a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Belongings {
     /// The log, what was torn off it, and the blobs that only it names.
@@ -25,7 +25,7 @@ pub struct Belongings {
     pub bytes: u64,
 }
 
-/// A session that goes.
+/// A session to be removed, with the hashes that its log names.
 struct SessionRemoval {
     /// The name it has as a session.
     log: PathBuf,
@@ -37,7 +37,7 @@ struct SessionRemoval {
 }
 
 impl SessionStore {
-    /// What would go with the session. Changes nothing.
+    /// The files that removing the session would remove. Changes nothing.
     pub fn belongings(&self, id: SessionId) -> Result<Belongings, LogError> {
         let removals = self.removals(id)?;
         Ok(removals.first().map(|it| self.belongings_of(it, &it.hashes)).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! What a crash left at the end of a file, kept beside it.
+//! Moves a torn tail, the rest of an unfinished write, to a file of its own.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

@@ -28,7 +28,7 @@ pub(super) fn problem(desk: &Connection) -> Result<Option<String>> {
     }
 }
 
-/// What cannot be read is a finding; a failure of the disk is none.
+/// An unreadable row is a finding; an I/O error of the disk is not.
 fn in_words(error: Error) -> Result<String> {
     use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, SystemIoFailure};
     match error.sqlite_error_code() {

@@ -83,7 +83,7 @@ struct InboxDelivery {
     found_generation: u64,
 }
 
-/// What a row says of its key.
+/// A row of the inbox as it is found by its key.
 struct KnownRow {
     status: RowStatus,
     digest: String,
@@ -92,11 +92,11 @@ struct KnownRow {
     accepted_at: u64,
 }
 
-/// What waits for a session.
+/// The open rows of a session.
 #[derive(Default)]
 struct OpenRows {
     rows: Vec<InboxRow>,
-    /// The keys of those that do not hold what was accepted.
+    /// Keys of rows that do not hold the accepted message.
     spoilt: Vec<String>,
 }
 
@@ -231,7 +231,7 @@ fn known_row(desk: &Connection, key: &str) -> Result<Option<KnownRow>> {
     .optional()
 }
 
-/// The same; one that waits and does not hold what was accepted is closed, so that its author is told.
+/// The same; an open row that is corrupt is closed as failed, so that its author gets a report.
 fn known_or_failed_row(desk: &Connection, key: &str) -> Result<Option<KnownRow>> {
     match known_row(desk, key) {
         Err(error) if row_problem(&error).is_some() => {

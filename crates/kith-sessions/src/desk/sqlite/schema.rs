@@ -92,7 +92,7 @@ pub(super) const MIGRATIONS: [&str; 3] = [
 ",
 ];
 
-/// What an older desk lacks, for who only reads it: names that stand before those of the file.
+/// Temporary tables that an older desk lacks, for readers; they shadow the names of the file.
 const STAND_INS: [&str; 2] = [
     "CREATE TEMP TABLE repositories (path TEXT, mark TEXT, trusted_at INTEGER);",
     "CREATE TEMP VIEW inbox AS SELECT

@@ -11,7 +11,7 @@ use crate::log::SessionLog;
 
 /// Distance between two remembered places; less than this is read again.
 const PLACE_BYTES_APART: u64 = 256 * 1024;
-/// Of an open session; the oldest is forgotten.
+/// Maximum number of places per open session; the oldest is forgotten.
 const PLACES_MAX: usize = 4;
 
 #[derive(Default)]

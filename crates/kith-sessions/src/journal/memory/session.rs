@@ -129,7 +129,7 @@ impl MemorySession {
         Ok((long_texts, new_blobs))
     }
 
-    /// What is wrong with the session if the desk knows this head. Nothing else can be.
+    /// The damage if the desk knows this head and the log lacks it. No other damage is possible.
     pub(super) fn damage(&self, head: Option<LogHead>) -> Option<Damage> {
         let LogHead { seq, hash } = head?;
         let n_events = self.events.len();

@@ -21,7 +21,7 @@ use crate::store::own_event;
 pub(crate) const MISSING: &str = "The log of this conversation was damaged. Something that was said or \
     done at this point is missing and cannot be recovered. Do not guess what it was; ask if it matters.";
 
-/// What must be known before the first event is copied.
+/// The readable part of a damaged session, gathered before the first event is copied.
 #[derive(Default)]
 pub(crate) struct ReadablePart {
     last_copied: Option<EventId>,
@@ -132,7 +132,7 @@ impl CopiedPart {
         vec![notice, event]
     }
 
-    /// What stands at the end of the copy.
+    /// The events that end the copy.
     pub(crate) fn end(&mut self, head: Option<&LogHead>, clock: &dyn Clock) -> Vec<Event> {
         let is_cut = head.is_some_and(|head| self.seq_max < head.seq);
         if self.n_events > 0 && (self.is_missing || is_cut) {
