@@ -21,7 +21,7 @@
 //! - [`survey`]: the whole tree, and where the conversation may go on from (pure).
 //! - [`ui_message`]: the conversation as a screen reads it (pure).
 //! - [`thread_logs`]: the sessions and messages of each thread, read from the logs.
-//! - [`threads`], [`thread_keeper`]: thread files, and the follower that keeps them up with the logs.
+//! - [`thread_file_sync`], [`thread_keeper`]: thread files, and the follower that keeps them up with the logs.
 //! - [`verify`]: every request of a log, built again and compared.
 
 pub mod checkpoints;
@@ -41,9 +41,9 @@ pub mod session;
 pub mod state;
 pub mod step;
 pub mod survey;
+pub mod thread_file_sync;
 pub mod thread_keeper;
 pub mod thread_logs;
-pub mod threads;
 pub mod turn;
 pub mod ui_message;
 pub mod verify;

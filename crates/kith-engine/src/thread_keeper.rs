@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::engine::Engine;
 use crate::feed::{HouseSubscription, Subscription, ThreadChange};
-use crate::threads::{ThreadFileSync, ThreadFileSyncError};
+use crate::thread_file_sync::{ThreadFileSync, ThreadFileSyncError};
 use crate::ui_message::Projection;
 
 /// Requests that wait for the thread files.

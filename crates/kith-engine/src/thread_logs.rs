@@ -62,9 +62,9 @@ impl ThreadLogs {
 
     /// As far as it can be read. One that is gone, or has no good first line, says nothing.
     pub async fn session_messages(&self, id: SessionId) -> Result<Vec<UiMessage>, StorageError> {
-        let mut gathering = ProjectionBuilder::default();
-        match self.journal.read(id, None, 0, &mut |event| gathering.take(event)).await {
-            Ok(reading) => Ok(gathering.project(&reading.header)),
+        let mut builder = ProjectionBuilder::default();
+        match self.journal.read(id, None, 0, &mut |event| builder.take(event)).await {
+            Ok(reading) => Ok(builder.project(&reading.header)),
             Err(error) => match error.kind {
                 StorageErrorKind::NotFound | StorageErrorKind::Damaged(_) => Ok(Vec::new()),
                 _ => Err(error),

@@ -5,7 +5,7 @@
 //! a part must and must not hold in a state is decided by its type, because a client refuses the
 //! whole conversation for one stray key. Nothing a model is told in private has a place here.
 
-mod gathering;
+mod builder;
 mod parts;
 mod projection;
 mod tool_state;
@@ -19,7 +19,7 @@ use kith_vocab::json::Json;
 use kith_vocab::text::Text;
 use serde::Serialize;
 
-pub use gathering::{ProjectionBuilder, project};
+pub use builder::{ProjectionBuilder, project};
 pub use projection::Projection;
 pub use tool_state::{ApprovalRequestView, ApprovalResponseView, ToolOutputView, ToolState};
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use kith_engine::feed::ThreadKey;
-use kith_engine::threads::ThreadFileSync;
+use kith_engine::thread_file_sync::ThreadFileSync;
 use kith_engine::ui_message::{Projection, UiMessage, project};
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::journal::FilesJournal;

@@ -12,7 +12,7 @@ mod trust;
 use std::env;
 use std::sync::Arc;
 
-use kith_engine::threads::ThreadFileSync;
+use kith_engine::thread_file_sync::ThreadFileSync;
 use kith_home::identity::IdentityFields;
 use kith_sessions::desk::{Desk, SqliteDesk};
 use kith_sessions::disk::DiskFiles;

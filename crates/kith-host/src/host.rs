@@ -16,8 +16,8 @@ pub mod upkeep;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kith_engine::engine::{AgentSetup, Engine, EngineParts};
+use kith_engine::thread_file_sync::ThreadFileSync;
 use kith_engine::thread_keeper::ThreadKeeper;
-use kith_engine::threads::ThreadFileSync;
 use kith_sessions::desk::Desk;
 use kith_sessions::journal::Journal;
 use kith_sessions::lock::{HouseLock, LockError};

@@ -95,14 +95,14 @@ impl Backup {
     }
 
     /// Copies the house's `.kith`, if it has one.
-    pub async fn add_life(&mut self, house: &Path) -> Result<(), BackupError> {
+    pub async fn add_kith_dir(&mut self, house: &Path) -> Result<(), BackupError> {
         let from = house.join(".kith");
         own_file::check_folder(&from)
             .map_err(|source| BackupError::Copy { path: from.clone(), source })?;
         if !from.exists() {
             return Ok(());
         }
-        self.copied.add_life(&from, &self.unfinished.join(".kith")).await
+        self.copied.add_kith_dir(&from, &self.unfinished.join(".kith")).await
     }
 
     /// Gives the copy its name. When this returns `Ok`, all of it is on the disk.
@@ -130,7 +130,7 @@ impl BackupCounts {
         self.add_at(from, to, 0).map_err(|source| BackupError::Copy { path: from.into(), source })
     }
 
-    async fn add_life(&mut self, from: &Path, to: &Path) -> Result<(), BackupError> {
+    async fn add_kith_dir(&mut self, from: &Path, to: &Path) -> Result<(), BackupError> {
         let failed = |path: &Path, source| BackupError::Copy { path: path.to_owned(), source };
         DiskFiles.create_dir_all(to).map_err(|source| failed(to, source))?;
         let desk = self.add_desk(&from.join("state.db"), &to.join("state.db")).await?;

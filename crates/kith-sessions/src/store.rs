@@ -5,7 +5,7 @@
 //! nothing a person may want back is ever destroyed.
 
 pub(crate) mod draft;
-mod glance;
+mod peek;
 pub(crate) mod remove;
 pub(crate) mod repair;
 mod torn;

@@ -1,6 +1,6 @@
 //! Whether the thread files say what the sessions say.
 
-use kith_engine::threads::{ThreadFileSync, ThreadFileSyncError};
+use kith_engine::thread_file_sync::{ThreadFileSync, ThreadFileSyncError};
 
 use super::{Check, failed, ok, warn};
 use crate::error::CallError;

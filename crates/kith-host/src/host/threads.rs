@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kith_engine::feed::ThreadKey;
-use kith_engine::threads::{RebuildSummary, ThreadFileSync, ThreadFileSyncError};
+use kith_engine::thread_file_sync::{RebuildSummary, ThreadFileSync, ThreadFileSyncError};
 use kith_vocab::header::SessionHeader;
 
 use super::Host;

@@ -27,7 +27,7 @@ pub async fn back_up_house(
     let target = blocking(|| target(house, Path::new(&call.dir)))?;
     let mut notes = Vec::new();
     let mut backup = blocking(|| begin(&side, &target, &mut notes))?;
-    backup.add_life(&house.dir).await.map_err(in_words)?;
+    backup.add_kith_dir(&house.dir).await.map_err(in_words)?;
     let copied = blocking(|| backup.finish()).map_err(in_words)?;
     let BackupCounts { sessions, files, bytes, left_out } = copied;
     notes.extend(left_out.iter().map(|it| format!("{it} and was left out")));

@@ -23,7 +23,7 @@ async fn a_copy_holds_every_session_its_blobs_and_the_desk_and_nothing_derived()
     symlink("/etc/passwd", from.join("memory/link")).unwrap();
 
     let mut copied = BackupCounts::default();
-    copied.add_life(&from, &to).await.unwrap();
+    copied.add_kith_dir(&from, &to).await.unwrap();
     assert_eq!((copied.sessions, copied.left_out.len()), (2, 1), "{copied:?}");
     let copy = SessionStore::new(Arc::new(DiskFiles), &to);
     let mut read = Vec::new();
@@ -47,7 +47,7 @@ async fn a_batch_that_was_being_written_is_not_in_the_copy() {
     let path = store.path(session_id(1));
     let whole = fs::read(&path).unwrap();
     fs::write(&path, [whole.as_slice(), b"{\"seq\":2,"].concat()).unwrap();
-    BackupCounts::default().add_life(&from, &to).await.unwrap();
+    BackupCounts::default().add_kith_dir(&from, &to).await.unwrap();
     let copy = SessionStore::new(Arc::new(DiskFiles), &to);
     assert_eq!(fs::read(copy.path(session_id(1))).unwrap(), whole);
     assert_eq!(fs::read(&path).unwrap().len(), whole.len() + 9, "the source is as it was");
@@ -80,7 +80,7 @@ async fn a_copy_that_is_given_up_leaves_nothing_and_a_whole_one_has_its_name() {
     for name in ["Agent.md", "SOUL.md"] {
         backup.add(&house, Path::new(name)).unwrap();
     }
-    backup.add_life(&house).await.unwrap();
+    backup.add_kith_dir(&house).await.unwrap();
     assert_eq!(backup.finish().unwrap().files, 1);
     assert_eq!(fs::read_to_string(target.join("Agent.md")).unwrap(), "be kind");
     assert_eq!(entries(), 2);

@@ -4,7 +4,7 @@
 //! also behind the damage, and marked as not lived: no call runs and no question is asked again. A
 //! reminder tells the model where something of the conversation is missing.
 
-mod copied;
+mod copy;
 
 use std::io::Read;
 
@@ -21,7 +21,7 @@ use crate::line::LogHead;
 use crate::log::LogError;
 use crate::read::{IntactLine, Tail, each_line};
 
-pub(crate) use copied::{CopiedPart, ReadablePart};
+pub(crate) use copy::{CopiedPart, ReadablePart};
 
 impl SessionStore {
     /// Writes a new session of the same thread from what can be read of a damaged one.

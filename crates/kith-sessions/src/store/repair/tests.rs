@@ -42,7 +42,7 @@ fn every_intact_line_is_told_in_a_new_session_and_the_model_learns_where_somethi
     let expected = [
         (1, "text 1".to_owned(), None),
         (2, "text 2".to_owned(), Some(event_id(1))),
-        (3, copied::MISSING.to_owned(), Some(event_id(2))),
+        (3, copy::MISSING.to_owned(), Some(event_id(2))),
         (4, "text 5".to_owned(), Some(notice)),
         (5, "text 6".to_owned(), Some(event_id(5))),
     ];
@@ -75,7 +75,7 @@ fn a_batch_that_was_torn_behind_the_damage_is_not_told() {
         store.repair(session_id(1), head.as_ref(), header(2), &clock).unwrap();
         read(&store, session_id(2)).0.iter().map(words).collect()
     };
-    let [missing, second, third, fourth] = [copied::MISSING, "text 2", "text 3", "text 4"];
+    let [missing, second, third, fourth] = [copy::MISSING, "text 2", "text 3", "text 4"];
     assert_eq!(told(whole.len(), None), [missing, second, third, fourth]);
     let line = 1 + whole[ends[2]..].iter().position(|&byte| byte == b'\n').unwrap();
     for len in [ends[2] + line, whole.len() - 9, ends[2] + 9] {
@@ -112,7 +112,7 @@ fn a_last_batch_with_a_line_twice_is_whole() {
     files.write_raw(store.path(session_id(1)), &bytes);
     repair(&store).unwrap();
     let told: Vec<String> = read(&store, session_id(2)).0.iter().map(words).collect();
-    assert_eq!(told, [copied::MISSING, "text 2", "text 3"]);
+    assert_eq!(told, [copy::MISSING, "text 2", "text 3"]);
 }
 
 /// What is said in an event.
@@ -151,7 +151,7 @@ fn whichever_lines_are_lost_every_other_one_is_told_once() {
             (1..=6).filter(|&n| !is_lost(n)).map(|n| format!("text {n}")).collect();
         assert_eq!(own, expected.iter().collect::<Vec<_>>(), "{lost:b}");
         let n_gaps = (1..=6).filter(|&n| is_lost(n) && (n == 6 || !is_lost(n + 1))).count();
-        let n_told = told.iter().filter(|it| *it == copied::MISSING).count();
+        let n_told = told.iter().filter(|it| *it == copy::MISSING).count();
         assert_eq!(n_told, if own.is_empty() { 0 } else { n_gaps }, "{lost:b}: {told:?}");
     }
 }

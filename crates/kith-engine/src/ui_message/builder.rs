@@ -15,11 +15,11 @@ use crate::state::State;
 
 /// The messages of a session's conversation as it is now.
 pub fn project(header: &SessionHeader, events: impl IntoIterator<Item = Event>) -> Vec<UiMessage> {
-    let mut gathering = ProjectionBuilder::default();
+    let mut builder = ProjectionBuilder::default();
     for event in events {
-        gathering.take(event);
+        builder.take(event);
     }
-    gathering.project(header)
+    builder.project(header)
 }
 
 /// Gathers the events of a log before they are projected.

@@ -62,7 +62,7 @@ impl ThreadFileSync {
     ) -> Result<(), ThreadFileSyncError> {
         let header = self.logs.journal().header(id).await?;
         let key = ThreadKey::of(&header);
-        self.learn(&key, id);
+        self.note_session(&key, id);
         let path = self.files.path(&key.agent_id, &key.thread_id);
         let last = match blocking(|| self.files.last(&path))? {
             LastLine::Whole(line) => LineStamp::read(&line),
@@ -83,7 +83,7 @@ impl ThreadFileSync {
             }
         }
         if last.metadata.session_id >= id {
-            return self.mend(&header, &path, &last).await;
+            return self.replace_session(&header, &path, &last).await;
         }
         // A session that begins stands at the end, if the file holds all that came before.
         let is_between = |it: &SessionId| last.metadata.session_id < *it && *it < id;
@@ -197,7 +197,7 @@ impl ThreadFileSync {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn learn(&self, key: &ThreadKey, id: SessionId) {
+    fn note_session(&self, key: &ThreadKey, id: SessionId) {
         let mut known = self.known();
         let Some(sessions) = &mut *known else { return };
         let ids = sessions.entry(key.clone()).or_default();
@@ -207,7 +207,7 @@ impl ThreadFileSync {
     }
 
     /// Puts the session's messages in the place of its lines.
-    async fn mend(
+    async fn replace_session(
         &self,
         header: &SessionHeader,
         path: &Path,
