@@ -105,6 +105,11 @@ pub(crate) fn is_outside(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::CrossesDevices
 }
 
+/// Whether the error says that nothing lies at the path.
+pub(crate) fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 fn outside() -> io::Error {
     io::ErrorKind::CrossesDevices.into()
 }

@@ -16,7 +16,7 @@ use kith_vocab::snapshot::{InstructionSnapshot, SectionKind, Source};
 use serde::{Deserialize, Serialize};
 
 use crate::snapshot::current::{CurrentFile, CurrentFiles};
-use crate::snapshot::shown;
+use crate::snapshot::display_path;
 use crate::snapshot::time::{TimeFacts, moment};
 
 /// What all notices of one turn may show of files, in bytes. Beyond that they name the file only.
@@ -58,70 +58,72 @@ impl KnownFacts {
     }
 }
 
-/// What the model of a session that was given `frozen`, and has `heard` so much, must be told.
+/// The reminders for a model that was given `frozen` and has been told what is in `known`.
 pub fn reminders(
     frozen: &InstructionSnapshot,
-    heard: &KnownFacts,
-    look: &CurrentFiles,
+    known: &KnownFacts,
+    current: &CurrentFiles,
     now_ms: u64,
 ) -> Vec<HarnessItem> {
     let mut reminders = Vec::new();
-    reminders.extend(date_change(frozen, heard, look, now_ms));
-    reminders.extend(file_notices(frozen, heard, look));
+    reminders.extend(date_change(frozen, known, current, now_ms));
+    reminders.extend(file_notices(frozen, known, current));
     reminders
 }
 
 fn date_change(
     frozen: &InstructionSnapshot,
-    heard: &KnownFacts,
-    look: &CurrentFiles,
+    known: &KnownFacts,
+    current: &CurrentFiles,
     now_ms: u64,
 ) -> Option<HarnessItem> {
     // A clock that shows no date gives none to tell.
-    let moment = look.moment(now_ms).ok()?;
+    let moment = current.moment(now_ms).ok()?;
     let today = moment.today();
-    let told = heard.date.or_else(|| date_of(frozen, look))?;
+    let told = known.date.or_else(|| date_of(frozen, current))?;
     if told == today {
         return None;
     }
-    let zone = &look.time_zone;
+    let zone = &current.time_zone;
     let text = format!("The date has changed: today is {} ({zone}).", moment.date_in_words());
     Some(item(HarnessKind::DateChange, text, &DateFacts { date: today }))
 }
 
-fn date_of(frozen: &InstructionSnapshot, look: &CurrentFiles) -> Option<Date> {
+fn date_of(frozen: &InstructionSnapshot, current: &CurrentFiles) -> Option<Date> {
     let time = frozen.sections.iter().find(|it| it.kind == SectionKind::Time)?;
     let facts = time.data.as_ref().and_then(|data| data.read::<TimeFacts>().ok());
     // A snapshot without them is older than they are; it began when it was frozen.
-    facts.map(|it| it.date).or_else(|| Some(moment(time.frozen_at, &look.time_zone).ok()?.today()))
+    facts
+        .map(|it| it.date)
+        .or_else(|| Some(moment(time.frozen_at, &current.time_zone).ok()?.today()))
 }
 
 fn file_notices(
     frozen: &InstructionSnapshot,
-    heard: &KnownFacts,
-    look: &CurrentFiles,
+    known: &KnownFacts,
+    current: &CurrentFiles,
 ) -> Vec<HarnessItem> {
     let sources = frozen.sections.iter().filter_map(|it| it.sources.as_ref()).flatten();
     let given: Vec<(&str, &str)> = sources.filter_map(text_of).collect();
     let mut paths: Vec<&str> = given.iter().map(|(path, _)| *path).collect();
-    paths.extend(look.files.iter().map(|seen| seen.path.as_str()));
-    paths.extend(heard.files.keys().map(String::as_str));
+    paths.extend(current.files.iter().map(|now| now.path.as_str()));
+    paths.extend(known.files.keys().map(String::as_str));
 
     let mut notices = Vec::new();
     let mut bytes_left = NEWS_BYTES_MAX;
     for (place, path) in paths.iter().enumerate() {
-        if paths[..place].contains(path) || look.is_past_note(path) {
+        if paths[..place].contains(path) || current.is_past_note(path) {
             continue;
         }
         let file = FileComparison {
             path,
             given: given.iter().find(|(given, _)| given == path).map(|(_, text)| *text),
-            seen: look.files.iter().find(|seen| seen.path == *path),
-            heard: heard.files.get(*path),
-            is_left_out: look.left_out.contains(*path),
+            now: current.files.iter().find(|now| now.path == *path),
+            known: known.files.get(*path),
+            is_left_out: current.left_out.contains(*path),
         };
         if let Some(facts) = file.news() {
-            let text = file.in_words(&shown(look.audience, Path::new(path)), bytes_left);
+            let text = file.in_words(&display_path(current.audience, Path::new(path)), bytes_left);
             bytes_left = bytes_left.saturating_sub(text.len());
             notices.push(item(HarnessKind::RuntimeNotice, text, &facts));
         }
@@ -133,34 +135,34 @@ fn text_of(source: &Source) -> Option<(&str, &str)> {
     Some((source.path.as_deref()?, source.content.as_deref()?))
 }
 
-/// One file: what the instructions have of it, what there is now, what was said about it.
+/// One file: its text in the instructions, its text now, and what the model was told of it.
 struct FileComparison<'a> {
     path: &'a str,
     given: Option<&'a str>,
-    seen: Option<&'a CurrentFile>,
-    heard: Option<&'a FileFacts>,
+    now: Option<&'a CurrentFile>,
+    known: Option<&'a FileFacts>,
     is_left_out: bool,
 }
 
 impl FileComparison<'_> {
-    /// What is the case now, unless the model knows.
+    /// The facts to tell, unless the model knows them.
     fn news(&self) -> Option<FileFacts> {
-        let is_known = match (self.heard, self.given, self.seen) {
-            (Some(heard), _, Some(seen)) => heard.sha256.as_deref() == Some(&seen.sha256),
-            (Some(heard), _, None) => heard.sha256.is_none() && heard.unusable == self.is_left_out,
-            (None, Some(given), Some(seen)) => given == seen.content,
-            (None, given, seen) => given.is_none() && seen.is_none(),
+        let is_known = match (self.known, self.given, self.now) {
+            (Some(known), _, Some(now)) => known.sha256.as_deref() == Some(&now.sha256),
+            (Some(known), _, None) => known.sha256.is_none() && known.unusable == self.is_left_out,
+            (None, Some(given), Some(now)) => given == now.content,
+            (None, given, now) => given.is_none() && now.is_none(),
         };
         let facts = FileFacts {
             path: self.path.to_owned(),
-            sha256: self.seen.map(|seen| seen.sha256.clone()),
-            unusable: self.seen.is_none() && self.is_left_out,
+            sha256: self.now.map(|now| now.sha256.clone()),
+            unusable: self.now.is_none() && self.is_left_out,
         };
         (!is_known).then_some(facts)
     }
 
     fn in_words(&self, shown: &str, bytes_max: usize) -> String {
-        let (lead, before, now) = match (self.given, self.seen) {
+        let (lead, before, now) = match (self.given, self.now) {
             (_, None) if self.is_left_out => {
                 return format!(
                     "The file `{shown}` can no longer be used: it is unreadable, not a file, or \
@@ -173,22 +175,22 @@ impl FileComparison<'_> {
                      holds."
                 );
             }
-            (Some(given), Some(seen)) if given == seen.content => {
+            (Some(given), Some(now)) if given == now.content => {
                 return format!("The file `{shown}` is again as your instructions have it.");
             }
-            (Some(given), Some(seen)) => (
+            (Some(given), Some(now)) => (
                 format!(
                     "The file `{shown}` has changed. The new text holds from now on; it differs \
                      from your instructions in this:"
                 ),
                 given,
-                &seen.content,
+                &now.content,
             ),
-            (None, Some(seen)) => {
+            (None, Some(now)) => {
                 let lead = format!(
                     "The file `{shown}` is not part of your instructions yet. It holds from now on:"
                 );
-                (lead, "", &seen.content)
+                (lead, "", &now.content)
             }
         };
         let room = bytes_max.saturating_sub(lead.len());

@@ -1,8 +1,8 @@
 //! The six sections of a session's instructions, read from the disk once.
 //!
 //! What comes out is a value that holds every text it was made of, so the session never looks at
-//! the files again. Who can read the thread decides what of the agent's self goes in: here, and
-//! not in the model's manners.
+//! the files again. The audience of the thread decides which of the agent's files go in; the model
+//! is not asked to keep anything secret.
 
 mod agents;
 mod baseline;
@@ -23,6 +23,7 @@ use kith_vocab::snapshot::{
     InstructionSnapshot, SNAPSHOT_VERSION, Scope, Section, SectionKind, Source, SourceType,
 };
 
+use crate::beneath::is_absent;
 use crate::discovery;
 use crate::error::{HomeError, Problem};
 use crate::house::CONSTITUTIONS;
@@ -64,7 +65,7 @@ pub struct AssembledSnapshot {
     pub unknown_time_zone: Option<String>,
 }
 
-/// What became of one file.
+/// The result of reading one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileReport {
     pub path: PathBuf,
@@ -129,7 +130,7 @@ pub fn snapshot(request: &SnapshotRequest<'_>) -> Result<AssembledSnapshot, Home
     })
 }
 
-/// How much a file is believed before it is read.
+/// The checks that a file must pass before it is read.
 #[derive(Clone, Copy)]
 enum Guard<'a> {
     /// A file of the home. It is the agent; if it cannot be read there is no session. Loose
@@ -137,7 +138,7 @@ enum Guard<'a> {
     /// another user owns is left out: it is not the owner's word.
     Own,
     /// A file in the house's `.kith`: the same, but never through a link.
-    Life,
+    HouseMemory,
     /// The user's own file for all agents: left out if others could have written it.
     Global,
     /// A file of the project: left out for any doubt, and never read from outside this folder,
@@ -145,13 +146,13 @@ enum Guard<'a> {
     Project { within: &'a Path },
 }
 
-/// What an own or global file that is there and cannot be read means.
+/// The consequence of an own or global file that exists and cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unreadable {
     /// Refuses to begin: the session's agent would differ from the one that was written down.
-    Stops,
-    /// There is a session already, and it is told.
-    IsTold,
+    Fails,
+    /// The session runs already: the file is left out and reported.
+    Reported,
 }
 
 /// The state of one reading. All paths are canonical.
@@ -165,52 +166,40 @@ struct Assembly<'a> {
     repository: Option<PathBuf>,
     unreadable: Unreadable,
     reports: Vec<FileReport>,
-    seen: HashSet<FileKey>,
-    /// Every place that was looked at, whether there was a file or not.
-    looked_at: Vec<(PathBuf, FileStamp)>,
+    loaded: HashSet<FileKey>,
+    /// Every path that was read or found missing.
+    stamps: Vec<(PathBuf, FileStamp)>,
 }
 
 impl<'a> Assembly<'a> {
     fn of(request: &'a SnapshotRequest<'a>) -> Result<Assembly<'a>, HomeError> {
-        let canonical = |path: &Path| {
+        for path in [request.cwd, request.home, request.house] {
             fs::canonicalize(path)
-                .map_err(|source| HomeError::OpenFolder { path: path.to_owned(), source })
-        };
-        let cwd = canonical(request.cwd)?;
-        Ok(Assembly {
-            request,
-            home: canonical(request.home)?,
-            house: canonical(request.house)?,
-            // A home that does not exist holds nothing, neither files nor `cwd`.
-            user_home: request.user_home.and_then(|it| fs::canonicalize(it).ok()),
-            repository: discovery::repository_root(&cwd),
-            cwd,
-            unreadable: Unreadable::Stops,
-            reports: Vec::new(),
-            seen: HashSet::new(),
-            looked_at: Vec::new(),
-        })
+                .map_err(|source| HomeError::OpenFolder { path: path.to_owned(), source })?;
+        }
+        Ok(Assembly { unreadable: Unreadable::Fails, ..Assembly::of_running(request) })
     }
 
-    /// For a session that has begun: a folder that is gone since is where it was.
-    fn of_what_is_left(request: &'a SnapshotRequest<'a>) -> Assembly<'a> {
+    /// For a session that has begun: a folder that has since been removed keeps its path.
+    fn of_running(request: &'a SnapshotRequest<'a>) -> Assembly<'a> {
         let canonical = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let cwd = canonical(request.cwd);
         Assembly {
             request,
             home: canonical(request.home),
             house: canonical(request.house),
+            // A home that does not exist holds nothing, neither files nor `cwd`.
             user_home: request.user_home.and_then(|it| fs::canonicalize(it).ok()),
             repository: discovery::repository_root(&cwd),
             cwd,
-            unreadable: Unreadable::IsTold,
+            unreadable: Unreadable::Reported,
             reports: Vec::new(),
-            seen: HashSet::new(),
-            looked_at: Vec::new(),
+            loaded: HashSet::new(),
+            stamps: Vec::new(),
         }
     }
 
-    /// The home's files are who the agent is: of one that is not trusted nothing could be left in.
+    /// Fails if the home belongs to an untrusted repository: none of its files could be used.
     fn require_trust(&self) -> Result<(), HomeError> {
         let home = &self.home;
         match trust::repository_of(home, self.user_home.as_deref()) {
@@ -221,9 +210,9 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// Whether the folder belongs to a repository that the owner does not trust as a whole. Its names
-    /// may have been chosen to mislead, so none but those of `cwd` and root enters the prompt.
-    fn is_among_strangers(&self) -> bool {
+    /// Whether `cwd` belongs to a repository that the owner does not trust as a whole. Its names may
+    /// have been chosen to mislead, so only those of `cwd` and root enter the prompt.
+    fn is_untrusted_workspace(&self) -> bool {
         trust::repository_of(&self.cwd, self.user_home.as_deref())
             .is_some_and(|root| !trust::covers(self.request.trusted, &root, &root))
     }
@@ -235,12 +224,12 @@ impl<'a> Assembly<'a> {
     /// The file, unless it is absent, unfit or was loaded before.
     fn load(&mut self, path: &Path, guard: Guard<'_>) -> Result<Option<PromptFile>, HomeError> {
         // Before it is read: a change in between shows the next time.
-        self.looked_at.push((path.to_owned(), FileStamp::of(path)));
-        let is_told =
-            matches!(guard, Guard::Project { .. }) || self.unreadable == Unreadable::IsTold;
+        self.stamps.push((path.to_owned(), FileStamp::of(path)));
+        let is_reported =
+            matches!(guard, Guard::Project { .. }) || self.unreadable == Unreadable::Reported;
         match self.try_load(path, guard) {
             Ok(file) => Ok(file),
-            Err(error) if is_told => {
+            Err(error) if is_reported => {
                 self.leave_out(path, Problem::Unreadable { reason: error.to_string() });
                 Ok(None)
             }
@@ -263,23 +252,23 @@ impl<'a> Assembly<'a> {
                 let within = within.to_owned();
                 return Ok(self.leave_out(path, Problem::LeadsOutside { within }));
             }
-            (Guard::Own | Guard::Life, Some(Problem::ForeignOwner { uid })) => {
+            (Guard::Own | Guard::HouseMemory, Some(Problem::ForeignOwner { uid })) => {
                 let reason = format!("it belongs to user {uid}");
                 return self.leave_out_of_home(path, Problem::ForeignOwner { uid: *uid }, reason);
             }
-            (Guard::Own, _) if !self.is_beneath_us(&real) => {
+            (Guard::Own, _) if !self.is_own_path(&real) => {
                 let (within, reason) =
                     (self.home.clone(), "it is a link that leads out of the home");
                 let problem = Problem::LeadsOutside { within };
                 return self.leave_out_of_home(path, problem, reason.to_owned());
             }
-            (Guard::Life, _) if real != path => {
+            (Guard::HouseMemory, _) if real != path => {
                 let within = self.house.join(".kith/memory");
                 return Ok(self.leave_out(path, Problem::LeadsOutside { within }));
             }
             _ => (),
         }
-        if !self.seen.insert(FileKey::of(&metadata)) {
+        if !self.loaded.insert(FileKey::of(&metadata)) {
             return Ok(None);
         }
         let mut found = PromptFile::read(path, file, &metadata)?;
@@ -287,7 +276,7 @@ impl<'a> Assembly<'a> {
         Ok(Some(found))
     }
 
-    /// Without its constitution it would be another agent.
+    /// Fails for a constitution: without it this would be another agent.
     fn leave_out_of_home(
         &mut self,
         path: &Path,
@@ -300,9 +289,9 @@ impl<'a> Assembly<'a> {
         Ok(self.leave_out(path, problem))
     }
 
-    /// Whether a file of the home lies where its owner speaks: a link in a folder that came from
-    /// elsewhere could show the model any file of the user.
-    fn is_beneath_us(&self, real: &Path) -> bool {
+    /// Whether a file of the home lies in the home, the house or a trusted folder: a link in a folder
+    /// that came from elsewhere could show the model any file of the user.
+    fn is_own_path(&self, real: &Path) -> bool {
         let own = [&self.home, &self.house].into_iter().chain(self.request.trusted);
         own.into_iter().any(|folder| real.starts_with(folder))
     }
@@ -332,7 +321,7 @@ impl<'a> Assembly<'a> {
             self.report(&file, 0);
             return None;
         }
-        let injected = file.inject(&self.shown(&file.path));
+        let injected = file.inject(&self.display_path(&file.path));
         self.report(&file, injected.injected_chars);
         Some(Source {
             source_type,
@@ -355,29 +344,28 @@ impl<'a> Assembly<'a> {
         });
     }
 
-    // A file may be refused as the project's and then be taken as the home's; what became of it
-    // in the end is what counts.
+    // A file may be refused as the project's and then be taken as the home's; the last report counts.
     fn replace_report(&mut self, report: FileReport) {
         self.reports.retain(|it| it.path != report.path);
         self.reports.push(report);
     }
 
-    fn shown(&self, path: &Path) -> String {
-        shown(self.audience(), path)
+    fn display_path(&self, path: &Path) -> String {
+        display_path(self.audience(), path)
     }
 
     fn file_blocks(&self, sources: &[Source]) -> String {
         let block = |source: &Source| {
             let path = source.path.as_deref().unwrap_or_default();
             let content = source.content.as_deref().unwrap_or_default();
-            file_block(&self.shown(Path::new(path)), content)
+            file_block(&self.display_path(Path::new(path)), content)
         };
         sources.iter().map(block).collect::<Vec<String>>().join("\n\n")
     }
 }
 
-/// The path as the model is told it. A peer is not told where on whose disk it is.
-pub(crate) fn shown(audience: Audience, path: &Path) -> String {
+/// The path as the prompt shows it. A peer sees the file name only.
+pub(crate) fn display_path(audience: Audience, path: &Path) -> String {
     let path = match (audience, path.file_name()) {
         (Audience::Peer, Some(name)) => name.to_string_lossy(),
         _ => path.to_string_lossy(),
@@ -391,15 +379,11 @@ fn require_home(home: &Path) -> Result<(), HomeError> {
         match fs::metadata(&path) {
             Ok(metadata) if metadata.is_file() => return Ok(()),
             Ok(_) => (),
-            Err(error) if is_absence(&error) => (),
+            Err(error) if is_absent(&error) => (),
             Err(source) => return Err(HomeError::ReadFile { path, source }),
         }
     }
     Err(HomeError::NotAHome { path: home.to_owned() })
-}
-
-fn is_absence(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 #[cfg(test)]

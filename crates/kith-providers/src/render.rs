@@ -4,6 +4,7 @@
 //! nothing here looks at the time, the environment or a random number, and every map is written in
 //! a fixed order.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
@@ -13,7 +14,7 @@ use kith_vocab::conversation::{ElementKind, ModelRequest, ResultPart, ResultPart
 use kith_vocab::event::models::Wire;
 
 use crate::parameters::PARAMETERS_MAX;
-use crate::{anthropic, openai_chat};
+use crate::{anthropic, openai_chat, tool_name};
 
 /// The result of a tool without output: several vendors refuse an empty text.
 pub(crate) const NO_OUTPUT: &str = "(no output)";
@@ -119,6 +120,12 @@ fn part_bytes(part: &ResultPart) -> usize {
         ResultPartKind::Text(text) => text.len(),
         ResultPartKind::Media(_) => 0,
     }
+}
+
+/// The name of a listed tool in the alphabet of the vendors.
+pub(crate) fn listed_tool_name(name: &str) -> Result<Cow<'_, str>, RenderError> {
+    tool_name::escape(name)
+        .ok_or_else(|| RenderError::ToolName { name: name.chars().take(80).collect() })
 }
 
 /// An image, a sound or a file in words, for a wire that does not carry it.

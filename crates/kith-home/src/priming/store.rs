@@ -13,7 +13,7 @@ use super::export::export;
 use super::parse::{ScriptWithWarnings, parse, parse_bytes};
 use super::script::{SCRIPT_BYTES_MAX, Script, ScriptError, Warning};
 use super::slug::{INDIVIDUAL, MemberId, NameError, SLUG_SEGMENTS_MAX, ScriptRef, TEAM_SHARED};
-use crate::beneath::{self, is_outside};
+use crate::beneath::{self, is_absent, is_outside};
 
 pub use crate::beneath::Existing;
 
@@ -454,10 +454,6 @@ fn read_bytes(folder: &Path, relative: &Path) -> Result<Vec<u8>, ReadFailure> {
     let bytes_max = SCRIPT_BYTES_MAX as u64 + 1;
     file.take(bytes_max).read_to_end(&mut bytes).map_err(ReadFailure::Io)?;
     Ok(bytes)
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 #[cfg(test)]

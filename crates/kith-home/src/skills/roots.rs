@@ -5,10 +5,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{SKILL_EXTRAS_MAX, SkillIssue, SkillProblem, SkillRequest};
+use crate::beneath::is_absent;
 use crate::discovery::{project_folders, repository_root};
 use crate::error::Problem;
 use crate::ownership;
@@ -93,7 +93,7 @@ impl RootSearch<'_> {
     fn add(&mut self, path: &Path, scope: SkillScope, within: Option<&Path>) {
         let real = match fs::canonicalize(path) {
             Ok(real) => real,
-            Err(error) if is_absence(&error) && path.symlink_metadata().is_err() => {
+            Err(error) if is_absent(&error) && path.symlink_metadata().is_err() => {
                 if scope == SkillScope::Extra {
                     self.issues.push(SkillIssue::of(path, SkillProblem::NoExtra));
                 }
@@ -130,8 +130,4 @@ impl SkillScope {
     pub(super) fn tolerates(self, problem: &Problem) -> bool {
         self == SkillScope::Home && *problem == Problem::WritableByOthers
     }
-}
-
-fn is_absence(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -48,7 +48,7 @@ impl CurrentFiles {
     /// Fails only if the clock shows no date: a file that cannot be read is seen as such.
     pub fn read(request: &SnapshotRequest<'_>) -> Result<CurrentFiles, HomeError> {
         let moment = moment(request.now_ms, request.time_zone)?;
-        let mut assembly = Assembly::of_what_is_left(request);
+        let mut assembly = Assembly::of_running(request);
         let mut sources = agents::gather(&mut assembly)?.sources;
         sources.extend(memory::gather(&mut assembly, &moment)?);
         sources.extend(environment::gather(&mut assembly)?);
@@ -65,7 +65,7 @@ impl CurrentFiles {
             repository: assembly.repository,
             date: moment.today(),
             taken_ms: request.now_ms,
-            stamps: assembly.looked_at,
+            stamps: assembly.stamps,
         })
     }
 

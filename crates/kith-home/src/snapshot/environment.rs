@@ -26,7 +26,7 @@ pub(super) fn block(assembly: &Assembly<'_>, sources: &[Source]) -> String {
     lines.extend(machine(assembly));
     // Git names the workspace, which a peer is not told of either; and whoever made a repository
     // chose the names of its branches.
-    if assembly.audience() != Audience::Peer && !assembly.is_among_strangers() {
+    if assembly.audience() != Audience::Peer && !assembly.is_untrusted_workspace() {
         lines.extend(repository(assembly));
     }
     let mut block = lines.join("\n");

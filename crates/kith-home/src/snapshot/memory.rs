@@ -31,10 +31,10 @@ pub(super) fn gather(
     // It tells of the workspace, which a peer is not told of either.
     if assembly.audience() != Audience::Peer {
         let knowledge = assembly.house.join(".kith/memory");
-        paths.push((knowledge.join("project.md"), Scope::Project, Guard::Life));
+        paths.push((knowledge.join("project.md"), Scope::Project, Guard::HouseMemory));
         if let Some(user_id) = assembly.request.user_id {
             let file = knowledge.join("users").join(user_file(user_id));
-            paths.push((file, Scope::Project, Guard::Life));
+            paths.push((file, Scope::Project, Guard::HouseMemory));
         }
     }
     let mut sources = Vec::new();

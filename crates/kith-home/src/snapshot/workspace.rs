@@ -57,7 +57,7 @@ pub(super) fn block(assembly: &mut Assembly<'_>) -> String {
     if !kinds.is_empty() {
         lines.push(format!("Workspace kind: {}", kinds.join(", ")));
     }
-    if assembly.is_among_strangers() {
+    if assembly.is_untrusted_workspace() {
         return lines.join("\n");
     }
     match entries(&root, ENTRIES_SCANNED_MAX) {

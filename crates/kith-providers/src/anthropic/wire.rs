@@ -17,7 +17,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use crate::parameters::Parameters;
-use crate::render::{MediaNote, NO_OUTPUT, NO_TEXT, RenderError};
+use crate::render::{MediaNote, NO_OUTPUT, NO_TEXT, RenderError, listed_tool_name};
 use crate::tool_name;
 
 pub(super) const RESERVED_KEYS: [&str; 5] = ["model", "system", "tools", "messages", "stream"];
@@ -33,8 +33,7 @@ pub(super) fn render(
     writer: impl io::Write,
 ) -> Result<(), RenderError> {
     let tools = request.tools.iter().map(|tool| {
-        let name = tool_name::escape(&tool.name)
-            .ok_or_else(|| RenderError::ToolName { name: tool.name.chars().take(80).collect() })?;
+        let name = listed_tool_name(&tool.name)?;
         Ok(AnthropicTool { name, description: &tool.description, input_schema: &tool.input_schema })
     });
     let tools = tools.collect::<Result<Vec<_>, _>>()?;

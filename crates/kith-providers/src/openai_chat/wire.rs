@@ -20,7 +20,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::parameters::Parameters;
-use crate::render::{MediaNote, NO_OUTPUT, NO_TEXT, RenderError};
+use crate::render::{MediaNote, NO_OUTPUT, NO_TEXT, RenderError, listed_tool_name};
 use crate::tool_name;
 
 pub(super) const RESERVED_KEYS: [&str; 4] = ["model", "messages", "tools", "stream"];
@@ -33,8 +33,7 @@ pub(super) fn render(
     writer: impl io::Write,
 ) -> Result<(), RenderError> {
     let tools = request.tools.iter().map(|tool| {
-        let name = tool_name::escape(&tool.name)
-            .ok_or_else(|| RenderError::ToolName { name: tool.name.chars().take(80).collect() })?;
+        let name = listed_tool_name(&tool.name)?;
         let function =
             OpenAiFunction { name, description: &tool.description, parameters: &tool.input_schema };
         Ok(OpenAiTool { kind: "function", function })
