@@ -16,7 +16,7 @@ use rustix::fs::ResolveFlags;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-/// So many crashes may leave a half-written file of one name before writing gives up.
+/// Temporary names that are tried: each crash may leave one behind.
 const TEMPORARY_TRIES_MAX: u32 = 100;
 
 /// Whether a file may take the place of another.
@@ -34,7 +34,7 @@ pub const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// For the folders on the way, where they need not be readable, only passable.
+/// Flags for the folders on the way: they must be searchable, but need not be readable.
 #[cfg(target_os = "linux")]
 const PASS: OFlags = READ.union(OFlags::DIRECTORY).union(OFlags::PATH);
 #[cfg(not(target_os = "linux"))]
@@ -142,8 +142,7 @@ pub(crate) fn write(folder: &Path, name: &str, text: &str, existing: Existing) -
         Existing::Keep => move_to_new(&temporary, &target),
     });
     if written.is_err() || existing == Existing::Keep {
-        // What is left behind has a name that no script can have, and the first error is the one
-        // to tell.
+        // A file that stays behind has a name that no script can have; the first error is returned.
         fs::remove_file(&temporary).ok();
     }
     written?;

@@ -1,4 +1,4 @@
-//! Where project instructions are looked for.
+//! The folders whose project instructions count.
 //!
 //! From `cwd` upward, but never further than one's own: to the root of the repository, else to the
 //! last folder below the user's home, else not at all. A file that someone planted in a folder
@@ -6,8 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// More folders than a path of any system can have: a repository must not be overlooked because one
-/// stands deep inside it.
+/// More folders than a path of any system can have: a repository must be found from any depth inside
+/// it.
 pub const WALK_FOLDERS_MAX: usize = 4096;
 
 /// The entries by which the root of a repository is known: each a folder or a file.

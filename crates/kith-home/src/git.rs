@@ -1,4 +1,4 @@
-//! What a repository says of itself, read without running git.
+//! The branch, worktree and tracked files of a repository, read without running git.
 //!
 //! Running it would obey the repository's own configuration, which may name programs to start.
 //! Only `HEAD` is read, and only a branch or a commit is believed: `.git` may point anywhere.
@@ -15,7 +15,7 @@ const BRANCH_CHARS_MAX: usize = 255;
 const COMMIT_CHARS_SHOWN: usize = 12;
 /// A longer index is not looked through.
 const INDEX_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Of an entry of the index: times, owner, size and the SHA-1 of the file.
+/// The fixed part of an index entry: times, owner, size and the SHA-1 of the file.
 const ENTRY_STAT_BYTES: usize = 60;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -29,7 +29,7 @@ pub const HOME_FILES: [&str; 13] = [
     "heartbeat-state.json",
 ];
 
-/// What lies in a house beside its homes and its life.
+/// The entries of a house besides its homes and `.kith`.
 pub const HOUSE_FILES: [&str; 4] = ["kith.toml", ".gitignore", ".minds", ".dialogs"];
 
 /// Returns the nearest folder from `cwd` upward that holds `kith.toml` or `.kith/state.db`, else
@@ -38,7 +38,7 @@ pub const HOUSE_FILES: [&str; 4] = ["kith.toml", ".gitignore", ".minds", ".dialo
 /// The walk never goes through a folder that another user owns or could write. Beneath the user's
 /// home it ends before it: `~/.kith` belongs to every house. Elsewhere it goes on only while the
 /// folders have the owner of `cwd`.
-/// What may not be looked at counts as absent.
+/// A folder that may not be read counts as absent.
 pub fn find_house(cwd: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
     // An unresolved path would be walked by its names, past links that lead elsewhere.
     let cwd = fs::canonicalize(cwd).ok()?;

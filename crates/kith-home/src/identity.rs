@@ -19,7 +19,7 @@ pub struct Identity {
     pub source: IdentitySource,
 }
 
-/// What one place says. Any field may be missing.
+/// The fields that one source gives. Any of them may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IdentityFields {
     pub name: Option<String>,
@@ -34,7 +34,7 @@ pub struct IdentityFields {
     pub avatar: Option<String>,
 }
 
-/// What the settings say.
+/// The fields that the settings give.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfiguredIdentity {
     /// About every agent of the user.

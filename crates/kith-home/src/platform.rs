@@ -8,7 +8,7 @@ use crate::rendering::one_line;
 
 const FACT_CHARS_MAX: usize = 120;
 
-/// Each is one line of text; what is not known is not said.
+/// Each is one line of text; an unknown fact is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Platform {
     pub os: String,
@@ -17,7 +17,7 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// What can be told without asking the environment; the shell is the caller's to know.
+    /// The facts that need no environment variable; the caller knows the shell.
     pub fn of_this_machine(shell: Option<String>) -> Platform {
         let os = env::consts::OS.to_owned();
         let os_version = os_version(Path::new("/etc/os-release"));

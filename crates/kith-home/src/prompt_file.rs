@@ -22,7 +22,7 @@ pub const PROMPT_FILE_CHARS_MAX: usize = 65_536;
 /// A longer file is not read whole: only its two ends are, and it is neither counted nor hashed.
 pub const PROMPT_FILE_BYTES_READ_MAX: u64 = 16 * 1024 * 1024;
 
-/// What is kept of a file that is too long: 70 % of the limit from its start, 20 % from its end.
+/// The parts of a file that is too long: 70 % of the limit from its start, 20 % from its end.
 const HEAD_CHARS: usize = PROMPT_FILE_CHARS_MAX * 7 / 10;
 const TAIL_CHARS: usize = PROMPT_FILE_CHARS_MAX / 5;
 

@@ -1,6 +1,6 @@
-//! What has changed since a session was given its instructions, as reminders for its model.
+//! Reminders about files and dates that changed after a session was given its instructions.
 //!
-//! The instructions of a session never change; what did is told beside the conversation, once. Each
+//! The instructions of a session never change; a change is told beside the conversation, once. Each
 //! reminder carries in its `data` what it told, so the reminders in a model's context say what it
 //! knows already. Everything here is pure; [`CurrentFiles`] does the reading.
 
@@ -19,10 +19,10 @@ use crate::snapshot::current::{CurrentFile, CurrentFiles};
 use crate::snapshot::display_path;
 use crate::snapshot::time::{TimeFacts, moment};
 
-/// What all notices of one turn may show of files, in bytes. Beyond that they name the file only.
+/// Bytes of files that all notices of one turn may show. Beyond that they only name the file.
 pub const NEWS_BYTES_MAX: usize = 32 * 1024;
 
-/// What the reminders in the model's context say, by their `data`.
+/// The facts in the reminders that are in the model's context, by their `data`.
 #[derive(Clone, Debug, Default)]
 pub struct KnownFacts {
     date: Option<Date>,
@@ -47,7 +47,7 @@ struct FileFacts {
 
 impl KnownFacts {
     /// Reads the `data` of `date_change` reminders and of `runtime_notice`s, each oldest first.
-    /// What is not of the form written here is about something else.
+    /// Data in another form is ignored: it is about something else.
     pub fn of<'a>(
         dates: impl Iterator<Item = &'a Json>,
         notices: impl Iterator<Item = &'a Json>,

@@ -40,7 +40,7 @@ pub const SKILL_EXTRAS_MAX: usize = 32;
 pub const SKILL_FILE_BYTES_MAX: u64 = 1024 * 1024;
 pub const SKILL_NAME_CHARS_MAX: usize = 64;
 
-/// Whose skills are looked for. All paths are folders; none has to exist.
+/// The folders to search for skills, and for whom. None of them has to exist.
 #[derive(Clone, Copy)]
 pub struct SkillRequest<'a> {
     pub home: &'a Path,
@@ -75,7 +75,7 @@ pub struct SkillIssue {
     pub problem: SkillProblem,
 }
 
-/// What is wrong, in words that follow the path.
+/// A problem with a skill, in words that follow its path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SkillProblem {
     #[error(transparent)]

@@ -1,8 +1,8 @@
 //! The six sections of a session's instructions, read from the disk once.
 //!
-//! What comes out is a value that holds every text it was made of, so the session never looks at
-//! the files again. The audience of the thread decides which of the agent's files go in; the model
-//! is not asked to keep anything secret.
+//! The result holds every text that it was made of, so the session never reads the files again. The
+//! audience of the thread decides which of the agent's files go in; the model is not asked to keep
+//! anything secret.
 
 mod agents;
 mod baseline;
@@ -51,7 +51,7 @@ pub struct SnapshotRequest<'a> {
     /// An IANA name. One that is not known is told in the answer and UTC is used.
     pub time_zone: &'a str,
     pub agent_id: &'a str,
-    /// What the settings say about who it is.
+    /// The identity that the settings give.
     pub identity: &'a ConfiguredIdentity,
     pub platform: &'a Platform,
 }

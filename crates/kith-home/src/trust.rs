@@ -33,7 +33,7 @@ pub struct FolderTrust {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct TrustRecord {
-    /// For people who look; the name of the file is what decides.
+    /// For people who read the file; only its name and `mark` are checked.
     path: String,
     mark: String,
     trusted_at: u64,
@@ -62,7 +62,7 @@ pub fn folder_fingerprint(folder: &Path) -> io::Result<String> {
     Ok(format!("{}:{made}", ownership::inode(&metadata)))
 }
 
-/// Why a file might not be the owner's own, if there is a reason.
+/// The reason why a file may not be the owner's own, if there is one.
 pub fn ownership_problem(metadata: &Metadata) -> Option<Problem> {
     ownership::problem(metadata)
 }

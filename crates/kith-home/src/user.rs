@@ -1,4 +1,4 @@
-//! What USER.md says that programs need: the owner's time zone and language.
+//! The owner's time zone and language, from USER.md.
 //!
 //! They set windows, dates and the language of notices. They are also all of USER.md that anyone
 //! but the owner may cause the agent to be told.

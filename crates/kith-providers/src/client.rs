@@ -47,7 +47,7 @@ impl HttpClients {
 }
 
 fn build(kind: ClientKind) -> reqwest::Result<Client> {
-    // It fails when another part of the program was first, which is as good.
+    // It fails if a provider is installed already, which is as good.
     rustls::crypto::ring::default_provider().install_default().unwrap_or_default();
     #[allow(clippy::disallowed_methods, reason = "this is the one function that makes clients")]
     let client = Client::builder()

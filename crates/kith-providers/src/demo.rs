@@ -23,13 +23,13 @@ use crate::fault::Fault;
 use conversation::is_ideograph;
 use rules::DemoReply;
 
-/// Of the demo itself nothing depends on it; a small one lets compaction be tried.
+/// Nothing in the demo depends on it; a small one lets compaction be tried.
 const CONTEXT_WINDOW: u64 = 32_768;
 
-/// As rough as it is common.
+/// The usual rough estimate.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// What a log calls its address: it is nowhere but in this program, so the digest is a fixed one.
+/// The digest of its address in a log. It has no address, so the digest is fixed.
 pub const ENDPOINT_DIGEST: &str = "2a97516c354b6884";
 
 pub struct Demo {

@@ -10,7 +10,7 @@ use reqwest::Url;
 
 use crate::render::wire_name;
 
-/// As many as tell the addresses of one house apart.
+/// Enough hex digits to tell the addresses of one house apart.
 const DIGEST_CHARS: usize = 16;
 
 /// How much of a wrong address is repeated.
@@ -38,7 +38,7 @@ impl EndpointError {
     }
 }
 
-/// What a log calls the address of a model: the first 16 hex digits of the SHA-256 of wire, scheme,
+/// The digest of a model's address in a log: the first 16 hex digits of the SHA-256 of wire, scheme,
 /// host, port and path, each on its line. A default port and a slash at the end change nothing, and
 /// neither does the query: it may hold a key.
 pub fn endpoint_digest(wire: Wire, base_url: &str) -> Result<String, EndpointError> {

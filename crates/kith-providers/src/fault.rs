@@ -1,4 +1,4 @@
-//! Why there is no answer, in one sentence.
+//! The reason why there is no answer, in one sentence.
 //!
 //! The sentence goes into the log and before people, so what a server said is quoted short,
 //! without control characters and never with the key.
@@ -9,10 +9,10 @@ use kith_vocab::provider::{AnswerFailure, FailureCause};
 
 use crate::secret::Secret;
 
-/// Of what a server said.
+/// Characters of a server's message that are quoted.
 pub(crate) const QUOTE_CHARS_MAX: usize = 500;
 
-/// Of a key that is cut out of a server's words.
+/// The shortest key that is removed from a server's message.
 const KEY_BYTES_MIN: usize = 8;
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -35,7 +35,7 @@ use stream::Accumulator;
 /// How long a server may send nothing. Local servers read long prompts before the first word.
 pub const STREAM_IDLE_MS_MAX: u64 = 120_000;
 
-/// Of the body of an error status; the rest is not read.
+/// Bytes that are read of the body of an error status.
 const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// Invariant: `choice.wire` is OpenAI Chat.

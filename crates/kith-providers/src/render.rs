@@ -56,7 +56,7 @@ pub fn render(wire: Wire, request: &ModelRequest<'_>) -> Result<Vec<u8>, RenderE
     Ok(body)
 }
 
-/// Like [`render`]; of a body that would be longer than that, only the length is made: `Err`.
+/// Like [`render`]; for a body longer than `bytes_max` only its length is returned, as `Err`.
 pub fn render_up_to(
     wire: Wire,
     request: &ModelRequest<'_>,

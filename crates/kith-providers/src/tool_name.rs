@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Of what vendors accept, in bytes, which are letters here.
+/// The longest name that vendors accept. A name in their alphabet has one byte per letter.
 pub(crate) const TOOL_NAME_BYTES_MAX: usize = 64;
 
 const ESCAPED: &str = "esc-";

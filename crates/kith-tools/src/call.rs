@@ -23,10 +23,10 @@ use crate::display;
 use crate::roots::Roots;
 use crate::trust::{QuotedText, own_words};
 
-/// What a wrong input may quote of itself.
+/// Characters of a parse error that the model is shown.
 const PARSE_ERROR_CHARS_MAX: usize = 300;
 
-/// What differs between the tools that read files; [`FileTool`] makes a [`Tool`] of it.
+/// The part of a tool that differs between those that read files; [`FileTool`] adds the rest.
 pub(crate) trait FileReader: Send + Sync + 'static {
     const NAME: &'static str;
     const DESCRIPTION: &'static str;
@@ -117,7 +117,7 @@ pub(crate) fn cwd() -> String {
     ".".to_owned()
 }
 
-/// What a reading tool found when it looked: the same call on another file has another digest.
+/// The plan of a call that reads: the same call on another file has another digest.
 pub(crate) fn prepared_read(
     tool: &str,
     roots: &Roots,
@@ -183,7 +183,7 @@ where
     output(done)
 }
 
-/// Why a call may not even begin, if so.
+/// The output of a call that may not begin, because it was cancelled or its time is over.
 fn stopped_before_it_began(tool: &str, ctx: &RunContext) -> Option<ToolOutput> {
     if ctx.call.cancel.is_cancelled() {
         return Some(output(Err(own_words(cancelled(tool)))));
@@ -191,7 +191,7 @@ fn stopped_before_it_began(tool: &str, ctx: &RunContext) -> Option<ToolOutput> {
     ctx.time_left.is_zero().then(|| output(Err(own_words(out_of_time(tool)))))
 }
 
-/// Either way it is text for the model.
+/// The result or refusal as text for the model.
 fn output(done: Result<QuotedText, Refusal>) -> ToolOutput {
     match done {
         Ok(QuotedText { text, trust }) => ToolOutput::text(ToolOutcome::Done, trust, text),

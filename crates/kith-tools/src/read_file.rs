@@ -180,7 +180,7 @@ struct FilePage {
     traits: LineTraits,
 }
 
-/// What the lines on the page do not show by themselves.
+/// Properties of the lines that the page does not show by itself.
 #[derive(Default)]
 struct LineTraits {
     crlf: bool,

@@ -21,10 +21,10 @@ use crate::hard_links::{PrivateFiles, has_other_names};
 use crate::trust::TrustOf;
 
 pub const PATH_BYTES_MAX: usize = 4096;
-/// Each part costs a look at the disk, and a path that does not exist is looked at part by part.
+/// Each part costs a disk access, and a path that does not exist is resolved part by part.
 pub const PATH_PARTS_MAX: usize = 256;
 
-/// Where the sessions, keys and promises of the house are kept.
+/// The folder with the sessions, keys and databases of a house.
 const PRIVATE_FOLDER: &str = ".kith";
 
 /// Invariant: every root's `real` is free of links, and of `.kith` unless it holds skills.
@@ -83,7 +83,7 @@ pub(crate) struct OpenedFile {
     pub(crate) file: File,
     pub(crate) real: PathBuf,
     pub(crate) bytes: u64,
-    /// It was opened by one of several names, so its path says little.
+    /// The file has several names (hard links), so its path does not tell whose it is.
     pub(crate) has_other_names: bool,
 }
 

@@ -51,7 +51,7 @@ const INPUT_SCHEMA: &str = r#"{
 pub(crate) const SEARCH_CONTEXT_LINES_MAX: usize = 5;
 /// Larger files are not searched.
 pub(crate) const SEARCH_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Where a line is longer, the search of its file ends.
+/// The search of a file ends at a longer line.
 pub(crate) const SEARCH_LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// No more is read in one search.
 pub(crate) const SEARCH_BYTES_MAX: u64 = 512 * 1024 * 1024;
@@ -362,7 +362,7 @@ impl<'a> Search<'a> {
         remarks.into_iter().filter_map(|(holds, remark)| holds.then_some(remark)).collect()
     }
 
-    /// Why nothing was found, as far as it can be guessed.
+    /// Likely reasons why nothing was found.
     fn hints(&self, input: &SearchFilesInput) -> Vec<String> {
         if let Some(glob) = &input.glob
             && self.n_searched == 0

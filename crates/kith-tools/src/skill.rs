@@ -34,7 +34,7 @@ pub const SKILL_BYTES_MAX: u64 = 1024 * 1024;
 const REMARKS_BYTES_MAX: usize = 384;
 /// Names that an unknown one is answered with.
 const NAMES_SHOWN_MAX: usize = 50;
-/// Of a name that is compared with others.
+/// Characters of a name that are compared with others.
 const NAME_CHARS_MAX: usize = 64;
 /// Letters that may differ between a name and the one that was meant.
 const TYPOS_MAX: usize = 3;
@@ -162,7 +162,8 @@ fn unknown(name: &str, skills: &[SkillEntry]) -> String {
     format!("there is no skill `{asked}`{meant} (there are: {}{more})", names.join(", "))
 }
 
-/// Whatever their case. Bounded, because the time grows with the product of both lengths.
+/// The edit distance of two names, ignoring case. Bounded, because the time grows with the product of
+/// both lengths.
 fn distance(a: &str, b: &str) -> usize {
     let letters =
         |text: &str| -> String { text.to_lowercase().chars().take(NAME_CHARS_MAX).collect() };

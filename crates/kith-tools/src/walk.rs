@@ -1,4 +1,4 @@
-//! What lies beneath a folder, in order, without what is ignored.
+//! A walk through the entries beneath a folder, in order, without ignored ones.
 //!
 //! The rules of `.gitignore` and `.ignore` are read by the `ignore` crate; its walker is not used.
 //! That one goes by paths, so a folder swapped for a link leads it out of the roots, and it waits
@@ -107,7 +107,7 @@ impl<'a> Walk<'a> {
         self.trust.lowest()
     }
 
-    /// What a listing of the walk must say besides what was found.
+    /// The remarks of a listing about entries that the walk left out.
     pub(crate) fn left_out(&self) -> String {
         let mut remarks = Vec::new();
         if self.n_ignored > 0 {

@@ -1,4 +1,4 @@
-//! What a message is made of.
+//! The blocks of a message.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub struct TextBlock {
     pub text: Text,
 }
 
-/// What a model thought before it spoke. It goes back only to the model that wrote it.
+/// A model's reasoning before its answer. It is sent back only to the model that wrote it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Thinking {

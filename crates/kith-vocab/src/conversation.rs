@@ -1,4 +1,4 @@
-//! What a model is shown, in no vendor's words.
+//! The content of a request, independent of vendors.
 //!
 //! The engine projects the log onto this list; the wires only translate it. The list alternates
 //! strictly between user and assistant and begins and ends with the user, every call has exactly one result,

@@ -1,4 +1,4 @@
-//! What wakes an agent.
+//! Events that wake an agent.
 //!
 //! A person's message, a button, a slot of the schedule, a peer's message: all enter by the same
 //! door and are accepted once. Nothing bypasses the inbox.

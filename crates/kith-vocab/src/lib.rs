@@ -4,19 +4,19 @@
 //! it can be decided again. Read in this order:
 //!
 //! - [`ids`]: names of events, sessions, calls and threads.
-//! - [`text`]: a text that many may hold.
+//! - [`text`]: an immutable text with shared ownership.
 //! - [`json`]: JSON that keeps its bytes.
 //! - [`invisible`]: characters that a reader does not see.
 //! - [`digest`]: hashes as we write them.
 //! - [`bounded`]: bytes up to a limit.
-//! - [`block`]: what a message is made of.
+//! - [`block`]: the blocks of a message.
 //! - [`snapshot`]: the frozen instructions and tool list of a session.
 //! - [`event`]: the words a session log is written in.
 //! - [`header`]: the first line of a session.
 //! - [`audience`]: who can read a thread.
-//! - [`validate`]: what a well-typed event may still get wrong.
-//! - [`conversation`]: what a model is shown, in no vendor's words.
-//! - [`ingress`]: what wakes an agent.
+//! - [`validate`]: rules that a well-typed event may still break.
+//! - [`conversation`]: the content of a request, independent of vendors.
+//! - [`ingress`]: events that wake an agent.
 //! - [`provider`], [`tool`], [`policy`], [`clock`], [`files`]: the ports.
 //! - [`blocking`]: the one place where an async task may wait for the disk.
 

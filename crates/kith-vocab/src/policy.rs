@@ -1,4 +1,4 @@
-//! Who may do what.
+//! The port for the policy that decides about calls.
 
 use crate::event::calls::{Effect, Grant, Sandbox, Verdict};
 use crate::event::messages::{Author, Trust};

@@ -112,7 +112,7 @@ pub enum AnswerBlock {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AnswerFailure {
     pub cause: FailureCause,
-    /// What had been said by then. Only text: a half call or unsigned thinking is worth nothing.
+    /// The text so far. Half a call or unsigned thinking is useless and not kept.
     pub partial_text: String,
 }
 

@@ -1,4 +1,4 @@
-//! A tool: what it looks at first, and what it does.
+//! The port for tools.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl CallPlan {
     }
 }
 
-/// Why a call cannot be prepared, as the model reads it.
+/// The reason why a call cannot be prepared or run, as the model reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub text: String,
@@ -82,7 +82,7 @@ pub struct RunContext {
     pub progress: Arc<dyn Progress>,
 }
 
-/// What the verdict allowed. It is never stored: a call is judged again when it starts.
+/// The limits that the verdict allows. It is never stored: a call is judged again when it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permit {
     pub sandbox: Sandbox,

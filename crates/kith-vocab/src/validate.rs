@@ -1,4 +1,4 @@
-//! What a well-typed event may still get wrong.
+//! Rules that a well-typed event may still break.
 //!
 //! These rules need nothing but the event itself, so they hold at the moment it is written as well
 //! as when a file is read. What needs its neighbours (order, parents, chain) is the log's affair.

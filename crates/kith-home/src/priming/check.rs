@@ -82,7 +82,7 @@ pub(crate) fn script_fields(
     Ok(fields)
 }
 
-/// What one record of a script owes to those before it.
+/// Checks that each result follows its call, and that call ids are unique.
 #[derive(Debug, Default)]
 pub(crate) struct CallChecker {
     /// By id: the tool, the line of the call and that of its result.

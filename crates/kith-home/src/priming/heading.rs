@@ -3,7 +3,7 @@
 use super::record_type::RecordType;
 use super::script::{ScriptProblem, excerpt};
 
-/// What a line outside a block is.
+/// The kind of a line outside a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     Record(RecordType),

@@ -1,7 +1,7 @@
 //! The events of a session as a script.
 //!
-//! What came from a script goes back as the same records. What was lived here becomes the record
-//! that would replay it, under our ids: also reminders that nobody was shown, and summaries. Control
+//! Events that came from a script become the same records again. Events of this session become the
+//! records that would replay them, under our ids, hidden reminders and summaries included. Control
 //! events are left out: a script carries a history, not the machinery around it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use super::form::from_json;
 use super::record_type::RecordType;
 use super::script::{GENSEQ_MAX, PrimingRecord, RECORDS_MAX, Script, ScriptField};
 
-/// Where a script comes from, as its front matter says it.
+/// The origin of a script, for its front matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptSource {
     pub title: Option<String>,
@@ -110,7 +110,7 @@ impl History {
             self.records.push(PrimingRecord { body: text, ..record });
             return;
         }
-        // What the runtime wrote in a person's place is not a person's.
+        // A message that the runtime wrote is not a person's.
         if message.message.meta == Some(true) {
             return self.runtime_notice(text);
         }

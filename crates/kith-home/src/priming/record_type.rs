@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-/// What a record is.
+/// The type of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecordType {
     HumanText,
@@ -138,7 +138,8 @@ const HARNESS_ITEM: &[FieldRule] = &[
     must("visibility", Word(&["display", "hidden", "compact"])),
 ];
 
-/// Of the script itself. `kind` and `version` are checked apart, because they are not kept.
+/// The fields of a script's front matter. `kind` and `version` are checked separately, because they
+/// are not kept.
 pub(crate) const FRONT_MATTER: &[FieldRule] = &[
     may("title", Text),
     may("applicableMemberIds", Names),

@@ -1,8 +1,8 @@
 //! A script as events of a new session.
 //!
 //! One event per record, in order. What the log has a word for becomes that word and reaches the
-//! model; the rest is kept as it is and only shown. Whoever writes the events gives them the ids
-//! named here, because a call's id is made from the id of its answer. Nothing here obliges to
+//! model; the rest is kept as it is and only shown. The writer of the events must give them
+//! the ids named here, because a call's id is made from the id of its answer. Nothing here obliges to
 //! anything: the events carry a source tag, and such events are never judged, run or answered.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use super::form::{BodyText, to_json};
 use super::record_type::RecordType;
 use super::script::{PrimingRecord, Script};
 
-/// Who speaks in a script, and how far that is trusted unless the script says less.
+/// The author of a script's user messages, and the trust of its content unless the script lowers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Speaker {
     pub author: Author,

@@ -1,4 +1,4 @@
-//! What a script is made of, and why one is refused.
+//! The parts of a script, and the reasons why one is refused.
 //!
 //! Values are kept as JSON text: a script that is read and written again must not have rounded a
 //! number on the way. What every script says (`kind`, `version`, the `type` of a call) is not kept

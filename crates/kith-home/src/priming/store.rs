@@ -19,7 +19,7 @@ pub use crate::beneath::Existing;
 
 /// Files and folders looked at before a listing gives up.
 pub const LISTING_ENTRIES_MAX: usize = 10_000;
-/// And bytes read: far more than anybody writes by hand.
+/// Bytes read before a listing gives up: far more than people write by hand.
 pub const LISTING_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 const PRIMING_FOLDER: &str = ".minds/priming";
@@ -56,7 +56,7 @@ pub enum ScriptState {
     Broken(ScriptIssue),
 }
 
-/// What is wrong with one script.
+/// A problem with one script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptIssue {
     /// Relative to the house.
@@ -95,7 +95,7 @@ pub enum StoreError {
         "`{script_ref}` differs from `{existing}` only in upper and lower case; choose another name"
     )]
     CaseClash { script_ref: ScriptRef, existing: ScriptRef },
-    /// Nothing was written: what cannot be read again must not be saved.
+    /// Nothing was written: a script that cannot be read back must not be saved.
     #[error("the script was not saved because it could not be read back: {error}")]
     Unreadable { error: ScriptError },
     #[error("cannot write the script `{script_ref}` to `{}`", path.display())]
@@ -122,12 +122,12 @@ impl PrimingStore {
         &self.house
     }
 
-    /// Where a script lies or would lie, relative to the house.
+    /// The path of a script, relative to the house; it need not exist.
     pub fn path_of(script_ref: &ScriptRef) -> PathBuf {
         Path::new(PRIMING_FOLDER).join(script_ref.path())
     }
 
-    /// What an agent may choose from: its own scripts, and the shared ones that are for it.
+    /// The scripts that an agent may use: its own, and the shared ones that are for it.
     pub fn list(&self, agent_id: &str) -> Result<ScriptListing, StoreError> {
         let member: MemberId = agent_id.parse()?;
         let own = Path::new(INDIVIDUAL).join(member.as_str());
@@ -368,7 +368,7 @@ struct ScriptFile {
     clashes_with: Option<ScriptRef>,
 }
 
-/// What a listing needs of a script; thousands of whole ones would not fit into memory.
+/// The part of a script that a listing needs; thousands of whole ones would not fit into memory.
 struct ScriptSummary {
     title: Option<String>,
     applies_to: Option<Vec<String>>,

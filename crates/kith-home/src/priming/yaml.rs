@@ -129,7 +129,7 @@ impl<'a> YamlReader<'a> {
             let mut json = String::new();
             let event = self.next()?;
             self.value(event, depth, &mut json)?;
-            // What a number says may still be more than JSON can: `1e999`.
+            // A number may still be too large for JSON: `1e999`.
             let value = Json::parse(&json).map_err(|_| {
                 ScriptError::new(line, ScriptProblem::OddNumber { text: excerpt(&json) })
             })?;
@@ -216,7 +216,7 @@ impl<'a> YamlReader<'a> {
     }
 
     fn scan_error(&self, error: &ScanError) -> ScriptError {
-        // What is missing at the end is missing behind it.
+        // An error at the end may point behind the last line.
         let line = self.first_line + error.marker().line().saturating_sub(1);
         let line = line.min(self.last_line);
         ScriptError::new(line, ScriptProblem::Yaml { reason: excerpt(&error.info()) })
@@ -240,7 +240,7 @@ impl<'a> YamlReader<'a> {
 const ALIASES: ScriptProblem =
     ScriptProblem::YamlFeature { what: "anchors and aliases (`&`, `*`)" };
 
-/// What a scalar without quotes means.
+/// The meaning of a scalar without quotes.
 enum PlainScalar<'a> {
     Text,
     /// A token of JSON.

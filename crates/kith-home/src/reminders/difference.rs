@@ -9,7 +9,7 @@ pub(super) const DIFFERENCE_BYTES_MAX: usize = 8 * 1024;
 /// Comparing takes time by the square of the lines, so longer texts are not compared.
 pub(super) const COMPARED_LINES_MAX: usize = 2_000;
 
-/// What leads from one text to the other, as far as there is room. A cut is said.
+/// A diff of the two texts, as far as there is room. A cut is marked.
 pub(super) fn between(before: &str, now: &str, shown: &str, room: usize) -> String {
     let bytes_max = room.min(DIFFERENCE_BYTES_MAX);
     if bytes_max == 0 {

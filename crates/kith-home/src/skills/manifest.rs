@@ -1,7 +1,7 @@
-//! What a `SKILL.md` says of itself: its name for people, and what it is for.
+//! The display name and description of a skill, from its `SKILL.md`.
 //!
-//! Both are in the front matter; the first paragraph says what a skill is for when the front
-//! matter does not. A skill with neither is not listed: the model could only guess.
+//! Both are in the front matter; without a description there, the first paragraph is used. A skill
+//! with neither is not listed: the model could only guess.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::markdown::{is_heading, without_comments};
 use crate::priming::script::ScriptProblem;
 use crate::priming::yaml;
 
-/// Of a `SKILL.md`. What is longer belongs into the text.
+/// Of a `SKILL.md`. Longer text belongs below the front matter.
 pub const SKILL_FRONT_MATTER_BYTES_MAX: usize = 16 * 1024;
 /// A longer description is cut.
 pub const SKILL_DESCRIPTION_CHARS_MAX: usize = 1024;
@@ -23,7 +23,7 @@ pub struct Manifest {
     pub display_name: Option<String>,
     /// One line, never empty.
     pub description: String,
-    /// What is odd about it, though it can be used.
+    /// A problem that does not prevent its use.
     pub issue: Option<ManifestIssue>,
 }
 

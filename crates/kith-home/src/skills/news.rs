@@ -1,4 +1,4 @@
-//! What a session is told about skills, and when.
+//! Reminders that tell a session about skills.
 //!
 //! The first message brings the whole list, a later one only what changed since. What was told is
 //! read off the reminders in the model's context, so after a branch it is told again.
@@ -14,7 +14,7 @@ use kith_vocab::json::Json;
 
 use super::manifest::cut;
 
-/// Of all descriptions in one reminder; beyond it each gets an equal share.
+/// Characters of all descriptions in one reminder; beyond it each gets an equal share.
 pub const SKILL_LISTING_CHARS_MAX: usize = 16 * 1024;
 
 /// The events that follow a new message: none when the model already knows the list.
@@ -49,7 +49,7 @@ pub fn told<'a>(
     Some(entries)
 }
 
-/// What differs, each list by name; `None` if nothing does.
+/// The difference between two lists, sorted by name; `None` if they are equal.
 pub fn delta(told: &[SkillEntry], now: &[SkillEntry]) -> Option<SkillIndexDelta> {
     let find = |entries: &[SkillEntry], name: &str| {
         entries.iter().find(|entry| entry.name == name).cloned()

@@ -13,7 +13,7 @@ use crate::discovery::{project_folders, repository_root};
 use crate::error::Problem;
 use crate::ownership;
 
-/// Where a project and a user keep theirs.
+/// The folder of skills in a project and in the user's home.
 const SHARED_SKILLS: &str = ".kith/skills";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(super) fn roots(request: &SkillRequest<'_>, issues: &mut Vec<SkillIssue>) ->
     search.roots
 }
 
-/// From `cwd` up to the root of its repository.
+/// Adds the folders from `cwd` up to the root of its repository.
 fn project(request: &SkillRequest<'_>, search: &mut RootSearch<'_>) {
     // A folder that is gone has no project.
     let Ok(cwd) = fs::canonicalize(request.cwd) else { return };

@@ -40,7 +40,7 @@ pub struct CurrentFiles {
 pub(crate) struct CurrentFile {
     pub(crate) path: String,
     pub(crate) content: String,
-    /// Of `content`, not of the file: what an audience may not see does not count as a change.
+    /// Of `content`, not of the file: a change that the audience may not see does not count.
     pub(crate) sha256: String,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Moment {
     pub(super) unknown_zone: Option<String>,
 }
 
-/// What the section says, for programs: its `data`.
+/// The content of the section for programs: its `data`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TimeFacts {

@@ -19,7 +19,7 @@ const ENTRIES_SHOWN_MAX: usize = 20;
 const ENTRIES_SCANNED_MAX: usize = 10_000;
 const ENTRY_NAME_CHARS_MAX: usize = 80;
 
-/// What a file at the root says about the workspace.
+/// Files at the root that show the kind of a workspace.
 const KINDS: [(&str, &str); 17] = [
     ("Cargo.toml", "cargo"),
     ("package.json", "npm"),

@@ -1,4 +1,4 @@
-//! What the demo model answers.
+//! The answers of the demo model.
 //!
 //! Every answer is a function of the request, so a session with it can be replayed. Tools are
 //! called only if the request lists them.
@@ -92,7 +92,7 @@ fn default_input(name: &str) -> Option<&'static str> {
     }
 }
 
-/// What the tools of the last round gave.
+/// A report of the results of the last round of calls.
 fn report(request: &DemoRequest, language: Language) -> String {
     let mut reports: Vec<String> = Vec::new();
     for message in request.messages.iter().rev() {

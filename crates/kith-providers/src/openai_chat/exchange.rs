@@ -16,7 +16,7 @@ use super::stream::Accumulator;
 use crate::fault::Fault;
 use crate::sse::{SseDecoder, SseEvent};
 
-/// Of a whole answer as it comes over the wire.
+/// Bytes of a whole answer as it comes over the wire.
 pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// How long usage and `[DONE]` are waited for once the server has said why the answer ended.
@@ -56,7 +56,7 @@ pub(super) async fn bounded(
     }
 }
 
-/// What the port returns. `named` puts a fault into words.
+/// The result of the request. `named` puts a fault into words.
 pub(super) fn conclude(
     ending: ExchangeEnd,
     answer: Accumulator,

@@ -1,4 +1,4 @@
-//! What an error status means and what to do about it.
+//! Error statuses: their meaning, and what to do about them.
 
 use std::time::Duration;
 

@@ -199,7 +199,7 @@ struct TextPart<'a> {
     text: InOneText<&'a ElementText<'a>>,
 }
 
-/// What displays as several pieces, written as one JSON string without joining them first.
+/// Writes a value that displays as several pieces as one JSON string, without joining them first.
 struct InOneText<T>(T);
 
 impl<T: fmt::Display> Serialize for InOneText<T> {
@@ -347,7 +347,7 @@ struct PromptDetails {
     cached_tokens: Option<u64>,
 }
 
-/// What a vendor says went wrong.
+/// An error as the vendor reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct VendorError {
     pub(super) message: String,

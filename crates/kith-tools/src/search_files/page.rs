@@ -1,4 +1,4 @@
-//! What was found, as the model reads it.
+//! Search results as the model reads them.
 //!
 //! Lines of files begin with their number and paths never do, so nothing in a file or in its name
 //! passes for a line of our own. What no longer fits is counted, and once something did not fit
@@ -109,7 +109,7 @@ impl SearchPage {
         }
     }
 
-    /// What was counted but not shown; empty if there is nothing.
+    /// A line about matches that were counted but not shown; empty if there are none.
     pub(super) fn footer(&self, at_least: &str) -> String {
         let n_found = match self.detail {
             Detail::Lines => self.n_matches,

@@ -27,7 +27,7 @@ pub struct CallJudged {
     pub facts: Json,
 }
 
-/// What kind of thing a call does to the world.
+/// The kind of effect that a call has.
 ///
 /// In rising order: the strongest effect of a call comes last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -114,7 +114,7 @@ pub enum StopReason {
     Error,
 }
 
-/// What came of a call, as the model reads it.
+/// The result of a call, as the model reads it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ToolResult {
@@ -211,7 +211,7 @@ impl HarnessKind {
     }
 }
 
-/// Who it really came from, whatever role it is sent with.
+/// The actual origin, whatever role it is sent with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -243,7 +243,7 @@ pub struct Compact {
     pub tokens_after: u64,
 }
 
-/// What code, not the model's word, carries over a compaction.
+/// Facts that code, not the model's summary, carries over a compaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Ledger {
