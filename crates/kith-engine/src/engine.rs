@@ -258,15 +258,6 @@ impl Engine {
         Ok(sessions)
     }
 
-    /// Goes on with everything that an earlier host left. Returns the sessions that are looked at.
-    pub async fn resume_all(&self) -> Result<Vec<SessionId>, EngineError> {
-        let sessions = self.unfinished().await?;
-        for id in &sessions {
-            self.wake(*id);
-        }
-        Ok(sessions)
-    }
-
     /// Wakes sessions at the times that are noted on the desk, until the engine is stopped.
     pub fn run_wakeups(&self) {
         crate::wakeups::run(&self.shared);

@@ -434,3 +434,14 @@ pub(crate) fn user_message(text: &str) -> Body {
         primed: None,
     })
 }
+
+impl Engine {
+    /// Wakes every session that an earlier host left unfinished, and returns them.
+    pub(crate) async fn resume_all(&self) -> Result<Vec<SessionId>, EngineError> {
+        let sessions = self.unfinished().await?;
+        for id in &sessions {
+            self.wake(*id);
+        }
+        Ok(sessions)
+    }
+}

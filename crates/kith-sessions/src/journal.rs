@@ -31,14 +31,6 @@ pub struct Batch {
     pub blobs: Vec<NewBlob>,
 }
 
-impl Batch {
-    /// Each event as a batch of its own: for a history that is copied, which may be of any length
-    /// while a batch must fit into memory.
-    pub fn one_each(events: impl IntoIterator<Item = Event>) -> Vec<Batch> {
-        events.into_iter().map(|it| Batch { events: vec![it], blobs: Vec::new() }).collect()
-    }
-}
-
 impl From<Vec<Event>> for Batch {
     fn from(events: Vec<Event>) -> Batch {
         Batch { events, blobs: Vec::new() }

@@ -17,7 +17,7 @@ use crate::blob::{BLOB_BYTES_MAX, Blobs};
 use crate::checkpoint::CheckpointPlace;
 use crate::damage::{Damage, Flaw};
 use crate::journal::NewBlob;
-use crate::line::{EncodedBatch, LineHash, LogHead, encode_events};
+use crate::line::{EncodedBatch, LineHash, LogHead, encode_batch};
 use crate::read::find_older_ids;
 use crate::storage::{StorageError, StorageErrorKind, kind_of_io, words_of};
 use crate::validator::{EventValidator, OlderIds};
@@ -225,7 +225,7 @@ impl SessionLog {
         let path = &self.path;
         let refused = |(seq, flaw)| LogError::Refused { path: path.clone(), seq, flaw };
         self.validator.admit_all(events, &older_ids).map_err(refused)?;
-        let encoded = encode_events(events, before.last_hash()).map_err(refused);
+        let encoded = encode_batch(events, before.last_hash()).map_err(refused);
         match encoded.and_then(|batch| self.write(batch, new_blobs)) {
             Ok(hash) => {
                 self.validator.set_last_hash(hash);

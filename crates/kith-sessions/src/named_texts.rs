@@ -10,7 +10,7 @@ use kith_vocab::json::JsonMembers;
 use serde_json::value::RawValue;
 
 use crate::damage::{BadLine, DamageCode, Flaw};
-use crate::texts::{BlobRef, INLINE_TEXT_BYTES_MAX, may_name_a_blob, put_back, take_out_those};
+use crate::texts::{BlobRef, INLINE_TEXT_BYTES_MAX, may_name_a_blob, put_back, take_out};
 
 /// Maximum nesting depth at which events are looked for in a message.
 const EVENT_DEPTH_MAX: u32 = 4;
@@ -30,7 +30,7 @@ pub fn name_long_texts(json: &str, has_blob: &mut dyn FnMut(&str) -> bool) -> Op
     }
     let mut is_changed = false;
     let rewritten = rewrite_events(json, &mut |event| {
-        let (rewritten, _) = take_out_those(event, has_blob)?;
+        let (rewritten, _) = take_out(event, has_blob)?;
         is_changed = true;
         Some(rewritten)
     });

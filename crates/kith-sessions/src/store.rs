@@ -116,17 +116,6 @@ impl SessionStore {
         id: SessionId,
         head: Option<&LogHead>,
         clock: &dyn Clock,
-        each: &mut dyn FnMut(&Event),
-    ) -> Result<SessionLog, LogError> {
-        self.open_with(id, head, clock, &mut |event| each(&event))
-    }
-
-    /// Like [`SessionStore::open`], and gives the events away.
-    pub(crate) fn open_with(
-        &self,
-        id: SessionId,
-        head: Option<&LogHead>,
-        clock: &dyn Clock,
         each: &mut dyn FnMut(Event),
     ) -> Result<SessionLog, LogError> {
         let scanned = self.scan(id, head, None, each)?;
@@ -139,18 +128,6 @@ impl SessionStore {
     /// `None` if the place does not fit the file, or if what follows can be judged only by what
     /// precedes it: then what `each` got is to be forgotten, and the session opened from its start.
     pub fn open_from(
-        &self,
-        id: SessionId,
-        head: Option<&LogHead>,
-        place: &CheckpointPlace,
-        clock: &dyn Clock,
-        each: &mut dyn FnMut(&Event),
-    ) -> Result<Option<SessionLog>, LogError> {
-        self.open_from_with(id, head, place, clock, &mut |event| each(&event))
-    }
-
-    /// Like [`SessionStore::open_from`], and gives the events away.
-    pub(crate) fn open_from_with(
         &self,
         id: SessionId,
         head: Option<&LogHead>,

@@ -92,13 +92,8 @@ const INPUT_BLOB: &str = "inputBlob";
 /// Stands in every line that names a blob, and in no text: there its quotes are escaped.
 const BLOB_KEY: &[u8] = b"\"blob\":";
 
-/// Takes the long texts out of an event's JSON; `None` when it has none.
-pub(crate) fn take_out(json: &str) -> Option<(String, Vec<LongText>)> {
-    take_out_those(json, &mut |_| true)
-}
-
-/// The same for the texts whose hashes are wanted; the others stay.
-pub(crate) fn take_out_those(
+/// Takes those long texts out of an event's JSON whose hashes are wanted; `None` if there are none.
+pub(crate) fn take_out(
     json: &str,
     is_wanted: &mut dyn FnMut(&str) -> bool,
 ) -> Option<(String, Vec<LongText>)> {

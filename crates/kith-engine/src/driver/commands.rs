@@ -31,7 +31,7 @@ impl SessionDriver {
         while self.branch.is_none()
             && let Some(mail) = self.mailbox.take_command()
         {
-            self.perform(mail, EffectState::No).await?;
+            self.perform(mail, EffectState::Idle).await?;
         }
         Ok(())
     }
@@ -46,7 +46,7 @@ impl SessionDriver {
         while self.branch.is_none()
             && let Some(mail) = self.mailbox.take_command()
         {
-            self.perform(mail, EffectState::Yes).await?;
+            self.perform(mail, EffectState::Running).await?;
         }
         self.commit().await?;
         Ok(self.is_cancelled() || self.branch.is_some())
@@ -96,7 +96,7 @@ impl SessionDriver {
                 reply.send(Err(error)).ok();
             }
         }
-        if is_running == EffectState::No && self.session.state().turn.is_none() {
+        if is_running == EffectState::Idle && self.session.state().turn.is_none() {
             self.commit().await?;
         }
         Ok(())
@@ -186,7 +186,7 @@ impl SessionDriver {
             };
         }
         let state = self.session.state();
-        let is_busy = is_running == EffectState::Yes || self.beginning.is_some();
+        let is_busy = is_running == EffectState::Running || self.beginning.is_some();
         if is_busy || state.turn.is_some() {
             return Err(EngineError::TurnRunning { session_id });
         }
@@ -380,8 +380,8 @@ impl SessionDriver {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum EffectState {
-    Yes,
-    No,
+    Running,
+    Idle,
 }
 
 fn source(command: &DriverCommand) -> EventSource<'_> {

@@ -3,7 +3,7 @@
 //! Where a log branches, or goes back to events that were not seen, a projection says that it needs
 //! a full read. So the messages after each turn are those that reading the whole log would give.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use kith_vocab::block::Block;
 use kith_vocab::event::calls::{ApprovalDecided, ApprovalRequested, Decision};
@@ -22,10 +22,8 @@ use super::{
 /// The messages of a conversation, kept up to date event by event.
 #[derive(Debug)]
 pub struct Projection {
-    voice: SessionIdentity,
+    identity: SessionIdentity,
     messages: Vec<UiMessage>,
-    /// Places of messages that changed since [`Projection::take_changed`] was called.
-    changed: BTreeSet<usize>,
     turn: Option<ProjectedTurn>,
     /// Parts from before the first turn, to be shown in it.
     early: Vec<MessagePart>,
@@ -85,11 +83,10 @@ impl Projection {
         projection
     }
 
-    fn with(voice: SessionIdentity) -> Projection {
+    fn with(identity: SessionIdentity) -> Projection {
         Projection {
-            voice,
+            identity,
             messages: Vec::new(),
-            changed: BTreeSet::new(),
             turn: None,
             early: Vec::new(),
             leaf: None,
@@ -124,7 +121,7 @@ impl Projection {
     }
 
     pub fn session_id(&self) -> SessionId {
-        self.voice.session_id
+        self.identity.session_id
     }
 
     pub fn messages(&self) -> &[UiMessage] {
@@ -133,12 +130,6 @@ impl Projection {
 
     pub(super) fn into_messages(self) -> Vec<UiMessage> {
         self.messages
-    }
-
-    /// The messages that are new or not as they were when this was last asked, in their order.
-    pub fn take_changed(&mut self) -> Vec<UiMessage> {
-        let changed = std::mem::take(&mut self.changed);
-        changed.into_iter().filter_map(|place| self.messages.get(place).cloned()).collect()
     }
 
     fn continues_with(&self, event: &Event) -> bool {
@@ -154,7 +145,7 @@ impl Projection {
         if event.is_tree() {
             self.leaf = Some(event.id);
         }
-        if !(self.voice.hides_priming && event.is_primed()) {
+        if !(self.identity.hides_priming && event.is_primed()) {
             self.show(event);
         }
         self.pass(event.seq);
@@ -222,7 +213,6 @@ impl Projection {
                 parts.push(MessagePart::Text { text: String::new().into() });
             }
             let id = event.id.to_string();
-            self.changed.insert(self.messages.len());
             self.messages.push(UiMessage { id, role: UiRole::User, metadata, parts });
         }
         let early = std::mem::take(&mut self.early);
@@ -319,7 +309,6 @@ impl Projection {
         };
         let (turn_id, began_seq, reply) = (turn.id, turn.began_seq, turn.reply);
         let place = reply.unwrap_or_else(|| self.begin_reply(event, turn_id, began_seq));
-        self.changed.insert(place);
         let parts = &mut self.messages.get_mut(place)?.parts;
         parts.push(part);
         Some(parts.len() - 1)
@@ -328,7 +317,7 @@ impl Projection {
     fn begin_reply(&mut self, event: &Event, turn_id: EventId, began_seq: u64) -> usize {
         let place = self.messages.len();
         let id = format!("{turn_id}_reply");
-        let mut metadata = self.metadata(event, None, &self.voice.agent_id);
+        let mut metadata = self.metadata(event, None, &self.identity.agent_id);
         metadata.message_id.clone_from(&id);
         metadata.seq = began_seq;
         self.messages.push(UiMessage { id, role: UiRole::Assistant, metadata, parts: Vec::new() });
@@ -346,11 +335,10 @@ impl Projection {
             return;
         };
         part.state = change(part.state.clone());
-        self.changed.insert(reply);
     }
 
     fn metadata(&self, event: &Event, ingress: Option<&IngressRef>, user_id: &str) -> Metadata {
-        let SessionIdentity { thread_id, session_id, .. } = &self.voice;
+        let SessionIdentity { thread_id, session_id, .. } = &self.identity;
         let own = event.id.to_string();
         let of_turn = self.turn.as_ref().map(|it| it.correlation_id.clone());
         Metadata {
@@ -374,7 +362,6 @@ impl Projection {
         let Some(message) = self.messages.get_mut(place) else { return };
         if seq > message.metadata.seq {
             message.metadata.seq = seq;
-            self.changed.insert(place);
         }
     }
 }

@@ -217,7 +217,7 @@ fn open_from(
 ) -> Result<Option<OpenedSession>, LogError> {
     let mut events = Vec::new();
     let clock = StillClock::default();
-    let each = &mut |event: &Event| events.push(event.clone());
+    let each = &mut |event: Event| events.push(event);
     let log = store.open_from(session_id(1), head, place, &clock, each)?;
     Ok(log.map(|log| (events, log)))
 }
@@ -225,7 +225,7 @@ fn open_from(
 fn open(store: &SessionStore) -> Result<OpenedSession, LogError> {
     let mut events = Vec::new();
     let clock = StillClock::default();
-    let log = store.open(session_id(1), None, &clock, &mut |it| events.push(it.clone()))?;
+    let log = store.open(session_id(1), None, &clock, &mut |it| events.push(it))?;
     Ok((events, log))
 }
 

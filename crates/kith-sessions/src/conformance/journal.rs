@@ -473,7 +473,11 @@ async fn a_long_history_is_copied_in_batches_of_its_own() {
     on_each(async |it| {
         let events: Vec<Event> =
             (1..=300).map(|seq| user(seq, (seq > 1).then_some(seq - 1), "said")).collect();
-        let head = it.journal.create(&header(1), Batch::one_each(events.clone())).await.unwrap();
+        let head = it
+            .journal
+            .create(&header(1), events.iter().cloned().map(|it| vec![it].into()).collect())
+            .await
+            .unwrap();
         // An event far back is known as a parent, and its id is not taken twice.
         let head = it.append(head, &[user(301, Some(2), "a branch")]).await;
         let twin = Event { id: event_id(3), ..notice(302, "twin") };

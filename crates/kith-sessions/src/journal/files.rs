@@ -126,10 +126,10 @@ impl FilesJournal {
             *slot = None;
             let head = head.as_ref();
             let log = match cursor {
-                None => self.store.open_with(id, head, clock, each)?,
+                None => self.store.open(id, head, clock, each)?,
                 Some(cursor) => {
                     let Some(place) = CheckpointPlace::of_cursor(cursor) else { return Ok(None) };
-                    let opened = self.store.open_from_with(id, head, &place, clock, each)?;
+                    let opened = self.store.open_from(id, head, &place, clock, each)?;
                     let Some(log) = opened else { return Ok(None) };
                     log
                 }

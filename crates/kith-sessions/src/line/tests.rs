@@ -174,7 +174,7 @@ fn hex_of_sha256(bytes: &[u8]) -> String {
 
 #[track_caller]
 fn check_refused(event: &Event, code: &str) {
-    let flaw = encode_batch(std::slice::from_ref(event), prev()).unwrap_err();
+    let (_, flaw) = encode_batch(std::slice::from_ref(event), prev()).unwrap_err();
     assert_eq!(flaw.code.as_str(), code, "{flaw}");
 }
 

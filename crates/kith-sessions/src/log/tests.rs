@@ -265,7 +265,7 @@ fn the_torture_of_blobs_reaches_every_operation() {
 fn append_long(store: &SessionStore, acknowledged: &mut Vec<String>) {
     let mut found = Vec::new();
     let clock = StillClock::default();
-    let opened = store.open(session_id(1), None, &clock, &mut |event| found.extend(text(event)));
+    let opened = store.open(session_id(1), None, &clock, &mut |event| found.extend(text(&event)));
     let Ok(mut log) = opened else { return };
     assert!(found.starts_with(acknowledged));
     *acknowledged = found;
@@ -293,7 +293,7 @@ fn the_torture_reaches_every_operation() {
 fn run_script(store: &SessionStore, acknowledged: &mut Vec<String>) {
     let mut found = Vec::new();
     let clock = StillClock::default();
-    let opened = store.open(session_id(1), None, &clock, &mut |event| found.extend(text(event)));
+    let opened = store.open(session_id(1), None, &clock, &mut |event| found.extend(text(&event)));
     let Ok(mut log) = opened else { return };
     // Opening acknowledges what it found, if only because it will be acted upon.
     assert!(found.starts_with(acknowledged), "{found:?} after {acknowledged:?}");

@@ -14,7 +14,7 @@ use kith_vocab::header::SessionHeader;
 use super::SessionStore;
 use crate::blob::{BlobPin, write_all};
 use crate::journal::NewBlob;
-use crate::line::{encode_events, encode_header};
+use crate::line::{encode_batch, encode_header};
 use crate::log::{Extent, LogError, SessionLog};
 use crate::validator::{EventValidator, OlderIds};
 
@@ -88,7 +88,7 @@ impl<'a> SessionDraft<'a> {
         let refused = |(seq, flaw)| LogError::Refused { path: path.clone(), seq, flaw };
         let prev = self.validator.last_hash();
         self.validator.admit_all(events, &self.older_ids).map_err(refused)?;
-        let batch = encode_events(events, prev).map_err(refused)?;
+        let batch = encode_batch(events, prev).map_err(refused)?;
         let pin = self.store.blobs.put_all(&batch.long_texts, new_blobs)?;
         if !pin.is_empty() {
             self.pins.push(pin);

@@ -105,8 +105,7 @@ fn check_opens(store: &SessionStore, cut: usize, bytes_at: &dyn Fn(&Path) -> Opt
     let whole = small_session().concat();
     let mut found = Vec::new();
     let clock = StillClock::default();
-    let mut log =
-        store.open(session_id(1), None, &clock, &mut |it| found.push(it.clone())).unwrap();
+    let mut log = store.open(session_id(1), None, &clock, &mut |it| found.push(it)).unwrap();
     let torn_name = format!("{}.jsonl.torn-{}", session_id(1), NOW + 1_000);
     if let Some(torn) = bytes_at(&log.path().with_file_name(&torn_name)) {
         let Body::LogRepaired(repaired) = found.pop().unwrap().body else {

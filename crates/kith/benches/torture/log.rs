@@ -317,7 +317,7 @@ impl Writing {
         let id = session_id();
         // What opening gives counts only if it succeeds, so a failure means nothing was promised.
         if self.store.exists(id).ok()? {
-            let each = &mut |event: &Event| found.push(event.clone());
+            let each = &mut |event: Event| found.push(event);
             return self.store.open(id, None, &self.clock, each).ok();
         }
         let first = notice(1, "begins");

@@ -41,7 +41,7 @@ impl Inbox for SqliteDesk {
                 Ok((open_rows(desk, session)?, desk.is_readonly(MAIN_DB)?))
             };
             let (found, is_read_only) = self.run(read).await?;
-            if found.spoilt.is_empty() || is_read_only {
+            if found.corrupt.is_empty() || is_read_only {
                 return Ok(found.rows);
             }
             self.change(move |desk| close_corrupt_rows(desk, session)).await
@@ -97,7 +97,7 @@ struct KnownRow {
 struct OpenRows {
     rows: Vec<InboxRow>,
     /// Keys of rows that do not hold the accepted message.
-    spoilt: Vec<String>,
+    corrupt: Vec<String>,
 }
 
 fn accept(
@@ -184,8 +184,8 @@ fn open_rows(desk: &Connection, session: SessionId) -> Result<OpenRows> {
                 let session_id = status.session_id();
                 found.rows.push(InboxRow { key, session_id, event, accepted_at });
             }
-            Ok(KnownRow { event: None, .. }) => found.spoilt.push(key),
-            Err(error) if row_problem(&error).is_some() => found.spoilt.push(key),
+            Ok(KnownRow { event: None, .. }) => found.corrupt.push(key),
+            Err(error) if row_problem(&error).is_some() => found.corrupt.push(key),
             Err(error) => return Err(error),
         }
     }
@@ -194,8 +194,8 @@ fn open_rows(desk: &Connection, session: SessionId) -> Result<OpenRows> {
 
 /// Closes the corrupt rows, which do not hold the accepted message, and returns the others.
 fn close_corrupt_rows(desk: &Connection, session: SessionId) -> Result<Vec<InboxRow>> {
-    let OpenRows { rows, spoilt } = open_rows(desk, session)?;
-    for key in &spoilt {
+    let OpenRows { rows, corrupt } = open_rows(desk, session)?;
+    for key in &corrupt {
         close_corrupt_row(desk, key)?;
     }
     Ok(rows)

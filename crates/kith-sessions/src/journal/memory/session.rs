@@ -12,7 +12,7 @@ use kith_vocab::tool::SpillFile;
 use crate::blob::BLOB_BYTES_MAX;
 use crate::damage::{Damage, DamageCode, Flaw};
 use crate::journal::{Batch, Cursor, NewBlob};
-use crate::line::{EncodedBatch, LineHash, LogHead, encode_events, encode_header};
+use crate::line::{EncodedBatch, LineHash, LogHead, encode_batch, encode_header};
 use crate::read::{Reading, Tail};
 use crate::storage::{StorageError, StorageErrorKind, kind_of_io, words_of};
 use crate::store::remove::each_hash;
@@ -92,7 +92,7 @@ impl MemorySession {
         self.validator
             .admit_all(&events, &self.older_ids)
             .map_err(|refused| refused_event(id, refused))?;
-        let encoded = encode_events(&events, before.last_hash())
+        let encoded = encode_batch(&events, before.last_hash())
             .map_err(|refused| refused_event(id, refused))
             .and_then(|encoded| {
                 let new_blobs = blobs.iter().map(bytes_of).collect::<Result<Vec<_>, _>>()?;
