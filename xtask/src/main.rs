@@ -17,6 +17,7 @@ mod mutants;
 mod simulate;
 mod start;
 mod test;
+mod texts;
 mod tidy;
 mod times;
 mod torture;
@@ -36,10 +37,11 @@ struct Verb {
     run: fn(&[String]) -> anyhow::Result<ExitCode>,
 }
 
-const VERBS: [Verb; 8] = [
+const VERBS: [Verb; 9] = [
     Verb { name: "start", purpose: start::PURPOSE, help: start::HELP, run: start::run },
     Verb { name: "test", purpose: test::PURPOSE, help: test::HELP, run: test::run },
     Verb { name: "tidy", purpose: tidy::PURPOSE, help: tidy::HELP, run: tidy::run },
+    Verb { name: "texts", purpose: texts::PURPOSE, help: texts::HELP, run: texts::run },
     Verb { name: "fresh", purpose: fresh::PURPOSE, help: fresh::HELP, run: fresh::run },
     Verb { name: "torture", purpose: torture::PURPOSE, help: torture::HELP, run: torture::run },
     Verb { name: "simulate", purpose: simulate::PURPOSE, help: simulate::HELP, run: simulate::run },

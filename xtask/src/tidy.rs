@@ -23,8 +23,8 @@ mod wire_types;
 
 mod manifest;
 mod paths;
-mod source;
-mod tree;
+pub(crate) mod source;
+pub(crate) mod tree;
 
 use std::fmt;
 use std::path::Path;

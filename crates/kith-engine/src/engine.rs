@@ -94,13 +94,13 @@ pub enum EngineError {
     Failed(SessionFailure),
     #[error(transparent)]
     Place(#[from] PlaceError),
-    #[error("too many commands wait for session `{session_id}`")]
+    #[error("too many commands are waiting for session `{session_id}`")]
     Busy { session_id: SessionId },
     #[error("session `{session_id}` is in use")]
     InUse { session_id: SessionId },
     #[error("a turn is running in session `{session_id}`")]
     TurnRunning { session_id: SessionId },
-    #[error("the last turn of session `{session_id}` has ended well, so there is nothing to retry")]
+    #[error("the last turn of session `{session_id}` succeeded, so there is nothing to retry")]
     NothingToRetry { session_id: SessionId },
     #[error("{reason}")]
     ModelUnavailable { session_id: SessionId, reason: String },
@@ -110,15 +110,15 @@ pub enum EngineError {
     Conflict { session_id: SessionId, expected: LeafId, present: LeafId },
     #[error("there is no item `{item_id}` in the queue")]
     NoQueueItem { item_id: String },
-    #[error("item `{item_id}` of the queue has been changed meanwhile")]
+    #[error("queue item `{item_id}` has changed in the meantime")]
     QueueItemChanged { item_id: String },
     #[error("{what}")]
     InvalidCommand { what: String },
-    #[error("there is a session `{session_id}` already, and it is not a clone of that one")]
+    #[error("session `{session_id}` already exists and is not a clone of that one")]
     Taken { session_id: SessionId },
-    #[error("{step} is not built yet (session `{session_id}`)")]
+    #[error("{step} is not supported yet (session `{session_id}`)")]
     NotBuilt { session_id: SessionId, step: &'static str },
-    #[error("the host is stopping")]
+    #[error("the host is shutting down")]
     Stopping,
 }
 

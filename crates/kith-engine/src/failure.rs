@@ -8,17 +8,17 @@ pub enum SessionFailure {
     #[error(transparent)]
     Storage(#[from] StorageError),
     /// The agent's files or settings do not allow the session to begin or go on.
-    #[error("cannot set the session up: {reason}")]
+    #[error("cannot set up the session: {reason}")]
     Setup { reason: String },
-    #[error("cannot write the request to the model: {reason}")]
+    #[error("cannot build the request to the model: {reason}")]
     Render { reason: String },
     /// What is to be answered names models that cannot be asked from here. It is left as it is until
     /// its session is spoken to or retried.
     #[error("{reason}")]
     ModelUnavailable { reason: String },
-    #[error("the next step of the session is {step}, which is not built yet")]
+    #[error("the session's next step is {step}, which is not supported yet")]
     NotBuilt { step: &'static str },
-    #[error("the session took more than {max} steps without coming to rest")]
+    #[error("the session took more than {max} steps without finishing")]
     TooManySteps { max: usize },
     #[error("this is a bug in kith: the session's driver panicked")]
     Panicked,

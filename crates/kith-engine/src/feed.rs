@@ -190,7 +190,7 @@ impl SessionFeed {
         let ring = self.ring();
         match (ring.moved_to, &ring.failure) {
             (Some(to), _) => {
-                let message = format!("session `{}` was damaged and goes on as `{to}`", self.id);
+                let message = format!("session `{}` was damaged and continues as `{to}`", self.id);
                 StorageError::new(StorageErrorKind::NotFound, message).into()
             }
             (None, Some((_, failure))) => (**failure).clone(),

@@ -22,6 +22,7 @@
 //! - [`ui_message`]: the conversation as a screen reads it (pure).
 //! - [`thread_logs`]: the sessions and messages of each thread, read from the logs.
 //! - [`thread_file_sync`], [`thread_keeper`]: thread files, and the follower that keeps them up with the logs.
+//! - `words`: what people are told in a conversation, in two languages.
 //! - [`verify`]: every request of a log, built again and compared.
 
 pub mod checkpoints;
@@ -48,6 +49,7 @@ pub mod turn;
 pub mod ui_message;
 pub mod verify;
 pub mod wakeups;
+mod words;
 
 #[cfg(test)]
 mod fixture;

@@ -310,8 +310,7 @@ impl Session {
     /// them when they are published.
     pub(crate) async fn write(&mut self) -> Result<Vec<Event>, StorageError> {
         if self.is_broken {
-            let message =
-                format!("session `{}` must be opened again after a failed write", self.id());
+            let message = format!("session `{}` must be reopened after a failed write", self.id());
             return Err(StorageError::new(StorageErrorKind::MustReopen, message));
         }
         let events = std::mem::take(&mut self.staged);

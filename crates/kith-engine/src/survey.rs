@@ -29,13 +29,13 @@ pub struct Survey {
 pub enum PlaceError {
     #[error("the session has no event `{text}`")]
     NoEvent { text: String },
-    #[error("several events of the session fit `{text}`")]
+    #[error("several events of the session match `{text}`")]
     SeveralEvents { text: String },
     #[error("event `{id}` is of type `{type_name}`, which is not part of the conversation")]
     NotInTheTree { id: EventId, type_name: &'static str },
-    #[error("the id `{id}` is that of another event")]
+    #[error("the id `{id}` already belongs to another event")]
     IdInUse { id: EventId },
-    #[error("there is nothing in the session that a clone could begin with")]
+    #[error("the session has nothing to clone yet")]
     NothingToClone,
 }
 

@@ -80,8 +80,8 @@ pub async fn ask<C: Call, I: Payload>(
         // A turn is followed again from where it is; what was read from the files would be
         // given a second time.
         Err(AskFailure::Disconnected) if has_items && C::ACCESS == Access::Read => {
-            let message = "the host went away before its answer was complete";
-            let error = CallError::request(ErrorCode::RuntimeBusy, message).hint("ask again");
+            let message = "the host exited before it finished answering";
+            let error = CallError::request(ErrorCode::RuntimeBusy, message).hint("try again");
             Err(AskFailure::Refused(error))
         }
         answer => answer,
@@ -129,9 +129,9 @@ fn failure_of(error: io::Error) -> AskFailure {
 }
 
 fn unreadable(error: impl std::fmt::Display) -> AskFailure {
-    let message = format!("the answer of the other kith cannot be read: {error}");
+    let message = format!("unexpected reply from the running kith: {error}");
     let report = CallError::request(ErrorCode::ProtocolMismatch, message);
-    AskFailure::Refused(report.hint("end the other one, or use the same version in both places"))
+    AskFailure::Refused(report.hint("quit the other kith, or use the same version in both places"))
 }
 
 type Connected = (Frames<BufReader<OwnedReadHalf>>, OwnedWriteHalf);
@@ -176,11 +176,8 @@ fn is_ours(peer: Option<u32>, own: u32) -> bool {
 }
 
 fn of_another_user(path: &Path) -> AskFailure {
-    let message = format!(
-        "`{}` is not a socket that only you could have made; nothing was sent",
-        path.display()
-    );
-    let hint = "look who made it and its folder, and remove it";
+    let message = format!("`{}` may not be your own socket; nothing was sent", path.display());
+    let hint = "check who owns it and its folder, then remove it";
     AskFailure::Refused(CallError::request(ErrorCode::AuthFailed, message).hint(hint))
 }
 

@@ -99,10 +99,10 @@ impl From<Undelivered> for CallError {
     fn from(why: Undelivered) -> CallError {
         match why {
             Undelivered::Stalled => {
-                let message = "the client read nothing for too long";
-                CallError::request(ErrorCode::RuntimeBusy, message).hint("ask again")
+                let message = "the client stopped reading";
+                CallError::request(ErrorCode::RuntimeBusy, message).hint("try again")
             }
-            Undelivered::Gone => CallError::stopped("the client has left"),
+            Undelivered::Gone => CallError::stopped("the client disconnected"),
             Undelivered::Refused(error) => error,
         }
     }

@@ -56,7 +56,7 @@ impl Caller {
         if self.trust == Trust::Owner {
             return Ok(());
         }
-        let message = "only the owner of the house may do this";
+        let message = "only the owner of the house can do this";
         Err(CallError::request(ErrorCode::AuthFailed, message))
     }
 

@@ -108,7 +108,7 @@ impl HostConnection {
             let path = socket_path(&self.house.kith_dir());
             let message = format!("cannot listen at `{}`: {source}", path.display());
             CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
-                .hint("remove what lies there; its folder must be one that you may write to")
+                .hint("remove whatever is there, and check that its folder is writable")
         })?;
         if let Some(UnfinishedTurns { notes }) = &self.unfinished {
             let (host, notes) = (Arc::clone(&host), notes.clone());
@@ -183,14 +183,14 @@ impl HostConnection {
                 return Err(stopped());
             }
         }
-        Err(self.silent(&holder, "went away every time it was asked"))
+        Err(self.silent(&holder, "exited every time it was asked"))
     }
 
     fn silent(&self, holder: &str, what: &str) -> CallError {
         let house = self.house.dir.display();
-        let message = format!("another kith ({holder}) holds `{house}` and {what}");
+        let message = format!("another kith ({holder}) is running in `{house}` and {what}");
         CallError::request(ErrorCode::RuntimeBusy, message)
-            .hint("it may be suspended: resume it with `fg`, or end it (nothing will be lost)")
+            .hint("it may be suspended: resume it with `fg`, or kill it (nothing will be lost)")
     }
 }
 
@@ -202,11 +202,11 @@ async fn on_a_worker<T: Send + 'static>(
     match AbortOnDropHandle::new(tokio::spawn(answer)).await {
         Ok(answer) => answer,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        Err(_) => Err(CallError::bug("the runtime ended before the call was answered")),
+        Err(_) => Err(CallError::bug("the runtime shut down before the call was answered")),
     }
 }
 
 fn stopped() -> CallError {
-    CallError::stopped("stopped before a host answered")
-        .hint("if it was taken in already, the next message brings it to its end")
+    CallError::stopped("stopped before the host answered")
+        .hint("if it was already accepted, the next message finishes it")
 }

@@ -65,7 +65,7 @@ async fn examine(house: House, agent: Option<&str>) -> Vec<Check> {
     if checks.iter().all(|check| check.name != "desk") {
         checks.push(match &desk {
             Some(desk) => life::desk(desk).await,
-            None => ok("desk", "nothing was ever said here".to_owned()),
+            None => ok("desk", "no conversations yet".to_owned()),
         });
     }
     let desk = desk.as_ref().map(|desk| desk as &dyn Desk);
@@ -103,14 +103,14 @@ async fn examine(house: House, agent: Option<&str>) -> Vec<Check> {
 fn platform(os: &str) -> Check {
     let name = "platform";
     match os {
-        "linux" => ok(name, "Linux is supported".to_owned()),
+        "linux" => ok(name, "Linux".to_owned()),
         "macos" => {
-            let detail = "macOS is expected to work, but is not tested".to_owned();
-            warn(name, detail, "report what does not work")
+            let detail = "macOS should work but is not tested".to_owned();
+            warn(name, detail, "please report problems")
         }
         other => {
-            let detail = format!("{other} is not supported; Linux is");
-            warn(name, detail, "use it on Linux, or on Windows inside WSL")
+            let detail = format!("{other} is not supported");
+            warn(name, detail, "use Linux, or WSL on Windows")
         }
     }
 }
@@ -135,15 +135,15 @@ async fn prompt_files(house: &House, member: &Member, desk: Option<&dyn Desk>) -
         .map(|file| {
             let shown = file.path.strip_prefix(&house.dir).unwrap_or(&file.path);
             let chars = file.chars.map_or_else(|| "uncounted".to_owned(), |n| n.to_string());
-            format!("{} {chars} -> {}", shown.display(), file.injected_chars)
+            format!("{} {} of {chars}", shown.display(), file.injected_chars)
         })
         .collect();
-    let counts = format!("characters in the file -> in the prompt: {}", counts.join(", "));
+    let counts = format!("characters in the prompt: {}", counts.join(", "));
     let problems = opening::problems(&assembled);
     if problems.is_empty() {
         return ok(name, counts);
     }
-    warn(name, format!("{}; {counts}", problems.join("; ")), "`kith prompt` shows what is used")
+    warn(name, format!("{}; {counts}", problems.join("; ")), "run `kith prompt` to see the prompt")
 }
 
 fn ok(name: &'static str, detail: String) -> Check {

@@ -136,16 +136,17 @@ impl fmt::Display for CallError {
 impl Error for CallError {}
 
 /// What to do about a desk that cannot be used, and what that costs.
-pub(crate) const DESK_LOST: &str = "nothing was changed; move `.kith/state.db` away together with its `-wal` and \
-     `-shm`, and the next message makes a new one from the sessions. Messages that were accepted \
-     and not begun, and your trusted repositories, stand in no session and are lost with it";
+pub(crate) const DESK_LOST: &str = "nothing was changed; move `.kith/state.db` with its `-wal` and \
+                                    `-shm` files out of the way, and the next message rebuilds it \
+                                    from the sessions. Waiting messages and your list of trusted \
+                                    repositories cannot be rebuilt";
 
 impl From<DeskError> for CallError {
     fn from(error: DeskError) -> CallError {
         match &error {
             _ if error.is_disk_full() => {
                 CallError::new(Blame::Environment, ErrorCode::DiskFull, error)
-                    .hint("make room on the disk and say it again")
+                    .hint("free some disk space and send it again")
             }
             DeskError::NewerVersion { .. } => {
                 CallError::new(Blame::Request, ErrorCode::NewerVersion, error)
@@ -158,7 +159,7 @@ impl From<DeskError> for CallError {
             }
             DeskError::NeedsRecovery { .. } => {
                 CallError::new(Blame::Request, ErrorCode::Conflict, error)
-                    .hint("`kith ask` is such a command")
+                    .hint("run a command that writes, such as `kith ask`")
             }
             DeskError::Busy { .. } => CallError::new(Blame::Request, ErrorCode::RuntimeBusy, error),
             _ => on_disk(error),
@@ -170,10 +171,10 @@ impl From<LockError> for CallError {
     fn from(error: LockError) -> CallError {
         match error {
             LockError::Held { .. } => CallError::new(Blame::Request, ErrorCode::RuntimeBusy, error)
-                .hint("wait until it is done, or end it"),
+                .hint("wait for it to finish, or quit it"),
             LockError::Lost { .. } => {
                 CallError::new(Blame::Environment, ErrorCode::RuntimeBusy, error)
-                    .hint("end this kith; the next one takes the house")
+                    .hint("quit this kith and start it again")
             }
             LockError::NotOurs(_) => CallError::new(Blame::Request, ErrorCode::Untrusted, error),
             LockError::Io { .. } => on_disk(error),
@@ -184,20 +185,20 @@ impl From<LockError> for CallError {
 /// The disk refused something in `.kith`.
 fn on_disk(error: impl Error + Send + Sync + 'static) -> CallError {
     CallError::new(Blame::Environment, ErrorCode::FilesystemError, error)
-        .hint("`.kith` must be a folder, on a disk that works, that you may write to")
+        .hint("check that `.kith` is a writable folder")
 }
 
 impl From<HomeError> for CallError {
     fn from(error: HomeError) -> CallError {
         match error {
             HomeError::NotAHome { ref path } => {
-                let hint = format!("`kith init {}` makes an agent there", quoted(path));
+                let hint = format!("`kith init {}` creates an agent there", quoted(path));
                 CallError::new(Blame::Request, ErrorCode::HomeNotFound, error).hint(hint)
             }
             HomeError::Untrusted { ref home, .. } => {
                 let hint = format!(
-                    "`kith trust {}` if it is yours, or you trust whoever wrote it: its files \
-                     speak to the model as you, and its settings count",
+                    "run `kith trust {}` if you trust it: its files then count as your \
+                     instructions, and its settings apply",
                     quoted(home)
                 );
                 CallError::new(Blame::Request, ErrorCode::Untrusted, error).hint(hint)
@@ -207,7 +208,7 @@ impl From<HomeError> for CallError {
             }
             HomeError::ReadFile { .. } => {
                 CallError::new(Blame::Environment, ErrorCode::FilesystemError, error)
-                    .hint("without it the agent would be another: make it readable, or remove it")
+                    .hint("it is part of the agent's instructions; make it readable or delete it")
             }
             HomeError::MakeFolder { ref source, .. }
                 if matches!(
@@ -216,11 +217,11 @@ impl From<HomeError> for CallError {
                 ) =>
             {
                 CallError::new(Blame::Request, ErrorCode::InvalidRequest, error)
-                    .hint("there is a file of that name; choose another")
+                    .hint("a file with that name exists; choose another name")
             }
             HomeError::MakeFolder { .. } | HomeError::WriteFile { .. } => {
                 CallError::new(Blame::Environment, ErrorCode::FilesystemError, error)
-                    .hint("choose a folder that you may write to")
+                    .hint("choose a folder you can write to")
             }
             HomeError::OpenFolder { .. } | HomeError::Time { .. } => {
                 CallError::new(Blame::Environment, ErrorCode::FilesystemError, error)
@@ -234,10 +235,11 @@ fn what_helps(id: SessionId, damage: &Damage) -> String {
     // Without its first line nobody knows what the rest belongs to; and what a newer program wrote
     // is not damaged for the newer program.
     if damage.line <= 1 || damage.code == DamageCode::NewerVersion {
-        return "nothing was changed; `kith ask --new` goes on in a new session".to_owned();
+        return "nothing was changed; `kith ask --new` starts a new session".to_owned();
     }
     format!(
-        "nothing was changed; `kith session repair {id}` copies what can be read into a new one"
+        "nothing was changed; `kith session repair {id}` copies the readable part into a new \
+         session"
     )
 }
 
@@ -266,16 +268,14 @@ impl From<StorageError> for CallError {
     fn from(error: StorageError) -> CallError {
         let StorageError { kind, message, causes } = error;
         let (blame, code, hint) = match &kind {
-            StorageErrorKind::NotFound => (
-                Blame::Request,
-                ErrorCode::SessionNotFound,
-                "`kith session ls` lists the sessions there are",
-            ),
+            StorageErrorKind::NotFound => {
+                (Blame::Request, ErrorCode::SessionNotFound, "`kith session ls` lists the sessions")
+            }
             StorageErrorKind::Damaged(damage) => {
                 let code = ErrorCode::from(damage.code);
                 return CallError::new(Blame::Request, code, message)
                     .at_line(damage.line)
-                    .hint("`kith session repair` copies what can be read into a new session");
+                    .hint("`kith session repair` copies the readable part into a new session");
             }
             StorageErrorKind::Exists => (Blame::Request, ErrorCode::AlreadyExists, ""),
             StorageErrorKind::DamagedDesk => (Blame::Request, ErrorCode::Damaged, DESK_LOST),
@@ -290,7 +290,7 @@ impl From<StorageError> for CallError {
             StorageErrorKind::LimitReached => (
                 Blame::Request,
                 ErrorCode::RuntimeBusy,
-                "wait until some of what is queued there has been answered",
+                "wait until some of the waiting messages have been answered",
             ),
             StorageErrorKind::InUse | StorageErrorKind::Busy | StorageErrorKind::Fenced => {
                 (Blame::Request, ErrorCode::RuntimeBusy, "")
@@ -298,19 +298,21 @@ impl From<StorageError> for CallError {
             StorageErrorKind::Full => (
                 Blame::Environment,
                 ErrorCode::DiskFull,
-                "make room on the disk; what was accepted is kept and answered the next time",
+                "free some disk space; accepted messages are kept and answered next time",
             ),
             StorageErrorKind::NewerVersion => (Blame::Request, ErrorCode::NewerVersion, ""),
-            StorageErrorKind::NeedsRecovery => {
-                (Blame::Request, ErrorCode::Conflict, "`kith ask` is such a command")
-            }
+            StorageErrorKind::NeedsRecovery => (
+                Blame::Request,
+                ErrorCode::Conflict,
+                "run a command that writes, such as `kith ask`",
+            ),
             StorageErrorKind::ReadOnly
             | StorageErrorKind::MustReopen
             | StorageErrorKind::Closed
             | StorageErrorKind::Unavailable => (
                 Blame::Environment,
                 ErrorCode::FilesystemError,
-                "`.kith` must be a folder, on a disk that works, that you may write to",
+                "check that `.kith` is a writable folder",
             ),
         };
         let error = CallError { causes, ..CallError::new(blame, code, message) };
@@ -330,7 +332,7 @@ impl From<SessionFailure> for CallError {
             }
             SessionFailure::ModelUnavailable { .. } => {
                 CallError::new(Blame::Request, ErrorCode::ModelFailed, failure)
-                    .hint("with its model back, `kith retry` finishes it")
+                    .hint("run `kith retry` when the model is available again")
             }
             SessionFailure::NotBuilt { .. } => {
                 CallError::new(Blame::Request, ErrorCode::InvalidRequest, failure)
@@ -359,16 +361,16 @@ impl From<EngineError> for CallError {
             EngineError::Failed(failure) => return failure.into(),
             EngineError::InUse { .. } => (
                 ErrorCode::RuntimeBusy,
-                "wait for its end, or let `kith` take it up if it was cut short",
+                "wait for it to finish; if it was interrupted, `kith` resumes it",
             ),
             EngineError::Busy { .. } | EngineError::Stopping => {
                 (ErrorCode::RuntimeBusy, "try again in a moment")
             }
             EngineError::TurnRunning { .. } => {
-                (ErrorCode::RuntimeBusy, "wait for its end, or stop it with `kith cancel`")
+                (ErrorCode::RuntimeBusy, "wait for it to finish, or stop it with `kith cancel`")
             }
             EngineError::ModelUnavailable { .. } => {
-                (ErrorCode::ModelFailed, "with its model back, `kith retry` finishes it")
+                (ErrorCode::ModelFailed, "run `kith retry` when the model is available again")
             }
             EngineError::Place(PlaceError::NothingToClone)
             | EngineError::NotBuilt { .. }

@@ -220,8 +220,8 @@ fn is_desk_older(lock: &dyn WriterLock, generation: u64) -> bool {
 async fn recover(engine: &Engine) -> Result<String, CallError> {
     let recovered = engine.recover_desk().await?;
     Ok(format!(
-        "`.kith/state.db` was missing or older than the sessions, so the inbox was rebuilt from \
-         their logs ({} threads); your trusted repositories could not be, see `kith trust ls`",
+        "`.kith/state.db` was missing or older than the sessions and was rebuilt from their logs \
+         (threads: {}), without your trusted repositories: check `kith trust ls`",
         recovered.n_threads
     ))
 }

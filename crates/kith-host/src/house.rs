@@ -35,9 +35,9 @@ impl House {
         let dir = match named {
             Some(dir) => resolve(dir)?,
             None => find_house(&cwd, user_home.as_deref()).ok_or_else(|| {
-                let message = format!("there is no agent in `{}` or above it", cwd.display());
+                let message = format!("no agent in `{}` or any folder above it", cwd.display());
                 CallError::new(Blame::Request, ErrorCode::HomeNotFound, message)
-                    .hint("`kith init my-agent` makes one, then `cd my-agent`")
+                    .hint("create one with `kith init my-agent`, then `cd my-agent`")
             })?,
         };
         refuse_users_home(&dir, user_home.as_deref())?;
@@ -105,7 +105,7 @@ pub fn refuse_users_home(dir: &Path, user_home: Option<&Path>) -> Result<(), Cal
     if user_home.and_then(real).is_none_or(|home| Some(home) != real(dir)) {
         return Ok(());
     }
-    let message = "your home folder cannot be the house of an agent";
+    let message = "your home folder cannot be an agent's house";
     Err(CallError::new(Blame::Request, "invalid_request", message)
         .hint("give the agent a folder of its own: `kith init ~/my-agent`"))
 }
@@ -119,11 +119,11 @@ fn resolve(named: &Path) -> Result<PathBuf, CallError> {
         |message: String| CallError::new(Blame::Request, ErrorCode::HomeNotFound, message);
     let dir = named.canonicalize().map_err(|source| {
         not_found(format!("cannot find the house `{}`: {source}", named.display()))
-            .hint(format!("`kith init {}` makes an agent there", quoted(named)))
+            .hint(format!("`kith init {}` creates an agent there", quoted(named)))
     })?;
     if !dir.is_dir() {
         return Err(not_found(format!("the house `{}` is not a folder", named.display()))
-            .hint("name the folder the agent lives in"));
+            .hint("name the agent's folder"));
     }
     Ok(dir)
 }
@@ -131,7 +131,7 @@ fn resolve(named: &Path) -> Result<PathBuf, CallError> {
 fn current_dir() -> Result<PathBuf, CallError> {
     let cwd = env::current_dir().and_then(|dir| dir.canonicalize());
     cwd.map_err(|source| {
-        let message = format!("cannot tell which folder this is: {source}");
+        let message = format!("cannot determine the current folder: {source}");
         CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
             .hint("`cd` into a folder that exists")
     })

@@ -21,7 +21,7 @@ use crate::settings::watch::SettingsWatch;
 
 pub use self::source::{endpoint_of, is_vendors_own};
 
-pub const DEMO_LABEL: &str = "the built-in demo model answers; set OPENAI_API_KEY for a real one";
+pub const DEMO_LABEL: &str = "using the built-in demo model; set OPENAI_API_KEY to use a real one";
 const ANTHROPIC_NOTE: &str = "ANTHROPIC_API_KEY is ignored: Kith cannot use Anthropic's API yet";
 /// Beyond that all are made again when they are needed.
 const PROVIDERS_KEPT_MAX: usize = 64;
@@ -116,7 +116,7 @@ impl ModelRegistry {
             Ok(Some(source)) => source,
             Ok(None) => {
                 return Err(unavailable(
-                    "which is not configured here: configure it again, or send the message anew"
+                    "which is not configured here: configure it again, or send the message again"
                         .to_owned(),
                 ));
             }
@@ -130,7 +130,7 @@ impl ModelRegistry {
             };
             return Err(unavailable(format!(
                 "but here `{name}` is `{}` of {}{place}: restore its settings, or send the message \
-                 anew",
+                 again",
                 here.model, here.provider
             )));
         }
@@ -167,9 +167,10 @@ impl Models for ModelRegistry {
 fn named_source(name: &str, settings: &Settings) -> Result<ModelSource, CallError> {
     find_source(name, settings)?.ok_or_else(|| {
         let message =
-            format!("there is no model `{name}`: the settings do not name it and no key is set");
+            format!("unknown model `{name}`: it is not in the settings, and no API key is set");
         CallError::new(Blame::Request, "invalid_request", message).hint(
-            "`--model demo` needs no key; set OPENAI_API_KEY to use OpenAI's models by their names",
+            "set OPENAI_API_KEY to use OpenAI's models by name, or use `--model demo`, which needs \
+             no key",
         )
     })
 }

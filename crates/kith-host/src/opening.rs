@@ -243,7 +243,7 @@ pub fn problems(assembled: &AssembledSnapshot) -> Vec<String> {
         }
     }
     if let Some(zone) = &assembled.unknown_time_zone {
-        problems.push(format!("the time zone `{zone}` is not known; UTC is used"));
+        problems.push(format!("unknown time zone `{zone}`; using UTC"));
     }
     problems
 }

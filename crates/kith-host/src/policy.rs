@@ -25,15 +25,15 @@ impl PolicyRules {
         let only_reads = !effects.is_empty() && effects.iter().all(|it| *it == Effect::Read);
         let (verdict, reason, rule) = if !only_reads {
             let reason =
-                format!("`{tool}` would do more than read, and nobody can be asked about it yet");
+                format!("`{tool}` does more than read, and approvals are not supported yet");
             (Verdict::Deny, reason, "reads only")
         } else if self.denies_all {
             (Verdict::Deny, "the owner denies every call".to_owned(), "mode")
         } else if let Some(rule) = self.forbidden.iter().find(|it| is_about(it, tool)) {
-            let reason = format!("the owner's rules say that `{tool}` is not free");
+            let reason = format!("the owner's rules do not allow `{tool}`");
             (Verdict::Deny, reason, rule.as_str())
         } else {
-            (Verdict::Allow, "reading is free".to_owned(), "reads only")
+            (Verdict::Allow, "reading is always allowed".to_owned(), "reads only")
         };
         let rule = Some(rule.to_owned());
         Judgement { verdict, reason, rule, grant_id: None, sandbox: Sandbox::None }

@@ -21,8 +21,8 @@ pub const PRIMED_SCRIPTS_MAX: usize = 16;
 /// The names as they are meant, before any file is looked at.
 pub fn script_refs(names: &[String]) -> Result<Vec<ScriptRef>, CallError> {
     if names.len() > PRIMED_SCRIPTS_MAX {
-        let message = format!("a conversation begins with at most {PRIMED_SCRIPTS_MAX} scripts");
-        return Err(CallError::usage(message).hint("put what belongs together into one script"));
+        let message = format!("a conversation can start with at most {PRIMED_SCRIPTS_MAX} scripts");
+        return Err(CallError::usage(message).hint("combine some of them into one script"));
     }
     names.iter().map(|name| name.parse().map_err(CallError::from)).collect()
 }
@@ -79,7 +79,7 @@ pub fn parse_file(file: &Path) -> Result<Response<ParsedScript>, CallError> {
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     // A pipe would be waited for, and a folder is read on some systems.
     if !path.metadata()?.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a file"));
+        return Err(io::Error::new(ErrorKind::InvalidInput, "not a file"));
     }
     let mut bytes = Vec::new();
     File::open(path)?.take(SCRIPT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
@@ -108,10 +108,11 @@ impl From<StoreError> for CallError {
                 let line = wrong.line;
                 refused(ErrorCode::InvalidRequest)(error).at_line(line)
             }
-            StoreError::NotFound { .. } => refused(ErrorCode::InvalidRequest)(error)
-                .hint("`kith prime ls` lists the scripts there are"),
+            StoreError::NotFound { .. } => {
+                refused(ErrorCode::InvalidRequest)(error).hint("`kith prime ls` lists the scripts")
+            }
             StoreError::NotApplicable { .. } => refused(ErrorCode::InvalidRequest)(error)
-                .hint("its folder or its `applicableMemberIds` names those who may use it"),
+                .hint("its folder and its `applicableMemberIds` say which agents may use it"),
             StoreError::LeadsOutside { .. }
             | StoreError::NotAFile { .. }
             | StoreError::Unreadable { .. } => refused(ErrorCode::InvalidRequest)(error),
@@ -123,7 +124,7 @@ impl From<StoreError> for CallError {
                 if source.kind() == ErrorKind::StorageFull =>
             {
                 CallError::new(Blame::Environment, ErrorCode::DiskFull, error)
-                    .hint("make room on the disk")
+                    .hint("free some disk space")
             }
             StoreError::Read { .. }
             | StoreError::Write { .. }
@@ -146,9 +147,11 @@ impl From<NameError> for CallError {
 impl From<HistoryError> for CallError {
     fn from(error: HistoryError) -> CallError {
         let hint = match error {
-            HistoryError::Empty => "say something in it first; no file was written",
+            HistoryError::Empty => "send a message in it first; no file was written",
             HistoryError::TooLong => "no file was written",
-            HistoryError::NotARecord { .. } => "another kith wrote it; no file was written",
+            HistoryError::NotARecord { .. } => {
+                "another version of kith wrote it; no file was written"
+            }
         };
         CallError::new(Blame::Request, ErrorCode::InvalidRequest, error).hint(hint)
     }

@@ -172,7 +172,7 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
             let end = available.iter().position(|&byte| byte == b'\n');
             let n_taken = end.map_or(available.len(), |end| end + 1);
             if self.line.len() + n_taken > FRAME_BYTES_MAX {
-                return Err(invalid(format!("it is longer than {FRAME_BYTES_MAX} bytes")));
+                return Err(invalid(format!("longer than {FRAME_BYTES_MAX} bytes")));
             }
             self.line.extend_from_slice(&available[..n_taken]);
             self.reader.consume(n_taken);
@@ -183,9 +183,9 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
         let line = std::mem::take(&mut self.line);
         serde_json::from_slice(&line).map(Some).map_err(|error| match error.classify() {
             serde_json::error::Category::Data => {
-                invalid(format!("it is not among the words of protocol {PROTOCOL}"))
+                invalid(format!("not a message of protocol {PROTOCOL}"))
             }
-            _ => invalid(format!("it is not JSON: {error}")),
+            _ => invalid(format!("not JSON: {error}")),
         })
     }
 }

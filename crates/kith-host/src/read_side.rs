@@ -188,10 +188,8 @@ impl ReadSide {
 
     /// A whole id, the beginning or the end of one, or `latest`.
     pub(crate) async fn resolve(&self, session: &str) -> Result<SessionId, CallError> {
-        let not_found = |message: String| {
-            CallError::request(ErrorCode::SessionNotFound, message)
-                .hint("`kith session ls` lists the sessions there are")
-        };
+        let not_found = |message: String| CallError::request(ErrorCode::SessionNotFound, message);
+        let listed = |error: CallError| error.hint("`kith session ls` lists the sessions");
         if session == "latest" {
             let newest = self.list().await?.data.sessions.into_iter().next();
             return newest
@@ -205,8 +203,10 @@ impl ReadSide {
         let mut fitting = self.journal.list().await?.into_iter().filter(fits);
         match (fitting.next(), fitting.next()) {
             (Some(id), None) => Ok(id),
-            (Some(_), Some(_)) => Err(not_found(format!("several sessions fit `{session}`"))),
-            (None, _) => Err(not_found(format!("there is no session `{session}`"))),
+            (Some(_), Some(_)) => {
+                Err(listed(not_found(format!("several sessions match `{session}`"))))
+            }
+            (None, _) => Err(listed(not_found(format!("there is no session `{session}`")))),
         }
     }
 }

@@ -142,7 +142,7 @@ impl<S: Side> Router<S> {
         let route = self.routes.get(C::NAME);
         let typed = route.and_then(|it| it.typed.downcast_ref::<Arc<TypedRoute<S, C, I>>>());
         let Some(typed) = typed else {
-            let bug = CallError::bug(format!("nobody answers `{}` in this way", C::NAME));
+            let bug = CallError::bug(format!("`{}` cannot be called in this way", C::NAME));
             return Box::pin(std::future::ready(Err(bug)));
         };
         (typed.answer)(Arc::clone(side), caller, call, follower)

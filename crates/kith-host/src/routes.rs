@@ -89,7 +89,7 @@ pub fn dispatch(
     let written = writes().dispatch(host, caller.clone(), name, body, follower.clone());
     let answer = written.or_else(|| reads().dispatch(host.reads(), caller, name, body, follower));
     answer.unwrap_or_else(|| {
-        let message = format!("there is no call `{name}`");
+        let message = format!("unknown call `{name}`");
         let error = CallError::request(ErrorCode::InvalidRequest, message)
             .hint("use the same version of kith in both places");
         Box::pin(std::future::ready(Err(error)))

@@ -152,9 +152,9 @@ fn clients_max(descriptors_max: Option<u64>) -> usize {
 }
 
 fn turn_away(stream: &UnixStream, n_places: usize) {
-    let message = format!("{n_places} clients are attached already");
+    let message = format!("{n_places} clients are already attached");
     let report = CallError::request(ErrorCode::RuntimeBusy, message)
-        .hint("try again when some of them are done");
+        .hint("try again when one of them has finished");
     if let Some(frame) = frame(&HostFrame::error(None, report)) {
         // A fresh socket has room for a line; if not, the end of the connection says enough.
         stream.try_write(&frame).ok();
@@ -221,9 +221,9 @@ fn caller_of(hello: ClientHello) -> Result<Caller, CallError> {
     if hello.protocol == PROTOCOL {
         return hello.into_caller();
     }
-    let message = format!("the host speaks protocol {PROTOCOL}, the client {}", hello.protocol);
+    let message = format!("the host uses protocol {PROTOCOL}, the client {}", hello.protocol);
     Err(CallError::request(ErrorCode::ProtocolMismatch, message)
-        .hint("end the other kith, or use the same version in both places"))
+        .hint("quit the other kith, or use the same version in both places"))
 }
 
 fn answer(request: RequestFrame, caller: &Caller, state: &Arc<ServerState>, link: &Link) {
@@ -231,7 +231,7 @@ fn answer(request: RequestFrame, caller: &Caller, state: &Arc<ServerState>, link
         return link.stop(&request.request_id);
     }
     let Some(cancel) = link.begin(&request.request_id) else {
-        let message = "the request id is in use, or too many requests run";
+        let message = "the request id is already in use, or too many requests are running";
         let error = CallError::request(ErrorCode::RuntimeBusy, message);
         return link.send(&HostFrame::error(Some(request.request_id), error));
     };
@@ -249,7 +249,7 @@ fn answer(request: RequestFrame, caller: &Caller, state: &Arc<ServerState>, link
         // In a task of its own, so that a bug in one request is an answer and not a silence.
         let performed = tokio::spawn(perform(host, caller, request, link.clone(), cancel)).await;
         let frame = performed.unwrap_or_else(|_| {
-            let bug = "this is a bug in kith: the host could not deal with the request";
+            let bug = "this is a bug in kith: the host failed to handle the request";
             HostFrame::error(Some(request_id.clone()), CallError::bug(bug))
         });
         link.end(&request_id);
@@ -319,9 +319,9 @@ async fn wait_for_the_end(
         () = link.gone.cancelled() => (),
         () = state.over.cancelled() => (),
         () = cancel.cancelled() => {
-            let message = "stopped while the host of this house was ending";
+            let message = "stopped while the host was shutting down";
             let error = CallError::stopped(message)
-                .hint("say it again if it still matters");
+                .hint("send it again if it still matters");
             link.end(&request_id);
             link.send(&HostFrame::error(Some(request_id), error));
         }

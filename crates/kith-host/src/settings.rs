@@ -156,7 +156,7 @@ pub fn secret(SecretName(name): &SecretName) -> Result<String, CallError> {
     let is_set = env::var(name).ok().filter(|value| !value.is_empty());
     is_set.ok_or_else(|| {
         let message =
-            format!("the environment variable `{name}`, which the settings name, is not set");
+            format!("the settings use the environment variable `{name}`, which is not set");
         CallError::new(Blame::Request, "invalid_request", message)
             .hint(format!("`export {name}=…`, or use `--model demo`, which needs no key"))
     })
@@ -186,7 +186,7 @@ fn refuse_redirected_keys(near: &SettingsFile, far: &SettingsFile) -> Result<(),
         let mut users = users.filter(|(_, it)| it.api_key.as_ref().is_some_and(|it| it.0 == *key));
         if let Some((users_name, users_model)) = users.find(|(_, it)| endpoint_of(it) != address) {
             let message = format!(
-                "`{}` sends the value of `{key}` to `{}` (`[models.{}]`), but your own `{}` names \
+                "`{}` sends the value of `{key}` to `{}` (`[models.{}]`), but your own `{}` uses \
                  it for `{}` (`[models.{}]`)",
                 near.path.display(),
                 shown_server(model),

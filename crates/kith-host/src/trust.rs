@@ -138,7 +138,7 @@ impl TrustView {
         let folder = reach.folders.iter().find(|it| !self.is_in_the_house(it));
         let what = match (server, folder, reach.keys.first()) {
             (Some((name, server)), ..) => {
-                format!("sends what you say to `{server}` (`[models.{name}]`)")
+                format!("sends your messages to `{server}` (`[models.{name}]`)")
             }
             (None, Some(folder), _) => {
                 format!("lets tools read `{}` (`[skills] extra`)", folder.display())
@@ -150,9 +150,9 @@ impl TrustView {
         };
         if self.claim == HouseClaim::Unclaimed {
             let path = self.house.join("kith.toml");
-            let why = "but you have not said that this house is yours";
+            let why = "but you have not marked this house as yours";
             let message = format!("`{}` {what}, {why}", path.display());
-            let fix = format!("`kith trust {}` if this house is yours", quoted(&self.house));
+            let fix = format!("run `kith trust {}` if this house is yours", quoted(&self.house));
             return Err(CallError::new(Blame::Request, "untrusted", message).hint(fix));
         }
         Ok(())

@@ -65,6 +65,6 @@ fn user_home(house: &House) -> Result<PathBuf, CallError> {
     house.real_user_home().ok_or_else(|| {
         let message = "cannot record it: you have no home folder";
         CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
-            .hint("set HOME to a folder of yours")
+            .hint("set HOME to your home folder")
     })
 }

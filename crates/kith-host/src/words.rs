@@ -38,7 +38,7 @@ pub fn outcome_in_words(outcome: Outcome) -> &'static str {
     }
 }
 
-/// Where a conversation goes on, in words that follow "goes on".
+/// Where a conversation continues, in words that follow "continues".
 pub fn place_in_words(leaf: LeafId) -> String {
     match leaf.event() {
         None => "at the start".to_owned(),
@@ -51,11 +51,10 @@ pub fn tail_in_words(tail: &Tail) -> Vec<String> {
     match tail {
         Tail::Clean => Vec::new(),
         Tail::Torn { bytes } => vec![format!(
-            "the last write was cut short; its {bytes} bytes are set aside when someone speaks next"
+            "the last write was incomplete; the next message sets its {bytes} bytes aside"
         )],
-        Tail::Damaged(damage) => vec![format!(
-            "the session {}; what stands before can still be read",
-            damage_in_words(damage)
-        )],
+        Tail::Damaged(damage) => {
+            vec![format!("the session {}; everything before it is intact", damage_in_words(damage))]
+        }
     }
 }

@@ -60,7 +60,7 @@ pub struct Backup {
 
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    #[error("cannot make the folder `{}`", path.display())]
+    #[error("cannot create the folder `{}`", path.display())]
     Make { path: PathBuf, source: io::Error },
     #[error("cannot copy `{}`", path.display())]
     Copy { path: PathBuf, source: io::Error },
@@ -172,7 +172,9 @@ impl BackupCounts {
             }
             fs::remove_file(to).map_err(failed)?;
         }
-        Err(failed(io::Error::other("hosts began and ended while it was copied; try again")))
+        Err(failed(io::Error::other(
+            "kith was started or stopped while the copy was made; try again",
+        )))
     }
 
     /// A session that was removed meanwhile may have lost its blobs before they were copied.
@@ -246,7 +248,7 @@ impl BackupCounts {
             return Ok(());
         }
         if depth >= DEPTH_MAX {
-            return Err(io::Error::other(format!("more than {DEPTH_MAX} folders in each other")));
+            return Err(io::Error::other(format!("folders are nested more than {DEPTH_MAX} deep")));
         }
         DiskFiles.create_dir_all(to)?;
         for entry in fs::read_dir(from)? {
@@ -315,7 +317,7 @@ impl DeskStamp {
 
 fn sync_folders(folder: &Path, depth: usize) -> io::Result<()> {
     if depth > DEPTH_MAX {
-        return Err(io::Error::other(format!("more than {DEPTH_MAX} folders in each other")));
+        return Err(io::Error::other(format!("folders are nested more than {DEPTH_MAX} deep")));
     }
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

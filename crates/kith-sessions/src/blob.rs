@@ -106,7 +106,7 @@ impl Blobs {
             return Err(bad("it is too long"));
         }
         if sha256_hex(&bytes) != sha256 {
-            return Err(bad("its bytes do not have the hash it is named by"));
+            return Err(bad("its content does not match the hash in its name"));
         }
         Ok(bytes)
     }
@@ -136,10 +136,10 @@ impl Blobs {
             }
         };
         if bytes.len() as u64 != named.bytes {
-            return bad(&format!("does not have the {} bytes the line says", named.bytes));
+            return bad(&format!("does not have the {} bytes that the line says", named.bytes));
         }
         if sha256_hex(&bytes) != named.blob {
-            return bad("does not have the hash it is named by");
+            return bad("does not match the hash in its name");
         }
         match String::from_utf8(bytes) {
             Ok(text) => Ok(text),

@@ -146,8 +146,8 @@ fn a_newer_file_is_refused_with_a_sentence() {
     let Err(ReadError::Damaged(damage)) = read("v2-header.jsonl") else { panic!("it was read") };
     assert_eq!(
         damage.to_string(),
-        "line 1: newer_version: it is of format version 2, this program knows up to 1; a newer \
-         kith can read it"
+        "line 1: newer_version: its format version is 2, and this kith knows versions up to 1; a \
+         newer kith can read it"
     );
 }
 

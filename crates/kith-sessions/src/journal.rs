@@ -181,7 +181,7 @@ fn not_found(id: SessionId) -> StorageError {
 }
 
 fn not_open(id: SessionId) -> StorageError {
-    let message = format!("session `{id}` is not open; it must be opened again");
+    let message = format!("session `{id}` is not open; it must be reopened");
     StorageError::new(StorageErrorKind::MustReopen, message)
 }
 

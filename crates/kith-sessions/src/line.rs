@@ -289,7 +289,7 @@ impl Decoder {
             return Err(event_flaw(line, "it has no `prev` before its `crc`"));
         };
         if found != prev {
-            let detail = format!("its `prev` is {found}, the line before it has {prev}");
+            let detail = format!("its `prev` is {found}, but the line before it has {prev}");
             return Err(Flaw::wrong(DamageCode::BrokenChain, detail));
         }
         decode(self.close(body))
@@ -317,7 +317,7 @@ impl Decoder {
         let whole = put_back(json, &mut |named| {
             blob_bytes = blob_bytes.saturating_add(named.bytes);
             if blob_bytes.saturating_add(line.len() as u64) > LINE_BYTES_MAX as u64 {
-                let detail = format!("it names more than {LINE_BYTES_MAX} bytes of text");
+                let detail = format!("it refers to more than {LINE_BYTES_MAX} bytes of text");
                 return Err(Flaw::wrong(DamageCode::BadBlob, detail).into());
             }
             text_of(named)
@@ -482,14 +482,14 @@ fn event_flaw(json: &[u8], detail: &str) -> Flaw {
 
 fn newer(v: u64) -> Flaw {
     let detail = format!(
-        "it is of format version {v}, this program knows up to {LOG_FORMAT_VERSION}; \
-         a newer kith can read it"
+        "its format version is {v}, and this kith knows versions up to {LOG_FORMAT_VERSION}; a \
+         newer kith can read it"
     );
     Flaw::wrong(DamageCode::NewerVersion, detail)
 }
 
 fn bad_crc() -> Flaw {
-    Flaw::partial(DamageCode::BadCrc, "its bytes do not have the checksum that stands in it")
+    Flaw::partial(DamageCode::BadCrc, "its checksum does not match")
 }
 
 fn is_syntax(error: &serde_json::Error) -> bool {

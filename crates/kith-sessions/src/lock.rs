@@ -29,12 +29,12 @@ pub struct HouseLock {
 
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    #[error("another kith is at work in `{}` ({holder})", house.display())]
+    #[error("another kith is running in `{}` ({holder})", house.display())]
     Held { house: PathBuf, holder: String },
     /// The file is a link or another user's, so it is neither locked nor written to.
     #[error(transparent)]
     NotOurs(#[from] ForeignFile),
-    #[error("`{}` was removed or replaced while this kith held the house", path.display())]
+    #[error("`{}` was removed or replaced while kith was running", path.display())]
     Lost { path: PathBuf },
     #[error("cannot take the lock `{}`", path.display())]
     Io { path: PathBuf, source: io::Error },
@@ -236,7 +236,7 @@ impl LockText {
 
     fn holder_in_words(&self) -> String {
         match self.holder.as_str() {
-            "" => "it does not say who it is".to_owned(),
+            "" => "unknown process".to_owned(),
             holder => holder.to_owned(),
         }
     }

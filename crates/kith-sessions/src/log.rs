@@ -26,39 +26,39 @@ use crate::validator::{EventValidator, OlderIds};
 pub enum LogError {
     #[error("session file `{}` does not exist", path.display())]
     NotFound { path: PathBuf },
-    #[error("session file `{}` exists already", path.display())]
+    #[error("session file `{}` already exists", path.display())]
     Exists { path: PathBuf },
     #[error("cannot read session file `{}`", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("cannot list the sessions in `{}`", path.display())]
     List { path: PathBuf, source: io::Error },
-    #[error("cannot make session file `{}`", path.display())]
+    #[error("cannot create session file `{}`", path.display())]
     Create { path: PathBuf, source: io::Error },
     /// The file is unchanged; a later opening tries again.
-    #[error("cannot set aside the torn end of session file `{}`", path.display())]
+    #[error("cannot set aside the incomplete end of session file `{}`", path.display())]
     Repair { path: PathBuf, source: io::Error },
     #[error("session file `{}` is damaged at {damage}", path.display())]
     Damaged { path: PathBuf, damage: Damage },
     /// Nothing was written; the event is at fault.
-    #[error("session file `{}` cannot take event {seq}: {flaw}", path.display())]
+    #[error("cannot write event {seq} to session file `{}`: {flaw}", path.display())]
     Refused { path: PathBuf, seq: u64, flaw: Flaw },
     #[error("session `{}` cannot have this header: {flaw}", path.display())]
     RefusedHeader { path: PathBuf, flaw: Flaw },
-    #[error("no room on the disk to write session file `{}`", path.display())]
+    #[error("no space left on the disk for session file `{}`", path.display())]
     Full { path: PathBuf, source: io::Error },
     #[error("cannot write to session file `{}`", path.display())]
     Write { path: PathBuf, source: io::Error },
-    #[error("cannot make session file `{}` durable", path.display())]
+    #[error("cannot sync session file `{}` to disk", path.display())]
     Sync { path: PathBuf, source: io::Error },
     /// The session is as it was.
     #[error("cannot write blob `{}`", path.display())]
     PutBlob { path: PathBuf, source: io::Error },
     #[error("blob `{}` does not exist", path.display())]
     BlobNotFound { path: PathBuf },
-    #[error("blob `{}` would have {bytes} bytes and may have {BLOB_BYTES_MAX}", path.display())]
+    #[error("blob `{}` would have {bytes} bytes, and the maximum is {BLOB_BYTES_MAX}", path.display())]
     BlobTooLong { path: PathBuf, bytes: u64 },
     /// The file was not touched.
-    #[error("cannot make a blob of `{}`: {detail}", path.display())]
+    #[error("cannot store `{}` as a blob: {detail}", path.display())]
     RefusedBlob { path: PathBuf, detail: String },
     #[error("cannot read blob `{}`", path.display())]
     ReadBlob { path: PathBuf, source: io::Error },
@@ -66,10 +66,10 @@ pub enum LogError {
     BadBlob { path: PathBuf, detail: String },
     #[error("session file `{}` is not damaged; it can be opened as it is", path.display())]
     NotDamaged { path: PathBuf },
-    #[error("cannot remove all of session file `{}`", path.display())]
+    #[error("cannot remove session file `{}` completely", path.display())]
     Remove { path: PathBuf, source: io::Error },
     /// After a failed sync it is unknown what the disk holds; the file must be opened again.
-    #[error("session file `{}` must be opened again after a failed write", path.display())]
+    #[error("session file `{}` must be reopened after a failed write", path.display())]
     Poisoned { path: PathBuf },
     #[error("session file `{}` was changed by another program while it was open", path.display())]
     Changed { path: PathBuf },
@@ -328,7 +328,7 @@ fn write_error(path: &Path, source: io::Error) -> LogError {
 
 // A regular file takes fewer bytes than it was given when there is no room for the rest.
 fn short_write(taken: usize, given: usize) -> io::Error {
-    let words = format!("the disk took {taken} of {given} bytes");
+    let words = format!("only {taken} of {given} bytes were written");
     io::Error::new(io::ErrorKind::StorageFull, words)
 }
 

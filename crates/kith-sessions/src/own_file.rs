@@ -14,13 +14,13 @@ use rustix::fs::OFlags;
 const KITH_DIR: &str = ".kith";
 
 const LINK: &str = "is a symbolic link";
-const NOT_PLAIN: &str = "is not a plain file";
+const NOT_PLAIN: &str = "is not a regular file";
 const SECOND_NAME: &str = "has a second name (a hard link)";
 const OTHER_OWNER: &str = "belongs to another user";
 
 /// The file at the path may not be used: it is a link, or another user's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` {problem}; look what it is, then remove it", path.display())]
+#[error("`{}` {problem}; check what it is, then remove it", path.display())]
 pub struct ForeignFile {
     pub path: PathBuf,
     pub problem: &'static str,

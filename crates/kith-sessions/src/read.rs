@@ -297,7 +297,7 @@ impl LogReader<'_> {
             && head.seq == read.event.seq
             && head.hash != hash
         {
-            let detail = format!("its hash is {hash}, the desk recorded {}", head.hash);
+            let detail = format!("its hash is {hash}, expected {}", head.hash);
             return Err(Flaw::wrong(DamageCode::BrokenChain, detail).into());
         }
         self.validator.set_last_hash(hash);
@@ -393,7 +393,9 @@ impl LogReader<'_> {
         let acknowledged = self.head?.seq;
         let readable = readable.map_or(0, |head| head.seq);
         (readable < acknowledged).then(|| {
-            format!("events up to {acknowledged} were acknowledged, {readable} can be read")
+            format!(
+                "events up to {acknowledged} were acknowledged, but only {readable} can be read"
+            )
         })
     }
 }
@@ -407,7 +409,7 @@ impl OpenBatch {
             self.n = n;
         }
         if u64::from(i) != next || n != self.n || i > n {
-            return broken(format!("it is [{i},{n}] where [{next},{}] follows", self.n));
+            return broken(format!("it is [{i},{n}], expected [{next},{}]", self.n));
         }
         self.bytes += n_bytes;
         if n > BATCH_EVENTS_MAX || self.bytes > BATCH_BYTES_MAX {

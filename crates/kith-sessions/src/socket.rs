@@ -125,7 +125,7 @@ fn make_own_dir(dir: &Path) -> io::Result<()> {
     if is_ours {
         Ok(())
     } else {
-        Err(io::Error::other(format!("`{}` belongs to others", dir.display())))
+        Err(io::Error::other(format!("`{}` belongs to another user", dir.display())))
     }
 }
 

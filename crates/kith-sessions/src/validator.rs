@@ -231,11 +231,11 @@ impl EventValidator {
         let ValidatorMarks { next_seq, has_instructions, has_toolset, has_asked_a_model, .. } =
             self.marks;
         if event.seq != next_seq {
-            let detail = format!("its `seq` is {} where {next_seq} follows", event.seq);
+            let detail = format!("its `seq` is {}, expected {next_seq}", event.seq);
             return Err(Flaw::wrong(DamageCode::NonMonotonicSeq, detail));
         }
         if self.kind_of(event.id, older_ids).is_some() {
-            let detail = format!("the id `{}` stands in an earlier event", event.id);
+            let detail = format!("an earlier event has the same id `{}`", event.id);
             return Err(Flaw::wrong(DamageCode::DuplicateEventId, detail));
         }
         self.judge_parent(event, older_ids)?;
@@ -248,10 +248,10 @@ impl EventValidator {
         };
         let name = event.body.type_name();
         if is_second {
-            return Err(invalid(format!("a session has one `{name}`")));
+            return Err(invalid(format!("a session can have only one `{name}`")));
         }
         if has_asked_a_model {
-            return Err(invalid(format!("`{name}` stands after the first `model_requested`")));
+            return Err(invalid(format!("`{name}` comes after the first `model_requested`")));
         }
         Ok(())
     }
@@ -265,7 +265,7 @@ impl EventValidator {
         let problem = match self.kind_of(parent, older_ids) {
             Some(EventKind::Tree) => return Ok(()),
             Some(EventKind::Control) => "is not part of the conversation",
-            None => "is no earlier event",
+            None => "is not an earlier event",
         };
         Err(Flaw::wrong(DamageCode::InvalidParent, format!("its parent `{parent}` {problem}")))
     }

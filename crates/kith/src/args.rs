@@ -19,9 +19,9 @@ use crate::ui::{self, EXIT_USAGE};
 
 pub(crate) use thread::{Thread, ThreadShow};
 
-/// An agent whose self is a folder of Markdown and whose life is a log that can be replayed.
+/// An agent defined by a folder of Markdown, with a log of everything it does.
 ///
-/// Without a command, `kith` opens a conversation in this folder.
+/// Without a command, `kith` opens a chat in this folder.
 #[derive(Debug, Parser)]
 #[command(name = "kith", disable_version_flag = true, after_help = EXAMPLE)]
 pub(crate) struct Invocation {
@@ -31,33 +31,49 @@ pub(crate) struct Invocation {
     pub(crate) model: ModelArg,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-    /// Print the version of the program and of its log format
+    /// Print the version of the program and its log format
     #[arg(short = 'V', long)]
     pub(crate) version: bool,
 }
 
+/// The help of every argument that names a session.
+const SESSION: &str =
+    "Session id, its beginning or its end (as printed by `kith session ls`), or `latest`";
+
+/// The help of `--session` where it may be left out.
+const SESSION_OR_CURRENT: &str = "Session to use; by default, this folder's conversation";
+
+const STREAM_JSON: &str =
+    "Print each event and delta as a line of JSON while the turn runs, then the answer";
+
+/// The help of every `--thread`.
+const THREAD: &str = "Thread to use (`platform:scopeType:scopeId`)";
+
+/// The help of every `--cwd`.
+const CWD: &str = "Act as if started in this folder";
+
 const EXAMPLE: &str = "\
 Example:
-  kith init my-agent          make an agent
+  kith init my-agent          create an agent
   cd my-agent && kith         talk to it
-  kith ask \"list the files\"   ask one thing";
+  kith ask \"list the files\"   ask one question";
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Shared {
-    /// The house: the folder with `kith.toml` or `.kith`
+    /// House to use: a folder with `kith.toml` or `.kith`
     #[arg(long, global = true, value_name = "DIR", env = "KITH_HOME", hide_env_values = true)]
     #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
     pub(crate) home: Option<PathBuf>,
     /// Agent to use, if the house has several
     #[arg(long, global = true, value_name = "ID", env = "KITH_AGENT", hide_env_values = true)]
     pub(crate) agent: Option<String>,
-    /// Print exactly one JSON value to stdout, also on failure
+    /// Print exactly one JSON value to stdout, even on failure
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Let the host answer also what could be read from the files
+    /// Ask the host even for what could be read from files
     #[arg(long, global = true)]
     pub(crate) remote: bool,
-    /// Say that nobody is at the terminal who could be asked
+    /// Never ask questions: nobody is at the terminal
     #[arg(long, global = true)]
     pub(crate) unattended: bool,
 }
@@ -76,7 +92,7 @@ impl Shared {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ModelArg {
-    /// The model to use: `demo`, a name from kith.toml, or a vendor's model name
+    /// Model to use: `demo`, a name from kith.toml, or a vendor's model name
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
 }
@@ -88,13 +104,13 @@ pub(crate) enum Command {
     Retry(Retry),
     Cancel(Cancel),
     New(prime::New),
-    /// List, show, check and save priming scripts: histories that a conversation may begin with
+    /// List, show, check and save priming scripts: histories a conversation can start with
     #[command(subcommand, after_help = "Example:\n  kith prime ls\n  kith prime save latest probe")]
     Prime(prime::Prime),
-    /// List, show, search, verify, name, export, repair, branch, clone and remove sessions
+    /// List, show, search, verify, rename, export, repair, branch, clone and remove sessions
     #[command(subcommand, after_help = "Example:\n  kith session ls\n  kith session show latest")]
     Session(SessionCommand),
-    /// List and show threads, and make their files again
+    /// List and show threads, and rebuild their files
     #[command(
         subcommand,
         after_help = "Example:\n  kith thread ls\n  kith thread show cli: --json"
@@ -104,7 +120,7 @@ pub(crate) enum Command {
     /// List, show and check skills
     #[command(subcommand, after_help = "Example:\n  kith skill ls\n  kith skill check")]
     Skill(SkillCommand),
-    /// Say why something is as it is
+    /// Explain where a value comes from
     #[command(subcommand, after_help = "Example:\n  kith explain identity")]
     Explain(Explain),
     Doctor(Doctor),
@@ -112,64 +128,59 @@ pub(crate) enum Command {
     Trust(TrustArgs),
 }
 
-/// Make an agent: a folder with its files. What is there already stays as it is
+/// Create an agent: a folder with its files. Existing files are not changed
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith init my-agent")]
 pub(crate) struct Init {
-    /// The folder to make or to complete; `--home` names it as well
+    /// Folder to create or complete (`--home` works too)
     pub(crate) dir: Option<PathBuf>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
 }
 
-/// Say one thing to this folder's thread and print the answer
+/// Send a message to this folder's thread and print the answer
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith ask \"read README.md and tell me what it is\"\n  \
                         git diff | kith ask --new -")]
 pub(crate) struct Ask {
-    /// What to say; `-`, or nothing when input is piped, reads it from stdin
+    /// Message to send; `-`, or nothing with piped input, reads stdin
     pub(crate) text: Vec<String>,
-    /// Say it in this session
+    /// Session to use
     #[arg(long, value_name = "SESSION", conflicts_with_all = ["thread", "new"])]
     pub(crate) session: Option<String>,
-    /// Say it in this thread (`platform:scopeType:scopeId`)
-    #[arg(long, value_name = "THREAD")]
+    #[arg(long, help = THREAD, value_name = "THREAD")]
     pub(crate) thread: Option<String>,
-    /// Begin a new session of the thread
+    /// Start a new session of the thread
     #[arg(long)]
     pub(crate) new: bool,
-    /// The message's own id: a repeated one gets the first answer again
+    /// Message id; a repeated one gets the first answer again
     #[arg(long, value_name = "ID")]
     pub(crate) message_id: Option<String>,
-    /// Say it only if the conversation still ends there: the `leaf` of an answer, or `start`
+    /// Send only if the conversation still ends here: the `leaf` of an answer, or `start`
     #[arg(long, value_name = "LEAF", conflicts_with = "new")]
     pub(crate) expected_leaf: Option<String>,
-    /// Print every event and delta as a line of JSON while the turn runs, and the answer last
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, help = STREAM_JSON, conflicts_with = "json")]
     pub(crate) stream_json: bool,
     #[command(flatten)]
     pub(crate) model: ModelArg,
 }
 
-/// Continue the last turn if it failed, was stopped or was cut short, and print the answer
+/// Continue the last turn if it failed or was interrupted, and print the answer
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith retry\n  kith retry --session 4c1ec498")]
 pub(crate) struct Retry {
-    /// The session; without it, this folder's conversation
-    #[arg(long, value_name = "SESSION")]
+    #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
     pub(crate) session: Option<String>,
-    /// Print every event and delta as a line of JSON while the turn runs, and the answer last
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, help = STREAM_JSON, conflicts_with = "json")]
     pub(crate) stream_json: bool,
 }
 
-/// Stop the turn that runs in a session, wherever it was begun
+/// Stop the turn running in a session, wherever it was started
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith cancel\n  kith cancel --session 4c1ec498")]
 pub(crate) struct Cancel {
-    /// The session; without it, this folder's conversation
-    #[arg(long, value_name = "SESSION")]
+    #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
     pub(crate) session: Option<String>,
 }
 
@@ -197,30 +208,30 @@ pub(crate) struct SessionLs {}
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith session show latest\n  kith session show --all 4c1ec498")]
 pub(crate) struct SessionShow {
-    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    #[arg(help = SESSION)]
     pub(crate) session: String,
-    /// Show every event, also what a transcript leaves out
+    /// Show every event, including those a transcript leaves out
     #[arg(long)]
     pub(crate) all: bool,
 }
 
-/// Build every request of a session again and compare it with what was sent
+/// Rebuild every request of a session and compare it with what was sent
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith session verify latest")]
 pub(crate) struct SessionVerify {
-    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    #[arg(help = SESSION)]
     pub(crate) session: String,
 }
 
-/// Print a session, to be kept or read elsewhere
+/// Print a session for use elsewhere
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith session export latest > session.jsonl\n  \
                         kith session export latest --format markdown > session.md\n  \
                         kith session export latest --format uimessages > messages.json")]
 pub(crate) struct SessionExport {
-    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    #[arg(help = SESSION)]
     pub(crate) session: String,
-    /// One event per line, the header first; a document; or an array of AI SDK `UIMessage`s
+    /// Events one per line, a document, or an array of AI SDK `UIMessage`s
     #[arg(long, value_enum, default_value_t = ExportFormat::Jsonl)]
     pub(crate) format: ExportFormat,
 }
@@ -232,22 +243,22 @@ pub(crate) enum ExportFormat {
     Uimessages,
 }
 
-/// Give a session a title, which no generated one replaces
+/// Set a session's title
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith session rename latest \"the garden plan\"")]
 pub(crate) struct SessionRename {
-    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    #[arg(help = SESSION)]
     pub(crate) session: String,
-    /// One line
+    /// Title, on one line
     #[arg(required = true)]
     pub(crate) title: Vec<String>,
 }
 
-/// Copy what can be read of a damaged session into a new one
+/// Copy the readable part of a damaged session into a new one
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith session repair latest")]
 pub(crate) struct SessionRepair {
-    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    #[arg(help = SESSION)]
     pub(crate) session: String,
 }
 
@@ -255,34 +266,34 @@ pub(crate) struct SessionRepair {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith session tree latest")]
 pub(crate) struct SessionTree {
-    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    #[arg(help = SESSION)]
     pub(crate) session: String,
 }
 
-/// Go on from an earlier place of a session. What was said since stays in the log
+/// Continue a session from an earlier point. Later messages stay in the log
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith session branch latest --to 4c1ec498\n  \
                         kith session branch latest --to start")]
 pub(crate) struct SessionBranch {
-    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    #[arg(help = SESSION)]
     pub(crate) session: String,
-    /// An event id, a beginning or an end of one (`session tree` prints ends), or `start`: the turn
-    /// boundary at or before it
+    /// Event id, its beginning or its end (as printed by `kith session tree`), or `start`; moves to
+    /// the turn boundary at or before it
     #[arg(long, value_name = "EVENT")]
     pub(crate) to: String,
-    /// Do it only if the conversation ends there: `start` or the id of an event
+    /// Branch only if the conversation ends here: an event id or `start`
     #[arg(long, value_name = "LEAF")]
     pub(crate) expected_leaf: Option<String>,
 }
 
-/// Begin a new session, of a thread of its own, with a copy of a conversation
+/// Copy a conversation into a new session with its own thread
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith session clone latest\n  \
                         kith session clone latest --at 4c1ec498")]
 pub(crate) struct SessionClone {
-    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    #[arg(help = SESSION)]
     pub(crate) session: String,
-    /// Copy only up to here: an event id, a beginning or an end of one, or `start`
+    /// Copy only up to this event: its id, its beginning or its end, or `start`
     #[arg(long, value_name = "EVENT")]
     pub(crate) at: Option<String>,
 }
@@ -294,7 +305,7 @@ pub(crate) enum SkillCommand {
     Check(SkillCheck),
 }
 
-/// List the skills in force in this folder
+/// List the skills in use in this folder
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith skill ls")]
 pub(crate) struct SkillLs {}
@@ -303,20 +314,20 @@ pub(crate) struct SkillLs {}
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith skill show tidy")]
 pub(crate) struct SkillShow {
-    /// As `skill ls` prints it
+    /// Name of the skill, as printed by `kith skill ls`
     pub(crate) name: String,
 }
 
-/// Say which skills are left out, and why
+/// Show which skills are left out, and why
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith skill check")]
 pub(crate) struct SkillCheck {}
 
-/// Find what was said, in all sessions, newest first
+/// Search the messages of all sessions, newest first
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith session search garden plan\n  kith session search 天气")]
 pub(crate) struct SessionSearch {
-    /// Words that must all be there; the beginning of a word is enough
+    /// Words to find; all must match, from the start of a word
     #[arg(required = true)]
     pub(crate) query: Vec<String>,
     /// Maximum number of results
@@ -324,23 +335,23 @@ pub(crate) struct SessionSearch {
     pub(crate) limit: u32,
 }
 
-/// Remove a session for good: its log, what only it holds, and its place in lists
+/// Remove a session permanently, with its log and everything only it uses
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith session rm 4c1ec498\n  kith session rm 4c1ec498 --yes")]
 pub(crate) struct SessionRm {
-    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    #[arg(help = SESSION)]
     pub(crate) session: String,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
 }
 
-/// Copy this house, also while it is in use. The copy is a house of its own
+/// Copy this house, even while it is in use. The copy is a house of its own
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith backup ~/backups/my-agent\n  \
                         kith --home ~/backups/my-agent session ls")]
 pub(crate) struct BackupArgs {
-    /// The folder to make
+    /// Folder to create
     pub(crate) dir: PathBuf,
 }
 
@@ -349,7 +360,7 @@ pub(crate) enum Explain {
     Identity(ExplainIdentity),
 }
 
-/// Say what the agent is called, and where that comes from
+/// Show the agent's name and where it comes from
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith explain identity\n  kith explain identity --json")]
 pub(crate) struct ExplainIdentity {}
@@ -359,12 +370,12 @@ pub(crate) struct ExplainIdentity {}
 #[command(after_help = "Example:\n  kith doctor\n  kith doctor --json")]
 pub(crate) struct Doctor {}
 
-/// Let the `AGENTS.md` of a repository speak to the agent, or make a cloned house yours
+/// Use a repository's `AGENTS.md` as your instructions, or mark a cloned house as yours
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "Example:\n  kith trust .\n  kith trust ls\n  kith trust rm ~/src/clone")]
 pub(crate) struct TrustArgs {
-    /// A folder of the repository; without one, this folder
+    /// A folder of the repository; by default, this folder
     pub(crate) dir: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) action: Option<TrustAction>,
@@ -376,12 +387,12 @@ pub(crate) enum TrustAction {
     Rm(TrustRm),
 }
 
-/// List what is trusted
+/// List trusted repositories
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith trust ls")]
 pub(crate) struct TrustLs {}
 
-/// Take it back. Sessions that began stay as they are
+/// Stop trusting a repository. Existing sessions stay as they are
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith trust rm ~/src/clone")]
 pub(crate) struct TrustRm {
@@ -389,15 +400,14 @@ pub(crate) struct TrustRm {
     pub(crate) dir: PathBuf,
 }
 
-/// Print the system prompt a new session would get, with its sources, without starting one
+/// Print the system prompt of a new session, with its sources, without starting one
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith prompt\n  kith prompt --audience peer --json")]
 pub(crate) struct Prompt {
-    /// For whom
+    /// Audience to render the prompt for
     #[arg(long, value_enum, default_value_t = AudienceArg::Owner)]
     pub(crate) audience: AudienceArg,
-    /// As if started in this folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, help = CWD, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 }
 
@@ -449,7 +459,7 @@ pub(crate) fn leaf_of(text: Option<&str>) -> Result<Option<LeafId>, CallError> {
     let read = |text: &str| {
         text.parse().map_err(|error: IdError| {
             CallError::usage(error.to_string())
-                .hint("`leaf` of `kith ask --json` and of `kith session show --json` is such an id")
+                .hint("`kith ask --json` and `kith session show --json` print it as `leaf`")
         })
     };
     text.map(read).transpose()
@@ -477,5 +487,8 @@ fn in_one_line(error: &clap::Error) -> CallError {
     let message = paragraphs.first().map(String::as_str).unwrap_or_default();
     let message = message.strip_prefix("error: ").unwrap_or(message);
     let tip = paragraphs.iter().find_map(|it| it.strip_prefix("tip: "));
-    CallError::usage(message).hint(tip.unwrap_or("`--help` shows what is possible"))
+    CallError::usage(message).hint(tip.unwrap_or("run it with `--help` to see the usage"))
 }
+
+#[cfg(test)]
+mod tests;

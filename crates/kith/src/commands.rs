@@ -128,7 +128,10 @@ async fn leave(client: Client, stop: &mut StopSignal) {
     };
     let explain = || {
         if ui::is_interactive() {
-            ui::note("turns of others still run here; Ctrl-C leaves them to the next kith");
+            ui::note(
+                "still finishing requests from other terminals; press Ctrl-C to quit now (they \
+                 will be resumed later)",
+            );
         }
     };
     client.leave(stop, explain).await;

@@ -46,15 +46,15 @@ fn guarded(run: impl FnOnce() -> ExitCode + std::panic::UnwindSafe) -> ExitCode 
     use kith_host::error::CallError;
 
     std::panic::catch_unwind(run).unwrap_or_else(|_| {
-        let bug =
-            CallError::bug("this is a bug in kith").hint("please report it, with the lines above");
+        let bug = CallError::bug("this is a bug in kith")
+            .hint("please report it and include the lines above");
         ui::failure(&bug, args::asks_for_json())
     })
 }
 
 #[cfg(any(test, not(unix)))]
 const UNSUPPORTED: &str =
-    "error: kith runs on Linux and macOS only so far\nhint: on Windows, use it inside WSL";
+    "error: kith runs only on Linux and macOS\nhint: on Windows, run it inside WSL";
 
 /// Locks, permissions and signals of another kind would be guesses, and guesses lose data.
 #[cfg(not(unix))]

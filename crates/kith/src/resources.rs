@@ -27,7 +27,7 @@ pub(crate) fn require() -> Result<(), CallError> {
     let descriptors: io::Result<Vec<OwnedFd>> =
         (0..DESCRIPTORS).map(|_| io::stdin().as_fd().try_clone_to_owned()).collect();
     if let Err(error) = descriptors {
-        let message = format!("kith cannot have {DESCRIPTORS} files open: {error}");
+        let message = format!("cannot open {DESCRIPTORS} files at once: {error}");
         return Err(refusal(message).hint("raise the limit on open files (`ulimit -n`)"));
     }
     let gate = Mutex::new(());
@@ -58,9 +58,9 @@ fn why_no_thread(panic: &PanicHookInfo<'_>) -> Option<String> {
 }
 
 fn out_of_threads(reason: &str) -> CallError {
-    refusal(format!("kith cannot start another thread: {reason}")).hint(
-        "raise the limit on processes or memory (`ulimit -u`, `ulimit -d`), or end other programs; \
-         what was accepted is kept and answered the next time",
+    refusal(format!("cannot start another thread: {reason}")).hint(
+        "raise the limit on processes or memory (`ulimit -u`, `ulimit -d`) or close other \
+         programs; accepted messages are kept and answered next time",
     )
 }
 

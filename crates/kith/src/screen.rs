@@ -234,7 +234,7 @@ struct StreamedEvent<'a> {
 fn retry_in_words(event: &Event) -> Option<String> {
     let Body::ModelFailed(failed) = &event.body else { return None };
     failed.retry_at?;
-    Some(format!("{}; trying again", failed.message))
+    Some(format!("{}; retrying", failed.message))
 }
 
 #[cfg(test)]

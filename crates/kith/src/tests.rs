@@ -16,7 +16,7 @@ fn readme_and_program_say_what_each_platform_can_expect() {
         assert!(readme.contains(words), "{name}");
     }
     let (sentence, hint) = UNSUPPORTED.split_once("\nhint: ").unwrap();
-    assert_eq!(sentence, "error: kith runs on Linux and macOS only so far");
+    assert_eq!(sentence, "error: kith runs only on Linux and macOS");
     assert!(hint.contains("Windows") && !hint.contains('\n'));
 }
 

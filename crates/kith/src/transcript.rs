@@ -53,7 +53,7 @@ pub(crate) fn beginning(events: &[Event], id: SessionId) -> Option<String> {
     let mut shown = entries.split_off(n_earlier);
     if n_earlier > 0 {
         let whole = format!("`kith session show {}`", short(id));
-        shown.insert(0, format!("({n_earlier} earlier entries: {whole})"));
+        shown.insert(0, format!("({n_earlier} earlier entries; see {whole})"));
     }
     Some(shown.join("\n\n"))
 }
@@ -72,7 +72,7 @@ pub(crate) fn hidden_in_words(n_hidden: usize) -> Option<String> {
         1 => "1 primed event is".to_owned(),
         n => format!("{n} primed events are"),
     };
-    Some(format!("{what} not shown; `kith session show --all` shows every event"))
+    Some(format!("{what} hidden; `kith session show --all` shows every event"))
 }
 
 /// What stands behind the name of one who did not say it here.
@@ -80,7 +80,7 @@ fn mark(event: &Event) -> &'static str {
     match event {
         _ if event.is_primed() => " (primed)",
         _ if event.is_lived() => "",
-        _ => " (not lived here)",
+        _ => " (copied)",
     }
 }
 
@@ -98,8 +98,8 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
                 return None;
             }
             let cut = match it.stop_reason {
-                StopReason::Cancelled | StopReason::Error => " (broken off)",
-                StopReason::MaxTokens => " (cut off at its limit)",
+                StopReason::Cancelled | StopReason::Error => " (interrupted)",
+                StopReason::MaxTokens => " (cut off at the length limit)",
                 StopReason::Refusal => " (refused)",
                 StopReason::EndTurn | StopReason::ToolCall => "",
             };
@@ -115,14 +115,14 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
         Body::PrimedRecord(it) => record_in_words(&it.record)
             .map(|(name, text)| format!("({name}, primed)\n{}", indented(text.trim_end()))),
         Body::Compact(it) => {
-            Some(format!("(compacted: {} characters of summary)", it.summary.chars().count()))
+            Some(format!("(compacted into a summary of {} characters)", it.summary.chars().count()))
         }
         // One that is not tried again fails the turn, which a notice tells.
-        Body::ModelFailed(it) => it.retry_at.map(|_| format!("! {}; tried again", it.message)),
+        Body::ModelFailed(it) => it.retry_at.map(|_| format!("! {}; retried", it.message)),
         Body::Notice(it) => Some(format!("! {}", it.text)),
         Body::CancelRequested(_) => Some("(stopped)".to_owned()),
         Body::LogRepaired(it) => {
-            Some(format!("(a torn write of {} bytes was set aside)", it.torn_bytes))
+            Some(format!("(an incomplete write of {} bytes was set aside)", it.torn_bytes))
         }
         Body::ApprovalRequested(it) => Some(format!("? {} [{}]", it.summary, it.code)),
         Body::ApprovalReplied(it) => Some(format!("  {}: {}", it.author.display_name, it.text)),
@@ -131,8 +131,8 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
 }
 
 fn fork_in_words(n_others: usize) -> String {
-    let ways = if n_others == 1 { "way" } else { "ways" };
-    format!("(a branch: {n_others} other {ways} on from here; `kith session tree` shows all)")
+    let branches = if n_others == 1 { "branch" } else { "branches" };
+    format!("({n_others} other {branches} from here; see `kith session tree`)")
 }
 
 /// A reminder as a person sees it, never as somebody's message.

@@ -11,6 +11,8 @@ pub(crate) struct Source {
     pub(crate) comments: String,
     /// `code` without the items under `#[cfg(test)]`.
     pub(crate) production: String,
+    /// Where each string and character stands: its first byte and the one after its last.
+    pub(crate) literals: Vec<(usize, usize)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,13 +25,17 @@ enum Kind {
 impl Source {
     pub(crate) fn of(text: &str) -> Source {
         let mut kinds = Vec::with_capacity(text.len());
+        let mut literals = Vec::new();
         while kinds.len() < text.len() {
             let (kind, end) = token(text, kinds.len());
+            if kind == Kind::Literal {
+                literals.push((kinds.len(), end));
+            }
             kinds.resize(end, kind);
         }
         let code = view(text, &kinds, Kind::Code);
         let production = without_tests(&code);
-        Source { comments: view(text, &kinds, Kind::Comment), code, production }
+        Source { comments: view(text, &kinds, Kind::Comment), code, production, literals }
     }
 }
 

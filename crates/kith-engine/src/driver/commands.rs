@@ -19,6 +19,7 @@ use crate::failure::SessionFailure;
 use crate::mailbox::Mail;
 use crate::session::{CLIENT_ID, EventSource};
 use crate::turn::{self, find_model, items_of, turn_started};
+use crate::words::NoticeText;
 
 /// Whether the command wrote something.
 type WroteEvents = Result<bool, EngineError>;
@@ -155,7 +156,8 @@ impl SessionDriver {
 
     /// The person has moved on to another session of the thread while this one waits for them.
     pub(super) fn cancel_for_another_session(&mut self) {
-        let text = "The turn was stopped: the conversation went on in another session.".to_owned();
+        let language = self.session.state().turn.as_ref().map_or("", |turn| &turn.language);
+        let text = NoticeText::MovedToAnotherSession.in_language(language);
         self.session.stage(Body::Notice(Notice {
             text: text.into(),
             level: Level::Info,
@@ -263,7 +265,7 @@ impl SessionDriver {
                 let n_bytes: u64 = texts.sum();
                 if n_bytes > OPEN_ROW_BYTES_MAX {
                     let what = format!(
-                        "the messages that wait would have {n_bytes} bytes and may have \
+                        "the waiting messages would have {n_bytes} bytes, and the maximum is \
                          {OPEN_ROW_BYTES_MAX}; shorten or remove some"
                     );
                     return Err(EngineError::InvalidCommand { what });

@@ -16,6 +16,7 @@ use crate::session::EventSource;
 use crate::state::calls::CallStage;
 use crate::step::{Ending, RETRY_AHEAD_MS_MAX, Step, decide};
 use crate::turn::{self, NewTurn, find_model};
+use crate::words::NoticeText;
 
 impl SessionDriver {
     /// Reads the rows of the session from the desk, if some were announced.
@@ -167,32 +168,33 @@ impl SessionDriver {
     /// Says in place of the message why it is not said. The row's key stands in the log then, so
     /// that a later delivery, or another process after a crash, comes to the same end.
     fn decline(&mut self, event: &IngressEvent, present: LeafId) {
-        let text = "A message was not said: the conversation had gone on since its author looked.";
         let about = Some(present.to_string());
-        self.stage_notice(event, text, about, None);
+        self.stage_notice(event, NoticeText::NotSent, about, None);
     }
 
     /// Takes back a message that waits, because its author does not want it said any more.
     pub(super) fn withdraw(&mut self, event: &IngressEvent, id: EventId) {
-        self.stage_notice(event, "A message was taken back before it was said.", None, Some(id));
+        self.stage_notice(event, NoticeText::Withdrawn, None, Some(id));
     }
 
     fn stage_notice(
         &mut self,
         event: &IngressEvent,
-        text: &str,
+        text: NoticeText<'_>,
         about: Option<String>,
         id: Option<EventId>,
     ) {
+        let text = text.in_language(event.language.as_deref().unwrap_or_default());
         let notice = Notice { text: text.into(), level: Level::Warn, about };
         let source = EventSource { id, client_id: &event.client_id, ingress_key: Some(&event.key) };
         self.session.stage_from(source, Body::Notice(notice));
     }
 
     fn explain_wait(&mut self, queued: &[IngressEvent]) {
-        let waits = self.session.state().turn.as_ref().is_some_and(|it| it.calls.any_asked());
-        if waits && queued.iter().any(|it| it.running_behavior == RunningBehavior::FollowUp) {
-            let text = "The message is queued: the turn waits for an approval.".to_owned();
+        let Some(turn) = &self.session.state().turn else { return };
+        let is_follow_up = |it: &IngressEvent| it.running_behavior == RunningBehavior::FollowUp;
+        if turn.calls.any_asked() && queued.iter().any(is_follow_up) {
+            let text = NoticeText::QueuedBehindApproval.in_language(&turn.language);
             self.session.stage(Body::Notice(Notice {
                 text: text.into(),
                 level: Level::Info,

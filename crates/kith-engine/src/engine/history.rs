@@ -25,6 +25,7 @@ use crate::registry::Reservation;
 use crate::report::RowReader;
 use crate::session::Session;
 use crate::survey::{PlaceError, Survey};
+use crate::words::NoticeText;
 
 /// Events of a history in one batch; opening the session later holds one batch at a time.
 const HISTORY_BATCH_EVENTS: usize = 256;
@@ -117,7 +118,7 @@ impl Engine {
     ) -> Result<LeafId, EngineError> {
         let SurveyedSession { survey, damage, .. } = self.survey(session_id).await?;
         if let Some(damage) = damage {
-            let message = format!("session `{session_id}` can only be read: {damage}");
+            let message = format!("session `{session_id}` is read-only: {damage}");
             let kind = StorageErrorKind::Damaged(damage);
             return Err(StorageError::new(kind, message).into());
         }
@@ -374,13 +375,13 @@ impl EngineShared {
             // The desk still knows whose it is.
             repair = self.repair_as(&self.header_for(id, event), head).await;
         }
+        let problem = &error.to_string();
         let (session, _reserved, text) = match repair {
             // If the copy is damaged as well, its own driver finds out.
             Ok(Repair { copy, repaired: None, .. }) => return Ok(copy),
             Ok(Repair { copy, reserved, .. }) => {
-                let text = "The conversation goes on here with what could be read of it.";
                 let Ok(session) = self.load_copy(copy).await else { return Ok(copy) };
-                (session, reserved, text)
+                (session, reserved, NoticeText::ContinuesFromCopy { problem })
             }
             Err(error) if matches!(error.kind, StorageErrorKind::Damaged(_)) => {
                 let fresh = SessionId::from_uuid(self.clock.new_id());
@@ -389,13 +390,13 @@ impl EngineShared {
                 let (agent_id, thread_id) = (&event.agent_id, &event.thread_id);
                 let (keys, now) = (Vec::new(), self.clock.now());
                 self.desk.replace_session(agent_id, thread_id, (id, fresh), keys, now).await?;
-                let text = "The conversation begins anew here, without what was said there.";
-                (Session::new(self.parts_of(fresh), header), reserved, text)
+                let session = Session::new(self.parts_of(fresh), header);
+                (session, reserved, NoticeText::StartsOver { problem })
             }
             // A copy that could not be written now is made later.
             Err(error) => return Err(error.into()),
         };
-        let text = format!("The earlier session of this thread can only be read: {error}. {text}");
+        let text = text.in_language(event.language.as_deref().unwrap_or_default());
         let notice = Notice { text: text.into(), level: Level::Warn, about: Some(id.to_string()) };
         Ok(self.write_notice(session, notice).await)
     }

@@ -102,7 +102,7 @@ impl Engine {
         if let Some(key) = entered
             && desk.row(&key).await?.is_none_or(RowStatus::is_open)
         {
-            let message = format!("the keys of session `{id}` could not be entered");
+            let message = format!("cannot record the message keys of session `{id}`");
             return Err(StorageError::new(StorageErrorKind::Unavailable, message).into());
         }
         Ok(())

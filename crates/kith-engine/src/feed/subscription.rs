@@ -341,7 +341,7 @@ impl Subscription {
         };
         let read = self.last_seq;
         let message =
-            format!("session `{id}` can be read up to event {read} of {last} only: {why}");
+            format!("session `{id}` can be read only up to event {read} of {last}: {why}");
         StorageError::new(kind, message)
     }
 

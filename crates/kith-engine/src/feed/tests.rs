@@ -338,7 +338,7 @@ async fn rest_of(n_in_log: usize, n_published: u64, end: impl FnOnce(&SessionFee
 fn a_follower_of_a_log_that_lost_events_is_told_so() {
     let seen = ends_by_itself(rest_of(2, 5, |_| ()));
     assert_eq!(seen[..2], ["1", "2"]);
-    let why = "can be read up to event 2 of 5 only: its log is shorter than it was";
+    let why = "can be read only up to event 2 of 5: its log is shorter than it was";
     assert!(seen[2].ends_with(why), "{seen:?}");
 }
 

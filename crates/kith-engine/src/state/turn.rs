@@ -26,6 +26,8 @@ pub struct Turn {
     pub keys: Vec<String>,
     pub limits: Limits,
     pub attended: bool,
+    /// The tag of the language in which people are told of the turn.
+    pub language: String,
     /// The models that may be asked, the chosen one first. Empty in logs of earlier versions.
     pub models: Vec<ModelRef>,
     /// A request that has neither answer nor failure.
@@ -81,6 +83,7 @@ impl Turn {
             models,
             limits: Limits::default(),
             attended: true,
+            language: String::new(),
             open_request: None,
             calls: TurnCalls::default(),
             owes_reply: false,
@@ -114,6 +117,7 @@ impl Turn {
             Body::TurnStarted(it) => {
                 self.limits = it.limits;
                 self.attended = it.attended;
+                self.language.clone_from(&it.language);
                 if !it.models.is_empty() {
                     self.models.clone_from(&it.models);
                 }
@@ -169,15 +173,11 @@ impl Turn {
             self.tokens = tokens.into_iter().fold(self.tokens, u64::saturating_add);
             self.cost_micros = self.cost_micros.saturating_add(usage.cost_micros.unwrap_or(0));
         }
-        let calls: Vec<ToolCall> = answer
-            .message
-            .content
-            .iter()
-            .filter_map(|block| match block {
-                Block::ToolCall(call) => Some(call.clone()),
-                _ => None,
-            })
-            .collect();
+        let call_of = |block: &Block| match block {
+            Block::ToolCall(call) => Some(call.clone()),
+            _ => None,
+        };
+        let calls: Vec<ToolCall> = answer.message.content.iter().filter_map(call_of).collect();
         self.owes_reply = !calls.is_empty();
         self.n_cut_calls +=
             u32::from(!calls.is_empty() && answer.stop_reason == StopReason::MaxTokens);

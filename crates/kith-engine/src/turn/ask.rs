@@ -105,7 +105,7 @@ pub(super) fn record(
 ) {
     match answer {
         Ok(answer) if is_empty(&answer) => {
-            let message = format!("`{}` answered with nothing", asked.choice.provider);
+            let message = format!("`{}` returned an empty answer", asked.choice.provider);
             let attempt = next_attempt(session);
             let failure =
                 RequestFailure { kind: FailureKind::Empty, message, attempt, wait_ms: Some(0) };
@@ -234,15 +234,15 @@ struct RequestFailure {
 
 /// The next decision finds that the turn's time is over, so trying again at once does no harm.
 fn out_of_time(session: &Session) -> RequestFailure {
-    let message = "the model had not answered when the turn's time was over".to_owned();
+    let message = "the turn ran out of time before the model answered".to_owned();
     let attempt = next_attempt(session).min(MODEL_ATTEMPTS_MAX - 1);
     RequestFailure { kind: FailureKind::Timeout, message, attempt, wait_ms: Some(0) }
 }
 
 fn too_large(n_bytes: u64) -> RequestFailure {
     let message = format!(
-        "the conversation is too long to be sent: the request would have {} MiB, and at most {} are \
-         sent; go back with `kith session branch`, or begin anew with `kith ask --new`",
+        "the conversation is too long to send: the request would have {} MiB, and the maximum is \
+         {}; go back with `kith session branch`, or start over with `kith ask --new`",
         n_bytes.div_ceil(1024 * 1024),
         REQUEST_BYTES_MAX / (1024 * 1024)
     );

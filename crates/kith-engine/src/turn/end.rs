@@ -3,15 +3,14 @@
 use kith_vocab::block::ToolCall;
 use kith_vocab::event::Body;
 use kith_vocab::event::calls::{ApprovalDecided, Decision, Via};
-use kith_vocab::event::control::{
-    Bound, CancelRequested, EndReason, Level, Limits, Notice, TurnEnded,
-};
+use kith_vocab::event::control::{CancelRequested, EndReason, Level, Notice, TurnEnded};
 use kith_vocab::event::messages::{Outcome, Trust};
 
 use super::calls;
 use crate::session::{CLIENT_ID, Session};
 use crate::state::calls::CallStage;
 use crate::step::Ending;
+use crate::words::NoticeText;
 
 pub(super) fn turn(session: &mut Session, ending: Ending) {
     let Some(turn) = session.state().turn.clone() else { return };
@@ -20,14 +19,16 @@ pub(super) fn turn(session: &mut Session, ending: Ending) {
         finish_open_call(session, &open.call, &open.stage, ending.reason);
     }
     let told = match (ending.reason, ending.bound) {
-        (EndReason::Bound, Some(bound)) => Some(bound_in_words(bound, &turn.limits)),
+        (EndReason::Bound, Some(bound)) => {
+            Some(NoticeText::LimitReached { bound, limits: &turn.limits })
+        }
         (EndReason::Failed, _) => Some(match &session.state().last_failure {
-            Some(failure) => format!("The turn failed: {failure}."),
-            None => "The turn failed: it was cut short too often to go on.".to_owned(),
+            Some(failure) => NoticeText::TurnFailed { reason: failure },
+            None => NoticeText::InterruptedTooOften,
         }),
         _ => None,
     };
-    if let Some(text) = told {
+    if let Some(text) = told.map(|told| told.in_language(&turn.language)) {
         let about = Some(turn.began_with.to_string());
         session.stage(Body::Notice(Notice { text: text.into(), level: Level::Warn, about }));
     }
@@ -54,7 +55,7 @@ fn decide_asked(session: &mut Session, stage: &CallStage, by: &str, via: Via) {
         by: by.to_owned(),
         via,
         grant: None,
-        reason: Some("the turn ended before an answer came".into()),
+        reason: Some("the turn ended before anyone answered".into()),
     }));
 }
 
@@ -68,15 +69,4 @@ fn finish_open_call(session: &mut Session, call: &ToolCall, stage: &CallStage, r
         _ => "Cancelled: the turn ended before it ran.",
     };
     calls::finish_with_text(session, call, Outcome::Cancelled, text.to_owned(), Trust::Owner);
-}
-
-fn bound_in_words(bound: Bound, limits: &Limits) -> String {
-    let reached = match bound {
-        Bound::Steps => format!("{} requests to the model", limits.steps),
-        Bound::Repeats => format!("{} identical calls in a row", limits.repeats),
-        Bound::Wall => format!("{} seconds", limits.wall_ms / 1000),
-        Bound::Tokens => format!("{} tokens", limits.tokens.unwrap_or_default()),
-        Bound::Cost => format!("{} micro-USD", limits.cost_micros.unwrap_or_default()),
-    };
-    format!("The turn was stopped at its limit of {reached}. Say \"go on\" to continue.")
 }

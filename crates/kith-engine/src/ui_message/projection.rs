@@ -178,7 +178,7 @@ impl Projection {
             Body::Notice(it) => self.put(event, notice(shown, it.text.clone(), it.level)),
             Body::LogRepaired(it) => {
                 let bytes = it.torn_bytes;
-                let text = format!("a write that was cut short was set aside ({bytes} bytes)");
+                let text = format!("an incomplete write was set aside ({bytes} bytes)");
                 self.put(event, notice(shown, text.into(), Level::Warn));
             }
             Body::LeafMoved(it) => self.add_branch(event, it),

@@ -30,7 +30,7 @@ impl OpenRequest<'_> {
         // As of a line of a log: each place takes its text, also if it is the same one.
         let n_bytes = named.iter().fold(0_u64, |sum, it| sum.saturating_add(it.bytes));
         if n_bytes > LINE_BYTES_MAX as u64 {
-            let flaw = format!("it names {n_bytes} bytes of text, more than {LINE_BYTES_MAX}");
+            let flaw = format!("it refers to {n_bytes} bytes of text, more than {LINE_BYTES_MAX}");
             return Err(unreadable(flaw));
         }
         let mut texts = BTreeMap::new();
@@ -41,7 +41,7 @@ impl OpenRequest<'_> {
             }
         }
         let whole = put_back_texts(item.as_str(), &texts);
-        let whole = whole.ok_or_else(|| unreadable("a text is not what its place takes"))?;
+        let whole = whole.ok_or_else(|| unreadable("a long text does not fit its field"))?;
         Json::of_text(whole).map_err(unreadable)
     }
 
@@ -57,7 +57,9 @@ impl OpenRequest<'_> {
         }
         // The sum above holds for what came, and not for what was said of it.
         if bytes.len() as u64 != n_bytes || sha256_hex(&bytes) != sha256 {
-            let flaw = format!("the text `{sha256}` does not have that hash and {n_bytes} bytes");
+            let flaw = format!(
+                "the text `{sha256}` does not match its hash or its length of {n_bytes} bytes"
+            );
             return Err(unreadable(flaw));
         }
         String::from_utf8(bytes).map_err(unreadable)

@@ -71,9 +71,10 @@ impl<'a> OpenRequest<'a> {
     pub(super) fn hold(&mut self, frame: HostFrame) -> Result<(), AskFailure> {
         self.n_held_bytes += bytes_of(&frame);
         if self.n_held_bytes > HELD_BYTES_MAX {
-            let message =
-                format!("more than {HELD_BYTES_MAX} bytes came while a long text was fetched");
-            let error = CallError::request(ErrorCode::RuntimeBusy, message).hint("ask again");
+            let message = format!(
+                "more than {HELD_BYTES_MAX} bytes arrived while a long text was being fetched"
+            );
+            let error = CallError::request(ErrorCode::RuntimeBusy, message).hint("try again");
             return Err(AskFailure::Refused(error));
         }
         self.held.push_back(frame);
@@ -92,9 +93,9 @@ impl<'a> OpenRequest<'a> {
         let sent = tokio::time::timeout(self.timeouts.silence, sending).await;
         sent.map_err(|_| AskFailure::Silent)?.map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => {
-                let message = format!("the request cannot be handed to the other kith: {error}");
+                let message = format!("cannot send the request to the running kith: {error}");
                 let report = CallError::request(ErrorCode::InvalidRequest, message);
-                AskFailure::Refused(report.hint("end the other one, or say it in parts"))
+                AskFailure::Refused(report.hint("quit the other kith, or split the message"))
             }
             _ => AskFailure::Disconnected,
         })

@@ -79,7 +79,8 @@ async fn a_host_that_goes_away_is_looked_for_again() {
 
 #[tokio::test]
 async fn a_host_that_cannot_be_understood_is_not_asked_again() {
-    let strange = "protocol_mismatch: the answer of the other kith cannot be read: it is not among the words of protocol 3";
+    let strange =
+        "protocol_mismatch: unexpected reply from the running kith: not a message of protocol 3";
     check(&[HELLO, "{\"type\":\"song\"}\n"], false, strange).await;
 }
 
@@ -163,7 +164,7 @@ async fn what_was_read_in_part_is_not_read_again_from_its_beginning() {
                 \"item\":{\"events\":7}}\n";
     let verify = VerifySession { session: "latest".to_owned() };
     let follower = Follower::<VerifyProgress>::none();
-    let broken_off = "runtime_busy: the host went away before its answer was complete";
+    let broken_off = "runtime_busy: the host exited before it finished answering";
     check_call(&verify, &follower, &[HELLO, item], true, broken_off).await;
     check_call(&verify, &follower, &[HELLO], true, "lost").await;
 }
@@ -246,7 +247,7 @@ async fn a_subscription_goes_on_with_the_next_host_where_it_was() {
     };
     assert_eq!(from(1), seen);
 
-    // A session that goes on in a copy is followed there.
+    // A session that now continues in a copy is followed there.
     let copy: SessionId = "01890a5d-ac96-774b-bcce-b302099a8059".parse().unwrap();
     call.note_item(&SubscriptionItem::Moved(copy));
     assert_eq!(call.to, SubscribedTo::Session(copy.to_string()));

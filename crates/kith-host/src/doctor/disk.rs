@@ -32,11 +32,11 @@ fn house(house: &House) -> Check {
         let shown = folder.display();
         match access(folder, Access::WRITE_OK | Access::EXEC_OK) {
             Err(Errno::ROFS) => {
-                let detail = format!("`{shown}` is on a disk that can only be read");
+                let detail = format!("`{shown}` is on a read-only disk");
                 return fail(name, detail, "move the house to another disk");
             }
             Err(_) if folder.exists() => {
-                let detail = format!("`{shown}` cannot be written to");
+                let detail = format!("`{shown}` is not writable");
                 return fail(name, detail, format!("`chmod u+wx {}`", quoted(folder)));
             }
             // There is no `.kith` before the first word.
@@ -45,7 +45,7 @@ fn house(house: &House) -> Check {
     }
     if house.kith_dir().exists() && !house.kith_dir().is_dir() {
         let detail = format!("`{}` is not a folder", house.kith_dir().display());
-        return fail(name, detail, "move that file away");
+        return fail(name, detail, "move or delete that file");
     }
     ok(name, format!("`{dir}`"))
 }
@@ -55,20 +55,21 @@ fn modes(house: &House) -> Check {
     let name = "modes";
     let kith_dir = house.kith_dir();
     let Ok(metadata) = fs::metadata(&kith_dir) else {
-        return ok(name, "there is no `.kith` yet".to_owned());
+        return ok(name, "no `.kith` folder yet".to_owned());
     };
     if metadata.mode() & 0o077 != 0 {
-        let detail = format!("others may look into `{}`", kith_dir.display());
+        let detail = format!("other users can read `{}`", kith_dir.display());
         return warn(name, detail, format!("`chmod 700 {}`", quoted(&kith_dir)));
     }
     let inner: [PathBuf; 2] = [kith_dir.join("sessions"), kith_dir.join("blobs")];
     let open = inner.iter().find(|it| fs::metadata(it).is_ok_and(|it| it.mode() & 0o077 != 0));
     match open {
         Some(path) => {
-            let detail = format!("`{}` has wider modes than it was made with", path.display());
+            let detail =
+                format!("the permissions of `{}` are wider than kith set them", path.display());
             warn(name, detail, format!("`chmod 700 {}`", quoted(path)))
         }
-        None => ok(name, "only you may look into `.kith`".to_owned()),
+        None => ok(name, "only you can read `.kith`".to_owned()),
     }
 }
 
@@ -81,7 +82,8 @@ fn tracked(house: &House) -> Option<Check> {
     let mut names = tracked_beneath(&root, &kith_dir).into_iter();
     let name =
         names.find(|it| !Path::new(it).starts_with(&skills) && !it.ends_with("/.gitignore"))?;
-    let detail = format!("git tracks `{name}` of `{}`: conversations are private", root.display());
+    let detail =
+        format!("git tracks `{name}` in `{}`, which holds private conversations", root.display());
     let fix = format!("`git -C {} rm -r --cached {}`", quoted(&root), quoted(&kith_dir));
     Some(fail("git", detail, fix))
 }
@@ -91,28 +93,28 @@ fn disk(house: &House) -> Check {
     let stat = match statvfs(&house.dir) {
         Ok(stat) => stat,
         Err(source) => {
-            return warn(name, format!("it cannot be looked at: {source}"), "check the disk");
+            return warn(name, format!("cannot be checked: {source}"), "check the disk");
         }
     };
     if stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
-        return fail(name, "it can only be read".to_owned(), "move the house to another disk");
+        return fail(name, "read-only".to_owned(), "move the house to another disk");
     }
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
     let room = format!("{} MB free", free / 1_000_000);
     if free < FREE_BYTES_MIN {
-        return fail(name, room, "make room");
+        return fail(name, room, "free some disk space");
     }
     if let Some(kind) = network_kind(house) {
         let detail =
-            format!("{room}; it is a network disk ({kind}), where locks and syncs may not hold");
+            format!("{room}; on a network disk ({kind}), where locks and syncs may be unreliable");
         return warn(
             name,
             detail,
-            "keep the house on a disk of this machine, or use one machine only",
+            "keep the house on a local disk, or use it from one machine only",
         );
     }
     if free < FREE_BYTES_FEW {
-        return warn(name, room, "make room");
+        return warn(name, room, "free some disk space");
     }
     ok(name, room)
 }

@@ -34,23 +34,23 @@ pub(super) async fn host(house: &House) -> (Check, bool) {
         Err(error) => return (failed(name, &CallError::from(error)), false),
     };
     match attach::is_answered(&attach::host_socket(&kith_dir)).await {
-        Ok(()) => return (ok(name, format!("it answers ({holder})")), true),
+        Ok(()) => return (ok(name, format!("running ({holder})")), true),
         Err(AskFailure::Refused(report)) => return (failed(name, &report), true),
         Err(AskFailure::Silent | AskFailure::Disconnected | AskFailure::Unreachable(_)) => (),
     }
     if blocking(|| lock::is_held(&kith_dir)) {
-        let detail = format!("it holds the house and does not answer ({holder})");
-        let fix = "it may be suspended: resume it with `fg`, or end it (nothing will be lost)";
+        let detail = format!("running but not responding ({holder})");
+        let fix = "it may be suspended: resume it with `fg`, or kill it (nothing will be lost)";
         return (fail(name, detail, fix), true);
     }
-    (ok(name, "none runs; the next command that writes is one".to_owned()), false)
+    (ok(name, "not running (the next command that writes starts one)".to_owned()), false)
 }
 
 /// The desk, all of it.
 pub(super) async fn desk(desk: &SqliteDesk) -> Check {
     match desk.problem().await {
-        Ok(None) => ok("desk", format!("it is whole; this program writes version {DESK_VERSION}")),
-        Ok(Some(problem)) => fail("desk", format!("it is damaged: {problem}"), DESK_LOST),
+        Ok(None) => ok("desk", format!("intact; this kith writes version {DESK_VERSION}")),
+        Ok(Some(problem)) => fail("desk", format!("damaged: {problem}"), DESK_LOST),
         Err(error) => failed("desk", &CallError::from(error)),
     }
 }
@@ -67,13 +67,11 @@ pub(super) async fn inbox(desk: &dyn Desk, is_hosted: bool) -> Check {
     };
     match counted.await {
         Err(error) => failed(name, &CallError::from(error)),
-        Ok((0, _)) => ok(name, "nothing waits".to_owned()),
-        Ok((n, _)) if is_hosted => ok(name, format!("at work on {n} of what was said")),
+        Ok((0, _)) => ok(name, "no messages are waiting".to_owned()),
+        Ok((n, _)) if is_hosted => ok(name, format!("processing {}", messages(n))),
         Ok((n, sessions)) => {
-            let what =
-                if n == 1 { "1 message was".to_owned() } else { format!("{n} messages were") };
-            let detail = format!("{what} cut short, in {}", names(&sessions));
-            warn(name, detail, "`kith` takes them up, as does the next message to that session")
+            let detail = format!("{} interrupted, in {}", messages(n), names(&sessions));
+            warn(name, detail, "run `kith`, or send a message to that session, to resume")
         }
     }
 }
@@ -168,14 +166,13 @@ impl SessionHealth {
         }
         let torn = match self.torn.as_slice() {
             [] => String::new(),
-            torn => format!("; {} whose last write was cut short ({})", torn.len(), names(torn)),
+            torn => format!("; {} with an incomplete last write ({})", torn.len(), names(torn)),
         };
-        let detail = format!("{} whole{torn}", self.whole);
+        let detail = format!("{} intact{torn}", self.whole);
         if let Some(first) = self.gone.first() {
-            let detail =
-                format!("{detail}; {} without a file ({})", self.gone.len(), names(&self.gone));
+            let detail = format!("{detail}; {} missing ({})", self.gone.len(), names(&self.gone));
             let fix = format!(
-                "put `.kith/sessions` back from a copy; `kith session rm {}` forgets one for good",
+                "restore `.kith/sessions` from a backup, or run `kith session rm {}` to forget one",
                 short(*first)
             );
             return fail(name, detail, fix);
@@ -187,7 +184,7 @@ impl SessionHealth {
         match self.damaged.as_slice() {
             [] if !self.repaired.is_empty() => {
                 let id = self.repaired.first().map(|id| short(*id)).unwrap_or_default();
-                let fix = format!("`kith session rm {id}` removes one of which there is a copy");
+                let fix = format!("run `kith session rm {id}` to remove a damaged original");
                 warn(name, detail, fix)
             }
             [] => ok(name, detail),
@@ -201,10 +198,10 @@ impl SessionHealth {
     fn blobs(&self) -> Check {
         let name = "blobs";
         match self.without_blobs.as_slice() {
-            [] => ok(name, "none that is needed is missing or wrong".to_owned()),
+            [] => ok(name, "all referenced blobs are present".to_owned()),
             ids => {
-                let detail = format!("missing or wrong in {}", names(ids));
-                let fix = format!("put `.kith/blobs` back from a copy, or {}", repair(ids));
+                let detail = format!("missing or damaged in {}", names(ids));
+                let fix = format!("restore `.kith/blobs` from a backup, or {}", repair(ids));
                 fail(name, detail, fix)
             }
         }
@@ -214,24 +211,24 @@ impl SessionHealth {
         let name = "clock";
         let newest = rfc3339(self.newest);
         if now < CLOCK_MS_MIN {
-            return warn(
-                name,
-                format!("it says {}", rfc3339(now)),
-                "set the clock of this machine",
-            );
+            return warn(name, format!("it says {}", rfc3339(now)), "set this machine's clock");
         }
         if now + CLOCK_BEHIND_MS_MAX < self.newest {
-            let detail = format!("it says {}, and the newest event is from {newest}", rfc3339(now));
-            let fix = "set the clock; the order of events does not depend on it";
+            let detail = format!("it says {}, but the newest event is from {newest}", rfc3339(now));
+            let fix = "set this machine's clock; the order of events does not depend on it";
             return warn(name, detail, fix);
         }
-        ok(name, "it is not behind the newest event".to_owned())
+        ok(name, "not behind the newest event".to_owned())
     }
+}
+
+fn messages(n: usize) -> String {
+    if n == 1 { "1 message".to_owned() } else { format!("{n} messages") }
 }
 
 fn repair(ids: &[SessionId]) -> String {
     let id = ids.first().map(|id| short(*id)).unwrap_or_default();
-    format!("`kith session repair {id}` copies what can be read into a new session")
+    format!("run `kith session repair {id}` to copy the readable part into a new session")
 }
 
 fn names(ids: &[SessionId]) -> String {

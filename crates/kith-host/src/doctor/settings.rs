@@ -37,7 +37,7 @@ pub(super) fn agents(house: &House, settings: &Settings) -> Option<Check> {
         return Some(ok(name, told.join(", ")));
     }
     let detail = format!("no Agent.md in {}", homeless.join(", "));
-    Some(warn(name, detail, "`Agent.md` is the one file that an agent must have"))
+    Some(warn(name, detail, "create an `Agent.md` there; every agent needs one"))
 }
 
 /// The files, and the keys in force.
@@ -48,9 +48,9 @@ pub(super) fn settings(settings: &Settings) -> Check {
     let files = files.join(" and ");
     let detail = match (files.as_str(), named) {
         ("", _) => "no settings files; the defaults apply".to_owned(),
-        (files, []) => format!("read {files}; nothing is set"),
+        (files, []) => format!("read {files}: no settings"),
         (files, named) => {
-            format!("read {files}; in force: {}{}", named.join(", "), and_more(rest.len()))
+            format!("read {files}: {}{}", named.join(", "), and_more(rest.len()))
         }
     };
     ok("settings", detail)
@@ -70,14 +70,13 @@ pub(super) fn model(watch: Arc<SettingsWatch>) -> Vec<Check> {
     };
     let mut checks = Vec::new();
     if chosen.by_default {
-        let detail = "the built-in demo model would answer".to_owned();
+        let detail = "the built-in demo model is in use".to_owned();
         checks.push(warn(name, detail, "set OPENAI_API_KEY, or name a model in kith.toml"));
         let fix = "unset it, or use a server that speaks `openai_chat`";
         checks.extend(chosen.notes.iter().map(|note| warn(name, note.clone(), fix)));
     } else {
         let ModelName { provider, model, .. } = &chosen.name;
-        let detail =
-            format!("`{model}` of {provider} would be asked; whether it answers was not tried");
+        let detail = format!("`{model}` of {provider} (connection not tested)");
         checks.push(ok(name, detail));
     }
     if settings.limits.cost_micros.is_some() && !chosen.has_price {

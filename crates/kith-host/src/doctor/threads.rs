@@ -28,11 +28,15 @@ pub(super) async fn files(threads: ThreadFileSync, is_hosted: bool) -> Check {
         return ok(name, format!("{n_threads} up to date"));
     }
     if is_hosted {
-        return ok(name, format!("at work on the files of {}", behind.len()));
+        return ok(name, format!("updating {} thread files", behind.len()));
     }
     let shown = behind.iter().take(NAMES_SHOWN_MAX).cloned().collect::<Vec<_>>().join(", ");
     let rest = behind.len().saturating_sub(NAMES_SHOWN_MAX);
     let more = if rest == 0 { String::new() } else { format!(" and {rest} more") };
-    let detail = format!("the files of {shown}{more} are missing or behind their sessions");
-    warn(name, detail, "`kith thread rebuild` makes them again, as does the next turn of each")
+    let detail = format!("the files of {shown}{more} are missing or out of date");
+    warn(
+        name,
+        detail,
+        "run `kith thread rebuild`; the next turn of each thread also updates its file",
+    )
 }

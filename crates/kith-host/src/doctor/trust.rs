@@ -15,12 +15,19 @@ pub(super) async fn trust(house: &House, desk: Option<&dyn Desk>) -> Check {
     };
     let about_the_house = match view.claim() {
         HouseClaim::Recorded(record) => {
-            format!("the house is yours: you made or trusted `{}`", record.folder.display())
+            format!("the house is yours: you created or trusted `{}`", record.folder.display())
         }
-        HouseClaim::Unclaimed => "the house is taken as yours: it is in no repository".to_owned(),
+        HouseClaim::Unclaimed => "the house is not part of a repository".to_owned(),
         HouseClaim::ForeignRepository(root) => {
-            let detail = format!("the house belongs to `{}`, which is not trusted", root.display());
-            return fail(name, detail, format!("`kith trust {}` if it is yours", quoted(root)));
+            let detail = format!(
+                "the house came with the repository `{}`, which is not trusted",
+                root.display()
+            );
+            return fail(
+                name,
+                detail,
+                format!("run `kith trust {}` if you trust it", quoted(root)),
+            );
         }
     };
     let Some(root) = view.repository_of(&house.cwd) else { return ok(name, about_the_house) };
@@ -28,5 +35,5 @@ pub(super) async fn trust(house: &House, desk: Option<&dyn Desk>) -> Check {
         return ok(name, format!("{about_the_house}; this folder is in a trusted repository"));
     }
     let detail = format!("{about_the_house}; the repository `{}` is not trusted", root.display());
-    warn(name, detail, format!("`kith trust {}` lets its `AGENTS.md` be read", quoted(&root)))
+    warn(name, detail, format!("run `kith trust {}` to use its `AGENTS.md`", quoted(&root)))
 }

@@ -62,7 +62,7 @@ impl Host {
         let each = &mut |event: Event| primed += usize::from(event.is_primed());
         let header = self.reads.each(call.session_id, each).await?.header;
         if header.thread_id != call.thread_id || header.meta.priming != call.priming {
-            let message = format!("there is another session `{}` already", call.session_id);
+            let message = format!("another session `{}` already exists", call.session_id);
             return Err(CallError::request(ErrorCode::Conflict, message));
         }
         self.engine.place(&header).await?;

@@ -58,9 +58,10 @@ fn is_failed(accepted: &AcceptOutcome) -> bool {
 /// What came of the message; refused if it was meant for another place of the conversation.
 fn reply_of(report: TurnReport) -> Result<MessageReply, CallError> {
     if let MessageEnd::Declined(leaf) = report.end {
-        let message = format!("the message was not said: the conversation had gone on to `{leaf}`");
+        let message =
+            format!("the message was not sent: the conversation has moved on to `{leaf}`");
         return Err(CallError::request(ErrorCode::Conflict, message).hint(format!(
-            "`kith session show {}` shows what was said; say it again with `--expected-leaf \
+            "`kith session show {}` shows what is new; send it again with `--expected-leaf \
              {leaf}`, or without",
             short(report.session_id)
         )));
@@ -103,7 +104,7 @@ impl Host {
         notes.extend(self.setup.take_problems());
         notes.extend(self.threads.take_failure().map(|error| {
             let why = CallError::from(error).message();
-            format!("{why}; the next turn makes up for it, as does `kith thread rebuild`")
+            format!("{why}; the next turn or `kith thread rebuild` corrects it")
         }));
         if report.session_id != session_id {
             notes.push(self.moved(session_id, report.session_id).await?);
@@ -170,7 +171,7 @@ impl Host {
         let id = short(accepted.session_id);
         Ok(is_left.then(|| {
             format!(
-                "an earlier message had been cut short and was dealt with first: `kith session \
+                "an earlier message had been interrupted and was answered first: `kith session \
                  show {id}`"
             )
         }))
@@ -248,7 +249,7 @@ impl Host {
                     return Ok((agent_id, RowTarget::Current, audience));
                 }
                 Some(id) if self.desk.head(id).await?.is_some() => notes.push(format!(
-                    "the file of session {} is gone; the conversation begins anew",
+                    "the file of session {} is missing; the conversation starts over",
                     short(id)
                 )),
                 // There is none yet, or it was chosen and never begun.
@@ -263,10 +264,10 @@ impl Host {
     async fn moved(&self, from: SessionId, to: SessionId) -> Result<String, CallError> {
         let why = match self.reads.damage_of(from).await? {
             Some(damage) => damage_in_words(&damage),
-            None => "can only be read".to_owned(),
+            None => "is read-only".to_owned(),
         };
         let (from, to) = (short(from), short(to));
-        Ok(format!("session {from} {why}; the conversation goes on in session {to}"))
+        Ok(format!("session {from} {why}; the conversation continues in session {to}"))
     }
 
     fn ingress(
@@ -302,23 +303,23 @@ fn of_another_agent(session: SessionId, agent_id: &str) -> CallError {
     let session = short(session);
     let message = format!("session {session} belongs to the agent `{agent_id}`");
     CallError::request(ErrorCode::Conflict, message)
-        .hint(format!("leave `--agent` out, or name `{agent_id}`"))
+        .hint(format!("omit `--agent`, or use `--agent {agent_id}`"))
 }
 
 /// `there` is what would be asked by the host, `here` what its client has in mind.
 fn other_model(there: &ModelName, here: &ModelName) -> CallError {
     let is_same = (&there.provider, &there.model) == (&here.provider, &here.model);
     let difference = if is_same {
-        "and here that model is at another address".to_owned()
+        "but here that model has a different address".to_owned()
     } else {
-        format!("and here it would be `{}` of {}", here.model, here.provider)
+        format!("but this command is configured for `{}` of {}", here.model, here.provider)
     };
     let message = format!(
-        "the kith that is at work in this house asks the model `{}` of {}, {difference}",
+        "the kith running in this house uses the model `{}` of {}, {difference}",
         there.model, there.provider
     );
     CallError::request(ErrorCode::Conflict, message)
-        .hint("end the other one, or start both with the same settings and keys")
+        .hint("quit the other kith, or start both with the same settings and keys")
 }
 
 fn outcome_of(report: &TurnReport) -> MessageOutcome {
@@ -329,24 +330,24 @@ fn outcome_of(report: &TurnReport) -> MessageOutcome {
         MessageEnd::Cancelled => MessageOutcome::Cancelled,
         MessageEnd::Removed => MessageOutcome::Withdrawn,
         MessageEnd::Failed => {
-            let unknown = "the turn was cut short too often to go on";
+            let unknown = "the turn was interrupted too many times";
             MessageOutcome::Failed(or_unknown(&report.failure, unknown))
         }
         MessageEnd::Bound(_) => {
-            let unknown = "The turn was stopped at one of its limits.";
+            let unknown = "The turn stopped at one of its limits.";
             MessageOutcome::Stopped(or_unknown(&report.notice, unknown))
         }
         MessageEnd::Waiting => {
-            MessageOutcome::Stopped("The turn waits for your approval.".to_owned())
+            MessageOutcome::Stopped("The turn is waiting for your approval.".to_owned())
         }
         MessageEnd::Held => MessageOutcome::Stopped(
-            "Your message is waiting: the turn before it failed or was stopped. `kith retry` \
-             continues that turn, and your message is answered after it."
+            "Your message is waiting because the turn before it failed or was stopped. `kith \
+             retry` continues that turn, then your message is answered."
                 .to_owned(),
         ),
         MessageEnd::Declined(_) | MessageEnd::Unknown => MessageOutcome::Failed(
-            "the message stands in a part of the thread that can only be read, or that was left \
-             behind; send it again with a new `--message-id` if it still matters"
+            "no answer was recorded for this message; send it again with a new `--message-id` if \
+             it still matters"
                 .to_owned(),
         ),
     }

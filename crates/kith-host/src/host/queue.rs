@@ -87,8 +87,8 @@ impl Host {
         if is_author(caller, &item) {
             return Ok(());
         }
-        let message = "only its author or the owner of the house may change a message that waits, \
-                       or go on with it";
+        let message = "only its author or the owner of the house can change or continue a waiting \
+                       message";
         Err(CallError::request(ErrorCode::AuthFailed, message))
     }
 }
@@ -124,7 +124,8 @@ fn check_text(text: &str) -> Result<(), CallError> {
     }
     if text.len() > MESSAGE_BYTES_MAX {
         let n_bytes = text.len();
-        let message = format!("the new text has {n_bytes} bytes and may have {MESSAGE_BYTES_MAX}");
+        let message =
+            format!("the new text has {n_bytes} bytes, and the maximum is {MESSAGE_BYTES_MAX}");
         return Err(invalid(message));
     }
     Ok(())

@@ -71,7 +71,7 @@ async fn a_desk_that_is_made_beside_existing_sessions_knows_what_they_hold() {
     assert_eq!(current, Some(made.data.session_id));
     let notes = second.take_start_notes();
     assert!(
-        notes.len() == 1 && notes[0].contains("trusted repositories could not be"),
+        notes.len() == 1 && notes[0].contains("without your trusted repositories"),
         "{notes:?}"
     );
     // Only once.

@@ -29,7 +29,7 @@ impl Host {
         });
         let Some(Err(error)) = rewritten.await else { return Vec::new() };
         let why = CallError::from(error).message();
-        vec![format!("its words may still be in a thread file: {why}; try `kith thread rebuild`")]
+        vec![format!("its text may still be in a thread file: {why}; run `kith thread rebuild`")]
     }
 
     /// Makes thread files again, of one thread or of all.
@@ -112,9 +112,8 @@ impl From<ThreadFileSyncError> for CallError {
         match error {
             ThreadFileSyncError::Storage(error) => error.into(),
             ThreadFileSyncError::File(error) => {
-                CallError::new(Blame::Environment, ErrorCode::FilesystemError, error).hint(
-                    "`.kith/threads` must be a folder, on a disk that works, that you may write to",
-                )
+                CallError::new(Blame::Environment, ErrorCode::FilesystemError, error)
+                    .hint("check that `.kith/threads` is a writable folder")
             }
         }
     }

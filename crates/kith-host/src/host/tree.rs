@@ -29,7 +29,7 @@ pub async fn branch_session(
     let moved = host.engine.branch(session_id, to, command).await;
     let leaf = moved.map_err(|error| place_error(error, session_id))?;
     let note = format!(
-        "{} is not the end of a turn; the turn begins {}",
+        "{} is in the middle of a turn that begins {}",
         short_place(to),
         place_in_words(leaf)
     );
@@ -56,12 +56,15 @@ pub async fn clone_session(
     let mut notes = Vec::new();
     if let Some(damage) = &damage {
         let what = damage_in_words(damage);
-        notes.push(format!("session {} {what}; the clone has what precedes it", short(source)));
+        notes.push(format!(
+            "session {} {what}; the clone has everything before that",
+            short(source)
+        ));
     }
     if leaves_a_turn_out {
-        notes.push("a turn is open there, and is not part of the clone".to_owned());
+        notes.push("an unfinished turn was left out of the clone".to_owned());
     }
-    notes.push(format!("`kith ask --session {} …` goes on in it", short(session_id)));
+    notes.push(format!("continue it with `kith ask --session {} …`", short(session_id)));
     Ok(Response { data: SessionPlace { session_id, leaf: leaf.event() }, notes })
 }
 
@@ -71,7 +74,7 @@ fn short_place(place: LeafId) -> String {
 
 /// Who named a place that cannot be gone to is told where the places are.
 fn place_error(error: EngineError, session: SessionId) -> CallError {
-    let looks = format!("`kith session tree {}` shows where one can go on from", short(session));
+    let looks = format!("`kith session tree {}` shows where you can continue from", short(session));
     match error {
         EngineError::Place(_) | EngineError::Conflict { .. } => CallError::from(error).hint(looks),
         other => other.into(),

@@ -20,7 +20,7 @@ pub async fn trust_repository(
     caller.require_owner()?;
     let path = call.path;
     let mark = folder_fingerprint(Path::new(&path)).map_err(|source| {
-        let message = format!("cannot look at `{path}`: {source}");
+        let message = format!("cannot open `{path}`: {source}");
         CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
     })?;
     let trusted_at = host.clock.now();
@@ -38,7 +38,7 @@ pub async fn distrust_repository(
     // Taken back twice is taken back: a request may be repeated because its host was lost.
     let was_trusted = host.desk.distrust(&call.path).await?;
     host.setup.set_repositories(host.desk.repositories().await?);
-    let note = "it was not trusted; `kith trust ls` lists what is".to_owned();
+    let note = "it was not trusted; `kith trust ls` lists what is trusted".to_owned();
     let folder = TrustedFolder { path: call.path };
     Ok(Response::new(folder).with_notes((!was_trusted).then_some(note)))
 }

@@ -66,22 +66,24 @@ async fn follow_to_rest(mut row: RowFollower) -> Option<String> {
                 let waits = matches!(report.end, MessageEnd::Held | MessageEnd::Waiting);
                 return (has_changed || !waits).then(|| {
                     format!(
-                        "session {id} had been cut short and has been finished: `kith session show \
+                        "session {id} had been interrupted and is now finished: `kith session show \
                          {id}`"
                     )
                 });
             }
             Ok(RowProgress::Item(FeedItem::Moved { to })) => {
-                return Some(format!("session {id} is damaged; it goes on in {}", short(to)));
+                return Some(format!("session {id} is damaged; it continues in {}", short(to)));
             }
             Ok(RowProgress::Item(FeedItem::Removed)) | Err(EngineError::InUse { .. }) => {
-                return Some(format!("session {id} had been cut short and is gone"));
+                return Some(format!("session {id} had been interrupted, and its file is missing"));
             }
             Ok(RowProgress::Item(item)) => has_changed |= matches!(item, FeedItem::Event(_)),
             Err(EngineError::Failed(failure)) => return Some(cannot_go_on(&id, &failure)),
             Err(error) => {
                 let why = CallError::from(error).message();
-                return Some(format!("session {id} had been cut short and cannot go on: {why}"));
+                return Some(format!(
+                    "session {id} had been interrupted and cannot continue: {why}"
+                ));
             }
         }
     }
@@ -90,12 +92,12 @@ async fn follow_to_rest(mut row: RowFollower) -> Option<String> {
 fn cannot_go_on(id: &str, failure: &SessionFailure) -> String {
     if let SessionFailure::ModelUnavailable { reason } = failure {
         return format!(
-            "session {id} had been cut short and was left alone: {reason}; then `kith retry \
-             --session {id}` finishes it"
+            "session {id} had been interrupted and was not resumed: {reason}; then run `kith retry \
+             --session {id}`"
         );
     }
     let why = CallError::from(failure.clone()).message();
-    format!("session {id} had been cut short and cannot go on: {why}")
+    format!("session {id} had been interrupted and cannot continue: {why}")
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub fn checked_title(title: &str) -> Result<String, CallError> {
     let n_chars = title.chars().count();
     if n_chars > TITLE_CHARS_MAX {
         return refuse(format!(
-            "the title has {n_chars} characters and may have {TITLE_CHARS_MAX}"
+            "the title has {n_chars} characters, and the maximum is {TITLE_CHARS_MAX}"
         ));
     }
     Ok(title.to_owned())
@@ -114,22 +114,22 @@ pub async fn repair_session(
         host.reads.each(copy, count).await?;
         let view = RepairView { session_id: copy, events: n_copied, lost_from };
         return Ok(Response::new(view).with_notes([format!(
-            "it had been repaired before; `kith session rm {}` removes the damaged one",
+            "it was already repaired; `kith session rm {}` removes the damaged one",
             short(id)
         )]));
     };
     let note = if was_current {
-        "the conversation goes on in it; the damaged file stays as it is".to_owned()
+        "the conversation continues in the new session; the damaged file stays as it is".to_owned()
     } else {
         let short = short(copy);
-        format!("`kith ask --session {short} …` goes on in it; the damaged file stays as it is")
+        format!("continue it with `kith ask --session {short} …`; the damaged file stays as it is")
     };
     let view = RepairView { session_id: copy, events: repaired.n_events, lost_from };
     Ok(Response::new(view).with_notes([note]))
 }
 
 fn nothing_to_repair(id: SessionId) -> CallError {
-    let message = format!("session {} is whole; there is nothing to repair", short(id));
+    let message = format!("session {} is intact; there is nothing to repair", short(id));
     CallError::request(ErrorCode::InvalidRequest, message)
 }
 
@@ -137,5 +137,5 @@ fn written_by_a_newer_one(id: SessionId, damage: &Damage) -> CallError {
     let message = format!("session {} {}", short(id), damage_in_words(damage));
     CallError::request(ErrorCode::NewerVersion, message)
         .at_line(damage.line)
-        .hint("it is not damaged: a newer kith reads all of it")
+        .hint("it is not damaged; a newer kith can read all of it")
 }

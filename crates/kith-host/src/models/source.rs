@@ -214,7 +214,8 @@ pub(super) fn variable(name: &str) -> Result<Option<String>, CallError> {
         Err(VarError::NotPresent) => Ok(None),
         // Answering with the demo instead would look as if there were no key.
         Err(VarError::NotUnicode(_)) => {
-            let message = format!("the environment variable `{name}` is not text; set it again");
+            let message =
+                format!("the environment variable `{name}` is not valid UTF-8; set it again");
             Err(CallError::new(Blame::Request, "invalid_request", message))
         }
     }

@@ -128,15 +128,14 @@ fn a_model_is_found_exactly_as_it_was_recorded() {
     models.rewrite(&TWO.replace("model = \"tiny\"", "model = \"tiny\"\nmaxTokens = 9"));
     assert!(models.registry.find(&chosen.refs[0]).is_ok());
     let moved = "the message was for model `a` (`tiny` of a), but here `a` is `tiny` of a at \
-                 `http://localhost:2/v1`: restore its settings, or send the message anew";
+                 `http://localhost:2/v1`: restore its settings, or send the message again";
     models.rewrite(&TWO.replace("localhost:1", "localhost:2"));
     models.check_unavailable(&chosen.refs[0], moved);
     let other = "the message was for model `a` (`tiny` of a), but here `a` is `big` of a at \
-                 `http://localhost:1/v1`: restore its settings, or send the message anew";
+                 `http://localhost:1/v1`: restore its settings, or send the message again";
     models.rewrite(&TWO.replace("\"tiny\"", "\"big\""));
     models.check_unavailable(&chosen.refs[0], other);
-    let without_key = "the message was for model `a` (`tiny` of a), but the environment variable \
-                       `KITH_TEST_UNSET`, which the settings name, is not set";
+    let without_key = "the message was for model `a` (`tiny` of a), but the settings use the environment variable `KITH_TEST_UNSET`, which is not set";
     models.rewrite(&TWO.replace("\"tiny\"", "\"tiny\"\napiKey = \"${KITH_TEST_UNSET}\""));
     models.check_unavailable(&chosen.refs[0], without_key);
 }

@@ -34,11 +34,11 @@ async fn a_line_that_is_cut_off_is_none() {
 
 #[tokio::test]
 async fn what_is_no_message_is_told_in_a_sentence() {
-    check(b"GET / HTTP/1.1\r\n", "it is not JSON: expected value at line 1 column 1").await;
-    check(b"\xff\xfe\n", "it is not JSON: expected value at line 1 column 1").await;
-    check(b"{\"type\":\"dance\"}\n", "it is not among the words of protocol 3").await;
+    check(b"GET / HTTP/1.1\r\n", "not JSON: expected value at line 1 column 1").await;
+    check(b"\xff\xfe\n", "not JSON: expected value at line 1 column 1").await;
+    check(b"{\"type\":\"dance\"}\n", "not a message of protocol 3").await;
     let long = vec![b'x'; FRAME_BYTES_MAX + 1];
-    check(&long, "it is longer than 16777216 bytes").await;
+    check(&long, "longer than 16777216 bytes").await;
 }
 
 async fn check(bytes: &[u8], expected: &str) {

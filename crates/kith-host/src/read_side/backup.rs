@@ -30,7 +30,7 @@ pub async fn back_up_house(
     backup.add_kith_dir(&house.dir).await.map_err(in_words)?;
     let copied = blocking(|| backup.finish()).map_err(in_words)?;
     let BackupCounts { sessions, files, bytes, left_out } = copied;
-    notes.extend(left_out.iter().map(|it| format!("{it} and was left out")));
+    notes.extend(left_out.iter().map(|it| format!("{it}; it was left out")));
     let summary = BackupSummary { path: as_text(&target), sessions, files, bytes };
     Ok(Response { data: summary, notes })
 }
@@ -85,12 +85,12 @@ fn target(house: &House, dir: &Path) -> Result<PathBuf, CallError> {
         Err(CallError::new(Blame::Request, ErrorCode::InvalidRequest, message).hint(hint))
     };
     if !is_empty {
-        let message = format!("`{}` holds something already", target.display());
-        return refuse(message, "name a folder that is not there yet");
+        let message = format!("`{}` is not empty", target.display());
+        return refuse(message, "name a new or empty folder");
     }
     if target.starts_with(&house.dir) {
-        let message = format!("`{}` lies in the house that is copied", target.display());
-        return refuse(message, "name a folder outside of it");
+        let message = format!("`{}` is inside the house being copied", target.display());
+        return refuse(message, "name a folder outside the house");
     }
     Ok(target)
 }
@@ -104,13 +104,13 @@ fn in_words(error: BackupError) -> CallError {
         BackupError::Copy { ref source, .. } => {
             let message = format!("{error}: {source}");
             CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
-                .hint("nothing was left behind; make room or mend it and try again")
+                .hint("nothing was left behind; fix the cause and try again")
         }
     }
 }
 
 fn cannot_make(dir: &Path, source: &io::Error) -> CallError {
-    let message = format!("cannot make the folder `{}`: {source}", dir.display());
+    let message = format!("cannot create the folder `{}`: {source}", dir.display());
     CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
-        .hint("its parent must be a folder that you may write to")
+        .hint("check that its parent is a writable folder")
 }

@@ -77,10 +77,10 @@ pub async fn list_skills(
     let index = side.skills(call.agent_id.as_deref(), &call.cwd).await?;
     let note = match n_failed(&index.issues) {
         0 => None,
-        1 => Some("something is"),
-        _ => Some("some things are"),
+        1 => Some("1 skill has a problem".to_owned()),
+        n => Some(format!("{n} skills have problems")),
     };
-    let note = note.map(|what| format!("{what} wrong with skills; `kith skill check` says what"));
+    let note = note.map(|what| format!("{what}; see `kith skill check`"));
     Ok(Response::new(SkillList { skills: index.entries }).with_notes(note))
 }
 
@@ -92,9 +92,9 @@ pub async fn show_skill(
     let index = side.skills(call.agent_id.as_deref(), &call.cwd).await?;
     let Some(entry) = index.entries.into_iter().find(|it| it.name == call.name) else {
         let name = call.name.chars().take(NAME_CHARS_MAX).flat_map(char::escape_debug);
-        let message = format!("there is no skill `{}` in force here", name.collect::<String>());
+        let message = format!("no skill `{}` is in use here", name.collect::<String>());
         return Err(CallError::request(ErrorCode::InvalidRequest, message)
-            .hint("`kith skill ls` lists those there are, `kith skill check` what is left out"));
+            .hint("`kith skill ls` lists the skills in use, `kith skill check` those left out"));
     };
     let text = text_of(&entry).map_err(|source| {
         let message = format!("cannot read `{}`: {source}", entry.path);

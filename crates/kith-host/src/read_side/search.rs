@@ -37,9 +37,9 @@ pub async fn search_sessions(
         return Err(CallError::new(
             Blame::Request,
             ErrorCode::InvalidRequest,
-            "there is no word in the query to look for",
+            "the query has no words to search for",
         )
-        .hint("`kith session search garden plan` finds what holds both words"));
+        .hint("`kith session search garden plan` finds messages with both words"));
     };
     let known = side.known(&query).await;
     let limit = usize::try_from(call.limit).unwrap_or(usize::MAX);

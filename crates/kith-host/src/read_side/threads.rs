@@ -196,7 +196,7 @@ pub fn resolve_thread<'a>(
 ) -> Result<ThreadKey, CallError> {
     let not_found = |message: String| {
         CallError::new(Blame::Request, ErrorCode::SessionNotFound, message)
-            .hint("`kith thread ls` lists the threads there are")
+            .hint("`kith thread ls` lists the threads")
     };
     let mut fitting: Vec<&ThreadKey> = Vec::new();
     for key in keys.filter(|key| key.agent_id == agent_id) {
@@ -211,6 +211,6 @@ pub fn resolve_thread<'a>(
     match fitting.as_slice() {
         [key] => Ok((*key).clone()),
         [] => Err(not_found(format!("there is no thread `{thread}`"))),
-        _ => Err(not_found(format!("several threads fit `{thread}`"))),
+        _ => Err(not_found(format!("several threads match `{thread}`"))),
     }
 }

@@ -189,7 +189,8 @@ impl Link {
 fn item_line(item: &HostFrame) -> Result<Vec<u8>, CallError> {
     frame(item).ok_or_else(|| {
         let message = format!("a part of the answer is longer than {FRAME_BYTES_MAX} bytes");
-        CallError::request(ErrorCode::InvalidRequest, message).hint("ask without `--remote`")
+        CallError::request(ErrorCode::InvalidRequest, message)
+            .hint("run the command without `--remote`")
     })
 }
 
@@ -198,7 +199,7 @@ fn too_long(message: &HostFrame) -> Option<HostFrame> {
     let HostFrame::Response(response) = message else { return None };
     let text = format!("the answer is longer than {FRAME_BYTES_MAX} bytes");
     let error = CallError::request(ErrorCode::InvalidRequest, text)
-        .hint("ask without `--remote`, or read the session in pages");
+        .hint("run the command without `--remote`, or read the session in pages");
     Some(HostFrame::error(Some(response.request_id.clone()), error))
 }
 

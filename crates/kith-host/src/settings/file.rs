@@ -63,9 +63,9 @@ impl SettingsFile {
         let Some(problem) = &self.doubt else { return Ok(()) };
         let why = match problem {
             Problem::ForeignOwner { uid } => format!("it belongs to user {uid}"),
-            _ => "every user can write it".to_owned(),
+            _ => "any user can write to it".to_owned(),
         };
-        let message = format!("`{}` is not obeyed: {why}", self.path.display());
+        let message = format!("`{}` cannot be used: {why}", self.path.display());
         let fix = format!("check it, then `chown $USER {0}; chmod go-w {0}`", quoted(&self.path));
         Err(CallError::new(Blame::Request, "untrusted", message).hint(fix))
     }
@@ -147,7 +147,7 @@ fn in_words(message: &str, path: &str) -> (String, Option<String>) {
         return unknown_key(name, path, &valid);
     }
     if let Some(name) = message.strip_prefix("missing field ") {
-        return (format!("`[{path}]` lacks {name}"), None);
+        return (format!("`[{path}]` is missing {name}"), None);
     }
     match (message.starts_with("invalid type: "), expected) {
         (true, Some(NOT_A_MODEL)) => {

@@ -92,10 +92,10 @@ fn a_wrong_value_is_refused_with_its_line_and_not_repeated() {
         "[models.a]\nwire = 3\n",
         "2: `models.a.wire` must be one of `\"openai_chat\"`, `\"demo\"`",
     );
-    check("[models.a]\nmodel = \"m\"\n", "1: `[models.a]` lacks `wire`");
+    check("[models.a]\nmodel = \"m\"\n", "1: `[models.a]` is missing `wire`");
     check(
         "[models.a]\nwire = \"demo\"\nprice = { input = 1 }\n",
-        "3: `[models.a.price]` lacks `output`",
+        "3: `[models.a.price]` is missing `output`",
     );
     for (text, path) in [
         ("agent = 3\n", "agent"),

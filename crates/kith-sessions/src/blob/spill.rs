@@ -41,10 +41,10 @@ impl Blobs {
             len => len.map_err(failed)?,
         };
         if len != *bytes {
-            return refused(format!("it has {len} bytes where {bytes} were announced"));
+            return refused(format!("it has {len} bytes, expected {bytes}"));
         }
         if self.hash_of(path).map_err(failed)? != *sha256 {
-            return refused(format!("its bytes do not have the hash `{sha256}`"));
+            return refused(format!("its content does not have the hash `{sha256}`"));
         }
         let is_there = self.is_certain() && self.hash_of(&to).is_ok_and(|it| it == *sha256);
         let put = if is_there {

@@ -112,14 +112,14 @@ fn a_text_is_what_its_line_says_or_damage() {
     let (files, blobs) = house();
     let name = blobs.put("hé".as_bytes()).unwrap();
     check_text(&blobs, &name, 3, "hé");
-    check_text(&blobs, &name, 2, "does not have the 2 bytes the line says");
-    check_text(&blobs, &name, 4, "does not have the 4 bytes the line says");
+    check_text(&blobs, &name, 2, "does not have the 2 bytes that the line says");
+    check_text(&blobs, &name, 4, "does not have the 4 bytes that the line says");
     check_text(&blobs, &name, u64::MAX, "is too long");
     check_text(&blobs, &sha256_hex(b"other"), 3, "is missing");
     let binary = blobs.put(b"\xff\xfe").unwrap();
     check_text(&blobs, &binary, 2, "is not UTF-8");
     files.write_raw(Path::new(FOLDER).join(&name), "hè".as_bytes());
-    check_text(&blobs, &name, 3, "does not have the hash it is named by");
+    check_text(&blobs, &name, 3, "does not match the hash in its name");
 }
 
 #[test]

@@ -29,14 +29,15 @@ pub(super) fn check_message(event: &IngressEvent) -> Result<(), StorageError> {
     let key_bytes = event.key.len();
     if key_bytes == 0 || key_bytes > INGRESS_KEY_BYTES_MAX {
         let message = format!(
-            "a message's key has {key_bytes} bytes and must have 1 to {INGRESS_KEY_BYTES_MAX}"
+            "the message's key has {key_bytes} bytes; it must have 1 to {INGRESS_KEY_BYTES_MAX}"
         );
         return Err(StorageError::new(StorageErrorKind::Refused, message));
     }
     let bytes = content_bytes(event);
     if bytes > MESSAGE_BYTES_MAX as u64 {
         return Err(limit(format!(
-            "a message has {bytes} bytes and may have {MESSAGE_BYTES_MAX}; send it as a file"
+            "the message has {bytes} bytes, and the maximum is {MESSAGE_BYTES_MAX}; send it as a \
+             file"
         )));
     }
     let envelope = [
@@ -52,7 +53,7 @@ pub(super) fn check_message(event: &IngressEvent) -> Result<(), StorageError> {
     ];
     if event.models.len() > MESSAGE_MODELS_MAX {
         return Err(limit(format!(
-            "a message names {} models and may name {MESSAGE_MODELS_MAX}",
+            "the message names {} models, and the maximum is {MESSAGE_MODELS_MAX}",
             event.models.len()
         )));
     }
@@ -63,7 +64,8 @@ pub(super) fn check_message(event: &IngressEvent) -> Result<(), StorageError> {
     let bytes: usize = texts.chain(models).sum();
     if bytes > ENVELOPE_BYTES_MAX {
         return Err(limit(format!(
-            "the names around a message have {bytes} bytes and may have {ENVELOPE_BYTES_MAX}"
+            "the names around the message have {bytes} bytes, and the maximum is \
+             {ENVELOPE_BYTES_MAX}"
         )));
     }
     Ok(())
@@ -76,12 +78,14 @@ pub(super) fn check_waiting(
     event: &IngressEvent,
 ) -> Result<(), StorageError> {
     if waiting.n_rows >= OPEN_ROWS_MAX {
-        let message = format!("{OPEN_ROWS_MAX} messages wait for session `{session}` already");
+        let message =
+            format!("{OPEN_ROWS_MAX} messages are already waiting for session `{session}`");
         return Err(limit(message));
     }
     if waiting.bytes + content_bytes(event) > OPEN_ROW_BYTES_MAX {
         let message = format!(
-            "messages of {} bytes wait for session `{session}` already, and {OPEN_ROW_BYTES_MAX} may",
+            "messages of {} bytes are already waiting for session `{session}`, and the maximum is \
+             {OPEN_ROW_BYTES_MAX}",
             waiting.bytes
         );
         return Err(limit(message));
@@ -115,15 +119,19 @@ pub(super) fn content_bytes(event: &IngressEvent) -> u64 {
 pub(super) fn check_repository(repository: &Repository) -> Result<(), StorageError> {
     let bytes = repository.path.len() + repository.mark.len();
     if bytes > PATH_BYTES_MAX {
-        let message =
-            format!("the path of a repository has {bytes} bytes and may have {PATH_BYTES_MAX}");
+        let message = format!(
+            "the path of the repository has {bytes} bytes, and the maximum is {PATH_BYTES_MAX}"
+        );
         return Err(limit(message));
     }
     Ok(())
 }
 
 pub(super) fn too_many_repositories() -> StorageError {
-    limit(format!("{REPOSITORIES_MAX} repositories are trusted already; take one back first"))
+    limit(format!(
+        "{REPOSITORIES_MAX} repositories are already trusted; remove one with `kith trust rm` \
+         first"
+    ))
 }
 
 fn limit(message: String) -> StorageError {

@@ -47,7 +47,7 @@ impl Contents {
 
     fn check_absent(&self, id: SessionId) -> Result<(), StorageError> {
         if self.sessions.contains_key(&id) {
-            let message = format!("session `{id}` exists already");
+            let message = format!("session `{id}` already exists");
             return Err(StorageError::new(StorageErrorKind::Exists, message));
         }
         Ok(())

@@ -114,7 +114,7 @@ fn a_lock_that_is_not_our_own_file_is_refused_and_left_alone() {
         ("is a symbolic link", &|| symlink(&letter, &lock_path).unwrap()),
         ("is a symbolic link", &|| symlink(house.path().join("nothing"), &lock_path).unwrap()),
         ("has a second name (a hard link)", &|| fs::hard_link(&letter, &lock_path).unwrap()),
-        ("is not a plain file", &|| {
+        ("is not a regular file", &|| {
             rustix::fs::mknodat(
                 rustix::fs::CWD,
                 &lock_path,
@@ -128,7 +128,7 @@ fn a_lock_that_is_not_our_own_file_is_refused_and_left_alone() {
     for (problem, make) in make {
         make();
         let error = HouseLock::take(&kith_dir, 7).unwrap_err().to_string();
-        let told = format!("host.lock` {problem}; look what it is, then remove it");
+        let told = format!("host.lock` {problem}; check what it is, then remove it");
         assert!(error.ends_with(&told), "{error}");
         fs::remove_file(&lock_path).unwrap();
         assert_eq!(fs::read_to_string(&letter).unwrap(), "dear friend");

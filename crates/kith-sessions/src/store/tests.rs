@@ -164,8 +164,7 @@ fn a_damaged_session_is_not_opened_and_not_touched() {
     assert_eq!(
         error.to_string(),
         format!(
-            "session file `{}` is damaged at line 3: bad_crc: its bytes do not have the checksum \
-             that stands in it",
+            "session file `{}` is damaged at line 3: bad_crc: its checksum does not match",
             path.display()
         )
     );

@@ -4,22 +4,22 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Begin a new session of this folder's thread, empty or with a history that scripts tell
+use super::{CWD, SESSION, THREAD};
+
+/// Start a new session of this folder's thread, empty or with the history of priming scripts
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith new --prime individual/main/probe\n  \
                         kith new --prime team_shared/manners --hide-primed")]
 pub(crate) struct New {
-    /// Begin with the history of this script (`kith prime ls` lists them); may stand several times
+    /// Start with the history of this script (see `kith prime ls`); can be repeated
     #[arg(long, value_name = "REF")]
     pub(crate) prime: Vec<String>,
-    /// Do not show that history in transcripts; the model gets it all the same
+    /// Hide that history in transcripts; the model still gets it
     #[arg(long)]
     pub(crate) hide_primed: bool,
-    /// As if started in this folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, help = CWD, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// In this thread (`platform:scopeType:scopeId`)
-    #[arg(long, value_name = "THREAD")]
+    #[arg(long, help = THREAD, value_name = "THREAD")]
     pub(crate) thread: Option<String>,
 }
 
@@ -33,33 +33,33 @@ pub(crate) enum Prime {
     Save(PrimeSave),
 }
 
-/// List the scripts that this agent may use, the last used first
+/// List the scripts this agent may use, most recently used first
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith prime ls\n  kith prime ls probe")]
 pub(crate) struct PrimeLs {
-    /// Only those with this text in reference or title
+    /// Show only scripts with this text in their reference or title
     pub(crate) query: Option<String>,
 }
 
-/// Print a script as it is understood
+/// Print a script as kith reads it
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith prime show individual/main/probe")]
 pub(crate) struct PrimeShow {
-    /// `individual/<member>/<slug>` or `team_shared/<slug>`
+    /// Script reference: `individual/<member>/<slug>` or `team_shared/<slug>`
     #[arg(value_name = "REF")]
     pub(crate) script_ref: String,
 }
 
-/// Read every script of the house and name what is wrong, with file and line
+/// Check every script of the house and report problems with file and line
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith prime check\n  kith prime check --json")]
 pub(crate) struct PrimeCheck {}
 
-/// Read one file as a script, wherever it lies
+/// Check any file as a script
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith prime parse draft.md --json")]
 pub(crate) struct PrimeParse {
-    /// The file
+    /// File to read
     pub(crate) file: PathBuf,
 }
 
@@ -67,23 +67,23 @@ pub(crate) struct PrimeParse {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith prime export latest > draft.md")]
 pub(crate) struct PrimeExport {
-    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    #[arg(help = SESSION)]
     pub(crate) session: String,
 }
 
-/// Keep a session as a script, to begin others with
+/// Save a session as a script that others can start with
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith prime save latest probe\n  \
                         kith prime save latest team/manners --shared --overwrite")]
 pub(crate) struct PrimeSave {
-    /// A session id, a beginning or an end of one (`session ls` prints ends), or `latest`
+    #[arg(help = SESSION)]
     pub(crate) session: String,
-    /// Its name: segments of letters, digits, `.`, `_` and `-`, joined by `/`
+    /// Name of the script: letters, digits, `.`, `_` and `-` in segments joined by `/`
     pub(crate) slug: String,
-    /// For every agent of the house, not for this one alone
+    /// Save it for every agent of the house, not only this one
     #[arg(long)]
     pub(crate) shared: bool,
-    /// Replace a script of that name
+    /// Replace an existing script of that name
     #[arg(long)]
     pub(crate) overwrite: bool,
 }

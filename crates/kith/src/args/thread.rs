@@ -10,31 +10,31 @@ pub(crate) enum Thread {
     Compact(ThreadCompact),
 }
 
-/// List threads, the last spoken in first
+/// List threads, most recently active first
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith thread ls")]
 pub(crate) struct ThreadLs {}
 
-/// Show a thread: all its sessions, as a transcript or as UI messages
+/// Show all sessions of a thread as a transcript, or as UI messages with `--json`
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith thread show cli:\n  kith thread show cli: --json")]
 pub(crate) struct ThreadShow {
-    /// A thread id, or a beginning or an end that only one has
+    /// Thread id, or a unique beginning or end of one
     pub(crate) thread: String,
 }
 
-/// Make the file of a thread, or of all, again from the logs
+/// Rebuild thread files from the logs
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith thread rebuild")]
 pub(crate) struct ThreadRebuild {
-    /// A thread id, or a beginning or an end that only one has; all if it is left out
+    /// Thread id, or a unique beginning or end of one; by default, all threads
     pub(crate) thread: Option<String>,
 }
 
-/// Leave of each message in the file of a thread, or of all, only the last line
+/// Compact thread files: keep only the latest version of each message
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith thread compact")]
 pub(crate) struct ThreadCompact {
-    /// A thread id, or a beginning or an end that only one has; all if it is left out
+    /// Thread id, or a unique beginning or end of one; by default, all threads
     pub(crate) thread: Option<String>,
 }

@@ -46,7 +46,7 @@ pub(crate) async fn run(
     let message = SendMessage { agent_id, ..message(&house, &args, model, chosen.name.clone())? };
     let client = client_of(shared, house);
 
-    let shown = Shown::new(shared.json, args.stream_json);
+    let shown = TurnDisplay::new(shared.json, args.stream_json);
     let mut stop = StopSignal::listen()?;
     let sent = send(&client, message, shown.screen(), &mut stop).await;
     shown.end_line();
@@ -64,14 +64,14 @@ pub(crate) async fn run(
 }
 
 /// How a turn is shown while it runs.
-pub(super) struct Shown {
+pub(super) struct TurnDisplay {
     as_json: bool,
     live: Arc<Live>,
     screen: Arc<dyn Screen>,
 }
 
-impl Shown {
-    pub(super) fn new(json: bool, stream_json: bool) -> Shown {
+impl TurnDisplay {
+    pub(super) fn new(json: bool, stream_json: bool) -> TurnDisplay {
         let as_json = json || stream_json;
         let shows_live = ui::is_interactive() && !as_json;
         let live = Arc::new(Live::default());
@@ -80,7 +80,7 @@ impl Shown {
             (false, true) => live.clone(),
             (false, false) => Arc::new(Quiet),
         };
-        Shown { as_json, live, screen }
+        TurnDisplay { as_json, live, screen }
     }
 
     pub(super) fn screen(&self) -> Arc<dyn Screen> {
@@ -94,7 +94,7 @@ impl Shown {
 
 pub(super) fn print(
     told: &Response<MessageReply>,
-    shown: &Shown,
+    shown: &TurnDisplay,
     stop: &StopSignal,
 ) -> Result<ExitCode, CallError> {
     let MessageReply { answer, outcome } = &told.data;
@@ -104,7 +104,7 @@ pub(super) fn print(
             return Err(error);
         }
         let id = short(answer.session_id);
-        return Err(error.hint(format!("what you said is kept: `kith session show {id}`")));
+        return Err(error.hint(format!("your message is saved: `kith session show {id}`")));
     }
     if let MessageOutcome::Stopped(why) = outcome {
         ui::note(why);
@@ -153,9 +153,9 @@ pub(super) async fn send<C: Follow<Answer = MessageReply, Item = TurnItem>>(
             answer = &mut call => return answer,
             _ = stop.received() => {
                 if cancel.is_cancelled() {
-                    let message = "stopped at once, without waiting for the turn to end";
+                    let message = "quit without waiting for the turn to end";
                     return Err(CallError::stopped(message)
-                        .hint("the next message brings it to its end"));
+                        .hint("the next message finishes it"));
                 }
                 cancel.cancel();
             }
@@ -173,7 +173,7 @@ fn message(
         None => house.thread_of_cwd()?,
         Some(thread) => thread.parse().map_err(|error| {
             CallError::new(Blame::Usage, ErrorCode::Usage, error)
-                .hint("for example `--thread web:room:notes`")
+                .hint("use a thread id such as `--thread web:room:notes`")
         })?,
     };
     let target = match (&args.session, args.new) {
@@ -186,7 +186,7 @@ fn message(
         None => SystemClock.new_id().to_string(),
         Some(id) if id.trim().is_empty() => {
             return Err(CallError::usage("the message id is empty")
-                .hint("leave `--message-id` out, or name the message"));
+                .hint("omit `--message-id`, or give it a value"));
         }
         Some(id) => id.clone(),
     };
@@ -209,15 +209,14 @@ fn message(
 fn message_text(words: &[String]) -> Result<String, CallError> {
     let text = match words {
         [] if ui::input_is_terminal() => {
-            return Err(CallError::usage("what do you want to say?").hint("`kith ask \"hello\"`"));
+            return Err(CallError::usage("no message was given").hint("`kith ask \"hello\"`"));
         }
         [] => from_stdin()?,
         [dash] if dash == "-" => from_stdin()?,
         words => words.join(" "),
     };
     if text.trim().is_empty() {
-        return Err(CallError::usage("there is nothing to say: the message is empty")
-            .hint("`kith ask \"hello\"`"));
+        return Err(CallError::usage("the message is empty").hint("`kith ask \"hello\"`"));
     }
     check_length(text.len())?;
     Ok(text)
@@ -229,7 +228,7 @@ pub(super) fn check_length(bytes: usize) -> Result<(), CallError> {
     }
     let message = format!("the message is longer than {MESSAGE_BYTES_MAX} bytes");
     Err(CallError::request(ErrorCode::InvalidRequest, message)
-        .hint("put it into a file and ask the agent to read that"))
+        .hint("put it in a file and ask the agent to read it"))
 }
 
 fn from_stdin() -> Result<String, CallError> {
@@ -247,8 +246,8 @@ fn from_stdin() -> Result<String, CallError> {
 pub(super) fn as_text(bytes: Vec<u8>) -> Result<String, CallError> {
     String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
-        let message = format!("what came on stdin is not UTF-8 (byte {})", place + 1);
+        let message = format!("stdin is not valid UTF-8 (byte {})", place + 1);
         CallError::request(ErrorCode::InvalidRequest, message)
-            .hint("`iconv -t UTF-8` converts text of another encoding")
+            .hint("convert it with `iconv -t UTF-8`")
     })
 }

@@ -12,7 +12,7 @@ use crate::ui;
 pub(super) async fn run(shared: &Shared, args: args::BackupArgs) -> Result<ExitCode, CallError> {
     let dir = house_of(shared)?.cwd.join(&args.dir);
     let Some(dir) = dir.to_str().map(str::to_owned) else {
-        let message = format!("the path `{}` is not text", args.dir.display());
+        let message = format!("the path `{}` is not valid UTF-8", args.dir.display());
         return Err(CallError::request(ErrorCode::InvalidRequest, message));
     };
     let told = call(shared, BackUpHouse { dir }).await?;
@@ -22,8 +22,8 @@ pub(super) async fn run(shared: &Shared, args: args::BackupArgs) -> Result<ExitC
         let BackupSummary { path, sessions, files, bytes } = &told.data;
         let sessions =
             if *sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") };
-        ui::line(&format!("{sessions}, {files} files, {bytes} bytes are in `{path}`"));
-        ui::note("derived files are not copied; they come back by themselves");
+        ui::line(&format!("copied {sessions}, {files} files, {bytes} bytes to `{path}`"));
+        ui::note("derived files were not copied; kith recreates them when needed");
     }
     print_notes(&told.notes);
     Ok(ExitCode::SUCCESS)

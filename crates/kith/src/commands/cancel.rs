@@ -22,9 +22,9 @@ pub(crate) async fn run(shared: &Shared, args: Cancel) -> Result<ExitCode, CallE
     if shared.json {
         print_form(true, &told.data);
     } else if told.data.was_running {
-        ui::line(&format!("the turn in session {id} is being stopped"));
+        ui::line(&format!("stopping the turn in session {id}"));
     } else {
-        ui::note(&format!("no turn runs in session {id}"));
+        ui::note(&format!("no turn is running in session {id}"));
     }
     print_notes(&told.notes);
     Ok(ExitCode::SUCCESS)

@@ -35,13 +35,13 @@ use crate::screen::{Live, Quiet};
 use crate::signals::{StopKind, StopSignal};
 use crate::{transcript, ui};
 
-const HELP: &str = "Type a message and press Enter. /new begins anew, /quit or Ctrl-D ends, \
-                    Ctrl-C stops an answer.";
+const HELP: &str = "Type a message and press Enter. /new starts a new session, Ctrl-C stops an \
+                    answer, /quit or Ctrl-D quits.";
 
 pub(crate) async fn run(shared: &Shared, model: ModelArg) -> Result<ExitCode, CallError> {
     if shared.json {
-        return Err(CallError::usage("a conversation has no JSON form")
-            .hint("`kith ask --json TEXT` answers with one JSON value"));
+        return Err(CallError::usage("the interactive chat has no JSON output")
+            .hint("use `kith ask --json TEXT` instead"));
     }
     let house = house_of(shared)?;
     let is_attended = ui::is_interactive();
@@ -102,7 +102,7 @@ async fn greet(
     }
     print_notes(&chosen.notes);
     if !client.is_host().await? {
-        ui::error_line("Another kith is at work in this house; it answers here too.");
+        ui::error_line("Another kith is running in this house; it answers here too.");
         ui::error_line(HELP);
         return Ok(());
     }
@@ -111,7 +111,7 @@ async fn greet(
     if let Some(session) = thread.session {
         let id = session.session_id;
         let about = session.title.map_or_else(String::new, |title| format!(", “{title}”"));
-        ui::error_line(&format!("Going on with session {}{about}.", short(id)));
+        ui::error_line(&format!("Continuing session {}{about}.", short(id)));
         if let Some(told) = transcript::beginning(&session.history, id) {
             ui::error_line(&format!("\n{told}\n"));
         }
@@ -153,7 +153,7 @@ impl ChatLoop {
             match self.hear(&mut lines).await? {
                 ChatInput::Interrupt if self.is_attended && !interrupted => {
                     interrupted = true;
-                    ui::error_line("\n(Ctrl-C again, or Ctrl-D, ends)");
+                    ui::error_line("\n(press Ctrl-C again or Ctrl-D to quit)");
                 }
                 ChatInput::Interrupt | ChatInput::End => break,
                 ChatInput::Note(note) if self.is_attended => ui::error_line(&format!("\n({note})")),
@@ -203,10 +203,10 @@ impl ChatLoop {
             "/new" => {
                 self.stop_running_turn().await;
                 self.target = MessageTarget::New;
-                ui::error_line("(the next message begins a new session)");
+                ui::error_line("(your next message starts a new session)");
             }
             word if is_command(word) => {
-                ui::error_line(&format!("(there is no {word}; there are /new, /help and /quit)"));
+                ui::error_line(&format!("(unknown command {word}; try /new, /help or /quit)"));
             }
             _ => match self.turn(text).await {
                 Ok(()) => (),
@@ -229,7 +229,7 @@ impl ChatLoop {
         let session = session.session_id.to_string();
         let stopped = self.client.call(CancelTurn { session, cancel_id }).await;
         if stopped.is_ok_and(|told| told.data.was_running) {
-            ui::error_line("(the turn that was running is being stopped)");
+            ui::error_line("(stopping the running turn)");
         }
     }
 
@@ -323,7 +323,7 @@ fn next_line(stdin: &mut impl BufRead) -> Option<Result<String, CallError>> {
             Some(checked.map(|text| text.trim_end_matches(['\n', '\r']).to_owned()))
         }
         Err(source) => {
-            let message = format!("cannot read what was typed: {source}");
+            let message = format!("cannot read from the terminal: {source}");
             Some(Err(CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)))
         }
     }

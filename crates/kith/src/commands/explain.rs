@@ -37,6 +37,6 @@ async fn identity(shared: &Shared) -> Result<ExitCode, CallError> {
             ui::line(&format!("{label}: {value}"));
         }
     }
-    ui::line(&format!("The name comes from: {source}"));
+    ui::line(&format!("The name comes from {source}"));
     Ok(ExitCode::SUCCESS)
 }

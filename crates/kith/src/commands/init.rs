@@ -14,8 +14,8 @@ use crate::ui;
 pub(crate) fn run(shared: &Shared, args: Init) -> Result<ExitCode, CallError> {
     let named = args.dir.or_else(|| shared.home.clone());
     let Some(dir) = named.filter(|dir| !dir.as_os_str().is_empty()) else {
-        return Err(CallError::usage("which folder is the agent to live in?")
-            .hint("`kith init my-agent` makes it, `kith init .` uses this one"));
+        return Err(CallError::usage("no folder was given for the agent")
+            .hint("`kith init my-agent` creates a folder, `kith init .` uses this one"));
     };
     if !args.yes {
         confirm(shared, &dir)?;
@@ -30,9 +30,9 @@ pub(crate) fn run(shared: &Shared, args: Init) -> Result<ExitCode, CallError> {
         return Ok(ExitCode::SUCCESS);
     }
     if files.is_empty() {
-        ui::line(&format!("`{}` has all its files already; nothing was changed", dir.display()));
+        ui::line(&format!("`{}` already has all its files; nothing was changed", dir.display()));
     } else {
-        ui::line(&format!("Made in `{}`:", dir.display()));
+        ui::line(&format!("Created in `{}`:", dir.display()));
         for file in &files {
             let name = file.file_name().unwrap_or(file.as_os_str());
             ui::line(&format!("  {}", name.to_string_lossy()));
@@ -55,18 +55,18 @@ fn confirm(shared: &Shared, dir: &Path) -> Result<(), CallError> {
     }
     let names: Vec<String> = files.iter().map(|name| format!("`{name}`")).collect();
     let what = format!(
-        "{} came with the repository and would speak to the model as you",
+        "{} came with the repository and would count as your instructions",
         names.join(", ")
     );
     if shared.json || !ui::is_interactive() {
-        let message = format!("{what}; refusing to make the agent without confirmation");
+        let message = format!("{what}; refusing to create the agent without confirmation");
         return Err(CallError::request(ErrorCode::Untrusted, message)
-            .hint("read them, then pass `--yes` if you trust whoever wrote them"));
+            .hint("read the files, then pass `--yes` if you trust them"));
     }
     ui::line(&what);
-    ui::prompt("trust them and make the agent? [y/N] ");
+    ui::prompt("Trust them and create the agent? [y/N] ");
     if ui::is_yes()? {
         return Ok(());
     }
-    Err(CallError::request(ErrorCode::Cancelled, "nothing was made"))
+    Err(CallError::request(ErrorCode::Cancelled, "nothing was created"))
 }

@@ -32,7 +32,7 @@ pub(crate) async fn run(shared: &Shared, args: New) -> Result<ExitCode, CallErro
         None => house.thread_of_cwd()?,
         Some(thread) => thread.parse().map_err(|error| {
             CallError::new(Blame::Usage, ErrorCode::Usage, error)
-                .hint("for example `--thread web:room:notes`")
+                .hint("use a thread id such as `--thread web:room:notes`")
         })?,
     };
     let priming = Priming { script_refs: args.prime, show_in_ui: !args.hide_primed };
@@ -65,5 +65,5 @@ fn folder(dir: &Path) -> Result<PathBuf, CallError> {
         CallError::new(Blame::Request, ErrorCode::InvalidRequest, message)
     };
     let real = dir.canonicalize().map_err(|source| unusable(source.to_string()))?;
-    if real.is_dir() { Ok(real) } else { Err(unusable("it is not a folder".to_owned())) }
+    if real.is_dir() { Ok(real) } else { Err(unusable("not a folder".to_owned())) }
 }

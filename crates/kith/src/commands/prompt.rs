@@ -23,7 +23,7 @@ pub(crate) async fn run(shared: &Shared, args: Prompt) -> Result<ExitCode, CallE
     };
     let real = cwd.canonicalize().map_err(|source| unusable(source.to_string()))?;
     if !real.is_dir() {
-        return Err(unusable("it is not a folder".to_owned()));
+        return Err(unusable("not a folder".to_owned()));
     }
     let cwd = real.display().to_string();
     let get = GetPrompt { agent_id: shared.agent_id(), audience: args.audience.into(), cwd };
@@ -39,7 +39,7 @@ pub(crate) async fn run(shared: &Shared, args: Prompt) -> Result<ExitCode, CallE
             if let Some(path) = &source.path {
                 let chars = source.chars.map_or_else(|| "uncounted".to_owned(), |n| n.to_string());
                 let injected = source.injected_chars.unwrap_or_default();
-                ui::error_line(&format!("{path}: {chars} characters, {injected} in the prompt"));
+                ui::error_line(&format!("{path}: {injected} of {chars} characters in the prompt"));
             }
         }
     }

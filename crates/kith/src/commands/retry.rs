@@ -8,7 +8,7 @@ use kith_host::error::CallError;
 use kith_vocab::clock::Clock as _;
 use kith_vocab::ids::EventId;
 
-use super::ask::{Shown, print, send};
+use super::ask::{TurnDisplay, print, send};
 use super::session::named_or_current;
 use super::{client_of, house_of, leave};
 use crate::args::{Retry, Shared};
@@ -18,7 +18,7 @@ pub(crate) async fn run(shared: &Shared, args: Retry) -> Result<ExitCode, CallEr
     let session = named_or_current(shared, args.session).await?;
     let client = client_of(shared, house_of(shared)?);
     let retry_id = EventId::from_uuid(SystemClock.new_id());
-    let shown = Shown::new(shared.json, args.stream_json);
+    let shown = TurnDisplay::new(shared.json, args.stream_json);
     let mut stop = StopSignal::listen()?;
     let sent = send(&client, RetryTurn { session, retry_id }, shown.screen(), &mut stop).await;
     shown.end_line();

@@ -47,7 +47,7 @@ async fn list(shared: &Shared) -> Result<ExitCode, CallError> {
     if shared.json {
         print_form(true, &told.data);
     } else if sessions.is_empty() {
-        ui::note("no sessions yet; `kith ask \"hello\"` begins one");
+        ui::note("no sessions yet; `kith ask \"hello\"` starts one");
     } else {
         let zone = TimeZone::system();
         let width = |of: fn(&SessionRow) -> &str| {
@@ -78,7 +78,6 @@ pub(super) async fn meant(shared: &Shared, session: String) -> Result<String, Ca
     let newest = sessions_of(shared).await?.data.sessions.into_iter().next();
     newest.map(|row| row.session_id.to_string()).ok_or_else(|| {
         CallError::request(ErrorCode::SessionNotFound, "this agent has no sessions yet")
-            .hint("`kith session ls` lists the sessions there are")
     })
 }
 
@@ -93,9 +92,9 @@ pub(super) async fn named_or_current(
     let thread_id = house_of(shared)?.thread_of_cwd()?;
     let thread = call(shared, GetThread { agent_id: shared.agent_id(), thread_id }).await?.data;
     thread.session.map(|session| session.session_id.to_string()).ok_or_else(|| {
-        let message = "there is no conversation in this folder yet";
+        let message = "no conversation in this folder yet";
         CallError::request(ErrorCode::SessionNotFound, message)
-            .hint("`kith session ls` lists the sessions; `--session` names one of them")
+            .hint("choose a session with `--session`; `kith session ls` lists them")
     })
 }
 
@@ -115,7 +114,7 @@ fn table_line(
         || "-".to_owned(),
         |time| time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
     );
-    let untitled = if row.thread_id.is_none() { "(cannot be read)" } else { "(no words)" };
+    let untitled = if row.thread_id.is_none() { "(unreadable)" } else { "(no messages)" };
     let title = row.title.as_deref().unwrap_or(untitled);
     let title: Vec<&str> = title.split_whitespace().collect();
     let agent = agent_width.map_or_else(String::new, |width| format!("{:width$}  ", agent(row)));
@@ -171,16 +170,21 @@ async fn verify(shared: &Shared, args: SessionVerify) -> Result<ExitCode, CallEr
     }
     for mismatch in &found.mismatches {
         ui::line(&format!(
-            "request {} differs: the log says {}, built again it is {}",
+            "request {} differs: logged hash {}, rebuilt hash {}",
             mismatch.request_id, mismatch.expected, mismatch.rebuilt
         ));
     }
     for request_id in &found.other_renderer {
-        ui::line(&format!("request {request_id} was rendered by another version; not compared"));
+        ui::line(&format!(
+            "request {request_id} was made by another version of kith; not compared"
+        ));
     }
     if let Some(damage) = &found.damaged {
         let message = told.notes.join("; ");
-        let shows = format!("`kith session show` shows those {} events", found.events);
+        let shows = match found.events {
+            0 => "nothing can be read".to_owned(),
+            n => format!("`kith session show` shows the {n} intact events"),
+        };
         // What a newer program wrote is not damaged for the newer program.
         let helps = if damage.code == ErrorCode::NewerVersion || damage.line <= 1 {
             shows
@@ -194,16 +198,17 @@ async fn verify(shared: &Shared, args: SessionVerify) -> Result<ExitCode, CallEr
     print_notes(&told.notes);
     if !is_sound {
         let message = format!(
-            "{} of {} requests cannot be built again as they were sent",
+            "{} of {} requests differ from what was sent",
             found.mismatches.len(),
             found.requests
         );
         return Err(CallError::request(ErrorCode::Damaged, message));
     }
     let compared = found.requests - found.other_renderer.len() as u64;
-    ui::line(&format!(
-        "OK: {} events intact, {compared} of {} requests rebuilt byte for byte",
-        found.events, found.requests
-    ));
+    let requests = match found.requests {
+        0 => "no requests to check".to_owned(),
+        n => format!("{compared} of {n} requests rebuilt byte for byte"),
+    };
+    ui::line(&format!("OK: {} events intact, {requests}", found.events));
     Ok(ExitCode::SUCCESS)
 }

@@ -44,7 +44,7 @@ async fn list(shared: &Shared, cwd: String) -> Result<ExitCode, CallError> {
     if shared.json {
         print_form(true, &told.data);
     } else if skills.is_empty() && told.notes.is_empty() {
-        ui::note("no skills yet; a skill is a folder `skills/<name>` with a `SKILL.md`");
+        ui::note("no skills yet; create one as `skills/<name>/SKILL.md`");
     } else {
         let width = skills.iter().map(|it| it.name.chars().count()).max().unwrap_or_default();
         for SkillEntry { name, scope, description, .. } in skills {
@@ -81,7 +81,7 @@ async fn check(shared: &Shared, cwd: String) -> Result<ExitCode, CallError> {
             ui::line(&format!("{path}:{line}: {message}"));
         }
         let folders = if checked == 1 { "folder" } else { "folders" };
-        ui::note(&format!("{checked} {folders} looked at, {in_force} in force"));
+        ui::note(&format!("{checked} {folders} checked, {in_force} in use"));
     }
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(EXIT_REQUEST) })
 }

@@ -38,7 +38,7 @@ async fn list(shared: &Shared) -> Result<ExitCode, CallError> {
     if shared.json {
         print_form(true, &told.data);
     } else if threads.is_empty() {
-        ui::note("no threads yet; `kith ask \"hello\"` begins one");
+        ui::note("no threads yet; `kith ask \"hello\"` starts one");
     } else {
         let zone = TimeZone::system();
         let width = threads.iter().map(|it| it.thread_id.as_str().chars().count()).max();
@@ -57,7 +57,7 @@ fn table_line(row: &ThreadRowView, width: usize, zone: &TimeZone) -> String {
         |time| time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
     );
     let title: Vec<&str> =
-        row.title.as_deref().unwrap_or("(no words)").split_whitespace().collect();
+        row.title.as_deref().unwrap_or("(no messages)").split_whitespace().collect();
     let (thread, session) = (row.thread_id.as_str(), short(row.session_id));
     format!("{thread:width$}  {updated:16}  {session}  {}", title.join(" "))
 }

@@ -35,25 +35,26 @@ async fn add(shared: &Shared, dir: Option<&Path>) -> Result<ExitCode, CallError>
     };
     let real = dir.canonicalize().map_err(|source| refused(source.to_string()))?;
     if !real.is_dir() {
-        return Err(refused("it is not a folder".to_owned()));
+        return Err(refused("not a folder".to_owned()));
     }
     let told = match vouching::owner_of(&house, &real) {
         Some(FolderOwner::House(folder)) => vouching::vouch(&house, &folder)?,
         Some(FolderOwner::Repository(root)) => {
             let Some(path) = root.to_str() else {
-                return Err(refused("its path is not text".to_owned()));
+                return Err(refused("its path is not valid UTF-8".to_owned()));
             };
             call(shared, TrustRepository { path: path.to_owned() }).await?
         }
         None => {
             return Err(refused(
-                "it is not inside a repository, so nothing there needs to be trusted".to_owned(),
+                "it is not inside a git repository, so nothing there needs to be trusted"
+                    .to_owned(),
             )
-            .hint("name a folder inside the repository whose `AGENTS.md` should be read"));
+            .hint("name a folder inside the repository whose `AGENTS.md` you want to use"));
         }
     };
     let path = &told.data.path;
-    let line = format!("`{path}` is trusted: new sessions read its files as your words");
+    let line = format!("trusted `{path}`; new sessions follow its files as your instructions");
     Ok(print(shared, &told, &line))
 }
 
@@ -69,7 +70,7 @@ async fn remove(shared: &Shared, dir: &Path) -> Result<ExitCode, CallError> {
         }
     };
     let path = &told.data.path;
-    let line = format!("`{path}` is not trusted; sessions that began stay as they are");
+    let line = format!("`{path}` is no longer trusted; existing sessions stay as they are");
     Ok(print(shared, &told, &line))
 }
 
@@ -78,7 +79,7 @@ async fn list(shared: &Shared) -> Result<ExitCode, CallError> {
     if shared.json {
         print_form(true, &told.data);
     } else if told.data.repositories.is_empty() {
-        ui::note("no repository is trusted; `kith trust` in one lets its `AGENTS.md` be read");
+        ui::note("no trusted repositories; run `kith trust .` inside one to use its `AGENTS.md`");
     } else {
         for row in &told.data.repositories {
             ui::line(&format!("{}  {}", row.trusted_at, row.path));

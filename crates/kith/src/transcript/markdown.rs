@@ -16,7 +16,7 @@ use super::{harness, mark, outcome_in_words};
 pub(crate) fn heading(header: &SessionHeader, title: Option<&str>) -> String {
     let title = title.unwrap_or("A conversation").replace(['\n', '\r'], " ");
     let (id, thread, begun) = (header.session_id, &header.thread_id, rfc3339(header.created_at));
-    format!("# {title}\n\nSession `{id}` of thread `{}`, begun {begun}.\n\n", thread.as_str())
+    format!("# {title}\n\nSession `{id}` of thread `{}`, started {begun}.\n\n", thread.as_str())
 }
 
 /// What one event adds, with a blank line behind it.
@@ -33,8 +33,8 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
         }
         Body::AssistantMessage(it) => {
             let cut = match it.stop_reason {
-                StopReason::Cancelled | StopReason::Error => " (broken off)",
-                StopReason::MaxTokens => " (cut off at its limit)",
+                StopReason::Cancelled | StopReason::Error => " (interrupted)",
+                StopReason::MaxTokens => " (cut off at the length limit)",
                 StopReason::Refusal => " (refused)",
                 StopReason::EndTurn | StopReason::ToolCall => "",
             };
@@ -51,10 +51,10 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
         }
         Body::Notice(it) => quoted(&it.text),
         Body::Compact(it) => {
-            format!("{}\n\n{}", quoted("The conversation so far, in short:"), it.summary)
+            format!("{}\n\n{}", quoted("Summary of the conversation so far:"), it.summary)
         }
         Body::CancelRequested(_) => quoted("stopped"),
-        Body::LeafMoved(_) => quoted("the conversation goes on from an earlier place"),
+        Body::LeafMoved(_) => quoted("the conversation continues from an earlier point"),
         _ => return None,
     };
     Some(format!("{}\n\n", text.trim_end()))
@@ -66,11 +66,7 @@ fn said(content: &[Block]) -> String {
         match block {
             Block::ToolCall(call) => {
                 let input = call.raw_input.as_deref().unwrap_or(call.input.as_str());
-                parts.push(format!(
-                    "**{}** is called with:\n\n{}",
-                    call.tool,
-                    fenced("json", input)
-                ));
+                parts.push(format!("Called **{}** with:\n\n{}", call.tool, fenced("json", input)));
             }
             Block::Image(it) | Block::Audio(it) | Block::File(it) => {
                 let kind = block.type_name();

@@ -16,7 +16,7 @@ fn a_primed_history_is_shown_and_of_a_long_one_its_end() {
     let lines = vec!["primed model: Ready."; BEGINNING_ENTRIES_MAX + 2];
     let shown = beginning(&log_of(&lines.join(" | ")).events, id).unwrap();
     assert_eq!(shown.matches("Ready.").count(), BEGINNING_ENTRIES_MAX);
-    assert!(shown.starts_with("(2 earlier entries: `kith session show "), "{shown}");
+    assert!(shown.starts_with("(2 earlier entries; see `kith session show "), "{shown}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ fn the_demo_model_answers_without_key_or_network_and_is_labelled() {
     .: 1 entry
     Agent.md	9
     --- stderr
-    note: the built-in demo model answers; set OPENAI_API_KEY for a real one
+    note: using the built-in demo model; set OPENAI_API_KEY to use a real one
     ");
     let log = house.log();
     check_types(&log);
@@ -95,13 +95,13 @@ fn an_empty_message_is_wrong_usage_and_touches_nothing() {
     check!(house.kith(&["ask", ""]), @r#"
     exit 2
     --- stderr
-    error: there is nothing to say: the message is empty
+    error: the message is empty
     hint: `kith ask "hello"`
     "#);
     check!(house.kith_with_input(&["ask", "--json"], " \n\t"), @r#"
     exit 2
     --- stdout
-    {"ok":false,"error":{"code":"usage","message":"there is nothing to say: the message is empty","hint":"`kith ask \"hello\"`"}}
+    {"ok":false,"error":{"code":"usage","message":"the message is empty","hint":"`kith ask \"hello\"`"}}
     "#);
     assert_eq!(house.files(), ["Agent.md"]);
 }
@@ -112,8 +112,8 @@ fn a_message_that_is_not_utf_8_is_refused() {
     check!(house.kith_with_input(&["ask"], b"ab\xffcd"), @"
     exit 1
     --- stderr
-    error: what came on stdin is not UTF-8 (byte 3)
-    hint: `iconv -t UTF-8` converts text of another encoding
+    error: stdin is not valid UTF-8 (byte 3)
+    hint: convert it with `iconv -t UTF-8`
     ");
     assert_eq!(house.files(), ["Agent.md"]);
 }
@@ -126,7 +126,7 @@ fn a_message_of_ten_megabytes_is_refused() {
     exit 1
     --- stderr
     error: the message is longer than 8388608 bytes
-    hint: put it into a file and ask the agent to read that
+    hint: put it in a file and ask the agent to read it
     ");
     assert_eq!(house.files(), ["Agent.md"]);
 }
@@ -182,12 +182,12 @@ fn a_message_id_that_is_none_is_refused() {
     exit 2
     --- stderr
     error: the message id is empty
-    hint: leave `--message-id` out, or name the message
+    hint: omit `--message-id`, or give it a value
     ");
     check!(house.kith(&["ask", "hi", "--message-id", &"x".repeat(600)]), @"
     exit 1
     --- stderr
-    error: a message's key has 610 bytes and must have 1 to 512
+    error: the message's key has 610 bytes; it must have 1 to 512
     ");
     assert_eq!(house.session_files().len(), 0);
 }
@@ -239,7 +239,7 @@ fn a_thread_that_is_none_is_wrong_usage() {
     exit 2
     --- stderr
     error: `nonsense` is not a thread id (`platform:scopeType:scopeId`)
-    hint: for example `--thread web:room:notes`
+    hint: use a thread id such as `--thread web:room:notes`
     ");
     assert_eq!(house.files(), ["Agent.md"]);
 }
@@ -251,12 +251,12 @@ fn a_session_that_is_not_there_is_named() {
     exit 1
     --- stderr
     error: there is no session `ffff`
-    hint: `kith session ls` lists the sessions there are
+    hint: `kith session ls` lists the sessions
     ");
     check!(house.kith(&["ask", "hi", "--session", "latest", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"error":{"code":"session_not_found","message":"there are no sessions yet","hint":"`kith session ls` lists the sessions there are"}}
+    {"ok":false,"error":{"code":"session_not_found","message":"there are no sessions yet"}}
     "#);
     assert_eq!(house.session_files().len(), 0);
 }
@@ -293,7 +293,7 @@ fn a_deleted_session_file_ends_the_session_and_not_the_conversation() {
     --- stdout
     two
     --- stderr
-    note: the file of session [short] is gone; the conversation begins anew
+    note: the file of session [short] is missing; the conversation starts over
     ");
     house.kith(&["ask", "three"]).succeeded();
     assert_eq!(of_type(&house.log(), "user_message").len(), 2);

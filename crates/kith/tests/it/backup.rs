@@ -81,8 +81,8 @@ fn a_copy_over_something_or_into_the_house_is_refused() {
     check!(house.kith(&["backup", "/nowhere/at/all"]), @"
     exit 3
     --- stderr
-    error: cannot make the folder `/nowhere/at/all`: No such file or directory (os error 2)
-    hint: its parent must be a folder that you may write to
+    error: cannot create the folder `/nowhere/at/all`: No such file or directory (os error 2)
+    hint: check that its parent is a writable folder
     ");
     let elsewhere = House::new();
     let target = elsewhere.path("");

@@ -11,19 +11,19 @@ fn without_a_home_there_is_nobody_to_ask() {
     check!(house.kith(&["ask", "hi"]), @"
     exit 1
     --- stderr
-    error: there is no agent in `[house]` or above it
-    hint: `kith init my-agent` makes one, then `cd my-agent`
+    error: no agent in `[house]` or any folder above it
+    hint: create one with `kith init my-agent`, then `cd my-agent`
     ");
     check!(house.kith(&["session", "ls", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"error":{"code":"home_not_found","message":"there is no agent in `[house]` or above it","hint":"`kith init my-agent` makes one, then `cd my-agent`"}}
+    {"ok":false,"error":{"code":"home_not_found","message":"no agent in `[house]` or any folder above it","hint":"create one with `kith init my-agent`, then `cd my-agent`"}}
     "#);
     check!(house.kith_with_input(&[], "hi\n"), @"
     exit 1
     --- stderr
-    error: there is no agent in `[house]` or above it
-    hint: `kith init my-agent` makes one, then `cd my-agent`
+    error: no agent in `[house]` or any folder above it
+    hint: create one with `kith init my-agent`, then `cd my-agent`
     ");
     assert_eq!(house.files(), Vec::<String>::new());
 }
@@ -37,25 +37,25 @@ fn a_house_that_is_none_is_refused_and_stays_as_it_is() {
     exit 1
     --- stderr
     error: `[house]/plain` is not an agent's home: it contains neither `Agent.md` nor `AGENTS.md`
-    hint: `kith init [house]/plain` makes an agent there
+    hint: `kith init [house]/plain` creates an agent there
     ");
     check!(house.kith(&["ask", "hi", "--home", "tables"]), @"
     exit 1
     --- stderr
     error: `[house]/tables` is not an agent's home: it contains neither `Agent.md` nor `AGENTS.md`
-    hint: `kith init [house]/tables` makes an agent there
+    hint: `kith init [house]/tables` creates an agent there
     ");
     check!(house.kith(&["ask", "hi", "--home", "nowhere"]), @"
     exit 1
     --- stderr
     error: cannot find the house `nowhere`: No such file or directory (os error 2)
-    hint: `kith init nowhere` makes an agent there
+    hint: `kith init nowhere` creates an agent there
     ");
     check!(house.kith(&["session", "ls", "--home", "plain/notes.txt"]), @"
     exit 1
     --- stderr
     error: the house `plain/notes.txt` is not a folder
-    hint: name the folder the agent lives in
+    hint: name the agent's folder
     ");
     assert_eq!(house.files(), ["plain/notes.txt", "tables/kith.toml"]);
 }
@@ -97,7 +97,7 @@ fn a_prompt_file_that_cannot_be_read_stops_before_anything_is_accepted() {
     --- stderr
     error: cannot read prompt file `[house]/SOUL.md`
       cause: Too many levels of symbolic links (os error 40)
-    hint: without it the agent would be another: make it readable, or remove it
+    hint: it is part of the agent's instructions; make it readable or delete it
     ");
     assert_eq!(house.session_files().len(), 0);
     fs::remove_file(house.path("SOUL.md")).unwrap();
@@ -119,7 +119,7 @@ fn a_constitution_that_is_gone_stops_only_new_sessions() {
     exit 1
     --- stderr
     error: `[house]` is not an agent's home: it contains neither `Agent.md` nor `AGENTS.md`
-    hint: `kith init [house]` makes an agent there
+    hint: `kith init [house]` creates an agent there
     ");
     house.write("Agent.md", "Be kind.\n");
     house.kith(&["ask", "four"]).succeeded();
@@ -159,8 +159,8 @@ fn a_prompt_file_of_ten_megabytes_is_cut_and_told() {
     check!(only_errors(house.kith(&["prompt"])), @"
     exit 0
     --- stderr
-    [house]/Agent.md: 9 characters, 9 in the prompt
-    [house]/SOUL.md: [n] characters, 58982 in the prompt
+    [house]/Agent.md: 9 of 9 characters in the prompt
+    [house]/SOUL.md: 58982 of [n] characters in the prompt
     note: `[house]/SOUL.md` is too long; [n] characters were left out of the prompt
     ");
 }
@@ -179,12 +179,12 @@ fn a_file_in_place_of_the_kith_folder_blames_the_disk() {
     --- stderr
     error: cannot take the lock `[house]/.kith/host.lock`
       cause: File exists (os error 17)
-    hint: `.kith` must be a folder, on a disk that works, that you may write to
+    hint: check that `.kith` is a writable folder
     ");
     check!(house.kith(&["ask", "hi", "--json"]), @r#"
     exit 3
     --- stdout
-    {"ok":false,"error":{"code":"filesystem_error","message":"cannot take the lock `[house]/.kith/host.lock`: File exists (os error 17)","hint":"`.kith` must be a folder, on a disk that works, that you may write to"}}
+    {"ok":false,"error":{"code":"filesystem_error","message":"cannot take the lock `[house]/.kith/host.lock`: File exists (os error 17)","hint":"check that `.kith` is a writable folder"}}
     "#);
     house.kith(&["prompt"]).succeeded();
     assert_eq!(house.files(), [".kith", "Agent.md"]);
@@ -199,14 +199,14 @@ fn a_file_in_place_of_the_sessions_folder_blames_the_disk() {
     --- stderr
     error: cannot list the sessions in `[house]/.kith/sessions`
       cause: Not a directory (os error 20)
-    hint: `.kith` must be a folder, on a disk that works, that you may write to
+    hint: check that `.kith` is a writable folder
     ");
     check!(house.kith(&["session", "ls"]), @"
     exit 3
     --- stderr
     error: cannot list the sessions in `[house]/.kith/sessions`
       cause: Not a directory (os error 20)
-    hint: `.kith` must be a folder, on a disk that works, that you may write to
+    hint: check that `.kith` is a writable folder
     ");
 }
 
@@ -218,20 +218,20 @@ fn a_desk_that_is_none_is_named_and_the_sessions_can_still_be_read() {
     check!(house.kith(&["ask", "hi"]), @"
     exit 1
     --- stderr
-    error: `[house]/.kith/state.db` is not a desk: it is not a SQLite database
-    hint: nothing was changed; move `.kith/state.db` away together with its `-wal` and `-shm`, and the next message makes a new one from the sessions. Messages that were accepted and not begun, and your trusted repositories, stand in no session and are lost with it
+    error: `[house]/.kith/state.db` is not a SQLite database
+    hint: nothing was changed; move `.kith/state.db` with its `-wal` and `-shm` files out of the way, and the next message rebuilds it from the sessions. Waiting messages and your list of trusted repositories cannot be rebuilt
     ");
     check!(house.kith(&["session", "ls"]), @"
     exit 0
     --- stdout
     [short]  [minute]  idle       cli:room:[cwd]  say one
     --- stderr
-    note: the sessions are read as they are: `[house]/.kith/state.db` is not a desk: it is not a SQLite database
+    note: the sessions are read as they are: `[house]/.kith/state.db` is not a SQLite database
     ");
     check!(house.kith(&["session", "verify", "latest", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"error":{"code":"damaged","message":"`[house]/.kith/state.db` is not a desk: it is not a SQLite database","hint":"nothing was changed; move `.kith/state.db` away together with its `-wal` and `-shm`, and the next message makes a new one from the sessions. Messages that were accepted and not begun, and your trusted repositories, stand in no session and are lost with it"}}
+    {"ok":false,"error":{"code":"damaged","message":"`[house]/.kith/state.db` is not a SQLite database","hint":"nothing was changed; move `.kith/state.db` with its `-wal` and `-shm` files out of the way, and the next message rebuilds it from the sessions. Waiting messages and your list of trusted repositories cannot be rebuilt"}}
     "#);
     fs::remove_file(house.path(".kith/state.db")).unwrap();
     // What the desk knew is read from the logs, so the conversation goes on where it was.
@@ -240,8 +240,8 @@ fn a_desk_that_is_none_is_named_and_the_sessions_can_still_be_read() {
     --- stdout
     two
     --- stderr
-    note: `.kith/state.db` was missing or older than the sessions, so the inbox was rebuilt from their logs (1 threads); your trusted repositories could not be, see `kith trust ls`
-    note: the built-in demo model answers; set OPENAI_API_KEY for a real one
+    note: `.kith/state.db` was missing or older than the sessions and was rebuilt from their logs (threads: 1), without your trusted repositories: check `kith trust ls`
+    note: using the built-in demo model; set OPENAI_API_KEY to use a real one
     ");
     assert_eq!(house.session_files().len(), 1);
 }

@@ -17,7 +17,7 @@ fn a_piped_conversation_answers_line_by_line() {
     .: 1 entry
     Agent.md	9
     --- stderr
-    note: the built-in demo model answers; set OPENAI_API_KEY for a real one
+    note: using the built-in demo model; set OPENAI_API_KEY to use a real one
     ");
     assert_eq!(of_type(&house.log(), "user_message").len(), 2);
 }
@@ -49,8 +49,8 @@ fn new_and_quit_are_commands_and_unknown_ones_are_not_sent() {
 
     two
     --- stderr
-    (the next message begins a new session)
-    (there is no /nwe; there are /new, /help and /quit)
+    (your next message starts a new session)
+    (unknown command /nwe; try /new, /help or /quit)
     ");
     assert_eq!(house.session_files().len(), 2);
 }
@@ -70,7 +70,7 @@ fn a_conversation_has_no_json_form() {
     check!(house.kith(&["--json"]), @r#"
     exit 2
     --- stdout
-    {"ok":false,"error":{"code":"usage","message":"a conversation has no JSON form","hint":"`kith ask --json TEXT` answers with one JSON value"}}
+    {"ok":false,"error":{"code":"usage","message":"the interactive chat has no JSON output","hint":"use `kith ask --json TEXT` instead"}}
     "#);
     assert_eq!(house.files(), ["Agent.md"]);
 }
@@ -83,8 +83,8 @@ fn a_line_that_is_not_utf_8_ends_a_piped_conversation() {
     --- stdout
     one
     --- stderr
-    error: what came on stdin is not UTF-8 (byte 1)
-    hint: `iconv -t UTF-8` converts text of another encoding
+    error: stdin is not valid UTF-8 (byte 1)
+    hint: convert it with `iconv -t UTF-8`
     ");
     assert_eq!(of_type(&house.log(), "user_message").len(), 1);
 }

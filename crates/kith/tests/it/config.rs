@@ -114,7 +114,7 @@ fn a_model_of_the_settings_is_asked_with_its_key_and_parameters() {
     check!(house.kith(&["ask", "hi"]), @"
     exit 1
     --- stderr
-    error: the environment variable `MY_KEY`, which the settings name, is not set
+    error: the settings use the environment variable `MY_KEY`, which is not set
     hint: `export MY_KEY=…`, or use `--model demo`, which needs no key
     ");
     house.set("MY_KEY", "k-1");
@@ -180,7 +180,7 @@ fn the_limits_of_a_turn_are_those_of_the_settings() {
     let expected = json!({ "steps": 1, "repeats": 5, "wallMs": 600_000, "tokens": 50_000, "costMicros": 250_000 });
     assert_eq!(*limits, expected);
     assert_eq!(first(&house, "turn_ended")["bound"], "steps");
-    assert!(ran.stderr.contains("limit of 1 requests"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("limit of 1 model request"), "{}", ran.stderr);
 }
 
 #[test]
@@ -235,8 +235,8 @@ fn the_doctor_counts_what_it_does_not_tell() {
 fn what_the_owner_forbids_is_not_read() {
     for (settings, reason) in [
         ("mode = \"deny\"", "denies every call"),
-        ("deny = [\"list_files\"]", "not free"),
-        ("ask = [\"list_files(**)\"]", "not free"),
+        ("deny = [\"list_files\"]", "do not allow"),
+        ("ask = [\"list_files(**)\"]", "do not allow"),
     ] {
         let house = House::new();
         house.write("kith.toml", format!("[policy]\n{settings}\n"));
@@ -265,7 +265,7 @@ fn the_doctor_lists_the_keys_in_force_and_those_without_effect() {
     assert_eq!(told["ok"], true);
     assert_eq!(
         about("settings"),
-        ["ok: read `/house/kith.toml` and `/user/.kith/config.toml`; in force: limits.cost, \
+        ["ok: read `/house/kith.toml` and `/user/.kith/config.toml`: limits.cost, \
              limits.steps, policy.deny, ui.language"]
     );
     assert_eq!(

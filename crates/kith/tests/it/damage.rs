@@ -47,7 +47,7 @@ fn a_damaged_session_stays_readable_and_the_conversation_goes_on_in_a_new_one() 
     --- stdout
     three
     --- stderr
-    note: session [short] is damaged at line 9 (bad_crc): its bytes do not have the checksum that stands in it; the conversation goes on in session [short]
+    note: session [short] is damaged at line 9 (bad_crc): its checksum does not match; the conversation continues in session [short]
     ");
     house.kith(&["ask", "say four"]).succeeded();
     assert_eq!(fs::read(&damaged).unwrap(), before);
@@ -59,21 +59,21 @@ fn a_damaged_session_stays_readable_and_the_conversation_goes_on_in_a_new_one() 
     let id = damaged.file_stem().unwrap().to_str().unwrap();
     let ran = house.kith(&["session", "show", id]).succeeded();
     assert!(ran.stdout.contains("say one"), "{}", ran.stdout);
-    check!(house.kith(&["session", "show", "latest"]), @r"
+    check!(house.kith(&["session", "show", "latest"]), @"
     exit 0
     --- stdout
-    owner (not lived here):
+    owner (copied):
       say one
 
-    agent (not lived here):
+    agent (copied):
       one
 
-    (not lived here) (runtime notice: The log of this conversation was damaged. Something that was said or done at this point is missing and cannot be recovered. Do not guess what it was; ask if it matters.)
+    (copied) (runtime notice: The log of this conversation was damaged. Something that was said or done at this point is missing and cannot be recovered. Do not guess what it was; ask if it matters.)
 
-    agent (not lived here):
+    agent (copied):
       two
 
-    ! The earlier session of this thread can only be read: session file `[house]/.kith/sessions/[id].jsonl` is damaged at line 9: bad_crc: its bytes do not have the checksum that stands in it. The conversation goes on here with what could be read of it.
+    ! The previous session of this thread is read-only: session file `[house]/.kith/sessions/[id].jsonl` is damaged at line 9: bad_crc: its checksum does not match. The conversation continues here with everything that could be read.
 
     owner:
       say three
@@ -119,34 +119,34 @@ fn a_newer_version_is_named_and_nothing_is_changed() {
     check!(house.kith(&["session", "show", &id]), @"
     exit 1
     --- stderr
-    error: session `[id]` cannot be read from line 1 on: it is of format version 2, this program knows up to 1; a newer kith can read it
-    hint: nothing was changed; `kith ask --new` goes on in a new session
+    error: session `[id]` cannot be read from line 1 on: its format version is 2, and this kith knows versions up to 1; a newer kith can read it
+    hint: nothing was changed; `kith ask --new` starts a new session
     ");
     check!(house.kith(&["session", "show", &id, "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"error":{"code":"newer_version","message":"session `[id]` cannot be read from line 1 on: it is of format version 2, this program knows up to 1; a newer kith can read it","line":1,"hint":"nothing was changed; `kith ask --new` goes on in a new session"}}
+    {"ok":false,"error":{"code":"newer_version","message":"session `[id]` cannot be read from line 1 on: its format version is 2, and this kith knows versions up to 1; a newer kith can read it","line":1,"hint":"nothing was changed; `kith ask --new` starts a new session"}}
     "#);
     check!(house.kith(&["session", "verify", &id, "--json"]), @r#"
     exit 1
     --- stdout
     {"ok":false,"events":0,"requests":0,"damaged":{"line":1,"code":"newer_version"},"mismatches":[]}
     --- stderr
-    note: the session cannot be read from line 1 on: it is of format version 2, this program knows up to 1; a newer kith can read it; what stands before can still be read
+    note: the session cannot be read from line 1 on: its format version is 2, and this kith knows versions up to 1; a newer kith can read it; everything before it is intact
     "#);
     check!(house.kith(&["session", "ls"]), @"
     exit 0
     --- stdout
-    [short]  -                 read-only  -  (cannot be read)
+    [short]  -                 read-only  -  (unreadable)
     --- stderr
-    note: session [short] cannot be read from line 1 on: it is of format version 2, this program knows up to 1; a newer kith can read it
+    note: session [short] cannot be read from line 1 on: its format version is 2, and this kith knows versions up to 1; a newer kith can read it
     ");
     assert_eq!(house.files(), before);
     check!(house.kith(&["ask", "hi", "--session", &id]), @"
     exit 1
     --- stderr
-    error: session `[id]` cannot be read from line 1 on: it is of format version 2, this program knows up to 1; a newer kith can read it
-    hint: nothing was changed; `kith ask --new` goes on in a new session
+    error: session `[id]` cannot be read from line 1 on: its format version is 2, and this kith knows versions up to 1; a newer kith can read it
+    hint: nothing was changed; `kith ask --new` starts a new session
     ");
 }
 
@@ -157,8 +157,8 @@ fn a_newer_event_is_named_and_what_stands_before_it_can_be_read() {
     check!(house.kith(&["session", "verify", &id]), @"
     exit 1
     --- stderr
-    error: the session cannot be read from line 4 on: it is of format version 2, this program knows up to 1; a newer kith can read it; what stands before can still be read
-    hint: `kith session show` shows those 2 events; nothing was changed
+    error: the session cannot be read from line 4 on: its format version is 2, and this kith knows versions up to 1; a newer kith can read it; everything before it is intact
+    hint: `kith session show` shows the 2 intact events; nothing was changed
     ");
     let view = house.json(&["session", "show", &id, "--json"]);
     assert_eq!(view["damaged"]["code"], "newer_version");
@@ -171,15 +171,15 @@ fn an_unknown_event_is_named_and_what_stands_before_it_can_be_read() {
     check!(house.kith(&["session", "verify", &id]), @"
     exit 1
     --- stderr
-    error: the session is damaged at line 4 (invalid_event): unknown variant `telepathy`; what stands before can still be read
-    hint: `kith session show` shows those 2 events, `kith session repair` copies them into a new session; nothing was changed
+    error: the session is damaged at line 4 (invalid_event): unknown variant `telepathy`; everything before it is intact
+    hint: `kith session show` shows the 2 intact events, `kith session repair` copies them into a new session; nothing was changed
     ");
     check!(house.kith(&["session", "verify", &id, "--json"]), @r#"
     exit 1
     --- stdout
     {"ok":false,"events":2,"requests":0,"damaged":{"line":4,"code":"invalid_event"},"mismatches":[]}
     --- stderr
-    note: the session is damaged at line 4 (invalid_event): unknown variant `telepathy`; what stands before can still be read
+    note: the session is damaged at line 4 (invalid_event): unknown variant `telepathy`; everything before it is intact
     "#);
     house.kith(&["session", "show", &id]).succeeded();
 }
@@ -225,6 +225,6 @@ fn a_session_under_the_name_of_another_is_refused() {
     exit 1
     --- stderr
     error: session `[id]` is damaged at line 1 (invalid_header): it is the header of session `[id]`
-    hint: nothing was changed; `kith ask --new` goes on in a new session
+    hint: nothing was changed; `kith ask --new` starts a new session
     ");
 }

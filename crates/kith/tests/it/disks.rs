@@ -1,4 +1,4 @@
-//! A house on a disk that is full, and on one that can only be read.
+//! A house on a disk that is full, and on one that is read-only.
 //!
 //! The disks are real ones of a few hundred kilobytes, mounted where only the test sees them. Where
 //! the system lets nobody mount (some lend no namespaces to users), there is nothing to try; the
@@ -76,10 +76,10 @@ kith session show latest
     check_disk!("a_full_disk_takes_nothing_loses_nothing_and_goes_on_when_there_is_room", script, @"
     one
     = 0
-    error: no room on the disk for the desk `[house]/.kith/state.db`
+    error: no space left on the disk for `[house]/.kith/state.db`
       cause: disk I/O error
       cause: Error code 4874: disk I/O error
-    hint: make room on the disk and say it again
+    hint: free some disk space and send it again
     = 3
     [short]  [minute]  idle       cli:room:[cwd]  say one
     = 0
@@ -120,7 +120,7 @@ kith doctor | grep -A1 ^fail
     = 0
     error: cannot take the lock `[house]/.kith/host.lock`
       cause: Read-only file system (os error 30)
-    hint: `.kith` must be a folder, on a disk that works, that you may write to
+    hint: check that `.kith` is a writable folder
     = 3
     [short]  [minute]  idle       cli:room:[cwd]  say one
     = 0
@@ -132,10 +132,10 @@ kith doctor | grep -A1 ^fail
     = 0
     OK: 7 events intact, 1 of 1 requests rebuilt byte for byte
     = 0
-    fail  house         `[house]` is on a disk that can only be read
+    fail  house         `[house]` is on a read-only disk
                         -> move the house to another disk
     --
-    fail  disk          it can only be read
+    fail  disk          read-only
                         -> move the house to another disk
     ");
 }

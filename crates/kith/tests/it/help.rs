@@ -68,26 +68,26 @@ fn the_help_of_ask_reads_so() {
     check!(House::empty().kith(&["ask", "--help"]), @r#"
     exit 0
     --- stdout
-    Say one thing to this folder's thread and print the answer
+    Send a message to this folder's thread and print the answer
 
     Usage: kith ask [OPTIONS] [TEXT]...
 
     Arguments:
-      [TEXT]...  What to say; `-`, or nothing when input is piped, reads it from stdin
+      [TEXT]...  Message to send; `-`, or nothing with piped input, reads stdin
 
     Options:
-          --home <DIR>            The house: the folder with `kith.toml` or `.kith` [env: KITH_HOME]
-          --session <SESSION>     Say it in this session
+          --home <DIR>            House to use: a folder with `kith.toml` or `.kith` [env: KITH_HOME]
+          --session <SESSION>     Session to use
           --agent <ID>            Agent to use, if the house has several [env: KITH_AGENT]
-          --thread <THREAD>       Say it in this thread (`platform:scopeType:scopeId`)
-          --json                  Print exactly one JSON value to stdout, also on failure
-          --new                   Begin a new session of the thread
-          --message-id <ID>       The message's own id: a repeated one gets the first answer again
-          --remote                Let the host answer also what could be read from the files
-          --expected-leaf <LEAF>  Say it only if the conversation still ends there: the `leaf` of an answer, or `start`
-          --unattended            Say that nobody is at the terminal who could be asked
-          --stream-json           Print every event and delta as a line of JSON while the turn runs, and the answer last
-          --model <MODEL>         The model to use: `demo`, a name from kith.toml, or a vendor's model name
+          --thread <THREAD>       Thread to use (`platform:scopeType:scopeId`)
+          --json                  Print exactly one JSON value to stdout, even on failure
+          --new                   Start a new session of the thread
+          --message-id <ID>       Message id; a repeated one gets the first answer again
+          --remote                Ask the host even for what could be read from files
+          --expected-leaf <LEAF>  Send only if the conversation still ends here: the `leaf` of an answer, or `start`
+          --unattended            Never ask questions: nobody is at the terminal
+          --stream-json           Print each event and delta as a line of JSON while the turn runs, then the answer
+          --model <MODEL>         Model to use: `demo`, a name from kith.toml, or a vendor's model name
       -h, --help                  Print help
 
     Example:
@@ -140,7 +140,7 @@ fn a_wrong_command_is_wrong_usage() {
     check!(House::empty().kith(&["session", "--json"]), @r#"
     exit 2
     --- stdout
-    {"ok":false,"error":{"code":"usage","message":"'kith session' requires a subcommand but one was not provided [subcommands: ls, show, verify, export, rename, repair, search, rm, tree, branch, clone, help]","hint":"`--help` shows what is possible"}}
+    {"ok":false,"error":{"code":"usage","message":"'kith session' requires a subcommand but one was not provided [subcommands: ls, show, verify, export, rename, repair, search, rm, tree, branch, clone, help]","hint":"run it with `--help` to see the usage"}}
     "#);
 }
 

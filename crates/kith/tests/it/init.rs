@@ -16,7 +16,7 @@ fn init_makes_an_agent_that_can_be_talked_to_at_once() {
     check!(house.kith(&["init", "."]), @"
     exit 0
     --- stdout
-    Made in `.`:
+    Created in `.`:
       Agent.md
       USER.md
       IDENTITY.md
@@ -47,7 +47,7 @@ fn init_again_completes_and_overwrites_nothing() {
     check!(house.kith(&["init", "."]), @"
     exit 0
     --- stdout
-    `.` has all its files already; nothing was changed
+    `.` already has all its files; nothing was changed
 
     Talk to it:
       kith
@@ -71,7 +71,7 @@ fn the_folder_may_be_named_as_the_house_is() {
     check!(house.kith(&["init"]), @"
     exit 0
     --- stdout
-    Made in `ada lovelace`:
+    Created in `ada lovelace`:
       Agent.md
       USER.md
       IDENTITY.md
@@ -90,8 +90,8 @@ fn init_without_a_folder_is_wrong_usage() {
     check!(House::empty().kith(&["init"]), @"
     exit 2
     --- stderr
-    error: which folder is the agent to live in?
-    hint: `kith init my-agent` makes it, `kith init .` uses this one
+    error: no folder was given for the agent
+    hint: `kith init my-agent` creates a folder, `kith init .` uses this one
     ");
 }
 
@@ -104,12 +104,12 @@ fn init_where_a_file_stands_is_refused() {
     --- stderr
     error: cannot create folder `ada`
       cause: File exists (os error 17)
-    hint: there is a file of that name; choose another
+    hint: a file with that name exists; choose another name
     ");
     check!(house.kith(&["init", "ada/b", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"error":{"code":"invalid_request","message":"cannot create folder `ada/b`: Not a directory (os error 20)","hint":"there is a file of that name; choose another"}}
+    {"ok":false,"error":{"code":"invalid_request","message":"cannot create folder `ada/b`: Not a directory (os error 20)","hint":"a file with that name exists; choose another name"}}
     "#);
     assert_eq!(house.files(), ["ada"]);
 }
@@ -121,6 +121,6 @@ fn init_where_nothing_can_be_made_blames_the_disk() {
     --- stderr
     error: cannot create folder `/proc/kith`
       cause: No such file or directory (os error 2)
-    hint: choose a folder that you may write to
+    hint: choose a folder you can write to
     ");
 }

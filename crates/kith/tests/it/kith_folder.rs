@@ -37,7 +37,7 @@ fn a_link_at_the_lock_is_refused_and_the_file_behind_it_stays() {
     check!(house.kith(&["--model", "demo", "ask", "hello"]), @"
     exit 1
     --- stderr
-    error: `[house]/.kith/host.lock` is a symbolic link; look what it is, then remove it
+    error: `[house]/.kith/host.lock` is a symbolic link; check what it is, then remove it
     ");
     assert_eq!(fs::read_to_string(letter(&house)).unwrap(), "ssh-ed25519 AAAAC3 me@laptop");
 }
@@ -47,7 +47,7 @@ fn nothing_in_the_kith_folder_is_opened_through_a_link() {
     for name in ["", "state.db", "state.db-wal", "state.db-shm", "sessions", "blobs", "blob"] {
         let ran = replaced(&lived_in(), name, &|to, from| symlink(to, from).unwrap());
         assert!(
-            ran.contains("is a symbolic link; look what it is, then remove it"),
+            ran.contains("is a symbolic link; check what it is, then remove it"),
             "{name}: {ran}"
         );
     }
@@ -74,7 +74,7 @@ fn a_pipe_in_the_kith_folder_is_refused_and_not_waited_for() {
     };
     for name in ["state.db", "state.db-wal", "host.lock", "blob"] {
         let ran = replaced(&lived_in(), name, &pipe);
-        assert!(ran.contains("is not a plain file"), "{name}: {ran}");
+        assert!(ran.contains("is not a regular file"), "{name}: {ran}");
     }
     for name in ["index.db", "session"] {
         replaced(&lived_in(), name, &pipe);

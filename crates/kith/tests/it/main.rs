@@ -64,7 +64,7 @@ macro_rules! check {
 pub(crate) use check;
 
 const FILTERS: [(&str, &str); 9] = [
-    (r"\d+ bytes, the log", "[bytes] bytes, the log"),
+    (r"\d+ bytes in the log", "[bytes] bytes in the log"),
     (r"\d{8} characters", "[n] characters"),
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b", "[id]"),
     (r"cli:room:[0-9a-f]{16}", "cli:room:[cwd]"),

@@ -327,8 +327,8 @@ fn a_model_that_is_another_here_than_there_is_a_conflict() {
         assert_eq!(value["error"]["code"], "conflict", "{text}");
         value["error"]["message"].as_str().unwrap().to_owned()
     };
-    insta::assert_snapshot!(ask("OPENAI_MODEL", "another"), @"the kith that is at work in this house asks the model `gpt-5-mini` of openai, and here it would be `another` of openai");
-    insta::assert_snapshot!(ask("OPENAI_BASE_URL", &other.server.base_url()), @"the kith that is at work in this house asks the model `gpt-5-mini` of openai, and here that model is at another address");
+    insta::assert_snapshot!(ask("OPENAI_MODEL", "another"), @"the kith running in this house uses the model `gpt-5-mini` of openai, but this command is configured for `another` of openai");
+    insta::assert_snapshot!(ask("OPENAI_BASE_URL", &other.server.base_url()), @"the kith running in this house uses the model `gpt-5-mini` of openai, but here that model has a different address");
     assert_eq!(host.end().0, 0);
     assert_eq!(other.requests().len(), 0);
     assert_eq!(said(&house).len(), 2);
@@ -352,7 +352,7 @@ fn what_lies_where_the_socket_belongs_is_named() {
     exit 3
     --- stderr
     error: cannot listen at `[house]/.kith/host.sock`: Is a directory (os error 21)
-    hint: remove what lies there; its folder must be one that you may write to
+    hint: remove whatever is there, and check that its folder is writable
     ");
     assert_eq!(said(&house).len(), 0);
 }
@@ -395,8 +395,8 @@ fn a_host_that_is_stopped_is_told_in_one_sentence() {
         insta::assert_snapshot!(shown, @"
         exit 1
         --- stderr
-        error: another kith (pid [pid] since [ms]) holds `[house]` and does not answer
-        hint: it may be suspended: resume it with `fg`, or end it (nothing will be lost)
+        error: another kith (pid [pid] since [ms]) is running in `[house]` and does not answer
+        hint: it may be suspended: resume it with `fg`, or kill it (nothing will be lost)
         ");
     });
     let check = doctor["checks"].as_array().unwrap().iter().find(|it| it["name"] == "host");
@@ -423,20 +423,20 @@ fn a_client_that_does_not_speak_the_protocol_is_told_so_and_left() {
     let mut host = Staying::new(&house, &["--model", "demo"], "say one");
     assert_eq!(host.hear(), "one");
     let hello = json!({ "type": "hello", "protocol": 3, "clientId": "test" });
-    insta::assert_snapshot!(told(&house, b"{\"type\":\"hello\",\"protocol\":1,\"clientId\":\"x\"}\n"), @r#"{"type":"error","ok":false,"code":"protocol_mismatch","message":"the host speaks protocol 3, the client 1","blame":"request","hints":["end the other kith, or use the same version in both places"]}"#);
+    insta::assert_snapshot!(told(&house, b"{\"type\":\"hello\",\"protocol\":1,\"clientId\":\"x\"}\n"), @r#"{"type":"error","ok":false,"code":"protocol_mismatch","message":"the host uses protocol 3, the client 1","blame":"request","hints":["quit the other kith, or use the same version in both places"]}"#);
     insta::assert_snapshot!(told(&house, b"GET / HTTP/1.1\r\n\r\n"), @r#"{"type":"error","ok":false,"code":"invalid_request","message":"the first line must be a hello","blame":"request","hints":[]}"#);
     insta::assert_snapshot!(told(&house, format!("{hello}\nnot json\n").as_bytes()), @r#"
     {"type":"hello","protocol":3}
-    {"type":"error","ok":false,"code":"invalid_request","message":"a request could not be read: it is not JSON: expected ident at line 1 column 2","blame":"request","hints":[]}
+    {"type":"error","ok":false,"code":"invalid_request","message":"a request could not be read: not JSON: expected ident at line 1 column 2","blame":"request","hints":[]}
     "#);
     insta::assert_snapshot!(told(&house, format!("{hello}\n{{\"requestId\":\"1\",\"type\":\"dance\"}}\n").as_bytes()), @r#"
     {"type":"hello","protocol":3}
-    {"type":"error","requestId":"1","ok":false,"code":"invalid_request","message":"there is no call `dance`","blame":"request","hints":["use the same version of kith in both places"]}
+    {"type":"error","requestId":"1","ok":false,"code":"invalid_request","message":"unknown call `dance`","blame":"request","hints":["use the same version of kith in both places"]}
     "#);
     let long = format!("{hello}\n{}", "x".repeat(16 * 1024 * 1024 + 1));
     insta::assert_snapshot!(told(&house, long.as_bytes()), @r#"
     {"type":"hello","protocol":3}
-    {"type":"error","ok":false,"code":"invalid_request","message":"a request could not be read: it is longer than 16777216 bytes","blame":"request","hints":[]}
+    {"type":"error","ok":false,"code":"invalid_request","message":"a request could not be read: longer than 16777216 bytes","blame":"request","hints":[]}
     "#);
     assert_eq!(
         told(&house, b""),
@@ -553,7 +553,7 @@ fn reading_neither_needs_a_host_nor_minds_one() {
     assert_eq!(read(), with_a_host);
     let check = doctor["checks"].as_array().unwrap().iter().find(|it| it["name"] == "host");
     let detail = check.unwrap()["detail"].as_str().unwrap();
-    assert!(detail.starts_with("it answers (pid "), "{detail}");
+    assert!(detail.starts_with("running (pid "), "{detail}");
 }
 
 #[test]
@@ -593,13 +593,13 @@ fn a_conversation_takes_up_what_a_killed_host_left() {
     assert_eq!(inbox.unwrap()["state"], "warn", "{doctor}");
     let ran = house.kith_with_input(&[], "hello\n").succeeded();
     insta::with_settings!({ filters => crate::FILTERS.to_vec() }, {
-        insta::assert_snapshot!(ran.stderr, @"note: session [short] had been cut short and has been finished: `kith session show [short]`");
+        insta::assert_snapshot!(ran.stderr, @"note: session [short] had been interrupted and is now finished: `kith session show [short]`");
     });
     assert_eq!(vendor.requests().len(), 3);
     assert_eq!(said(&house), BTreeMap::from([("first".to_owned(), 1), ("hello".to_owned(), 1)]));
     let again = house.kith(&["doctor", "--json"]).json();
     assert_eq!(again["ok"], true, "{again}");
-    assert!(again.to_string().contains("nothing waits"), "{again}");
+    assert!(again.to_string().contains("no messages are waiting"), "{again}");
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn a_key_for_anthropic_is_ignored_with_a_note_and_other_models_work_beside_it() 
     --- stdout
     hi
     --- stderr
-    note: the built-in demo model answers; set OPENAI_API_KEY for a real one
+    note: using the built-in demo model; set OPENAI_API_KEY to use a real one
     note: ANTHROPIC_API_KEY is ignored: Kith cannot use Anthropic's API yet
     ");
     let ran = house.kith(&["ask", "say hi", "--model", "demo"]).succeeded();
@@ -39,8 +39,8 @@ fn a_model_that_nobody_has_is_named_and_nothing_is_written() {
     check!(house.kith(&["ask", "hi", "--model", "gpt-9"]), @"
     exit 1
     --- stderr
-    error: there is no model `gpt-9`: the settings do not name it and no key is set
-    hint: `--model demo` needs no key; set OPENAI_API_KEY to use OpenAI's models by their names
+    error: unknown model `gpt-9`: it is not in the settings, and no API key is set
+    hint: set OPENAI_API_KEY to use OpenAI's models by name, or use `--model demo`, which needs no key
     ");
     assert_eq!(house.files(), ["Agent.md"]);
 }
@@ -86,7 +86,7 @@ fn a_server_that_answers_with_a_page_is_reported_and_the_message_is_kept() {
     exit 3
     --- stderr
     error: `openai` answered with a web page instead of a model's answer: check the base URL
-    hint: what you said is kept: `kith session show [short]`
+    hint: your message is saved: `kith session show [short]`
     ");
     let log = house.log();
     insta::assert_snapshot!(types(&log), @"session_header instruction_snapshot toolset_snapshot user_message turn_started model_requested model_failed notice turn_ended");
@@ -109,7 +109,7 @@ fn a_wrong_key_is_reported_without_trying_again() {
     exit 3
     --- stderr
     error: `openai` refused the API key from OPENAI_API_KEY (status 401): check it; it said: no such key
-    hint: what you said is kept: `kith session show [short]`
+    hint: your message is saved: `kith session show [short]`
     ");
     assert_eq!(vendor.requests().len(), 1);
 }
@@ -126,7 +126,7 @@ fn too_many_requests_are_tried_again_and_the_wait_is_explained() {
     --- stdout
     at last
     --- stderr
-    note: `openai` refused the request: rate limit reached (status 429); it said: the script says so; trying again
+    note: `openai` refused the request: rate limit reached (status 429); it said: the script says so; retrying
     ");
     let requests = vendor.requests();
     assert_eq!(requests[0].body, requests[1].body);
@@ -141,11 +141,11 @@ fn a_server_that_fails_every_time_is_given_up() {
     check!(house.kith(&["ask", "hi", "--json"]), @r#"
     exit 3
     --- stdout
-    {"ok":false,"error":{"code":"model_failed","message":"`openai` refused the request: rate limit reached (status 429); it said: the script says so","hint":"what you said is kept: `kith session show [short]`"}}
+    {"ok":false,"error":{"code":"model_failed","message":"`openai` refused the request: rate limit reached (status 429); it said: the script says so","hint":"your message is saved: `kith session show [short]`"}}
     --- stderr
-    note: `openai` refused the request: rate limit reached (status 429); it said: the script says so; trying again
-    note: `openai` refused the request: rate limit reached (status 429); it said: the script says so; trying again
-    note: `openai` refused the request: rate limit reached (status 429); it said: the script says so; trying again
+    note: `openai` refused the request: rate limit reached (status 429); it said: the script says so; retrying
+    note: `openai` refused the request: rate limit reached (status 429); it said: the script says so; retrying
+    note: `openai` refused the request: rate limit reached (status 429); it said: the script says so; retrying
     "#);
     assert_eq!(vendor.requests().len(), 4);
     let log = house.log();
@@ -185,7 +185,7 @@ fn an_empty_answer_is_tried_again() {
     --- stdout
     here I am
     --- stderr
-    note: `openai` answered with nothing; trying again
+    note: `openai` returned an empty answer; retrying
     ");
 }
 
@@ -226,7 +226,7 @@ fn a_model_that_calls_for_ever_is_stopped_at_a_limit_and_it_is_told() {
     check!(house.kith(&["ask", "hi"]), @r#"
     exit 4
     --- stderr
-    note: The turn was stopped at its limit of 5 identical calls in a row. Say "go on" to continue.
+    note: The turn stopped at its limit of 5 identical calls in a row. Say "go on" to continue.
     "#);
     assert_eq!(of_type(&house.log(), "turn_ended")[0]["reason"], "bound");
     let answer = house.json(&["ask", "go on", "--json"]);

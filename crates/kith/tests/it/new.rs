@@ -230,7 +230,7 @@ fn hiding_takes_away_the_bubbles_and_no_byte_of_the_request() {
     agent:
       One.
     --- stderr
-    note: 4 primed events are not shown; `kith session show --all` shows every event
+    note: 4 primed events are hidden; `kith session show --all` shows every event
     ");
     let markdown = |id: &Value| {
         let ran = house.kith(&["session", "export", id.as_str().unwrap(), "--format", "markdown"]);
@@ -259,7 +259,7 @@ fn what_hides_stays_hidden_in_a_repaired_copy() {
     house.kith(&["session", "repair", "latest"]).succeeded();
     let shown = house.kith(&["session", "show", "latest"]).succeeded();
     assert!(!shown.stdout.contains("探针") && shown.stdout.contains("hello"), "{}", shown.stdout);
-    assert!(shown.stderr.contains("4 primed events are not shown"), "{}", shown.stderr);
+    assert!(shown.stderr.contains("4 primed events are hidden"), "{}", shown.stderr);
 }
 
 #[test]
@@ -424,7 +424,7 @@ fn what_cannot_be_primed_leaves_no_conversation_and_no_trace() {
         (&["new", "--prime", "team_shared/../../etc"], 2, "the segment `..` is not allowed"),
         (&["new", "--prime", "team_shared/a/../b"], 2, "the segment `..` is not allowed"),
         (&["new", "--prime", "team_shared/C:x"], 2, "':' is not allowed"),
-        (&many, 2, "a conversation begins with at most 16 scripts"),
+        (&many, 2, "a conversation can start with at most 16 scripts"),
         (&["new", "--cwd", "nowhere"], 1, "cannot use the folder `nowhere`"),
         (&["new", "--thread", "x"], 2, "x"),
     ];

@@ -24,12 +24,12 @@ fn a_house_without_scripts_says_how_to_make_one() {
     check!(house.kith(&["prime", "ls"]), @"
     exit 0
     --- stderr
-    note: no scripts yet; `kith prime save latest SLUG` makes one of a conversation
+    note: no scripts yet; `kith prime save latest SLUG` saves a conversation as one
     ");
     check!(house.kith(&["prime", "check"]), @"
     exit 0
     --- stdout
-    0 scripts read, 0 cannot be used
+    0 scripts checked, 0 unusable
     ");
     assert_eq!(house.files(), ["Agent.md"]);
 }
@@ -49,8 +49,8 @@ fn scripts_are_listed_the_last_used_first_and_broken_ones_with_their_error() {
     --- stdout
     team_shared/probe                         4 records  环境探针
     individual/main/own                       1 record
-    team_shared/a/old                         cannot be used, line 2: `### user` is not a record heading; write `### record human_text_record`
-    .minds/priming/team_shared/not a slug.md  cannot be used: `team_shared/not a slug` is not a scriptRef (`individual/<member>/<slug>` or `team_shared/<slug>`): ' ' is not allowed; use letters, digits, `.`, `_` and `-`
+    team_shared/a/old                         unusable, line 2: `### user` is not a record heading; write `### record human_text_record`
+    .minds/priming/team_shared/not a slug.md  unusable: `team_shared/not a slug` is not a scriptRef (`individual/<member>/<slug>` or `team_shared/<slug>`): ' ' is not allowed; use letters, digits, `.`, `_` and `-`
     ");
     let list = house.json(&["prime", "ls", "探针", "--json"]);
     let used = list["scripts"][0]["lastUsedAt"].as_str().unwrap();
@@ -67,7 +67,7 @@ fn scripts_are_listed_the_last_used_first_and_broken_ones_with_their_error() {
     check!(house.kith(&["prime", "ls", "nothing"]), @"
     exit 0
     --- stderr
-    note: no script fits `nothing`
+    note: no script matches `nothing`
     ");
 }
 
@@ -90,7 +90,7 @@ fn a_file_is_read_as_a_script_wherever_it_lies_and_needs_no_house() {
         { "type": "human_text_record", "genseq": 2, "msgId": "priming-2", "content": "好的。" },
     ] } });
     assert_eq!(parsed, expected);
-    for (name, message) in [("none.md", "No such file"), (".", "it is not a file")] {
+    for (name, message) in [("none.md", "No such file"), (".", "not a file")] {
         let ran = house.kith(&["prime", "parse", name]);
         assert_eq!(ran.code, 1);
         assert!(ran.stderr.contains(message), "{}", ran.stderr);
@@ -129,7 +129,7 @@ fn every_script_is_checked_and_one_that_is_bad_does_not_hide_another() {
     `.minds/priming/individual/ux/none.md`, line 1: the script has no records; add a heading `### record <type>` and a fenced block
     `.minds/priming/team_shared/old.md`, line 2: `### user` is not a record heading; write `### record human_text_record`
     `.minds/priming/team_shared/out.md`: is a link that points outside the priming folder
-    5 scripts read, 3 cannot be used
+    5 scripts checked, 3 unusable
     --- stderr
     note: `.minds/priming/team_shared/odd.md`, line 6: `mood` is not a key of agent_words_record (kept, ignored)
     ");
@@ -192,9 +192,9 @@ fn a_session_is_saved_once_and_replaced_only_when_asked() {
     check!(house.kith(&["prime", "save", "latest", "env/probe-1.2"]), @"
     exit 0
     --- stdout
-    2 records in `.minds/priming/individual/main/env/probe-1.2.md`
+    Saved 2 records to `.minds/priming/individual/main/env/probe-1.2.md`
 
-    Begin with it:
+    Start a session with it:
       kith new --prime individual/main/env/probe-1.2
     ");
     let path = house.path(".minds/priming/individual/main/env/probe-1.2.md");
@@ -229,7 +229,7 @@ fn an_empty_history_makes_no_file() {
     exit 1
     --- stderr
     error: the session has no history to make a script from
-    hint: say something in it first; no file was written
+    hint: send a message in it first; no file was written
     ");
     assert_eq!(house.kith(&["prime", "export", "latest"]).code, 1);
     assert_eq!(house.files(), before);

@@ -12,8 +12,8 @@ fn the_prompt_goes_to_stdout_and_its_sources_to_stderr_and_nothing_is_made() {
     check!(Ran { stdout: String::new(), ..ran }, @"
     exit 0
     --- stderr
-    [house]/Agent.md: 9 characters, 9 in the prompt
-    [house]/SOUL.md: 13 characters, 13 in the prompt
+    [house]/Agent.md: 9 of 9 characters in the prompt
+    [house]/SOUL.md: 13 of 13 characters in the prompt
     ");
     assert_eq!(house.files(), ["Agent.md", "SOUL.md"]);
 }
@@ -63,6 +63,6 @@ fn a_folder_that_is_not_there_is_named() {
     check!(house.kith(&["prompt", "--cwd", "Agent.md", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"error":{"code":"invalid_request","message":"cannot use the folder `Agent.md`: it is not a folder"}}
+    {"ok":false,"error":{"code":"invalid_request","message":"cannot use the folder `Agent.md`: not a folder"}}
     "#);
 }

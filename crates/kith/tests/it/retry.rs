@@ -29,8 +29,8 @@ fn a_turn_goes_on_only_with_the_model_it_began_with() {
     check!(house.kith(&["retry"]), @r"
     exit 1
     --- stderr
-    error: the message was for model `gpt-5-mini` (`gpt-5-mini` of openai), but here `gpt-5-mini` is `gpt-5-mini` of openai at `http://[server]/v1`: restore its settings, or send the message anew
-    hint: with its model back, `kith retry` finishes it
+    error: the message was for model `gpt-5-mini` (`gpt-5-mini` of openai), but here `gpt-5-mini` is `gpt-5-mini` of openai at `http://[server]/v1`: restore its settings, or send the message again
+    hint: run `kith retry` when the model is available again
     ");
     check!(house.kith(&["ask", "--new", "something else"]), @r"
     exit 0
@@ -84,12 +84,12 @@ fn a_failed_turn_is_retried_once_and_one_that_ended_well_is_not() {
     check!(house.kith(&["retry"]), @r"
     exit 1
     --- stderr
-    error: the last turn of session `[id]` has ended well, so there is nothing to retry
+    error: the last turn of session `[id]` succeeded, so there is nothing to retry
     ");
     check!(house.kith(&["cancel"]), @r"
     exit 0
     --- stderr
-    note: no turn runs in session [short]
+    note: no turn is running in session [short]
     ");
     let log = house.log();
     assert_eq!(of_type(&log, "user_message").len(), 1);
@@ -137,7 +137,7 @@ fn cancel_and_retry_mean_the_conversation_of_the_folder() {
     check!(house.kith_in("sub", &["retry"]), @r"
     exit 1
     --- stderr
-    error: the last turn of session `[id]` has ended well, so there is nothing to retry
+    error: the last turn of session `[id]` succeeded, so there is nothing to retry
     ");
     check!(house.kith(&["retry"]), @r"
     exit 0
@@ -148,8 +148,8 @@ fn cancel_and_retry_mean_the_conversation_of_the_folder() {
     check!(house.kith_in("other", &["cancel"]), @r"
     exit 1
     --- stderr
-    error: there is no conversation in this folder yet
-    hint: `kith session ls` lists the sessions; `--session` names one of them
+    error: no conversation in this folder yet
+    hint: choose a session with `--session`; `kith session ls` lists them
     ");
 }
 
@@ -206,7 +206,7 @@ fn a_new_conversation_stops_the_turn_that_runs_in_the_thread() {
     running.until("drip");
     let ran = house.kith_with_input(&[], "/new\nhello\n");
     assert_eq!((ran.code, ran.stdout.trim()), (0, "anew"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("is being stopped"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("(stopping the running turn)"), "{}", ran.stderr);
     let stopped = running.finish();
     assert_eq!(Running::last_line(&stopped)["error"]["code"], "cancelled");
 }

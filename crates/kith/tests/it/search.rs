@@ -59,8 +59,8 @@ fn a_search_for_nothing_is_refused_and_one_that_finds_nothing_says_so() {
     check!(house.kith(&["session", "search", "?!"]), @"
     exit 1
     --- stderr
-    error: there is no word in the query to look for
-    hint: `kith session search garden plan` finds what holds both words
+    error: the query has no words to search for
+    hint: `kith session search garden plan` finds messages with both words
     ");
     check!(house.kith(&["session", "search", "zebra"]), @"
     exit 0
@@ -82,8 +82,8 @@ fn a_session_is_removed_after_a_yes_with_all_that_is_known_of_it() {
     check!(house.kith(&["session", "rm", id]), @"
     exit 1
     --- stderr
-    error: refusing to remove session [short] (a zebra crossing): [bytes] bytes, the log and 0 other files, without confirmation
-    hint: pass `--yes` to remove it without being asked
+    error: refusing to remove session [short] (a zebra crossing) ([bytes] bytes in the log and 0 other files) without confirmation
+    hint: pass `--yes` to confirm
     ");
     let removed = house.json(&["session", "rm", id, "--yes", "--json"]);
     assert_eq!(removed, json!({"ok": true, "removed": [format!("sessions/{id}.jsonl")]}));
@@ -135,7 +135,7 @@ fn a_session_whose_file_is_gone_is_told_by_the_doctor_until_it_is_forgotten() {
     let checks = doctor["checks"].as_array().unwrap();
     let sessions = checks.iter().find(|it| it["name"] == "sessions").unwrap();
     assert_eq!(sessions["state"], "fail", "{sessions}");
-    assert!(sessions["detail"].to_string().contains("1 without a file"), "{sessions}");
+    assert!(sessions["detail"].to_string().contains("1 missing"), "{sessions}");
     let id = id.as_str().unwrap();
     let removed = house.json(&["session", "rm", id, "--yes", "--json"]);
     assert_eq!(removed, json!({"ok": true, "removed": []}));

@@ -52,7 +52,7 @@ fn a_house_without_sessions_says_so() {
     check!(house.kith(&["session", "ls"]), @r#"
     exit 0
     --- stderr
-    note: no sessions yet; `kith ask "hello"` begins one
+    note: no sessions yet; `kith ask "hello"` starts one
     "#);
     check!(house.kith(&["session", "ls", "--json"]), @r#"
     exit 0
@@ -63,7 +63,6 @@ fn a_house_without_sessions_says_so() {
     exit 1
     --- stderr
     error: there are no sessions yet
-    hint: `kith session ls` lists the sessions there are
     ");
     assert_eq!(house.files(), ["Agent.md"]);
 }
@@ -224,19 +223,19 @@ fn a_session_may_be_named_by_either_end_of_its_id() {
     check!(house.kith(&["session", "show", "0"]), @"
     exit 1
     --- stderr
-    error: several sessions fit `0`
-    hint: `kith session ls` lists the sessions there are
+    error: several sessions match `0`
+    hint: `kith session ls` lists the sessions
     ");
     check!(house.kith(&["session", "show", ""]), @"
     exit 1
     --- stderr
     error: there is no session ``
-    hint: `kith session ls` lists the sessions there are
+    hint: `kith session ls` lists the sessions
     ");
     check!(house.kith(&["session", "show", "../../etc/passwd", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"error":{"code":"session_not_found","message":"there is no session `../../etc/passwd`","hint":"`kith session ls` lists the sessions there are"}}
+    {"ok":false,"error":{"code":"session_not_found","message":"there is no session `../../etc/passwd`","hint":"`kith session ls` lists the sessions"}}
     "#);
 }
 
@@ -266,15 +265,15 @@ fn a_damaged_session_does_not_verify_and_the_line_is_named() {
     check!(house.kith(&["session", "verify", "latest"]), @"
     exit 1
     --- stderr
-    error: the session is damaged at line 9 (bad_crc): its bytes do not have the checksum that stands in it; what stands before can still be read
-    hint: `kith session show` shows those 7 events, `kith session repair` copies them into a new session; nothing was changed
+    error: the session is damaged at line 9 (bad_crc): its checksum does not match; everything before it is intact
+    hint: `kith session show` shows the 7 intact events, `kith session repair` copies them into a new session; nothing was changed
     ");
     check!(house.kith(&["session", "verify", "latest", "--json"]), @r#"
     exit 1
     --- stdout
     {"ok":false,"events":7,"requests":1,"damaged":{"line":9,"code":"bad_crc"},"mismatches":[]}
     --- stderr
-    note: the session is damaged at line 9 (bad_crc): its bytes do not have the checksum that stands in it; what stands before can still be read
+    note: the session is damaged at line 9 (bad_crc): its checksum does not match; everything before it is intact
     "#);
     check!(house.kith(&["session", "show", "latest"]), @"
     exit 0
@@ -285,14 +284,14 @@ fn a_damaged_session_does_not_verify_and_the_line_is_named() {
     agent:
       one
     --- stderr
-    note: the session is damaged at line 9 (bad_crc): its bytes do not have the checksum that stands in it; what stands before can still be read
+    note: the session is damaged at line 9 (bad_crc): its checksum does not match; everything before it is intact
     ");
     check!(house.kith(&["session", "ls"]), @"
     exit 0
     --- stdout
     [short]  [minute]  read-only  cli:room:[cwd]  say one
     --- stderr
-    note: session [short] is damaged at line 9 (bad_crc): its bytes do not have the checksum that stands in it
+    note: session [short] is damaged at line 9 (bad_crc): its checksum does not match
     ");
     let view = house.json(&["session", "show", "latest", "--json"]);
     assert_eq!(view["damaged"], serde_json::json!({ "line": 9, "code": "bad_crc" }));
@@ -310,7 +309,7 @@ fn a_session_whose_end_was_lost_does_not_verify() {
     --- stdout
     {"ok":false,"events":0,"requests":0,"damaged":{"line":2,"code":"lost_tail"},"mismatches":[]}
     --- stderr
-    note: the session is damaged at line 2 (lost_tail): events up to 7 were acknowledged, 0 can be read; what stands before can still be read
+    note: the session is damaged at line 2 (lost_tail): events up to 7 were acknowledged, but only 0 can be read; everything before it is intact
     "#);
 }
 
@@ -326,11 +325,15 @@ fn a_write_that_was_cut_short_is_told_and_set_aside() {
     --- stdout
     OK: 7 events intact, 1 of 1 requests rebuilt byte for byte
     --- stderr
-    note: the last write was cut short; its 20 bytes are set aside when someone speaks next
+    note: the last write was incomplete; the next message sets its 20 bytes aside
     ");
     house.kith(&["ask", "say two"]).succeeded();
     let ran = house.kith(&["session", "show", "latest"]).succeeded();
-    assert!(ran.stdout.contains("(a torn write of 20 bytes was set aside)"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("(an incomplete write of 20 bytes was set aside)"),
+        "{}",
+        ran.stdout
+    );
     let ran = house.kith(&["session", "verify", "latest"]).succeeded();
     assert_eq!(ran.stderr, "");
 }

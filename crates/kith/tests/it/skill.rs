@@ -42,7 +42,7 @@ fn a_house_without_skills_says_how_to_make_one() {
     check!(house.kith(&["skill", "ls"]), @"
     exit 0
     --- stderr
-    note: no skills yet; a skill is a folder `skills/<name>` with a `SKILL.md`
+    note: no skills yet; create one as `skills/<name>/SKILL.md`
     ");
     check!(house.kith(&["skill", "check", "--json"]), @r#"
     exit 0
@@ -60,7 +60,7 @@ fn a_folder_with_too_many_skills_is_not_called_empty() {
     }
     let ran = house.kith(&["skill", "ls"]).succeeded();
     assert!(!ran.stderr.contains("no skills yet"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("`kith skill check` says what"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("see `kith skill check`"), "{}", ran.stderr);
     let checked = house.kith(&["skill", "check"]);
     assert!(checked.shown().contains("1024"), "{}", checked.shown());
 }
@@ -87,13 +87,13 @@ fn a_skill_is_shown_as_it_is() {
     check!(house.kith(&["skill", "show", "Tidy"]), @"
     exit 1
     --- stderr
-    error: there is no skill `Tidy` in force here
-    hint: `kith skill ls` lists those there are, `kith skill check` what is left out
+    error: no skill `Tidy` is in use here
+    hint: `kith skill ls` lists the skills in use, `kith skill check` those left out
     ");
     check!(house.kith(&["skill", "show", "a\nb", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"error":{"code":"invalid_request","message":"there is no skill `a\\nb` in force here","hint":"`kith skill ls` lists those there are, `kith skill check` what is left out"}}
+    {"ok":false,"error":{"code":"invalid_request","message":"no skill `a\\nb` is in use here","hint":"`kith skill ls` lists the skills in use, `kith skill check` those left out"}}
     "#);
 }
 
@@ -108,7 +108,7 @@ fn what_is_left_out_is_said_with_its_line() {
     [house]/skills/silent/SKILL.md:1: has no description, so it is not listed; add `description: …` to its front matter
     [house]/skills/wrong/SKILL.md:3: is ignored: `description` must be text; put it in quotes
     --- stderr
-    note: 5 folders looked at, 2 in force
+    note: 5 folders checked, 2 in use
     ");
     check!(house.kith(&["skill", "check", "--json"]), @r#"
     exit 1
@@ -116,10 +116,7 @@ fn what_is_left_out_is_said_with_its_line() {
     {"ok":false,"checked":5,"failed":2,"issues":[{"path":"[house]/skills/silent/SKILL.md","line":1,"message":"has no description, so it is not listed; add `description: …` to its front matter"},{"path":"[house]/skills/wrong/SKILL.md","line":3,"message":"is ignored: `description` must be text; put it in quotes"}]}
     "#);
     let ran = house.kith(&["skill", "ls"]).succeeded();
-    assert_eq!(
-        ran.stderr,
-        "note: some things are wrong with skills; `kith skill check` says what\n"
-    );
+    assert_eq!(ran.stderr, "note: 2 skills have problems; see `kith skill check`\n");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn ctrl_c_stops_the_wait_for_a_server_that_says_nothing() {
     check!(stopped_by("INT"), @r#"
     exit 130
     --- stdout
-    {"ok":false,"error":{"code":"cancelled","message":"the turn was stopped","hint":"what you said is kept: `kith session show [short]`"}}
+    {"ok":false,"error":{"code":"cancelled","message":"the turn was stopped","hint":"your message is saved: `kith session show [short]`"}}
     "#);
 }
 
@@ -41,7 +41,7 @@ fn a_request_to_end_is_obeyed_in_good_order() {
     check!(stopped_by("TERM"), @r#"
     exit 130
     --- stdout
-    {"ok":false,"error":{"code":"cancelled","message":"the turn was stopped","hint":"what you said is kept: `kith session show [short]`"}}
+    {"ok":false,"error":{"code":"cancelled","message":"the turn was stopped","hint":"your message is saved: `kith session show [short]`"}}
     "#);
 }
 
@@ -92,7 +92,7 @@ fn a_program_killed_in_the_middle_of_a_request_goes_on_where_it_was() {
     --- stdout
     second answer
     --- stderr
-    note: an earlier message had been cut short and was dealt with first: `kith session show [short]`
+    note: an earlier message had been interrupted and was answered first: `kith session show [short]`
     ");
     let log = house.log();
     insta::assert_snapshot!(types(&log), @"session_header instruction_snapshot toolset_snapshot user_message turn_started model_requested resumed queue_update model_requested assistant_message turn_ended user_message turn_started queue_update model_requested assistant_message turn_ended");

@@ -58,12 +58,12 @@ fn settings_that_others_own_or_could_write_are_not_obeyed_on_this_machine_either
         house.kith(&["trust", "."]).succeeded();
         house.write(name, model(&vendor, "e", "KEY"));
         set_mode(&house.path(name), 0o646);
-        check_refused(&house, &["ask", "hi"], "is not obeyed: every user can write it");
-        check_refused(&house, &["--model", "demo", "ask", "hi"], "every user can write it");
+        check_refused(&house, &["ask", "hi"], "cannot be used: any user can write to it");
+        check_refused(&house, &["--model", "demo", "ask", "hi"], "any user can write to it");
         set_mode(&house.path(name), 0o644);
         if is_superuser() {
             chown(house.path(name), Some(NOBODY), None).unwrap();
-            check_refused(&house, &["ask", "hi"], "is not obeyed: it belongs to user 65534");
+            check_refused(&house, &["ask", "hi"], "cannot be used: it belongs to user 65534");
         } else {
             not_run("only the superuser can give a file away");
         }
@@ -93,7 +93,7 @@ fn a_house_sends_no_key_of_the_users_settings_to_another_address() {
     house.write("../user/.kith/config.toml", own);
     for name in ["vendor", "other"] {
         house.write("kith.toml", model(&vendor, name, "VENDOR_KEY"));
-        check_refused(&house, &["ask", "hi"], "names it for `https://vendor.example/v1`");
+        check_refused(&house, &["ask", "hi"], "uses it for `https://vendor.example/v1`");
     }
     // Without an address it would be the vendor's whose key is usual.
     let usual = "[models.other]\nwire = \"openai_chat\"\napiKey = \"${VENDOR_KEY}\"\n";
@@ -148,13 +148,13 @@ fn files_of_a_clone_become_an_agents_only_after_a_yes() {
     check!(house.kith(&["init", "."]), @"
     exit 1
     --- stderr
-    error: `Agent.md`, `AGENTS.md`, `SOUL.md`, `skills` came with the repository and would speak to the model as you; refusing to make the agent without confirmation
-    hint: read them, then pass `--yes` if you trust whoever wrote them
+    error: `Agent.md`, `AGENTS.md`, `SOUL.md`, `skills` came with the repository and would count as your instructions; refusing to create the agent without confirmation
+    hint: read the files, then pass `--yes` if you trust them
     ");
     assert_eq!(house.files(), before);
     assert_eq!(house.kith(&["ask", "hi"]).code, 1);
     match on_a_terminal(&house, "init .", "n\n") {
-        Some(said) => assert!(said.contains("`SOUL.md`") && said.contains("nothing was made")),
+        Some(said) => assert!(said.contains("`SOUL.md`") && said.contains("nothing was created")),
         None => not_run("there is no `script` to make a terminal with"),
     }
     assert_eq!(house.files(), before);

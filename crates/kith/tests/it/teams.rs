@@ -81,7 +81,6 @@ fn lists_say_whose_a_session_is_and_can_be_one_agents_own() {
     exit 1
     --- stderr
     error: this agent has no sessions yet
-    hint: `kith session ls` lists the sessions there are
     ");
     house.set("KITH_AGENT", "ux");
     assert_eq!(house.json(&["session", "ls", "--json"])["sessions"].as_array().unwrap().len(), 1);
@@ -142,7 +141,7 @@ fn a_session_stays_with_its_agent() {
     exit 1
     --- stderr
     error: session [short] belongs to the agent `ux`
-    hint: leave `--agent` out, or name `ux`
+    hint: omit `--agent`, or use `--agent ux`
     ");
     house.write("kith.toml", "");
     check!(house.kith(&["ask", "hi", "--model", "demo", "--session", id]), @"
@@ -200,7 +199,7 @@ fn the_first_that_gives_a_name_says_who_the_agent_is() {
     --- stdout
     name: Boss
     emoji: 🎨
-    The name comes from: ~/.kith/config.toml
+    The name comes from ~/.kith/config.toml
     ");
     let prompt = house.kith(&["prompt", "--agent", "dev"]).succeeded();
     assert!(prompt.stdout.contains("You are Boss"), "{}", prompt.stdout);

@@ -41,7 +41,7 @@ fn a_house_without_threads_says_so_and_gets_no_files() {
     check!(house.kith(&["thread", "ls"]), @r#"
     exit 0
     --- stderr
-    note: no threads yet; `kith ask "hello"` begins one
+    note: no threads yet; `kith ask "hello"` starts one
     "#);
     check!(house.kith(&["thread", "ls", "--json"]), @r#"
     exit 0
@@ -51,7 +51,7 @@ fn a_house_without_threads_says_so_and_gets_no_files() {
     check!(house.kith(&["thread", "show", "cli:", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"error":{"code":"session_not_found","message":"there is no thread `cli:`","hint":"`kith thread ls` lists the threads there are"}}
+    {"ok":false,"error":{"code":"session_not_found","message":"there is no thread `cli:`","hint":"`kith thread ls` lists the threads"}}
     "#);
     assert_eq!(house.files(), ["Agent.md"]);
 }
@@ -91,7 +91,7 @@ fn a_deleted_file_and_folder_come_back_with_the_same_messages() {
     let before = fs::read_to_string(thread_file(&house)).unwrap();
     fs::remove_dir_all(house.path(".kith/threads")).unwrap();
     let doctor = house.kith(&["doctor"]).stdout;
-    assert!(doctor.contains("are missing or behind their sessions"), "{doctor}");
+    assert!(doctor.contains("are missing or out of date"), "{doctor}");
     house.kith(&["thread", "rebuild"]).succeeded();
     assert_eq!(fs::read_to_string(thread_file(&house)).unwrap(), before);
     fs::remove_file(thread_file(&house)).unwrap();
@@ -135,13 +135,13 @@ fn a_thread_is_named_by_its_beginning_or_end() {
     check!(house.kith(&["thread", "show", "web:"]), @"
     exit 1
     --- stderr
-    error: several threads fit `web:`
-    hint: `kith thread ls` lists the threads there are
+    error: several threads match `web:`
+    hint: `kith thread ls` lists the threads
     ");
     check!(house.kith(&["thread", "rebuild", "attic", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"error":{"code":"session_not_found","message":"there is no thread `attic`","hint":"`kith thread ls` lists the threads there are"}}
+    {"ok":false,"error":{"code":"session_not_found","message":"there is no thread `attic`","hint":"`kith thread ls` lists the threads"}}
     "#);
 }
 

@@ -36,7 +36,7 @@ fn a_conversation_is_taken_back_and_goes_on_otherwise() {
     check!(house.kith(&["session", "branch", "latest", "--to", end_of(&leaves[0])]), @"
     exit 0
     --- stdout
-    session [short] goes on after [short]
+    session [short] now continues after [short]
     ");
     check!(house.kith(&["session", "tree", "latest"]), @"
     exit 0
@@ -67,7 +67,7 @@ fn a_conversation_is_taken_back_and_goes_on_otherwise() {
     agent:
       one
 
-    (a branch: 1 other way on from here; `kith session tree` shows all)
+    (1 other branch from here; see `kith session tree`)
 
     owner:
       say other
@@ -119,9 +119,9 @@ fn the_middle_of_a_turn_leads_to_before_it() {
     check!(house.kith(&["session", "branch", "latest", "--to", result]), @"
     exit 0
     --- stdout
-    session [short] goes on after [short]
+    session [short] now continues after [short]
     --- stderr
-    note: [short] is not the end of a turn; the turn begins after [short]
+    note: [short] is in the middle of a turn that begins after [short]
     ");
 }
 
@@ -135,31 +135,31 @@ fn what_cannot_be_gone_to_is_refused_and_nothing_is_written() {
     check!(house.kith(&["session", "branch", "latest", "--to", "nobody", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"error":{"code":"invalid_event_id","message":"the session has no event `nobody`","hint":"`kith session tree [short]` shows where one can go on from"}}
+    {"ok":false,"error":{"code":"invalid_event_id","message":"the session has no event `nobody`","hint":"`kith session tree [short]` shows where you can continue from"}}
     "#);
     check!(house.kith(&["session", "branch", "latest", "--to", ended]), @"
     exit 1
     --- stderr
     error: event `[id]` is of type `turn_ended`, which is not part of the conversation
-    hint: `kith session tree [short]` shows where one can go on from
+    hint: `kith session tree [short]` shows where you can continue from
     ");
     check!(house.kith(&["session", "branch", "latest", "--to", "0"]), @"
     exit 1
     --- stderr
-    error: several events of the session fit `0`
-    hint: `kith session tree [short]` shows where one can go on from
+    error: several events of the session match `0`
+    hint: `kith session tree [short]` shows where you can continue from
     ");
     check!(house.kith(&["session", "branch", "latest", "--to", "start", "--expected-leaf", "start"]), @"
     exit 1
     --- stderr
     error: the conversation of session `[id]` now ends at `[id]`, not at `start`
-    hint: `kith session tree [short]` shows where one can go on from
+    hint: `kith session tree [short]` shows where you can continue from
     ");
     check!(house.kith(&["session", "branch", "latest", "--to", "start", "--expected-leaf", "x"]), @"
     exit 2
     --- stderr
     error: `x` is not `start` or the id of an event
-    hint: `leaf` of `kith ask --json` and of `kith session show --json` is such an id
+    hint: `kith ask --json` and `kith session show --json` print it as `leaf`
     ");
     for args in [
         ["session", "branch", "nobody", "--to", "start"],
@@ -250,8 +250,8 @@ fn a_message_that_expects_another_leaf_is_not_said() {
     check!(late("m1"), @"
     exit 1
     --- stderr
-    error: the message was not said: the conversation had gone on to `[id]`
-    hint: `kith session show [short]` shows what was said; say it again with `--expected-leaf [id]`, or without
+    error: the message was not sent: the conversation has moved on to `[id]`
+    hint: `kith session show [short]` shows what is new; send it again with `--expected-leaf [id]`, or without
     ");
     // The same again, also when the leaf is back where it was expected.
     house.kith(&["session", "branch", "latest", "--to", &leaves[0]]).succeeded();
@@ -318,11 +318,11 @@ fn a_damaged_session_is_cloned_and_not_branched() {
     check!(house.kith(&["session", "branch", "latest", "--to", "start"]), @r"
     exit 1
     --- stderr
-    error: session `[id]` can only be read: line 9: bad_crc: its bytes do not have the checksum that stands in it
-    hint: `kith session repair` copies what can be read into a new session
+    error: session `[id]` is read-only: line 9: bad_crc: its checksum does not match
+    hint: `kith session repair` copies the readable part into a new session
     ");
     let ran = house.kith(&["session", "clone", "latest"]).succeeded();
-    assert!(ran.stderr.contains("the clone has what precedes it"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the clone has everything before that"), "{}", ran.stderr);
     check!(house.kith(&["session", "tree", "latest"]), @"
     exit 0
     --- stdout

@@ -52,7 +52,7 @@ fn a_cloned_house_gets_neither_voice_nor_keys_nor_settings() {
     exit 1
     --- stderr
     error: the agent in `[house]` belongs to the repository `[house]`, which is not trusted yet
-    hint: `kith trust [house]` if it is yours, or you trust whoever wrote it: its files speak to the model as you, and its settings count
+    hint: run `kith trust [house]` if you trust it: its files then count as your instructions, and its settings apply
     ");
     for args in [&["ask", "hi", "--model", "demo", "--json"] as &[&str], &["prompt", "--json"]] {
         let refused = house.kith(args);
@@ -72,7 +72,7 @@ fn a_cloned_house_gets_neither_voice_nor_keys_nor_settings() {
     check!(house.kith(&["trust", "."]), @"
     exit 0
     --- stdout
-    `[house]` is trusted: new sessions read its files as your words
+    trusted `[house]`; new sessions follow its files as your instructions
     ");
     house.kith(&["ask", "hi"]).succeeded();
     let key = vendor.requests()[0].header("authorization").map(str::to_owned);
@@ -128,8 +128,8 @@ fn settings_that_nobody_vouched_for_send_nothing_to_another_machine() {
     check!(house.kith(&["ask", "hi", "--model", "demo"]), @"
     exit 1
     --- stderr
-    error: `[house]/kith.toml` sends what you say to `https://models.example/v1` (`[models.x]`), but you have not said that this house is yours
-    hint: `kith trust [house]` if this house is yours
+    error: `[house]/kith.toml` sends your messages to `https://models.example/v1` (`[models.x]`), but you have not marked this house as yours
+    hint: run `kith trust [house]` if this house is yours
     ");
     assert_eq!(house.files(), ["Agent.md", "kith.toml"]);
     house.kith(&["trust"]).succeeded();
@@ -140,7 +140,7 @@ fn settings_that_nobody_vouched_for_send_nothing_to_another_machine() {
     check!(house.kith(&["ask", "hi", "--model", "demo"]), @"
     exit 1
     --- stderr
-    error: `[house]/kith.toml` is not obeyed: every user can write it
+    error: `[house]/kith.toml` cannot be used: any user can write to it
     hint: check it, then `chown $USER [house]/kith.toml; chmod go-w [house]/kith.toml`
     ");
 
@@ -172,7 +172,7 @@ fn what_is_cut_and_what_is_loose_is_counted_and_told_with_what_helps() {
     assert_eq!(files["state"], "warn");
     let detail = files["detail"].as_str().unwrap();
     for said in [
-        "Agent.md 9 -> 9, SOUL.md 65537 -> 58982, TOOLS.md 6 -> 6",
+        "Agent.md 9 of 9, SOUL.md 58982 of 65537, TOOLS.md 6 of 6",
         "SOUL.md` is too long; 6555 characters were left out of the prompt",
         "TOOLS.md` is writable by every user; run `chmod o-w` on it",
     ] {
@@ -183,8 +183,8 @@ fn what_is_cut_and_what_is_loose_is_counted_and_told_with_what_helps() {
     check!(Ran { stdout: String::new(), ..prompt }, @"
     exit 0
     --- stderr
-    [house]/Agent.md: 9 characters, 9 in the prompt
-    [house]/SOUL.md: 65537 characters, 58982 in the prompt
+    [house]/Agent.md: 9 of 9 characters in the prompt
+    [house]/SOUL.md: 58982 of 65537 characters in the prompt
     note: `[house]/SOUL.md` is too long; 6555 characters were left out of the prompt
     ");
 }
@@ -202,9 +202,8 @@ fn a_repository_that_is_not_trusted_is_left_out_and_told_with_what_to_do() {
     let doctor = house.kith_in("../clone/src", &["doctor"]).succeeded();
     assert!(
         doctor.shown().contains(
-            "warn  trust         the house is taken as yours: it is in no repository; the repository `[root]/clone` \
-             is not trusted\n                    -> `kith trust [root]/clone` lets its `AGENTS.md` \
-             be read\n"
+            "warn  trust         the house is not part of a repository; the repository `[root]/clone` \
+             is not trusted\n                    -> run `kith trust [root]/clone` to use its `AGENTS.md`\n"
         ),
         "{}",
         doctor.shown()
@@ -213,7 +212,7 @@ fn a_repository_that_is_not_trusted_is_left_out_and_told_with_what_to_do() {
     check!(house.kith_in("../clone/src", &["trust"]), @"
     exit 0
     --- stdout
-    `[root]/clone` is trusted: new sessions read its files as your words
+    trusted `[root]/clone`; new sessions follow its files as your instructions
     ");
     let prompt = house.kith_in("../clone/src", &["prompt"]).succeeded();
     assert!(prompt.stdout.contains("pirate") && prompt.stdout.contains("and sing"));
@@ -305,7 +304,7 @@ fn what_is_trusted_is_listed_and_taken_back_in_stable_forms() {
     let removed = house.json(&["trust", "rm", "../clone", "--json"]);
     assert_eq!(removed, json!({ "ok": true, "path": path }));
     let again = house.kith(&["trust", "rm", "../clone"]).succeeded();
-    assert_eq!(again.stderr, "note: it was not trusted; `kith trust ls` lists what is\n");
+    assert_eq!(again.stderr, "note: it was not trusted; `kith trust ls` lists what is trusted\n");
     assert_eq!(house.json(&["trust", "ls", "--json"])["repositories"], json!([]));
     let prompt = house.kith_in("../clone/src", &["prompt"]).succeeded();
     assert!(!prompt.stdout.contains("pirate"));
@@ -335,8 +334,8 @@ fn what_cannot_be_trusted_is_said() {
     check!(house.kith(&["trust", "../plain"]), @"
     exit 1
     --- stderr
-    error: cannot trust `../plain`: it is not inside a repository, so nothing there needs to be trusted
-    hint: name a folder inside the repository whose `AGENTS.md` should be read
+    error: cannot trust `../plain`: it is not inside a git repository, so nothing there needs to be trusted
+    hint: name a folder inside the repository whose `AGENTS.md` you want to use
     ");
     check!(house.kith(&["trust", "nowhere", "--json"]), @r#"
     exit 1
@@ -346,7 +345,7 @@ fn what_cannot_be_trusted_is_said() {
     check!(house.kith(&["trust", "Agent.md"]), @"
     exit 1
     --- stderr
-    error: cannot trust `Agent.md`: it is not a folder
+    error: cannot trust `Agent.md`: not a folder
     ");
     assert_eq!(House::empty().kith(&["trust", "."]).code, 1);
     assert_eq!(house.kith(&["trust", ".", "ls"]).code, 2);

@@ -71,7 +71,7 @@ fn a_session_is_exported_as_markdown() {
     --- stdout
     # The garden
 
-    Session `[id]` of thread `cli:room:by-hand`, begun [time].
+    Session `[id]` of thread `cli:room:by-hand`, started [time].
 
     ## Owner
 
@@ -82,7 +82,7 @@ fn a_session_is_exported_as_markdown() {
 
     I will
 
-    **read_file** is called with:
+    Called **read_file** with:
 
     ```json
     {"call":"c1"}
@@ -106,7 +106,7 @@ fn a_session_is_exported_as_markdown() {
     exit 1
     --- stderr
     error: there is no session `nobody`
-    hint: `kith session ls` lists the sessions there are
+    hint: `kith session ls` lists the sessions
     ");
 }
 
@@ -161,7 +161,7 @@ fn a_title_that_is_none_is_refused_before_anything_is_touched() {
     };
     assert_eq!(refused("  "), "the title is empty");
     assert_eq!(refused("a\nb"), "the title must be one line, without control characters");
-    assert_eq!(refused(&"四".repeat(201)), "the title has 201 characters and may have 200");
+    assert_eq!(refused(&"四".repeat(201)), "the title has 201 characters, and the maximum is 200");
     let ran = house.kith(&["session", "rename", "nobody", "a title", "--json"]);
     assert_eq!(ran.json()["error"]["code"], "session_not_found");
 }
@@ -179,9 +179,9 @@ fn a_damaged_session_is_repaired_into_a_new_one_and_the_thread_goes_on_there() {
     check!(house.kith(&["session", "repair", &id]), @"
     exit 0
     --- stdout
-    6 events are in the new session [short]; line 10 is the first that cannot be read (bad_crc)
+    copied 6 events into the new session [short]; line 10 is the first unreadable one (bad_crc)
     --- stderr
-    note: the conversation goes on in it; the damaged file stays as it is
+    note: the conversation continues in the new session; the damaged file stays as it is
     ");
     assert_eq!(fs::read(&damaged).unwrap(), before);
     // Asked again, as by a client that lost its host, it is the same repair.
@@ -223,7 +223,7 @@ fn a_repair_is_made_once_also_when_the_thread_has_moved_on_and_the_doctor_says_w
     let checks = doctor["checks"].as_array().unwrap();
     let sessions = checks.iter().find(|it| it["name"] == "sessions").unwrap();
     assert_eq!(sessions["state"], "warn", "{sessions}");
-    assert!(sessions["fix"].as_str().unwrap().starts_with("`kith session rm "), "{sessions}");
+    assert!(sessions["fix"].as_str().unwrap().starts_with("run `kith session rm "), "{sessions}");
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_session_that_is_whole_or_from_a_later_time_is_not_repaired() {
     check!(house.kith(&["session", "repair", "latest"]), @"
     exit 1
     --- stderr
-    error: session [short] is whole; there is nothing to repair
+    error: session [short] is intact; there is nothing to repair
     ");
     spoil(&house.session_file(), "session_header");
     let ran = house.kith(&["session", "repair", "latest", "--json"]);
@@ -253,24 +253,24 @@ fn the_doctor_finds_a_healthy_house_well_and_changes_nothing() {
     let ran = house.kith(&["doctor"]).succeeded();
     let text = ran.shown();
     insta::with_settings!({ filters => vec![(r"\d+ MB free", "[n] MB free")] }, {
-        insta::assert_snapshot!(text, @r"
+        insta::assert_snapshot!(text, @"
         exit 0
         --- stdout
-        ok    platform      Linux is supported
+        ok    platform      Linux
         ok    house         `[house]`
-        ok    modes         only you may look into `.kith`
+        ok    modes         only you can read `.kith`
         ok    disk          [n] MB free
-        ok    host          none runs; the next command that writes is one
-        ok    desk          it is whole; this program writes version 3
-        ok    inbox         nothing waits
-        ok    sessions      1 whole
-        ok    blobs         none that is needed is missing or wrong
-        ok    clock         it is not behind the newest event
+        ok    host          not running (the next command that writes starts one)
+        ok    desk          intact; this kith writes version 3
+        ok    inbox         no messages are waiting
+        ok    sessions      1 intact
+        ok    blobs         all referenced blobs are present
+        ok    clock         not behind the newest event
         ok    threads       1 up to date
-        ok    trust         the house is taken as yours: it is in no repository
-        ok    prompt files  characters in the file -> in the prompt: Agent.md 9 -> 9
+        ok    trust         the house is not part of a repository
+        ok    prompt files  characters in the prompt: Agent.md 9 of 9
         ok    settings      no settings files; the defaults apply
-        warn  model         the built-in demo model would answer
+        warn  model         the built-in demo model is in use
                             -> set OPENAI_API_KEY, or name a model in kith.toml
         ");
     });
@@ -297,9 +297,9 @@ fn the_doctor_says_where_there_is_no_agent() {
     check!(ran, @"
     exit 1
     --- stdout
-    ok    platform      Linux is supported
-    fail  house         there is no agent in `[house]` or above it
-                        -> `kith init my-agent` makes one, then `cd my-agent`
+    ok    platform      Linux
+    fail  house         no agent in `[house]` or any folder above it
+                        -> create one with `kith init my-agent`, then `cd my-agent`
     ");
     assert_eq!(house.files(), Vec::<String>::new());
 }
@@ -331,9 +331,12 @@ fn the_doctor_names_what_is_wrong_and_what_helps() {
     }
     let sessions = check_of(&doctor, "sessions");
     let detail = sessions["detail"].as_str().unwrap();
-    assert!(detail.starts_with("0 whole; 1 whose last write was cut short ("), "{detail}");
+    assert!(detail.starts_with("0 intact; 1 with an incomplete last write ("), "{detail}");
     assert!(detail.contains("; 1 damaged ("), "{detail}");
-    assert!(sessions["fix"].as_str().unwrap().starts_with("`kith session repair "), "{sessions}");
+    assert!(
+        sessions["fix"].as_str().unwrap().starts_with("run `kith session repair "),
+        "{sessions}"
+    );
     assert_ne!(check_of(&doctor, "prompt files")["state"], "ok", "{doctor}");
 }
 

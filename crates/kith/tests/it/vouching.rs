@@ -208,7 +208,7 @@ fn a_users_home_that_is_kept_in_a_repository_is_not_opened_to_tools() {
 fn the_users_home_cannot_be_a_house() {
     let house = House::new();
     house.write("../user/AGENTS.md", "Be kind.\n");
-    let refused = "error: your home folder cannot be the house of an agent\n";
+    let refused = "error: your home folder cannot be an agent's house\n";
     for args in [&["--home", "../user", "ask", "hi"] as &[&str], &["init", "../user"]] {
         let ran = house.kith(args);
         assert!(ran.code == 1 && ran.stderr.starts_with(refused), "{}", ran.shown());

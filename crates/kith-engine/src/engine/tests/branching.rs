@@ -139,7 +139,7 @@ async fn a_branch_to_what_is_not_in_the_tree_is_refused_and_writes_nothing() {
     for taken in [ended.id, reports[0].leaf.unwrap()] {
         let command = BranchCommand { id: taken, ..mover(&house) };
         let error = engine.branch(id, LeafId::Start, command).await.unwrap_err();
-        assert_eq!(error.to_string(), format!("the id `{taken}` is that of another event"));
+        assert_eq!(error.to_string(), format!("the id `{taken}` already belongs to another event"));
     }
     let nowhere = house.new_session_id();
     engine.branch(nowhere, LeafId::Start, mover(&house)).await.unwrap_err();
@@ -259,8 +259,8 @@ async fn what_waits_for_a_person_is_decided_by_the_branch() {
          | user: c | started models=scripted | asked model \
          | model: ok, write_file=c1, write_file=c2 | hold c1 | hold c2 | asked c1 | asked c2",
         "m1",
-        "1/7 approval_decided reason=the turn ended before an answer came\n\
-         2/7 approval_decided reason=the turn ended before an answer came\n\
+        "1/7 approval_decided reason=the turn ended before anyone answered\n\
+         2/7 approval_decided reason=the turn ended before anyone answered\n\
          3/7 cancel_requested\n\
          4/7 tool_result outcome=cancelled [Cancelled by the user before it ran.]\n\
          5/7 tool_result outcome=cancelled [Cancelled by the user before it ran.]\n\

@@ -180,7 +180,7 @@ async fn a_session_without_anything_cannot_be_cloned() {
     let log = transcript("notice imported");
     let header = house.adopt(&engine, ROOM, &log.events).await;
     let error = clone(&house, &engine, header.session_id, None).await.unwrap_err();
-    assert_eq!(error.to_string(), "there is nothing in the session that a clone could begin with");
+    assert_eq!(error.to_string(), "the session has nothing to clone yet");
 }
 
 #[tokio::test(start_paused = true)]
@@ -202,7 +202,7 @@ async fn a_damaged_session_is_cloned_as_far_as_it_can_be_read() {
     assert_eq!(ask_in_clone(&engine, &made).await.text, "Here.");
     // A branch would have to write there, and is refused.
     let refused = engine.branch(id, LeafId::Start, mover(&house)).await.unwrap_err();
-    assert!(refused.to_string().contains("can only be read"), "{refused}");
+    assert!(refused.to_string().contains("is read-only"), "{refused}");
     assert_eq!(house.file(id), bytes);
 }
 

@@ -58,7 +58,7 @@ async fn a_request_that_is_too_large_is_not_sent_and_the_conversation_can_go_bac
     let third = ask(&engine, &message("m3", ROOM, &long)).await.unwrap();
     assert_eq!((third.end, model.bodies().len()), (MessageEnd::Failed, 2));
     let failure = third.failure.unwrap();
-    assert!(failure.contains("would have 19 MiB, and at most 16 are sent"), "{failure}");
+    assert!(failure.contains("would have 19 MiB, and the maximum is 16"), "{failure}");
     // The same again is refused the same way, and asks nobody.
     let again = ask(&engine, &message("m3", ROOM, &long)).await.unwrap();
     assert_eq!((again.end, model.bodies().len()), (MessageEnd::Failed, 2));
@@ -180,7 +180,7 @@ async fn a_turn_that_waits_for_a_person_is_stopped_when_they_move_on() {
     insta::assert_snapshot!(house.ending(id, 5), @r"
     1/5 notice
     2/5 cancel_requested
-    3/5 approval_decided reason=the turn ended before an answer came
+    3/5 approval_decided reason=the turn ended before anyone answered
     4/5 tool_result outcome=cancelled [Cancelled by the user before it ran.]
     5/5 turn_ended reason=cancelled
     ");

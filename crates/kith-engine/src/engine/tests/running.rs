@@ -257,7 +257,7 @@ async fn messages_that_wait_are_not_edited_beyond_the_limit_of_what_waits() {
     let half = usize::try_from(OPEN_ROW_BYTES_MAX / 2).unwrap();
     for (item, n_bytes, expected) in [
         (&items[0], half, "taken"),
-        (&items[1], half + 1, "the messages that wait would have 16777217 bytes"),
+        (&items[1], half + 1, "the waiting messages would have 16777217 bytes"),
         (&items[1], half, "taken"),
     ] {
         let (item_id, updated_at) = (item.id.clone(), item.updated_at);

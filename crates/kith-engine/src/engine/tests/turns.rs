@@ -403,7 +403,7 @@ async fn a_failed_write_stops_the_turn_and_it_goes_on_by_itself_when_there_is_ro
     house.files.plan(house.files.count() + 1, Fault::Full);
     let error = ask(&engine, &message("m1", ROOM, "go")).await.unwrap_err();
     let EngineError::Failed(SessionFailure::Storage(error)) = error else { panic!("{error}") };
-    assert!(error.to_string().starts_with("no room on the disk"), "{error}");
+    assert!(error.to_string().starts_with("no space left on the disk"), "{error}");
     assert_eq!(model.bodies().len(), 2);
     let (_, mut followed) =
         engine.subscribe(first.session_id, &ResumePoint::default()).await.unwrap();

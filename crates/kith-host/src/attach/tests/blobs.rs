@@ -36,10 +36,12 @@ async fn check_export(lines: &[&str], hangs_up: bool, expected: &str) {
 
 #[tokio::test]
 async fn a_host_whose_texts_do_not_have_their_hashes_is_not_believed() {
-    let unread = "protocol_mismatch: the answer of the other kith cannot be read: ";
+    let unread = "protocol_mismatch: unexpected reply from the running kith: ";
     let sha256 = sha256_hex(b"x");
     let flaw = |sha256: &str, bytes: u64| {
-        format!("{unread}the text `{sha256}` does not have that hash and {bytes} bytes")
+        format!(
+            "{unread}the text `{sha256}` does not match its hash or its length of {bytes} bytes"
+        )
     };
     // The same page again and again.
     let endless = PAGE.replace("\"eA==\"", "\"eA==\",\"nextOffset\":1");
@@ -63,8 +65,7 @@ async fn an_item_names_no_more_text_than_a_line_may() {
     };
     for (bytes, sum) in [(half + 1, 2 * half + 1), (u64::MAX, u64::MAX)] {
         let expected = format!(
-            "protocol_mismatch: the answer of the other kith cannot be read: it names {sum} bytes \
-             of text, more than 67108864"
+            "protocol_mismatch: unexpected reply from the running kith: it refers to {sum} bytes of text, more than 67108864"
         );
         check_export(&[HELLO, &blocks(bytes)], false, &expected).await;
     }
@@ -76,7 +77,7 @@ async fn an_item_names_no_more_text_than_a_line_may() {
 async fn a_host_that_goes_away_while_a_text_is_fetched_is_not_read_again_from_the_beginning() {
     let long = item(2, &named(&sha256_hex(b"x"), 1));
     let lines = format!("{}{long}", item(1, "\"a\""));
-    let broken_off = "runtime_busy: the host went away before its answer was complete";
+    let broken_off = "runtime_busy: the host exited before it finished answering";
     check_export(&[HELLO, &lines], true, broken_off).await;
     check_export(&[HELLO, &lines, ""], true, broken_off).await;
     // Nothing of it was given on.

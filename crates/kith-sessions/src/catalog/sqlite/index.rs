@@ -24,9 +24,9 @@ struct OpenIndex {
 pub(super) enum IndexError {
     #[error("cannot open the index `{}`", path.display())]
     Open { path: PathBuf, source: io::Error },
-    #[error("the index `{}` could not do what was asked", path.display())]
+    #[error("a database operation on the index `{}` failed", path.display())]
     Failed { path: PathBuf, source: rusqlite::Error },
-    #[error("the index `{}` is no longer open", path.display())]
+    #[error("the index `{}` is closed", path.display())]
     Gone { path: PathBuf },
 }
 

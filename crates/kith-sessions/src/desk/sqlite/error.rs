@@ -12,48 +12,48 @@ use crate::storage::{StorageError, StorageErrorKind, kind_of_io, words_of};
 
 #[derive(Debug, thiserror::Error)]
 pub enum DeskError {
-    #[error("cannot open the desk `{}`", path.display())]
+    #[error("cannot open `{}`", path.display())]
     Open { path: PathBuf, source: io::Error },
-    #[error("`{}` is not a desk: it is not a SQLite database", path.display())]
+    #[error("`{}` is not a SQLite database", path.display())]
     NotADatabase { path: PathBuf },
-    #[error("`{}` is not a desk: it is a database of something else", path.display())]
+    #[error("`{}` is a database of another program", path.display())]
     NotADesk { path: PathBuf },
     #[error(
-        "the desk `{}` has version {found}, this program knows up to {known}; use a newer kith",
+        "`{}` has version {found}, but this kith knows versions up to {known}; use a newer kith",
         path.display()
     )]
     NewerVersion { path: PathBuf, found: u32, known: u32 },
     /// A `-wal` file without its `-shm`: reading it would make a file.
     #[error(
-        "the desk `{}` was left with changes that only a command that writes can take over",
+        "`{}` has unfinished changes that only a command that writes can apply",
         path.display()
     )]
     NeedsRecovery { path: PathBuf },
-    #[error("the disk under the desk `{}` cannot keep a write-ahead log", path.display())]
+    #[error("the disk that holds `{}` does not support a write-ahead log", path.display())]
     NoWriteAheadLog { path: PathBuf },
-    #[error("no room on the disk for the desk `{}`", path.display())]
+    #[error("no space left on the disk for `{}`", path.display())]
     Full { path: PathBuf, source: rusqlite::Error },
-    #[error("the desk `{}` cannot be written to", path.display())]
+    #[error("cannot write to `{}`", path.display())]
     ReadOnly { path: PathBuf, source: rusqlite::Error },
-    #[error("the disk failed under the desk `{}`", path.display())]
+    #[error("the disk that holds `{}` failed", path.display())]
     Disk { path: PathBuf, source: rusqlite::Error },
-    #[error("the desk `{}` is in use by another program", path.display())]
+    #[error("`{}` is in use by another program", path.display())]
     Busy { path: PathBuf, source: rusqlite::Error },
     /// What was asked is done, but the log still holds words that were to be wiped.
     #[error(
-        "words of the removed session may still stand in the log of the desk `{}`, which another \
-         program reads",
+        "text of the removed session may remain in the write-ahead log of `{}`, which another \
+         program is reading",
         path.display()
     )]
     LogInUse { path: PathBuf },
-    #[error("the desk `{}` is damaged", path.display())]
+    #[error("`{}` is damaged", path.display())]
     Damaged { path: PathBuf, source: rusqlite::Error },
     /// SQLite reads it, and it is not what was written.
-    #[error("the desk `{}` is damaged: {problem}", path.display())]
+    #[error("`{}` is damaged: {problem}", path.display())]
     DamagedRow { path: PathBuf, problem: String },
-    #[error("the desk `{}` could not do what was asked", path.display())]
+    #[error("a database operation on `{}` failed", path.display())]
     Failed { path: PathBuf, source: rusqlite::Error },
-    #[error("the desk `{}` is no longer open", path.display())]
+    #[error("`{}` is closed", path.display())]
     Gone { path: PathBuf },
 }
 

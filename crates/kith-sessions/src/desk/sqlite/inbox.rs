@@ -250,7 +250,7 @@ fn read_known_row(row: &Row<'_>) -> Result<KnownRow> {
         && (event.key != key || check_digest(event, &known.digest).is_err())
     {
         let problem =
-            "does not hold the message that was accepted, so it will not be sent to the model";
+            "differs from the message that was accepted, so it will not be sent to the model";
         return Err(bad_row(name_of(&key), problem));
     }
     Ok(known)

@@ -200,14 +200,16 @@ async fn what_is_too_long_is_refused_at_the_door() {
     let (_folder, desk) = desk().await;
     let longest = "k".repeat(INGRESS_KEY_BYTES_MAX);
     check_accept(&desk, &said(&longest, "hi"), "taken").await;
-    check_accept(&desk, &said(&format!("{longest}k"), "hi"), "a message's key has 513 bytes").await;
-    check_accept(&desk, &said("", "hi"), "a message's key has 0 bytes").await;
+    check_accept(&desk, &said(&format!("{longest}k"), "hi"), "the message's key has 513 bytes")
+        .await;
+    check_accept(&desk, &said("", "hi"), "the message's key has 0 bytes").await;
     let longest = "m".repeat(MESSAGE_BYTES_MAX);
     check_accept(&desk, &said("m-1", &longest), "taken").await;
-    check_accept(&desk, &said("m-2", &format!("{longest}m")), "a message has 8388609 bytes").await;
+    check_accept(&desk, &said("m-2", &format!("{longest}m")), "the message has 8388609 bytes")
+        .await;
     let mut named = said("m-3", "hi");
     named.author.display_name = "n".repeat(ENVELOPE_BYTES_MAX);
-    check_accept(&desk, &named, "the names around a message").await;
+    check_accept(&desk, &named, "the names around the message").await;
 }
 
 #[tokio::test]
@@ -282,7 +284,7 @@ async fn a_disk_that_refuses_is_told_in_words() {
     let long = said("m-1", &"x".repeat(100_000));
     let error = desk.accept(&long, RowTarget::New, session_id(1), NOW).await.unwrap_err();
     assert_eq!(error.kind, StorageErrorKind::Full, "{error}");
-    assert!(error.to_string().starts_with("no room on the disk for the desk"), "{error}");
+    assert!(error.to_string().starts_with("no space left on the disk for `"), "{error}");
     desk.run(|desk| desk.execute_batch("PRAGMA max_page_count = 1000000")).await.unwrap();
     let accepted = desk.accept(&long, RowTarget::New, session_id(1), NOW).await.unwrap();
     assert!(accepted.first);
@@ -298,16 +300,17 @@ async fn a_disk_that_refuses_is_told_in_words() {
 async fn what_is_no_desk_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(path(&folder), "a letter to a friend, and long enough to be read").unwrap();
-    check_open(&folder, "is not a desk: it is not a SQLite database").await;
+    check_open(&folder, "is not a SQLite database").await;
 
     fs::remove_file(path(&folder)).unwrap();
     sql(&folder, "CREATE TABLE songs (name TEXT)");
-    check_open(&folder, "is not a desk: it is a database of something else").await;
+    check_open(&folder, "is a database of another program").await;
 
     fs::remove_file(path(&folder)).unwrap();
     drop(reopened(&folder).await);
     sql(&folder, "PRAGMA user_version = 9");
-    check_open(&folder, "has version 9, this program knows up to 3; use a newer kith").await;
+    check_open(&folder, "has version 9, but this kith knows versions up to 3; use a newer kith")
+        .await;
 }
 
 #[tokio::test]
@@ -472,7 +475,7 @@ async fn a_trusted_repository_is_kept_until_it_is_taken_back() {
 async fn there_is_an_end_to_what_can_be_trusted() {
     let (_folder, desk) = desk().await;
     let error = desk.trust(repository(&"x".repeat(5_000), "1:2")).await.unwrap_err();
-    assert!(error.to_string().starts_with("the path of a repository has 5003 bytes"), "{error}");
+    assert!(error.to_string().starts_with("the path of the repository has 5003 bytes"), "{error}");
     desk.run(|desk| {
         desk.execute_batch(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
@@ -482,7 +485,7 @@ async fn there_is_an_end_to_what_can_be_trusted() {
     .await
     .unwrap();
     let error = desk.trust(repository("/srv/a", "1:2")).await.unwrap_err();
-    assert!(error.to_string().starts_with("10000 repositories are trusted already"), "{error}");
+    assert!(error.to_string().starts_with("10000 repositories are already trusted"), "{error}");
     desk.trust(repository("/r/1", "3:4")).await.unwrap();
 }
 
@@ -659,7 +662,7 @@ async fn a_read_that_failed_once_is_a_failure_of_the_disk_and_not_damage() {
     let (folder, desk) = desk().await;
     let error = desk.answer::<()>(corrupt()).await.unwrap_err();
     assert_eq!(error.kind, StorageErrorKind::Unavailable, "the file is whole: {error}");
-    assert!(error.to_string().starts_with("the disk failed under the desk"), "{error}");
+    assert!(error.to_string().starts_with("the disk that holds `"), "{error}");
 
     desk.run(|desk| desk.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")).await.unwrap();
     drop(desk);
@@ -746,8 +749,7 @@ async fn a_row_that_does_not_hold_what_was_accepted_is_closed_as_failed_and_the_
     for (spoilt, expected) in [
         (
             "event = replace(event, 'wire ten', 'wire two')",
-            "the row of message `m-1` does not hold the message that was accepted, so it will not \
-             be sent to the model",
+            "the row of message `m-1` differs from the message that was accepted, so it will not be sent to the model",
         ),
         (
             "event = replace(event, '\"owner\"', '\"0wner\"')",
@@ -755,9 +757,9 @@ async fn a_row_that_does_not_hold_what_was_accepted_is_closed_as_failed_and_the_
         ),
         (
             "event = replace(event, '\"key\":\"m-1\"', '\"key\":\"m-9\"')",
-            "the row of message `m-1` does not hold the message",
+            "the row of message `m-1` differs from the message",
         ),
-        ("digest = 'other'", "the row of message `m-1` does not hold the message"),
+        ("digest = 'other'", "the row of message `m-1` differs from the message"),
         ("accepted_at = -1", "the row of message `m-1` cannot be read: -1 is out of range"),
     ] {
         let (folder, desk) = desk().await;

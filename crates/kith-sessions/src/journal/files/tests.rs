@@ -124,7 +124,7 @@ async fn a_full_disk_is_told_as_such() {
     files.fail_at(1, Fault::Torn);
     let error = journal.append(session_id(1), None, vec![notice(1, "")].into()).await.unwrap_err();
     assert!(error.is_full(), "{error:?}");
-    assert!(error.message.starts_with("no room on the disk"), "{error}");
+    assert!(error.message.starts_with("no space left on the disk"), "{error}");
     assert_eq!(error.causes, ["No space left on device (os error 28)"]);
 }
 

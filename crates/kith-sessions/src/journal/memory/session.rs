@@ -137,12 +137,13 @@ impl MemorySession {
         match self.hashes.get(place.checked_sub(1)?) {
             Some(found) if *found == hash => None,
             Some(found) => {
-                let detail = format!("its hash is {found}, the desk recorded {hash}");
+                let detail = format!("its hash is {found}, expected {hash}");
                 Some(Damage { line: place + 1, code: DamageCode::BrokenChain, detail })
             }
             None => {
-                let detail =
-                    format!("events up to {seq} were acknowledged, {n_events} can be read");
+                let detail = format!(
+                    "events up to {seq} were acknowledged, but only {n_events} can be read"
+                );
                 Some(Damage { line: n_events + 2, code: DamageCode::LostTail, detail })
             }
         }
@@ -200,7 +201,7 @@ fn bytes_of(new_blob: &NewBlob) -> Result<(String, Vec<u8>), StorageError> {
             let found = fs::read(path).map_err(|error| failed(&error))?;
             if found.len() as u64 != *bytes || sha256_hex(&found) != *sha256 {
                 let message =
-                    format!("cannot make a blob of `{}`: it is not as announced", path.display());
+                    format!("cannot store `{}` as a blob: it is not as announced", path.display());
                 return Err(StorageError::new(StorageErrorKind::Refused, message));
             }
             found
@@ -213,7 +214,7 @@ fn check_size(bytes: u64) -> Result<(), StorageError> {
     if bytes <= BLOB_BYTES_MAX {
         return Ok(());
     }
-    let message = format!("a blob would have {bytes} bytes and may have {BLOB_BYTES_MAX}");
+    let message = format!("a blob would have {bytes} bytes, and the maximum is {BLOB_BYTES_MAX}");
     Err(StorageError::new(StorageErrorKind::LimitReached, message))
 }
 
@@ -223,6 +224,6 @@ pub(super) fn refused_header(id: SessionId, flaw: &Flaw) -> StorageError {
 }
 
 fn refused_event(id: SessionId, (seq, flaw): (u64, Flaw)) -> StorageError {
-    let message = format!("session `{id}` cannot take event {seq}: {flaw}");
+    let message = format!("cannot write event {seq} to session `{id}`: {flaw}");
     StorageError::new(StorageErrorKind::Refused, message)
 }

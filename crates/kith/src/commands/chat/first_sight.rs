@@ -20,8 +20,9 @@ const ANSWER_BYTES_MAX: u64 = 1024;
 pub(super) fn of_house(house: &House) -> Result<(), CallError> {
     let Some(root) = vouching::stranger(house) else { return Ok(()) };
     let question = format!(
-        "The agent here came with the repository `{}`. If you trust it, its files speak to the \
-         model as you,\nand its kith.toml says where keys and words go. Trust it? [y/N] ",
+        "The agent here came with the repository `{}`. If you trust it, its files count as \
+         your\ninstructions, and its kith.toml decides where your messages and keys go. Trust \
+         it? [y/N] ",
         root.display()
     );
     if asked(&question)? {
@@ -41,12 +42,12 @@ pub(super) async fn of_repository(
     let Ok(found) = client.call(find).await else { return Ok(()) };
     let Some(repository) = found.data.repository else { return Ok(()) };
     let question = format!(
-        "The repository `{}` has {} AGENTS.md for this folder, and is not trusted yet. May \
-         it speak\nto the model as you? [y/N] ",
+        "The repository `{}` has {} AGENTS.md for this folder and is not trusted yet.\nTreat it \
+         as your instructions? [y/N] ",
         repository.path, repository.files
     );
     if !asked(&question)? {
-        ui::error_line("(left out; `kith trust .` changes that)");
+        ui::error_line("(ignored; run `kith trust .` to use it)");
         return Ok(());
     }
     client.call(TrustRepository { path: repository.path }).await.map(drop)
@@ -58,7 +59,7 @@ fn asked(question: &str) -> Result<bool, CallError> {
     // The rest of a longer line is not lost: the conversation reads on from there.
     let mut line = io::Read::take(io::stdin().lock(), ANSWER_BYTES_MAX);
     line.read_line(&mut answer).map_err(|source| {
-        let message = format!("cannot read what was typed: {source}");
+        let message = format!("cannot read from the terminal: {source}");
         CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
     })?;
     Ok(is_yes(&answer))

@@ -30,7 +30,7 @@ pub(super) async fn run(shared: &Shared) -> Result<ExitCode, CallError> {
             ui::line(&in_words(issue));
         }
         let scripts = if checked == 1 { "script" } else { "scripts" };
-        ui::line(&format!("{checked} {scripts} read, {failed} cannot be used"));
+        ui::line(&format!("{checked} {scripts} checked, {failed} unusable"));
     }
     print_notes(&report.warnings.iter().map(in_words).collect::<Vec<_>>());
     Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::from(EXIT_REQUEST) })

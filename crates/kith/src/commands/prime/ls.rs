@@ -18,9 +18,9 @@ pub(super) async fn run(shared: &Shared, args: PrimeLs) -> Result<ExitCode, Call
     if shared.json {
         print_form(true, &told.data);
     } else if scripts.is_empty() && !query.is_empty() {
-        ui::note(&format!("no script fits `{query}`"));
+        ui::note(&format!("no script matches `{query}`"));
     } else if scripts.is_empty() {
-        ui::note("no scripts yet; `kith prime save latest SLUG` makes one of a conversation");
+        ui::note("no scripts yet; `kith prime save latest SLUG` saves a conversation as one");
     } else {
         let names = scripts.iter().map(|it| name_of(it).chars().count());
         let width = names.max().unwrap_or_default();
@@ -39,7 +39,7 @@ fn line_of(script: &ScriptRow, width: usize) -> String {
     let name = name_of(script);
     match (&script.error, script.records) {
         (Some(error), _) => {
-            format!("{name:width$}  cannot be used{}: {}", at_line(error.line), error.message)
+            format!("{name:width$}  unusable{}: {}", at_line(error.line), error.message)
         }
         (None, n_records) => {
             let n_records = n_records_in_words(n_records.unwrap_or_default());

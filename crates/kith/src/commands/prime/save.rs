@@ -46,8 +46,8 @@ pub(super) async fn run(shared: &Shared, args: PrimeSave) -> Result<ExitCode, Ca
     if shared.json {
         print_form(true, &SaveForm { path: Some(path), records: *records });
     } else {
-        ui::line(&format!("{} in `{path}`", n_records_in_words(*records)));
-        ui::line(&format!("\nBegin with it:\n  kith new --prime {script_ref}"));
+        ui::line(&format!("Saved {} to `{path}`", n_records_in_words(*records)));
+        ui::line(&format!("\nStart a session with it:\n  kith new --prime {script_ref}"));
     }
     print_notes(&told.notes);
     Ok(ExitCode::SUCCESS)

@@ -24,7 +24,7 @@ pub(super) async fn run(shared: &Shared, args: SessionBranch) -> Result<ExitCode
     } else {
         let session = short(told.data.session_id);
         let place = place_in_words(LeafId::from(told.data.leaf));
-        ui::line(&format!("session {session} goes on {place}"));
+        ui::line(&format!("session {session} now continues {place}"));
     }
     print_notes(&told.notes);
     Ok(ExitCode::SUCCESS)
@@ -39,7 +39,7 @@ pub(super) async fn run_clone(shared: &Shared, args: SessionClone) -> Result<Exi
     } else {
         let session = short(told.data.session_id);
         let place = place_in_words(LeafId::from(told.data.leaf));
-        ui::line(&format!("session {session} is new and goes on {place}"));
+        ui::line(&format!("created session {session}, which continues {place}"));
     }
     print_notes(&told.notes);
     Ok(ExitCode::SUCCESS)

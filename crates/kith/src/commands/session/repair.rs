@@ -18,7 +18,7 @@ pub(super) async fn run(shared: &Shared, args: SessionRepair) -> Result<ExitCode
         print_form(true, form);
     } else {
         ui::line(&format!(
-            "{} events are in the new session {}; line {} is the first that cannot be read ({})",
+            "copied {} events into the new session {}; line {} is the first unreadable one ({})",
             form.events,
             short(form.session_id),
             form.lost_from.line,

@@ -19,13 +19,13 @@ pub(super) async fn run(shared: &Shared, args: SessionRm) -> Result<ExitCode, Ca
     if !args.yes {
         let what = in_words(&described);
         if shared.json || !ui::is_interactive() || !ui::input_is_terminal() {
-            let message = format!("refusing to remove {what}, without confirmation");
+            let message = format!("refusing to remove {what} without confirmation");
             return Err(CallError::request(ErrorCode::InvalidRequest, message)
-                .hint("pass `--yes` to remove it without being asked"));
+                .hint("pass `--yes` to confirm"));
         }
         ui::line(&what);
-        ui::note("it cannot be brought back; clones of it and what was sent elsewhere stay");
-        ui::prompt("remove it? [y/N] ");
+        ui::note("this cannot be undone; clones and anything already sent stay as they are");
+        ui::prompt("Remove it? [y/N] ");
         if !ui::is_yes()? {
             return Err(CallError::request(ErrorCode::Cancelled, "nothing was removed"));
         }
@@ -36,7 +36,7 @@ pub(super) async fn run(shared: &Shared, args: SessionRm) -> Result<ExitCode, Ca
         print_form(true, &told.data);
     } else {
         if described.is_gone {
-            ui::line(&format!("session {} is forgotten", short(id)));
+            ui::line(&format!("forgot session {}", short(id)));
         }
         for path in &told.data.removed {
             ui::line(&format!("removed .kith/{path}"));
@@ -50,9 +50,9 @@ pub(super) async fn run(shared: &Shared, args: SessionRm) -> Result<ExitCode, Ca
 fn in_words(described: &SessionDescription) -> String {
     let id = short(described.session_id);
     if described.is_gone {
-        return format!("session {id}, whose file is gone: what is known of it");
+        return format!("session {id} (its file is missing)");
     }
     let title = described.title.as_ref().map_or_else(String::new, |title| format!(" ({title})"));
     let (bytes, n_others) = (described.bytes, described.files.saturating_sub(1));
-    format!("session {id}{title}: {bytes} bytes, the log and {n_others} other files")
+    format!("session {id}{title} ({bytes} bytes in the log and {n_others} other files)")
 }

@@ -25,7 +25,7 @@ pub(super) async fn run(shared: &Shared, args: SessionSearch) -> Result<ExitCode
         let lines: Vec<String> = hits.iter().map(|hit| line(hit, &zone)).collect();
         ui::line(&lines.join("\n"));
         if u32::try_from(hits.len()).is_ok_and(|n| n == args.limit) {
-            ui::note("there may be more; `--limit` shows them");
+            ui::note("there may be more; raise `--limit` to see them");
         }
     }
     print_notes(&told.notes);

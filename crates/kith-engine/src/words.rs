@@ -1,0 +1,120 @@
+//! What the engine tells people in a conversation, in English and 简体中文.
+//!
+//! One catalogue, so that all texts can be read side by side. The language is the one recorded with
+//! the turn; a notice keeps the text it was written with.
+
+use kith_vocab::event::control::{Bound, Limits};
+
+/// A notice before it is put into words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NoticeText<'a> {
+    TurnFailed {
+        reason: &'a str,
+    },
+    InterruptedTooOften,
+    LimitReached {
+        bound: Bound,
+        limits: &'a Limits,
+    },
+    /// The conversation did not end where the author of a message expected it to.
+    NotSent,
+    Withdrawn,
+    QueuedBehindApproval,
+    MovedToAnotherSession,
+    /// The readable part of a damaged session was copied here.
+    ContinuesFromCopy {
+        problem: &'a str,
+    },
+    /// Nothing of a damaged session could be read.
+    StartsOver {
+        problem: &'a str,
+    },
+}
+
+impl NoticeText<'_> {
+    /// The text for readers of a language, named by its tag (`zh-CN`). English unless it is Chinese.
+    pub(crate) fn in_language(self, tag: &str) -> String {
+        let primary = tag.split(['-', '_']).next().unwrap_or_default();
+        if primary.eq_ignore_ascii_case("zh") { self.in_chinese() } else { self.in_english() }
+    }
+
+    fn in_english(self) -> String {
+        match self {
+            NoticeText::TurnFailed { reason } => format!("The turn failed: {reason}."),
+            NoticeText::InterruptedTooOften => {
+                "The turn failed: it was interrupted too many times.".to_owned()
+            }
+            NoticeText::LimitReached { bound, limits } => {
+                let count = |n: u64, one: &str, many: &str| match n {
+                    1 => format!("1 {one}"),
+                    _ => format!("{n} {many}"),
+                };
+                let limit = match bound {
+                    Bound::Steps => count(limits.steps.into(), "model request", "model requests"),
+                    Bound::Repeats => format!("{} identical calls in a row", limits.repeats),
+                    Bound::Wall => count(limits.wall_ms / 1000, "second", "seconds"),
+                    Bound::Tokens => count(limits.tokens.unwrap_or_default(), "token", "tokens"),
+                    Bound::Cost => format!("{} USD", dollars(limits)),
+                };
+                format!("The turn stopped at its limit of {limit}. Say \"go on\" to continue.")
+            }
+            NoticeText::NotSent => {
+                "A message was not sent: the conversation had moved on in the meantime.".to_owned()
+            }
+            NoticeText::Withdrawn => "A message was withdrawn before it was answered.".to_owned(),
+            NoticeText::QueuedBehindApproval => {
+                "The message is queued: the turn is waiting for an approval.".to_owned()
+            }
+            NoticeText::MovedToAnotherSession => {
+                "The turn was stopped: the conversation continues in another session.".to_owned()
+            }
+            NoticeText::ContinuesFromCopy { problem } => format!(
+                "The previous session of this thread is read-only: {problem}. The conversation \
+                 continues here with everything that could be read."
+            ),
+            NoticeText::StartsOver { problem } => format!(
+                "The previous session of this thread is read-only: {problem}. The conversation \
+                 starts over here, without the earlier messages."
+            ),
+        }
+    }
+
+    fn in_chinese(self) -> String {
+        match self {
+            NoticeText::TurnFailed { reason } => format!("这一轮失败了：{reason}。"),
+            NoticeText::InterruptedTooOften => "这一轮失败了：中断的次数太多。".to_owned(),
+            NoticeText::LimitReached { bound, limits } => {
+                let limit = match bound {
+                    Bound::Steps => format!("{} 次模型请求", limits.steps),
+                    Bound::Repeats => format!("连续 {} 次相同的工具调用", limits.repeats),
+                    Bound::Wall => format!("{} 秒", limits.wall_ms / 1000),
+                    Bound::Tokens => format!("{} 个 token", limits.tokens.unwrap_or_default()),
+                    Bound::Cost => format!("{} 美元", dollars(limits)),
+                };
+                format!("这一轮到达上限（{limit}），先停在这里。回复“继续”即可接着进行。")
+            }
+            NoticeText::NotSent => "有一条消息没有发送：写它的时候，对话又有了新内容。".to_owned(),
+            NoticeText::Withdrawn => "有一条消息在得到回复之前撤回了。".to_owned(),
+            NoticeText::QueuedBehindApproval => "消息已排队：这一轮正在等待审批。".to_owned(),
+            NoticeText::MovedToAnotherSession => {
+                "这一轮已停止：对话转到另一个会话继续了。".to_owned()
+            }
+            NoticeText::ContinuesFromCopy { problem } => format!(
+                "这个线程的上一个会话只能读取（{problem}）。对话在这里继续，能读出的内容都保留了下来。"
+            ),
+            NoticeText::StartsOver { problem } => format!(
+                "这个线程的上一个会话只能读取（{problem}）。对话在这里重新开始，不含之前的内容。"
+            ),
+        }
+    }
+}
+
+/// The cost limit, without the zeros that say nothing.
+fn dollars(limits: &Limits) -> String {
+    let micros = limits.cost_micros.unwrap_or_default();
+    let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests;

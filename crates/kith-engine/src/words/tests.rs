@@ -1,0 +1,47 @@
+//! The whole catalogue, both languages side by side.
+
+use kith_vocab::event::control::{Bound, Limits};
+
+use super::NoticeText;
+
+#[test]
+fn the_catalogue_reads_so_in_both_languages() {
+    let limits = Limits {
+        steps: 1,
+        repeats: 3,
+        wall_ms: 90_000,
+        tokens: Some(20_000),
+        cost_micros: Some(1_250_000),
+    };
+    let problem = "line 9: bad_crc: its checksum does not match";
+    let bounds = [Bound::Steps, Bound::Repeats, Bound::Wall, Bound::Tokens, Bound::Cost];
+    let mut texts = vec![
+        NoticeText::TurnFailed { reason: "`lab` could not be reached" },
+        NoticeText::InterruptedTooOften,
+        NoticeText::NotSent,
+        NoticeText::Withdrawn,
+        NoticeText::QueuedBehindApproval,
+        NoticeText::MovedToAnotherSession,
+        NoticeText::ContinuesFromCopy { problem },
+        NoticeText::StartsOver { problem },
+    ];
+    texts.extend(bounds.map(|bound| NoticeText::LimitReached { bound, limits: &limits }));
+    let both =
+        |it: &NoticeText<'_>| format!("{}\n{}\n", it.in_language("en"), it.in_language("zh"));
+    insta::assert_snapshot!("notices", texts.iter().map(both).collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn a_language_without_texts_gets_english() {
+    for (tag, is_chinese) in [
+        ("zh-CN", true),
+        ("zh_TW.UTF-8", true),
+        ("ZH", true),
+        ("zho", false),
+        ("de-DE", false),
+        ("", false),
+    ] {
+        let text = NoticeText::Withdrawn.in_language(tag);
+        assert_eq!(!text.is_ascii(), is_chinese, "{tag}: {text}");
+    }
+}
