@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::display;
 use crate::roots::Roots;
-use crate::trust::{QuotedText, own_words};
+use crate::trust::{QuotedText, own_refusal};
 
 /// Characters of a parse error that the model is shown.
 const PARSE_ERROR_CHARS_MAX: usize = 300;
@@ -154,7 +154,7 @@ fn check_unchanged(judged: &CallPlan, now: &CallPlan) -> Result<(), Refusal> {
     }
     let text =
         "the path leads elsewhere than when the call was judged; nothing was read, call again";
-    Err(own_words(text.to_owned()))
+    Err(own_refusal(text.to_owned()))
 }
 
 /// Runs `work` where it may wait for the disk. On cancel, and when the turn's time is over, it stops
@@ -173,11 +173,11 @@ where
     let _guard = stop.drop_guard();
     let done = tokio::select! {
         biased;
-        () = ctx.call.cancel.cancelled() => Err(own_words(cancelled(tool))),
-        () = tokio::time::sleep(ctx.time_left) => Err(own_words(out_of_time(tool))),
+        () = ctx.call.cancel.cancelled() => Err(own_refusal(cancelled(tool))),
+        () = tokio::time::sleep(ctx.time_left) => Err(own_refusal(out_of_time(tool))),
         done = tokio::task::spawn_blocking(move || work(&token)) => done.unwrap_or_else(|_| {
             let text = format!("{tool} crashed: this is a bug in Kith, not in the call");
-            Err(own_words(text))
+            Err(own_refusal(text))
         }),
     };
     output(done)
@@ -186,9 +186,9 @@ where
 /// The output of a call that may not begin, because it was cancelled or its time is over.
 fn stopped_before_it_began(tool: &str, ctx: &RunContext) -> Option<ToolOutput> {
     if ctx.call.cancel.is_cancelled() {
-        return Some(output(Err(own_words(cancelled(tool)))));
+        return Some(output(Err(own_refusal(cancelled(tool)))));
     }
-    ctx.time_left.is_zero().then(|| output(Err(own_words(out_of_time(tool)))))
+    ctx.time_left.is_zero().then(|| output(Err(own_refusal(out_of_time(tool)))))
 }
 
 /// The result or refusal as text for the model.

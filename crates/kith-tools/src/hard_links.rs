@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const PRIVATE_ENTRIES_MAX: usize = 1_000_000;
 
 /// Whether a file has other names than the one it was opened by.
-pub(crate) fn has_other_names(metadata: &Metadata) -> bool {
+pub(crate) fn has_hard_links(metadata: &Metadata) -> bool {
     metadata.nlink() > 1
 }
 
@@ -33,7 +33,7 @@ impl<'a> PrivateFiles<'a> {
 
     /// Whether the file is also one of these, or may be.
     pub(crate) fn hold(&self, metadata: &Metadata) -> bool {
-        has_other_names(metadata) && {
+        has_hard_links(metadata) && {
             let found = self.found.get_or_init(|| numbers_beneath(self.folders).ok());
             found.as_ref().is_none_or(|it| it.contains(&(metadata.dev(), metadata.ino())))
         }

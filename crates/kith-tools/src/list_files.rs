@@ -15,7 +15,7 @@ use crate::display;
 use crate::folder::EntryKind;
 use crate::glob::Glob;
 use crate::roots::{OpenedFolder, Roots};
-use crate::trust::{QuotedText, TrustOf, own_words};
+use crate::trust::{QuotedText, TrustOf, own_refusal};
 use crate::walk::{WALK_DEPTH_MAX, Walk, WalkEntry};
 
 const NAME: &str = "list_files";
@@ -62,10 +62,10 @@ impl FileReader for ListFiles {
     type Target = ListTarget;
 
     fn open(&self, json: &Json) -> Result<(ListTarget, CallPlan), Refusal> {
-        let input: ListFilesInput = call::read_input(NAME, json).map_err(own_words)?;
+        let input: ListFilesInput = call::read_input(NAME, json).map_err(own_refusal)?;
         let pattern = input.pattern.as_deref().map(|text| Glob::parse("pattern", text));
-        let pattern = pattern.transpose().map_err(own_words)?;
-        let folder = self.roots.open_folder(&input.path).map_err(own_words)?;
+        let pattern = pattern.transpose().map_err(own_refusal)?;
+        let folder = self.roots.open_folder(&input.path).map_err(own_refusal)?;
         let path = display::name(&input.path);
         let summary = match &input.pattern {
             None => format!("{NAME} {path}"),
@@ -116,7 +116,7 @@ fn list(
         }
     }
     if stop.is_cancelled() {
-        return Err(own_words(call::cancelled(NAME)));
+        return Err(own_refusal(call::cancelled(NAME)));
     }
     let at_least = if walk.is_cut { "at least " } else { "" };
     let n_found = match pattern {

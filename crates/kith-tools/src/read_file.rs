@@ -19,7 +19,7 @@ use crate::call::{self, FileReader};
 use crate::display;
 use crate::roots::{OpenedFile, Roots};
 use crate::text;
-use crate::trust::{QuotedText, TrustOf, own_words};
+use crate::trust::{QuotedText, TrustOf, own_refusal};
 
 const NAME: &str = "read_file";
 const DESCRIPTION: &str =
@@ -68,14 +68,14 @@ impl FileReader for ReadFile {
     type Target = (ReadFileInput, OpenedFile);
 
     fn open(&self, json: &Json) -> Result<(Self::Target, CallPlan), Refusal> {
-        let input: ReadFileInput = call::read_input(NAME, json).map_err(own_words)?;
+        let input: ReadFileInput = call::read_input(NAME, json).map_err(own_refusal)?;
         if input.offset == Some(0) {
-            return Err(own_words("`offset` counts lines from 1".to_owned()));
+            return Err(own_refusal("`offset` counts lines from 1".to_owned()));
         }
         if input.limit == Some(0) {
-            return Err(own_words("`limit` must be at least 1".to_owned()));
+            return Err(own_refusal("`limit` must be at least 1".to_owned()));
         }
-        let file = self.roots.open_file(&input.path).map_err(own_words)?;
+        let file = self.roots.open_file(&input.path).map_err(own_refusal)?;
         let call = (json, &input);
         let prepared = call::prepared_read(NAME, &self.roots, call, &file.real, summary(&input));
         Ok(((input, file), prepared))

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use crate::display;
 use crate::folder::{Folder, is_of_the_kernel};
-use crate::hard_links::{PrivateFiles, has_other_names};
+use crate::hard_links::{PrivateFiles, has_hard_links};
 use crate::trust::TrustOf;
 
 pub const PATH_BYTES_MAX: usize = 4096;
@@ -84,12 +84,12 @@ pub(crate) struct OpenedFile {
     pub(crate) real: PathBuf,
     pub(crate) bytes: u64,
     /// The file has several names (hard links), so its path does not tell whose it is.
-    pub(crate) has_other_names: bool,
+    pub(crate) has_hard_links: bool,
 }
 
 impl OpenedFile {
     pub(crate) fn trust(&self, trust_of: &TrustOf) -> Trust {
-        if self.has_other_names { Trust::Untrusted } else { trust_of(&self.real) }
+        if self.has_hard_links { Trust::Untrusted } else { trust_of(&self.real) }
     }
 }
 
@@ -184,8 +184,8 @@ impl Roots {
             if self.private_files().hold(&metadata) {
                 return Err(private(text));
             }
-            let (bytes, has_other_names) = (metadata.len(), has_other_names(&metadata));
-            return Ok(OpenedPath::File(OpenedFile { file, real, bytes, has_other_names }));
+            let (bytes, has_hard_links) = (metadata.len(), has_hard_links(&metadata));
+            return Ok(OpenedPath::File(OpenedFile { file, real, bytes, has_hard_links }));
         }
         if !metadata.is_dir() {
             return Err(not_a_file(text));

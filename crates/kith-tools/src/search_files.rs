@@ -21,12 +21,12 @@ use crate::call::{self, FileReader};
 use crate::display;
 use crate::folder::EntryKind;
 use crate::glob::Glob;
-use crate::hard_links::{PrivateFiles, has_other_names};
+use crate::hard_links::{PrivateFiles, has_hard_links};
 use crate::roots::{OpenedFile, OpenedFolder, OpenedPath, Roots};
 use crate::search_files::page::{Around, Detail, SearchPage};
 use crate::search_files::pattern::{Case, Pattern};
 use crate::text;
-use crate::trust::{LowestTrust, QuotedText, TrustOf, own_words};
+use crate::trust::{LowestTrust, QuotedText, TrustOf, own_refusal};
 use crate::walk::{WALK_DEPTH_MAX, Walk};
 
 mod page;
@@ -96,14 +96,14 @@ impl FileReader for SearchFiles {
     type Target = SearchTarget;
 
     fn open(&self, json: &Json) -> Result<(SearchTarget, CallPlan), Refusal> {
-        let input: SearchFilesInput = call::read_input(NAME, json).map_err(own_words)?;
+        let input: SearchFilesInput = call::read_input(NAME, json).map_err(own_refusal)?;
         if input.context.is_some_and(|context| context > SEARCH_CONTEXT_LINES_MAX) {
-            return Err(own_words(format!("`context` is at most {SEARCH_CONTEXT_LINES_MAX}")));
+            return Err(own_refusal(format!("`context` is at most {SEARCH_CONTEXT_LINES_MAX}")));
         }
         let case = if input.ignore_case == Some(true) { Case::Ignored } else { Case::Counts };
-        let pattern = Pattern::parse(&input.pattern, case).map_err(own_words)?;
-        let glob = input.glob.as_deref().map(parse_glob).transpose().map_err(own_words)?;
-        let path = self.roots.open_path(&input.path).map_err(own_words)?;
+        let pattern = Pattern::parse(&input.pattern, case).map_err(own_refusal)?;
+        let glob = input.glob.as_deref().map(parse_glob).transpose().map_err(own_refusal)?;
+        let path = self.roots.open_path(&input.path).map_err(own_refusal)?;
         let real = match &path {
             OpenedPath::File(file) => &file.real,
             OpenedPath::Folder(folder) => &folder.real,
@@ -158,7 +158,7 @@ fn search(
         }
     };
     if stop.is_cancelled() {
-        return Err(own_words(call::cancelled(NAME)));
+        return Err(own_refusal(call::cancelled(NAME)));
     }
     let trust = search.trust.lowest();
     match left_out {
@@ -228,8 +228,8 @@ impl<'a> Search<'a> {
     /// Searches a file that `path` names, whatever the glob says.
     fn named_file(&mut self, path: &str, opened: OpenedFile) -> Result<String, String> {
         let (name, bytes) = (display::name(path), display::number(opened.bytes));
-        self.trust.look_at(&opened.real);
-        if opened.has_other_names {
+        self.trust.add(&opened.real);
+        if opened.has_hard_links {
             self.trust.distrust();
         }
         match self.file(path, opened.file, opened.bytes) {
@@ -278,7 +278,7 @@ impl<'a> Search<'a> {
                     FileOutcome::Unreadable(io::ErrorKind::PermissionDenied.into())
                 }
                 Ok((file, metadata)) => {
-                    if has_other_names(&metadata) {
+                    if has_hard_links(&metadata) {
                         walk.trust.distrust();
                     }
                     self.file(&path.to_string_lossy(), file, metadata.len())

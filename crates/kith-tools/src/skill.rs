@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{self, FileReader};
 use crate::display;
 use crate::roots::{OpenedFile, Roots};
-use crate::trust::{LowestTrust, QuotedText, TrustOf, own_words};
+use crate::trust::{LowestTrust, QuotedText, TrustOf, own_refusal};
 
 const NAME: &str = "skill";
 const DESCRIPTION: &str = "Load a skill: its SKILL.md, and the folder its other files lie in.";
@@ -63,13 +63,13 @@ impl FileReader for Skill {
     type Target = (SkillEntry, OpenedFile);
 
     fn open(&self, json: &Json) -> Result<(Self::Target, CallPlan), Refusal> {
-        let input: SkillInput = call::read_input(NAME, json).map_err(own_words)?;
+        let input: SkillInput = call::read_input(NAME, json).map_err(own_refusal)?;
         let skills = (self.skills)();
         let Some(entry) = skills.iter().find(|it| it.name == input.name) else {
             // The text lists the names of all skills, and each was chosen by the skill's author.
             let mut trust = LowestTrust::new(&self.trust_of);
             for skill in &skills {
-                trust.look_at(Path::new(&skill.path));
+                trust.add(Path::new(&skill.path));
             }
             let text = unknown(&input.name, &skills);
             return Err(Refusal { text, trust: trust.lowest() });

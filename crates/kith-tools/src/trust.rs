@@ -31,7 +31,7 @@ impl<'a> LowestTrust<'a> {
         LowestTrust { trust_of, lowest: Trust::Owner }
     }
 
-    pub(crate) fn look_at(&mut self, path: &Path) {
+    pub(crate) fn add(&mut self, path: &Path) {
         // Nothing is lower, and a walk looks at many folders.
         if self.lowest < Trust::Untrusted {
             self.lowest = self.lowest.max((self.trust_of)(path));
@@ -49,7 +49,7 @@ impl<'a> LowestTrust<'a> {
 }
 
 /// A refusal that repeats nothing but the call itself and names of our own.
-pub(crate) fn own_words(text: String) -> Refusal {
+pub(crate) fn own_refusal(text: String) -> Refusal {
     Refusal { text, trust: Trust::Owner }
 }
 

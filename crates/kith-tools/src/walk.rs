@@ -129,7 +129,7 @@ impl<'a> Walk<'a> {
             return;
         };
         self.entries_left -= entries.len();
-        self.trust.look_at(&real);
+        self.trust.add(&real);
         self.is_cut |= is_cut;
         let rules = Rules::within(&folder, &real, above);
         self.frames.push(Frame { folder, real, path, entries: entries.into_iter(), rules });

@@ -23,13 +23,13 @@ pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 const AFTER_END_MS_MAX: u64 = 2000;
 
 /// Bytes as they come: a response, or what a test sends.
-pub(super) trait Pieces {
+pub(super) trait ByteChunks {
     /// The next bytes; none at the end, also where the connection broke.
-    fn next_piece(&mut self) -> impl Future<Output = Option<impl AsRef<[u8]> + Send>> + Send;
+    fn next_chunk(&mut self) -> impl Future<Output = Option<impl AsRef<[u8]> + Send>> + Send;
 }
 
-impl Pieces for Response {
-    async fn next_piece(&mut self) -> Option<impl AsRef<[u8]> + Send> {
+impl ByteChunks for Response {
+    async fn next_chunk(&mut self) -> Option<impl AsRef<[u8]> + Send> {
         // Whether the answer was whole by then is what counts, not how the connection ended.
         self.chunk().await.unwrap_or_default()
     }
@@ -86,7 +86,7 @@ pub(super) fn conclude(
 
 /// Fills `answer` from a stream of events until nothing more is to be waited for.
 pub(super) async fn read_stream(
-    mut pieces: impl Pieces,
+    mut pieces: impl ByteChunks,
     idle_max: Duration,
     sink: &dyn DeltaSink,
     answer: &mut Accumulator,
@@ -96,7 +96,7 @@ pub(super) async fn read_stream(
     let mut n_bytes: usize = 0;
     let mut deadline = Instant::now() + idle_max;
     while !answer.is_done() {
-        let piece = match timeout_at(deadline, pieces.next_piece()).await {
+        let piece = match timeout_at(deadline, pieces.next_chunk()).await {
             Ok(Some(piece)) => piece,
             Ok(None) => return Ok(()),
             Err(_) if answer.is_whole() => return Ok(()),

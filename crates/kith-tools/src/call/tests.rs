@@ -21,7 +21,7 @@ fn endless(
             std::thread::yield_now();
         }
         stopped.send(()).unwrap_or_default();
-        Err(own_words("told to stop".to_owned()))
+        Err(own_refusal("told to stop".to_owned()))
     }
 }
 

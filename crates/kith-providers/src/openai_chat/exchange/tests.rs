@@ -22,8 +22,8 @@ const IDLE_MAX: Duration = Duration::from_mins(2);
 /// What a server sends: bytes after each pause, in seconds. It never closes the connection.
 struct Script(mpsc::UnboundedReceiver<String>);
 
-impl Pieces for Script {
-    async fn next_piece(&mut self) -> Option<impl AsRef<[u8]> + Send> {
+impl ByteChunks for Script {
+    async fn next_chunk(&mut self) -> Option<impl AsRef<[u8]> + Send> {
         match self.0.recv().await {
             Some(piece) => Some(piece),
             None => std::future::pending().await,
