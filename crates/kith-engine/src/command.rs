@@ -24,7 +24,7 @@ impl DriverCommand {
         matches!(self.action, CommandAction::Retry { .. })
     }
 
-    /// Whether it takes up a turn that the message of this key began.
+    /// Whether it retries a turn that the message of this key began.
     pub(crate) fn retries(&self, message_key: Option<&str>) -> bool {
         match &self.action {
             CommandAction::Retry { key, .. } => key.is_none() || key.as_deref() == message_key,
@@ -32,7 +32,7 @@ impl DriverCommand {
         }
     }
 
-    /// The turn that it takes up again.
+    /// The turn that it retries.
     pub(crate) fn retried<'a>(&self, state: &'a State) -> Option<&'a EndedTurn> {
         match &self.action {
             CommandAction::Retry { key, .. } => state.retried_by(key.as_deref()),

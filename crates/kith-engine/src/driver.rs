@@ -267,11 +267,11 @@ impl SessionDriver {
         Ok(())
     }
 
-    /// Ends, unless something has come meanwhile: then it goes on.
+    /// Ends the driver, unless mail has arrived meanwhile.
     async fn end(mut self) -> Result<Option<SessionDriver>, SessionFailure> {
         let id = self.session.id();
         if let Some(reason) = self.missing_model() {
-            // Who waits for an answer is told; the rest is up to the person.
+            // Followers that wait for an answer get the reason; a person decides what to do.
             self.session.feed().fail(SessionFailure::ModelUnavailable { reason });
         }
         if self.is_waiting_for_model {

@@ -214,7 +214,7 @@ impl Engine {
         if let Ok(answer) = answer.await {
             return answer;
         }
-        // The driver was dropped with it; its followers are told why.
+        // The driver was dropped with it; its followers get the reason.
         tokio::select! {
             biased;
             () = self.shared.killed.cancelled() => Err(EngineError::Stopping),
@@ -246,7 +246,7 @@ impl Engine {
     }
 
     /// The sessions that an earlier host left with something to do: messages whose turn has not
-    /// ended, and turns that were taken up again.
+    /// ended, and turns that were retried.
     pub async fn unfinished(&self) -> Result<Vec<SessionId>, EngineError> {
         let desk = &self.shared.desk;
         let mut sessions = desk.sessions_with_open_rows().await?;

@@ -12,7 +12,7 @@
 //! - [`registry`], [`permits`]: which sessions have a driver; one open turn per thread.
 //! - [`feed`]: delivers what happens to everyone who follows.
 //! - [`engine`]: accepts messages, starts drivers.
-//! - [`report`]: what came of a message.
+//! - [`report`]: the outcome of a message.
 //! - [`wakeups`]: times at which a session is looked at again.
 //! - [`checkpoints`]: stored states of long logs, and the rows of session lists.
 //! - [`failure`]: why a session could not go on.

@@ -11,7 +11,7 @@ use crate::engine::EngineError;
 /// Commands that wait for a session; more are refused.
 pub const MAILBOX_MAX: usize = 64;
 
-/// Answered when the command's events are durable. Dropped, it says that the driver is gone.
+/// Answered when the command's events are durable; dropped if the driver has ended.
 pub(crate) type CommandReply = oneshot::Sender<Result<CommandAnswer, EngineError>>;
 
 pub(crate) struct Mail {
@@ -39,7 +39,7 @@ struct QueuedMail {
 }
 
 impl Mailbox {
-    /// Hands a command over. False if the mailbox is full; then its sender is told.
+    /// Queues a command. False if the mailbox is full; then its sender gets an error.
     pub(crate) fn send(&self, mail: Mail) -> bool {
         let mut waiting = self.waiting();
         if waiting.commands.len() >= MAILBOX_MAX {
@@ -73,7 +73,7 @@ impl Mailbox {
         waiting.commands.is_empty() && !waiting.has_rows
     }
 
-    /// Drops the commands that wait, which tells their senders that the driver is gone.
+    /// Drops the queued commands; their senders see that the driver has ended.
     pub(crate) fn clear(&self) {
         let dropped = std::mem::take(&mut self.waiting().commands);
         drop(dropped);

@@ -122,7 +122,7 @@ impl RowReader {
         self.whereabouts != MessageState::NotSeen
     }
 
-    /// Reads an event of a copy, which tells no ends of turns: an answer that its model ended is one.
+    /// Reads an event of a copy, which has no `turn_ended`: a finished answer counts as the end.
     pub fn read_copied(&mut self, event: &Event) {
         self.last_seq = event.seq;
         if event.source_tag != Some(SourceTag::Clone) || !event.is_tree() {
@@ -193,7 +193,7 @@ impl RowReader {
 
     fn start_turn(&mut self) {
         self.is_held = false;
-        // A turn that begins with no message takes up the one before it.
+        // A turn that begins without a message retries the one before it.
         if self.whereabouts == MessageState::Settled && self.is_last_turn_ours {
             self.whereabouts = MessageState::InTurn;
             (self.report.failure, self.report.notice) = (None, None);

@@ -352,7 +352,7 @@ impl Session {
         self.prepared.clear();
     }
 
-    /// About how much memory the session takes: what its log amounts to is never larger.
+    /// An upper bound of the memory that the session takes: the size of its log.
     pub fn weight(&self) -> u64 {
         self.parts.journal.open_bytes(self.id()).unwrap_or_default()
     }

@@ -48,7 +48,7 @@ pub struct State {
     pub turn: Option<Turn>,
     /// How the last turn ended; after anything but `Done` a person must act first.
     pub last_end: Option<EndReason>,
-    /// The last turn of the path, if it has ended and can be taken up again.
+    /// The last turn of the path, if it has ended and can be retried.
     pub last_turn: Option<EndedTurn>,
     /// The message of the model's last failure, until it answers again.
     pub last_failure: Option<Text>,
@@ -94,13 +94,13 @@ impl State {
         self.lowest_trust() > Trust::Paired
     }
 
-    /// Whether the last turn can be taken up again.
+    /// Whether the last turn can be retried.
     pub fn can_retry(&self) -> bool {
         let ended_badly = !matches!(self.last_end, None | Some(EndReason::Done));
         self.turn.is_none() && self.last_turn.is_some() && ended_badly
     }
 
-    /// The last turn, if it can be taken up again and, with a key, began with that message.
+    /// The last turn, if it can be retried and, with a key, began with that message.
     pub fn retried_by(&self, key: Option<&str>) -> Option<&EndedTurn> {
         let ended = self.last_turn.as_ref().filter(|_| self.can_retry())?;
         (key.is_none() || key == ended.message_key.as_deref()).then_some(ended)
@@ -189,7 +189,7 @@ impl State {
         }
     }
 
-    /// A turn that begins where no message opened one takes up the one that ended before it.
+    /// A `turn_started` without a new message retries the turn that ended before it.
     fn reopen_turn(&mut self, event: &Event) {
         if !self.can_retry() {
             return;

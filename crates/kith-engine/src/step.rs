@@ -1,4 +1,4 @@
-//! What a session does next.
+//! Decides what a session does next.
 //!
 //! [`decide`] is pure: same events, same time, same step. The driver performs the step, appends
 //! what came of it and asks again; no other code holds the state of a turn. That is why an approval

@@ -1,7 +1,7 @@
 //! Turns each step into events to stage, or one effect to wait for.
 //!
 //! All branching is in [`crate::step`]. An effect borrows nothing from the session: the driver
-//! waits for it while the session takes commands, and hands what came of it to `record`.
+//! waits for it while the session takes commands, and hands its outcome to `record`.
 
 mod ask;
 mod calls;
@@ -35,7 +35,7 @@ pub struct TurnSetup {
     pub tools: Vec<Arc<dyn Tool>>,
     pub policy: Arc<dyn Policy>,
     pub limits: Limits,
-    /// The language in which people are told of the turn, unless it is that of the client.
+    /// The language of notices in this turn, if the client names none.
     pub language: Option<String>,
     /// The strongest sandbox that this machine offers.
     pub sandbox: Sandbox,
@@ -142,7 +142,7 @@ pub(crate) fn perform(
     })
 }
 
-/// Turns what came of an effect into events; `Some` if another effect follows at once.
+/// Turns the outcome of an effect into events; `Some` if another effect follows at once.
 pub(crate) fn record(
     session: &mut Session,
     ctx: &TurnContext,

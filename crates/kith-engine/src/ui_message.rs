@@ -93,7 +93,7 @@ pub enum MessagePart {
     /// A record of a priming script that has no other form here.
     #[serde(rename = "data-record")]
     Record(DataPart<Json>),
-    /// The conversation was taken up again from here.
+    /// The conversation went on from here.
     #[serde(rename = "data-branch")]
     Branch(DataPart<BranchView>),
     /// The turn did not end well.

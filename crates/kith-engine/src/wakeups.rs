@@ -66,7 +66,7 @@ pub(crate) fn run(engine: &Arc<EngineShared>) {
     });
 }
 
-/// Wakes every session whose time has come, and says how long to wait for the next.
+/// Wakes every session that is due, and returns how long to wait for the next.
 async fn wake_due(engine: &Arc<EngineShared>) -> Result<u64, StorageError> {
     let mut removed = None;
     loop {

@@ -1,6 +1,6 @@
-//! A copy of a house's life, taken while the house is in use.
+//! Copies the `.kith` folder of a house while the house is in use.
 //!
-//! Order makes it consistent without stopping anybody. The desk is copied first: it may lag behind
+//! The order makes the copy consistent while the host works. The desk is first: it may lag behind
 //! a log, never be ahead of one. Logs only grow, so a copy is an earlier state, and a batch that was
 //! being written is cut off. Blobs come last: each is on the disk before a log names it.
 

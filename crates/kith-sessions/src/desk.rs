@@ -261,7 +261,7 @@ pub trait ThreadRecords: Send + Sync {
 pub trait WakeupRecords: Send + Sync {
     /// Sets the wake-up, in place of one with its key. This does not wait for the disk: wake-ups
     /// follow from the log and are set again when their session is opened. Only
-    /// [`WakeupReason::SessionRetry`] is durable: nothing else makes anybody open that session.
+    /// [`WakeupReason::SessionRetry`] is durable: nothing else causes that session to be opened.
     fn set_wakeup(&self, wakeup: Wakeup) -> StorageFuture<'_, ()>;
 
     /// Removes the wake-up, if there is one. This does not wait for the disk either.
@@ -278,7 +278,7 @@ pub trait TrustRecords: Send + Sync {
     /// Notes that the owner trusts a repository; said again, it is that folder from now on.
     fn trust(&self, repository: Repository) -> StorageFuture<'_, ()>;
 
-    /// Takes it back, and tells whether there was something to take back.
+    /// Revokes the trust; returns whether the repository was trusted.
     fn distrust<'a>(&'a self, path: &'a str) -> StorageFuture<'a, bool>;
 
     /// The repositories that the owner trusts, by path.

@@ -14,7 +14,7 @@ pub struct DiskFiles;
 
 struct DiskFile {
     file: File,
-    /// Device and number: what tells it from every other file.
+    /// Device and inode number, which identify the file.
     identity: (u64, u64),
 }
 

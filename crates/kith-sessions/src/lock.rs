@@ -168,7 +168,7 @@ pub fn socket_path_of_holder(kith_dir: &Path) -> Option<PathBuf> {
     read_text(&file).ok()?.socket
 }
 
-/// A house may lie in a repository: what was said there must not be committed by mistake.
+/// Adds a `.gitignore`: a house may lie in a repository, and sessions must not be committed.
 fn keep_out_of_git(kith_dir: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -176,7 +176,7 @@ fn keep_out_of_git(kith_dir: &Path) -> io::Result<()> {
     match own_file::open(&kith_dir.join(".gitignore"), &mut options) {
         Ok(mut file) => file.write_all(b"*\n"),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        // Whatever stands there is for `kith doctor` to tell.
+        // `kith doctor` reports the file that is there.
         Err(error) if own_file::foreign_file(&error).is_some() => Ok(()),
         Err(error) => Err(error),
     }

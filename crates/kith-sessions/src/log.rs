@@ -316,7 +316,7 @@ impl fmt::Debug for SessionLog {
     }
 }
 
-/// A full disk is told apart: it is the failure a person can do something about.
+/// Maps an error of a write. A full disk is a kind of its own: a person can do something about it.
 fn write_error(path: &Path, source: io::Error) -> LogError {
     let path = path.to_owned();
     if is_full(&source) {

@@ -8,7 +8,7 @@
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// The rest of a longer word tells it from no other.
+/// Characters of a word that are compared; longer words are cut.
 const WORD_CHARS_MAX: usize = 64;
 /// More pieces than a person types; the others are left out.
 pub const QUERY_PIECES_MAX: usize = 32;

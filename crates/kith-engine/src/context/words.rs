@@ -45,7 +45,7 @@ pub(crate) fn thought(text: &Text, escaped: &mut EscapedTexts) -> FramedText {
     FramedText::new("<thought>", escaped.escape(text, marks::THOUGHT), "</thought>\n\n")
 }
 
-/// It may repeat what anyone said, so nothing in it can pass for a mark.
+/// A summary may quote any author, so marks in it are escaped.
 pub(crate) fn summary(summary: &str, ledger: &Ledger) -> String {
     let mut text = format!("Summary of the conversation so far:\n\n{summary}");
     for (title, entries) in [

@@ -6,7 +6,7 @@ use super::SessionDriver;
 use crate::failure::SessionFailure;
 use crate::turn::{self, EffectKind, EffectOutcome, EffectStop, TurnContext, TurnEffect};
 
-/// How long an effect that was told to stop may take to do so.
+/// How long a cancelled effect may take to stop.
 const STOP_MS_MAX: u64 = 5_000;
 /// A look that takes longer than this is waited for like any other effect.
 const QUICK_LOOK_MS: u64 = 20;

@@ -102,7 +102,7 @@ impl Engine {
         let subscription = self.shared.feed.follow(&self.shared.journal, id, after);
         let subscription =
             if is_open { subscription.expecting_a_driver() } else { subscription.up_to_date() };
-        // A turn that was taken up again after its row was closed is waited for.
+        // A turn that was retried after its row was closed is waited for.
         let is_closed = !is_open && !reader.is_in_turn();
         RowFollower::new(self.clone(), subscription, reader, is_closed)
     }

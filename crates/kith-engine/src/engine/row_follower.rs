@@ -1,4 +1,4 @@
-//! Someone who waits for what comes of one message.
+//! Follows one message until its turn has ended.
 
 use kith_sessions::desk::RowStatus;
 use kith_vocab::ids::SessionId;
@@ -11,7 +11,7 @@ pub struct RowFollower {
     engine: Engine,
     subscription: Subscription,
     reader: RowReader,
-    /// The desk says that the row is dealt with, so nothing more comes of it.
+    /// The row is closed on the desk, so nothing more follows.
     is_closed: bool,
 }
 
@@ -37,7 +37,7 @@ impl RowFollower {
         self.subscription.session_id()
     }
 
-    /// Whether nothing more comes of the message.
+    /// Whether nothing more follows for the message.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
@@ -74,7 +74,7 @@ impl RowFollower {
         Ok(RowProgress::Item(item))
     }
 
-    /// Waits for the end, and returns what came of the message.
+    /// Waits for the end, and returns the report on the message.
     pub async fn end(mut self) -> Result<TurnReport, EngineError> {
         loop {
             if let RowProgress::Settled(report) = self.next().await? {

@@ -158,7 +158,7 @@ impl Ring {
     }
 }
 
-/// Whether an answer or a call that was streamed has come to its end.
+/// Whether the event ends a streamed answer or call.
 fn ends_a_stream(event: &Event) -> bool {
     matches!(
         event.body,

@@ -1,4 +1,4 @@
-//! The calls of an answer, and how far each has come.
+//! The calls of an answer and the stage of each.
 
 use kith_vocab::block::ToolCall;
 use kith_vocab::event::calls::{Decision, Effect, Verdict};

@@ -1,4 +1,4 @@
-//! How far a compaction has come, within a turn or between two.
+//! The state of a compaction, within a turn or between two.
 
 use kith_vocab::event::Body;
 use kith_vocab::event::models::Purpose;

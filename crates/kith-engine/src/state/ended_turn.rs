@@ -6,7 +6,7 @@ use kith_vocab::event::models::ModelRef;
 use kith_vocab::ids::EventId;
 use serde::{Deserialize, Serialize};
 
-/// A turn that has ended, as far as taking it up again needs it.
+/// A turn that has ended, with everything that a retry needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedTurn {
     pub began_with: EventId,

@@ -62,7 +62,7 @@ impl Turn {
         Turn::new(EndedTurn::begun_by(event, message), event.ts)
     }
 
-    /// Opens a turn again that has ended. What came of it stays in the conversation.
+    /// Opens a turn again that has ended. Its messages stay in the conversation.
     pub(super) fn reopened(ended: EndedTurn, ts: u64) -> Turn {
         Turn { owes_reply: true, ..Turn::new(ended, ts) }
     }
@@ -106,7 +106,7 @@ impl Turn {
         steer.models.is_empty() || self.models.iter().all(|it| steer.models.contains(it))
     }
 
-    /// How often the last call stood in a row.
+    /// How often in a row the last call was made.
     pub fn n_repeats(&self) -> u32 {
         self.repeats.n_in_a_row()
     }

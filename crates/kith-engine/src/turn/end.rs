@@ -1,4 +1,4 @@
-//! The end of a turn: nothing stays open, and the person is told if it did not end well.
+//! The end of a turn: closes what is open, and adds a notice if it did not end well.
 
 use kith_vocab::block::ToolCall;
 use kith_vocab::event::Body;

@@ -76,7 +76,7 @@ impl NewTurn {
     }
 }
 
-/// Stages the message, what the model must be told besides, and the start of its turn.
+/// Stages the message, the reminders that go with it, and the start of its turn.
 pub(crate) fn begin(
     session: &mut Session,
     new: NewTurn,

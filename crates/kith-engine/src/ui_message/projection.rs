@@ -140,7 +140,7 @@ impl Projection {
         }
     }
 
-    /// Adds an event of the path, whatever stood beside it in the log.
+    /// Adds an event of the path.
     pub(super) fn add(&mut self, event: &Event) {
         if event.is_tree() {
             self.leaf = Some(event.id);

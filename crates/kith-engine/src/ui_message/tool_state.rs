@@ -1,4 +1,4 @@
-//! How far a call has come, as a screen may be told.
+//! The state of a call as a screen shows it.
 //!
 //! Each state holds exactly what clients demand of it. A call only moves forward, so every change
 //! takes the state and gives the next one; what does not fit leaves it as it is.

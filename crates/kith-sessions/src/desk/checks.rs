@@ -12,9 +12,9 @@ use crate::storage::{StorageError, StorageErrorKind};
 pub const ENVELOPE_BYTES_MAX: usize = 64 * 1024;
 /// Maximum number of models of a message: the chosen one and its fallbacks.
 pub const MESSAGE_MODELS_MAX: usize = 32;
-/// More repositories than anybody works in.
+/// Maximum number of trusted repositories.
 pub const REPOSITORIES_MAX: u64 = 10_000;
-/// No system knows a longer path.
+/// The longest path on any supported system.
 const PATH_BYTES_MAX: usize = 4096;
 
 /// The open rows of a session before another message is accepted.

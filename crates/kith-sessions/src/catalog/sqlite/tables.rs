@@ -1,6 +1,6 @@
 //! The tables of the index, and how its file is opened.
 //!
-//! There are no migrations: a file of another version is thrown away like one that is damaged. Only
+//! There are no migrations: a file of another version is deleted like one that is damaged. Only
 //! a checkpoint carries a checksum of its own, because a session acts on what it holds.
 
 use std::fs;
@@ -28,7 +28,7 @@ use crate::line::LogHead;
 /// The version of the index that this program makes.
 pub const INDEX_VERSION: u32 = 3;
 
-/// `kith` in ASCII: what tells our file from anybody else's.
+/// `kith` in ASCII, the application id of our files.
 const APPLICATION_ID: u32 = 0x6b69_7468;
 
 const TABLES: &str = "

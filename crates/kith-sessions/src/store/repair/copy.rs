@@ -126,7 +126,7 @@ impl CopiedPart {
         if event.parent_id.is_none_or(|parent| self.tree.contains(&parent)) {
             return vec![event];
         }
-        // Its parent is lost, so it hangs on the last one before it, and what lies between is told.
+        // The parent is lost: a reminder that says so becomes the parent, after the last event.
         let notice = CopiedPart::notice(self.last_of_tree, clock);
         event.parent_id = Some(notice.id);
         vec![notice, event]
