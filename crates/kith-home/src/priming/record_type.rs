@@ -157,91 +157,88 @@ const fn may(name: &'static str, form: FieldForm) -> FieldRule {
     FieldRule { name, form, required: false }
 }
 
-impl RecordType {
-    pub const ALL: [RecordType; 14] = [
-        RecordType::HumanText,
-        RecordType::AgentWords,
-        RecordType::AgentThought,
-        RecordType::UiOnlyMarkdown,
-        RecordType::FuncCall,
-        RecordType::FuncResult,
-        RecordType::GenStart,
-        RecordType::GenFinish,
-        RecordType::WebSearchCall,
+const CONTENT: BodyRule = BodyRule::Text("content");
+
+/// The name, body and fields of each type, in the order of the enumeration.
+const RULES: [(RecordType, &str, BodyRule, &[FieldRule]); 14] = [
+    (RecordType::HumanText, "human_text_record", CONTENT, HUMAN_TEXT),
+    (RecordType::AgentWords, "agent_words_record", CONTENT, WORDS),
+    (RecordType::AgentThought, "agent_thought_record", CONTENT, WORDS),
+    (RecordType::UiOnlyMarkdown, "ui_only_markdown_record", CONTENT, WORDS),
+    (RecordType::FuncCall, "func_call_record", BodyRule::Json, FUNC_CALL),
+    (RecordType::FuncResult, "func_result_record", CONTENT, FUNC_RESULT),
+    (RecordType::GenStart, "gen_start_record", BodyRule::Nothing, GEN_START),
+    (RecordType::GenFinish, "gen_finish_record", BodyRule::Nothing, GEN_FINISH),
+    (RecordType::WebSearchCall, "web_search_call_record", BodyRule::Nothing, WEB_SEARCH_CALL),
+    (
         RecordType::QuestForSup,
+        "quest_for_sup_record",
+        BodyRule::Text("tellaskContent"),
+        QUEST_FOR_SUP,
+    ),
+    (
         RecordType::TeammateCallResult,
+        "teammate_call_result_record",
+        BodyRule::Text("result"),
+        TEAMMATE_CALL_RESULT,
+    ),
+    (
         RecordType::TeammateResponse,
+        "teammate_response_record",
+        BodyRule::Text("response"),
+        TEAMMATE_RESPONSE,
+    ),
+    (
         RecordType::TeammateCallAnchor,
-        RecordType::HarnessItem,
-    ];
+        "teammate_call_anchor_record",
+        BodyRule::Nothing,
+        TEAMMATE_CALL_ANCHOR,
+    ),
+    (RecordType::HarnessItem, "harness_item_record", CONTENT, HARNESS_ITEM),
+];
+
+impl RecordType {
+    pub fn all() -> [RecordType; 14] {
+        RULES.map(|(record_type, ..)| record_type)
+    }
 
     pub fn name(self) -> &'static str {
-        match self {
-            RecordType::HumanText => "human_text_record",
-            RecordType::AgentWords => "agent_words_record",
-            RecordType::AgentThought => "agent_thought_record",
-            RecordType::UiOnlyMarkdown => "ui_only_markdown_record",
-            RecordType::FuncCall => "func_call_record",
-            RecordType::FuncResult => "func_result_record",
-            RecordType::GenStart => "gen_start_record",
-            RecordType::GenFinish => "gen_finish_record",
-            RecordType::WebSearchCall => "web_search_call_record",
-            RecordType::QuestForSup => "quest_for_sup_record",
-            RecordType::TeammateCallResult => "teammate_call_result_record",
-            RecordType::TeammateResponse => "teammate_response_record",
-            RecordType::TeammateCallAnchor => "teammate_call_anchor_record",
-            RecordType::HarnessItem => "harness_item_record",
-        }
+        RULES[self as usize].1
     }
 
     /// Letters may have any case.
     pub fn from_name(name: &str) -> Option<RecordType> {
-        RecordType::ALL.into_iter().find(|it| it.name().eq_ignore_ascii_case(name))
+        RecordType::all().into_iter().find(|it| it.name().eq_ignore_ascii_case(name))
     }
 
     pub(crate) fn names() -> String {
-        RecordType::ALL.map(|it| format!("`{it}`")).join(", ")
+        RecordType::all().map(|it| format!("`{it}`")).join(", ")
     }
 
     pub(crate) fn body(self) -> BodyRule {
-        match self {
-            RecordType::HumanText
-            | RecordType::AgentWords
-            | RecordType::AgentThought
-            | RecordType::UiOnlyMarkdown
-            | RecordType::FuncResult
-            | RecordType::HarnessItem => BodyRule::Text("content"),
-            RecordType::QuestForSup => BodyRule::Text("tellaskContent"),
-            RecordType::TeammateCallResult => BodyRule::Text("result"),
-            RecordType::TeammateResponse => BodyRule::Text("response"),
-            RecordType::FuncCall => BodyRule::Json,
-            RecordType::GenStart
-            | RecordType::GenFinish
-            | RecordType::WebSearchCall
-            | RecordType::TeammateCallAnchor => BodyRule::Nothing,
-        }
+        RULES[self as usize].2
     }
 
     pub(crate) fn fields(self) -> &'static [FieldRule] {
-        match self {
-            RecordType::HumanText => HUMAN_TEXT,
-            RecordType::AgentWords | RecordType::AgentThought | RecordType::UiOnlyMarkdown => WORDS,
-            RecordType::GenStart => GEN_START,
-            RecordType::FuncCall => FUNC_CALL,
-            RecordType::FuncResult => FUNC_RESULT,
-            RecordType::GenFinish => GEN_FINISH,
-            RecordType::WebSearchCall => WEB_SEARCH_CALL,
-            RecordType::QuestForSup => QUEST_FOR_SUP,
-            RecordType::TeammateCallResult => TEAMMATE_CALL_RESULT,
-            RecordType::TeammateResponse => TEAMMATE_RESPONSE,
-            RecordType::TeammateCallAnchor => TEAMMATE_CALL_ANCHOR,
-            RecordType::HarnessItem => HARNESS_ITEM,
-        }
+        RULES[self as usize].3
     }
 }
 
 impl fmt::Display for RecordType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_type_has_its_own_row() {
+        for (place, record_type) in RecordType::all().into_iter().enumerate() {
+            assert_eq!(record_type as usize, place);
+            assert_eq!(RecordType::from_name(record_type.name()), Some(record_type));
+        }
     }
 }

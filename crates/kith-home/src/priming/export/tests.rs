@@ -134,7 +134,7 @@ fn any_script_is_parsed_back_and_exported_byte_for_byte() {
         seen.types.len()
     );
     assert_eq!(seen.n_scripts, SCRIPTS);
-    assert_eq!(seen.types.len(), RecordType::ALL.len());
+    assert_eq!(seen.types.len(), RecordType::all().len());
     assert_eq!(seen.fence_lengths, (3..=FENCE_LEN_MAX).collect());
     for n in [seen.n_crlf, seen.n_marks, seen.n_chinese] {
         assert!(n > SCRIPTS / 100, "{n} is too few to mean anything");
@@ -228,7 +228,7 @@ fn with_field(mut record: PrimingRecord, place: usize, field: ScriptField) -> Pr
 }
 
 fn records() -> impl Strategy<Value = PrimingRecord> {
-    let types = prop::sample::select(RecordType::ALL.to_vec());
+    let types = prop::sample::select(RecordType::all().to_vec());
     (types, any::<u32>(), text(), text()).prop_map(|(record_type, genseq, odd, body)| {
         let names = |names: &[(&str, &str)]| -> Vec<ScriptField> {
             names.iter().map(|(name, text)| ScriptField::text(*name, text)).collect()

@@ -72,7 +72,7 @@ fn the_example_of_the_seed_is_three_records() {
 fn every_type_with_every_field_is_read_without_a_warning() {
     let parsed = parse(EVERY_TYPE).unwrap();
     assert_eq!(parsed.warnings, []);
-    for record_type in RecordType::ALL {
+    for record_type in RecordType::all() {
         let records = parsed.script.records.iter().filter(|it| it.record_type == record_type);
         for rule in record_type.fields() {
             assert!(records.clone().any(|it| it.get(rule.name).is_some()), "{}", rule.name);
