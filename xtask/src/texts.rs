@@ -26,7 +26,7 @@ Example:
 
 /// Snapshots that tests keep up with the code.
 const SNAPSHOTS: [(&str, &str); 2] = [
-    ("Help", "crates/kith/src/args/snapshots/kith__args__tests__help.snap"),
+    ("Help", "crates/kith/src/args/snapshots/kith__program__args__tests__help.snap"),
     ("Notices", "crates/kith-engine/src/words/snapshots/kith_engine__words__tests__notices.snap"),
 ];
 
@@ -69,7 +69,10 @@ fn texts_of(file: &RustFile<'_>) -> Vec<String> {
             continue;
         }
         let kind = kind(before);
-        let code = Some(&file.text[*end..]).filter(|_| kind == "text").and_then(code_near);
+        let code = match kind {
+            "text" => code_near(before, &source.production[*end..]),
+            _ => None,
+        };
         let code = code.map_or_else(String::new, |code| format!(" [{code}]"));
         texts.push(format!("{}: {kind}{code} {text}", line_of(file.text, *start)));
     }
@@ -114,11 +117,13 @@ fn kind(before: &str) -> &'static str {
     KINDS.iter().find(|(call, _)| before.ends_with(call)).map_or("text", |(_, kind)| kind)
 }
 
-/// The error code that is named before the next statement but one ends.
-fn code_near(rest: &str) -> Option<&str> {
-    let end = rest.match_indices(';').nth(1).map_or(rest.len(), |(at, _)| at);
-    let (_, after) = rest[..end].split_once("ErrorCode::")?;
-    after.split(|ch: char| !ch.is_alphanumeric()).next()
+/// The error code that is named with a text: in its own statement, or else in the next one.
+fn code_near<'a>(before: &'a str, after: &'a str) -> Option<&'a str> {
+    let own = before.rsplit([';', '{', '}']).next().unwrap_or_default();
+    let end = after.match_indices(';').nth(1).map_or(after.len(), |(at, _)| at);
+    let own = own.rsplit_once("ErrorCode::").map(|(_, code)| code);
+    let code = own.or_else(|| after[..end].split_once("ErrorCode::").map(|(_, code)| code))?;
+    code.split(|ch: char| !ch.is_alphanumeric()).next().filter(|it| *it != "from")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! On whose behalf a call is made.
+//! The caller: on whose behalf a call is made.
 //!
 //! Nothing below the router assumes the owner at a terminal: who speaks, from where and how far
 //! they are trusted comes with every call. Over the socket a client names only itself; what it may

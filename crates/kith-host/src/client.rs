@@ -1,4 +1,4 @@
-//! How a program asks a house: through calls, wherever they are answered.
+//! The client: makes calls to a house, wherever they are answered.
 //!
 //! A call that only reads is answered in this process from the files, without the lock and without
 //! making anything. Every other one goes to the host, and so does every one if the program wants

@@ -1,4 +1,4 @@
-//! What may be wrong with a house: one line for each thing.
+//! Checks a house for problems: one line per check.
 //!
 //! It only looks. Each check stands alone, so that one bad answer does not hide the others, and
 //! says what to do about it.

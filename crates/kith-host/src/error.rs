@@ -1,4 +1,4 @@
-//! What a call answers when it cannot do what was asked.
+//! The error of a call: a code, whose move it is, and hints.
 //!
 //! Libraries return typed errors that say what went wrong. Only the host knows whose move it is
 //! and what they could try, so code, blame and hints are added here and nowhere else. The same

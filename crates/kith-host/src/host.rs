@@ -1,4 +1,4 @@
-//! The one that writes: it holds the house's lock and the engine.
+//! The host: the one process that writes in a house. It holds the lock and the engine.
 
 pub mod control;
 pub mod dialog;

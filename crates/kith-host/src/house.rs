@@ -1,4 +1,4 @@
-//! The folder one host works in, and what is around it.
+//! The house: the folder one host works in, and how it is found.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};

@@ -1,4 +1,4 @@
-//! Making an agent: a folder with its files. What is there already stays as it is.
+//! Creates an agent: a folder with its files. Existing files are not changed.
 
 use std::path::{Path, PathBuf};
 

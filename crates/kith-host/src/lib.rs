@@ -48,3 +48,6 @@ pub mod team;
 pub mod trust;
 pub mod vouching;
 pub mod words;
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! The models there are, which one a message is for, and the connections to them.
+//! The model registry: which models exist, which one a message uses, and their connections.
 //!
 //! A model is chosen in this order: `--model`, `[models] use`, a key in the environment, else the
 //! built-in demo. Nothing is probed and nothing is guessed: what is said goes only where its author

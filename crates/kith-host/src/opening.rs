@@ -1,4 +1,4 @@
-//! What a session of this program starts from: the agent's files, and the tools at hand.
+//! The start of a session: the snapshot of the agent's files, and its tools.
 
 mod news;
 

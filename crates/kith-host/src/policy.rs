@@ -1,4 +1,4 @@
-//! What calls may do until there are approvals: only read, and less if the owner's rules say so.
+//! The policy until there are approvals: calls may only read, and less if the owner's rules say so.
 
 use std::sync::Arc;
 

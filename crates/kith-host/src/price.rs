@@ -1,4 +1,4 @@
-//! What answers cost, for models that have a price.
+//! The cost of answers, for models that have a price.
 //!
 //! The price is looked up when the answer comes and written down with it, so that a later change of
 //! prices does not change what was spent.

@@ -1,4 +1,4 @@
-//! The scripts that were chosen for a conversation, and why one cannot be used.
+//! Reads the priming scripts chosen for a session, and explains why one cannot be used.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};

@@ -1,4 +1,4 @@
-//! What a host and its clients say to each other: one JSON object per line.
+//! The protocol between a host and its clients: one JSON object per line.
 //!
 //! The first line of a client is a `hello`; then come requests, each with an id of the client's,
 //! and the host answers each once. Before that it sends the items of a follow. The body of a

@@ -1,4 +1,4 @@
-//! Which skills the sessions of this house have.
+//! The skills of an agent's sessions.
 
 use std::path::{Path, PathBuf};
 

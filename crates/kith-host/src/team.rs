@@ -177,7 +177,7 @@ fn home_of(
     })?;
     if !dir.starts_with(&house.dir) {
         return Err(
-            refuse("is a link that leads out of the house").hint("put the folder itself there")
+            refuse("is a link that points outside the house").hint("put the folder itself there")
         );
     }
     if dir.starts_with(house.kith_dir()) {

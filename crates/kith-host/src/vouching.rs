@@ -1,4 +1,4 @@
-//! What the owner says of the house itself.
+//! Marks the house itself as the owner's, or takes that back.
 //!
 //! It is noted in the user's own folder, which no clone brings along, and must work in a house that
 //! is not trusted yet. So these are functions and no calls: such a house has no host.

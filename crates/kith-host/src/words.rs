@@ -1,4 +1,4 @@
-//! Our own short words for ids, times, outcomes and damage.
+//! Short texts for ids, times, outcomes and damage.
 
 use jiff::Timestamp;
 use kith_sessions::read::Tail;

@@ -15,7 +15,7 @@ use kith_host::error::CallError;
 use kith_vocab::header::{Audience, LOG_FORMAT_VERSION};
 use kith_vocab::ids::{IdError, LeafId};
 
-use crate::ui::{self, EXIT_USAGE};
+use crate::program::ui::{self, EXIT_USAGE};
 
 pub(crate) use thread::{Thread, ThreadShow};
 
@@ -26,7 +26,7 @@ pub(crate) use thread::{Thread, ThreadShow};
 #[command(name = "kith", disable_version_flag = true, after_help = EXAMPLE)]
 pub(crate) struct Invocation {
     #[command(flatten)]
-    pub(crate) shared: Shared,
+    pub(crate) shared: GlobalArgs,
     #[command(flatten)]
     pub(crate) model: ModelArg,
     #[command(subcommand)]
@@ -59,7 +59,7 @@ Example:
   kith ask \"list the files\"   ask one question";
 
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Shared {
+pub(crate) struct GlobalArgs {
     /// House to use: a folder with `kith.toml` or `.kith`
     #[arg(long, global = true, value_name = "DIR", env = "KITH_HOME", hide_env_values = true)]
     #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
@@ -78,7 +78,7 @@ pub(crate) struct Shared {
     pub(crate) unattended: bool,
 }
 
-impl Shared {
+impl GlobalArgs {
     /// The agent that was named; an empty name is a variable that somebody tried to take away.
     pub(crate) fn agent(&self) -> Option<&str> {
         self.agent.as_deref().filter(|id| !id.is_empty())

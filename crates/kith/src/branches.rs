@@ -9,7 +9,7 @@ use kith_host::calls::tree::{TreeNode, TreeView};
 use kith_host::words::short_event;
 use kith_vocab::ids::EventId;
 
-use crate::columns::{columns, fitted};
+use crate::program::columns::{columns, fitted};
 
 /// A line is not wider, in columns.
 const LINE_COLUMNS_MAX: usize = 100;

@@ -1,4 +1,4 @@
-//! One file per verb. A verb asks a client and prints the answer.
+//! The commands, one file each. A command makes calls through a client and prints the answers.
 
 mod ask;
 mod backup;
@@ -16,6 +16,7 @@ mod skill;
 mod thread;
 mod trust;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use kith_host::call::{Access, Call, Follow, Response};
@@ -23,12 +24,13 @@ use kith_host::caller::{CLI, Caller};
 use kith_host::client::{Client, ReadsFrom};
 use kith_host::error::{Blame, CallError, ErrorCode};
 use kith_host::house::House;
+use kith_vocab::ids::ThreadId;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{Command, Invocation, Shared};
-use crate::signals::StopSignal;
-use crate::{args, resources, signals, ui};
+use crate::program::args::{Command, GlobalArgs, Invocation};
+use crate::program::signals::StopSignal;
+use crate::program::{args, resources, signals, ui};
 
 pub(crate) fn run(invocation: Invocation) -> ExitCode {
     let Invocation { shared, model, command, .. } = invocation;
@@ -67,32 +69,51 @@ fn in_runtime(
         signals::outlive_file_limits()?;
         work.await
     });
-    // A reader of stdin may still be blocked; it owes us nothing.
+    // A thread may still be blocked reading stdin; its result is not needed.
     runtime.shutdown_background();
     outcome
 }
 
-/// The house that is meant, and a client that speaks for the owner.
-fn client_of(shared: &Shared, house: House) -> Client {
+/// A client of this house that speaks for the owner.
+fn client_of(shared: &GlobalArgs, house: House) -> Client {
     let reads_from = if shared.remote { ReadsFrom::Host } else { ReadsFrom::Files };
     let caller = Caller::owner(CLI);
     let caller = if shared.unattended { caller.unattended() } else { caller };
     Client::new(house, caller, reads_from)
 }
 
-fn house_of(shared: &Shared) -> Result<House, CallError> {
+fn house_of(shared: &GlobalArgs) -> Result<House, CallError> {
     House::find(shared.home.as_deref())
 }
 
-/// Makes one call, and leaves the house when it is answered.
-async fn call<C: Call>(shared: &Shared, call: C) -> Result<Response<C::Answer>, CallError> {
+/// The thread that was named, or else that of the current folder.
+fn thread_of(house: &House, thread: Option<&str>) -> Result<ThreadId, CallError> {
+    let Some(thread) = thread else { return house.thread_of_cwd() };
+    thread.parse().map_err(|error| {
+        CallError::new(Blame::Usage, ErrorCode::Usage, error)
+            .hint("use a thread id such as `--thread web:room:notes`")
+    })
+}
+
+/// The real path of a folder that was named.
+fn folder(dir: &Path) -> Result<PathBuf, CallError> {
+    let unusable = |what: String| {
+        let message = format!("cannot use the folder `{}`: {what}", dir.display());
+        CallError::new(Blame::Request, ErrorCode::InvalidRequest, message)
+    };
+    let real = dir.canonicalize().map_err(|source| unusable(source.to_string()))?;
+    if real.is_dir() { Ok(real) } else { Err(unusable("not a folder".to_owned())) }
+}
+
+/// Makes one call, and disconnects when it is answered.
+async fn call<C: Call>(shared: &GlobalArgs, call: C) -> Result<Response<C::Answer>, CallError> {
     let client = client_of(shared, house_of(shared)?);
     answered(shared, C::ACCESS, client, async |client: &Client| client.call(call).await).await
 }
 
 /// The same for a call with items.
 async fn follow<C: Follow>(
-    shared: &Shared,
+    shared: &GlobalArgs,
     call: C,
     take: impl Fn(C::Item) + Send + Sync + 'static,
 ) -> Result<Response<C::Answer>, CallError> {
@@ -102,9 +123,9 @@ async fn follow<C: Follow>(
     answered(shared, C::ACCESS, client, ask).await
 }
 
-/// Waits for an answer. Where a host may be in this process, it is left in good order.
+/// Waits for an answer, then shuts the host down in order if it is in this process.
 async fn answered<T>(
-    shared: &Shared,
+    shared: &GlobalArgs,
     access: Access,
     client: Client,
     ask: impl AsyncFnOnce(&Client) -> Result<T, CallError>,
@@ -121,7 +142,7 @@ async fn answered<T>(
     answer
 }
 
-/// Leaves the house. If the host is in this process, turns of others may still run in it.
+/// Disconnects. If the host is in this process, turns of other clients are finished first.
 async fn leave(client: Client, stop: &mut StopSignal) {
     let stop = async {
         stop.received().await;

@@ -14,7 +14,7 @@ use std::thread;
 
 use kith_host::error::{Blame, CallError, ErrorCode};
 
-use crate::{args, ui};
+use crate::program::{args, ui};
 
 /// Threads that run at once in a host at work: two workers and those that stand in for them while they
 /// wait for a disk, one for each database, one for stdin.

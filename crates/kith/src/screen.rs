@@ -1,4 +1,4 @@
-//! Who watches a turn: nobody but the log, a person, or a program.
+//! How a turn is shown while it runs: not at all, to a person, or to a program.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,8 +10,8 @@ use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
 use serde_json::json;
 
-use crate::transcript::harness;
-use crate::ui;
+use crate::program::transcript::harness;
+use crate::program::ui;
 
 /// What a turn is shown on.
 pub(crate) trait Screen: Send + Sync {

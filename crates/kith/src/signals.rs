@@ -1,4 +1,4 @@
-//! What the kernel tells the program while it runs.
+//! Signals: Ctrl-C, termination and the limit on file sizes.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// The number is the same on Linux and macOS.
 const SIGXFSZ: i32 = 25;
 
-/// Ctrl-C, or a polite request to end.
+/// Ctrl-C or a request to terminate.
 pub(crate) struct StopSignal {
     interrupt: Signal,
     terminate: Signal,
@@ -16,7 +16,7 @@ pub(crate) struct StopSignal {
 }
 
 impl StopSignal {
-    /// From now on neither ends the program by itself.
+    /// Starts to catch both signals, so that neither ends the program by itself.
     pub(crate) fn listen() -> Result<StopSignal, CallError> {
         let interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
         let terminate = signal(SignalKind::terminate()).map_err(failed)?;

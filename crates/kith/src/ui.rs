@@ -1,4 +1,4 @@
-//! The only place that prints.
+//! Prints to stdout and stderr; nothing else does.
 //!
 //! Data goes to stdout, everything else to stderr. Text from outside is printed with its control
 //! characters made visible, so that no file name and no answer can move the cursor.
@@ -122,7 +122,7 @@ pub(crate) fn styled_error(text: &StyledStr) {
     err(&visible(&text.to_string()));
 }
 
-/// Reads a line of the person's. Only a plain yes is one.
+/// Reads a line from the terminal and tells whether it is a plain yes.
 pub(crate) fn is_yes() -> Result<bool, CallError> {
     let mut line = String::new();
     let read = io::stdin().read_line(&mut line);

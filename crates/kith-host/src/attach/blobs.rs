@@ -1,4 +1,4 @@
-//! Long texts that a host only names, fetched from it before an item is given on.
+//! Fetches long texts that a host sends only as hashes, before an item is passed on.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

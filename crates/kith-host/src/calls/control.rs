@@ -1,4 +1,4 @@
-//! Calls that stop a turn or take it up again.
+//! Calls that cancel or retry a turn.
 
 use kith_vocab::ids::{EventId, SessionId};
 use schemars::JsonSchema;

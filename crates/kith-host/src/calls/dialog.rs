@@ -1,4 +1,4 @@
-//! Beginning a session before anything is said in it.
+//! The call that creates a session before its first message.
 
 use kith_vocab::header::Priming;
 use kith_vocab::ids::{SessionId, ThreadId};

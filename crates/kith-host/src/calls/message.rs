@@ -1,4 +1,4 @@
-//! Saying something, and what comes of it.
+//! The call that sends a message, and its outcome.
 
 use kith_engine::report::MessageEnd;
 use kith_vocab::event::control::Bound;

@@ -1,4 +1,4 @@
-//! The folder and the disk beneath it.
+//! Checks the folder of the house and its disk.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,4 @@
-//! What lives in the house: its host, its sessions, what waits, and the time they think it is.
+//! Checks the host, the desk, the inbox, the sessions, their blobs and the clock.
 
 use std::collections::BTreeSet;
 

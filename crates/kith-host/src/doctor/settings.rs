@@ -1,4 +1,4 @@
-//! What the settings say, which of them are in force, and whom they lead to.
+//! Checks the agents, the settings files and the model they select.
 
 use std::sync::Arc;
 

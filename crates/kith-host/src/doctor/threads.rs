@@ -1,4 +1,4 @@
-//! Whether the thread files say what the sessions say.
+//! Checks that the thread files are up to date with the sessions.
 
 use kith_engine::thread_file_sync::{ThreadFileSync, ThreadFileSyncError};
 

@@ -1,4 +1,4 @@
-//! Whose files may speak in this house.
+//! Checks whether the house and the current repository are trusted.
 
 use kith_sessions::desk::Desk;
 

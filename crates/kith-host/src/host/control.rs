@@ -1,4 +1,4 @@
-//! Stopping a turn, and taking it up again.
+//! Cancels and retries turns.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A session that begins before anything is said in it: empty, or with a history that scripts tell.
+//! Creates a session before its first message: empty, or with the history of priming scripts.
 //!
 //! What can be refused is refused before anything is made, and the session is made whole, so a
 //! script that is wrong leaves no conversation behind. The list of recently used scripts is written

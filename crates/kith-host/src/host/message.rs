@@ -1,4 +1,4 @@
-//! Saying something: accepted, brought to its end, and told.
+//! Sends a message: accepts it, runs its turn to the end and reports the outcome.
 
 use std::sync::Arc;
 

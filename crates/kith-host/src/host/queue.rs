@@ -1,4 +1,4 @@
-//! Messages that wait: changed, removed, moved, taken.
+//! Edits waiting messages: changes, removes, moves and takes them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Keeping a session as a priming script.
+//! Saves a session as a priming script.
 
 use std::sync::Arc;
 

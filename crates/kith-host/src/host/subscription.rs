@@ -1,4 +1,4 @@
-//! Following sessions, threads and the house.
+//! Subscriptions to sessions, threads and the house.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;

@@ -1,35 +1,18 @@
 use std::fs;
-use std::path::Path;
 
 use kith_sessions::line::LineHash;
 use kith_vocab::ids::SessionId;
-use tempfile::TempDir;
 
 use super::*;
 use crate::caller::{CLI, Caller};
 use crate::calls::dialog::CreateDialog;
 use crate::host::dialog::create_dialog;
 use crate::house::AGENT_ID;
-
-fn new_house() -> TempDir {
-    let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("Agent.md"), "Be kind.\n").unwrap();
-    dir
-}
-
-async fn host(dir: &Path) -> Arc<Host> {
-    let dir = dir.canonicalize().unwrap();
-    let house = House { cwd: dir.clone(), dir, user_home: None };
-    let settings = SettingsWatch::open(&house).unwrap();
-    match Host::start(house, settings).await.unwrap() {
-        HostStart::Here(host) => Arc::from(host),
-        HostStart::Elsewhere { holder } => panic!("{holder} holds a new house"),
-    }
-}
+use crate::tests::host;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_of_long_ago_are_forgotten_when_a_host_starts() {
-    let dir = new_house();
+    let dir = tempfile::tempdir().unwrap();
     let now = SystemClock.now();
     let first = host(dir.path()).await;
     let id = SessionId::from_uuid(SystemClock.new_id());
@@ -48,7 +31,7 @@ async fn keys_of_long_ago_are_forgotten_when_a_host_starts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_desk_that_is_made_beside_existing_sessions_knows_what_they_hold() {
-    let dir = new_house();
+    let dir = tempfile::tempdir().unwrap();
     let first = host(dir.path()).await;
     let thread_id: ThreadId = "web:room:a".parse().unwrap();
     let wanted = CreateDialog {

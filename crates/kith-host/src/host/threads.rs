@@ -1,4 +1,4 @@
-//! What is done to thread files on request.
+//! Rebuilds and compacts thread files.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Going on from an earlier place of a session, in it or in a new one.
+//! Branches a session at an earlier turn, or clones it up to there.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the owner says of repositories other than the house's own.
+//! Records which repositories other than the house's own the owner trusts.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is done to sessions other than speaking in them: naming, removing, repairing.
+//! Renames, removes and repairs sessions.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! All that decides how one model is asked, from the settings or the environment.
+//! How one model is reached, from the settings or the environment.
 
 use std::env::{self, VarError};
 use std::sync::Arc;

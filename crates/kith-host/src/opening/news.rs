@@ -1,4 +1,4 @@
-//! What has changed in the agent's files since a session's model was told of them.
+//! Changes of the agent's files since the model of a session was last told of them.
 //!
 //! Every message asks, so the last look at the files is kept, for each agent, folder and audience, and
 //! taken again only when something may have changed.

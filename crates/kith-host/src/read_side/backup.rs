@@ -1,4 +1,4 @@
-//! A copy of the house that is a house of its own.
+//! Backs up a house. The copy is a house of its own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What an agent is told, who it is, and which skills it has.
+//! An agent's system prompt, its identity and its skills.
 
 use std::collections::BTreeSet;
 use std::fs::File;

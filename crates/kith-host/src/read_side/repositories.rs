@@ -1,4 +1,4 @@
-//! What the owner trusts, and what is left out because they do not.
+//! Trusted repositories, and those that are ignored because they are not.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What was said, found by its words.
+//! Searches messages by their words.
 //!
 //! The index knows most of it; what it does not know yet is looked at in the log itself, so an
 //! answer is never older than the files. Texts are always taken from the log.

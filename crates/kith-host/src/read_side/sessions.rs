@@ -31,7 +31,7 @@ const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// How often a verification shows how far it has come.
 const PROGRESS_EVERY_EVENTS: u64 = 10_000;
 /// What is told when the desk cannot be read: it knows where each log should end.
-pub(super) const WITHOUT_DESK: &str = "the sessions are read as they are";
+pub(super) const WITHOUT_DESK: &str = "only the session files were read";
 
 pub async fn list_sessions(
     side: Arc<ReadSide>,

@@ -7,16 +7,14 @@ use kith_sessions::lock::HouseLock;
 use kith_vocab::clock::Clock;
 
 use super::*;
-use crate::call::{Call, Follower};
-use crate::caller::{CLI, Caller};
-use crate::calls::dialog::CreateDialog;
+use crate::call::Call;
 use crate::calls::session::{
     DescribeSession, ListSessions, ReadEvents, RenameSession, ShowSession,
 };
 use crate::clock::SystemClock;
 use crate::host::Host;
 use crate::host::parts::HostParts;
-use crate::routes;
+use crate::tests::{answer_to_owner, house, new_dialog};
 use held_files::{SyncHold, held_files};
 
 #[tokio::test]
@@ -43,9 +41,7 @@ async fn few_sessions_are_read_whole_at_once_and_none_for_a_client_that_has_left
 
 /// A host whose syncs can be held.
 async fn held_host(dir: &Path) -> (Arc<Host>, SyncHold) {
-    fs::write(dir.join("Agent.md"), "Be kind.\n").unwrap();
-    let dir = dir.canonicalize().unwrap();
-    let house = House { cwd: dir.clone(), dir, user_home: None };
+    let house = house(dir);
     let settings = SettingsWatch::open(&house).unwrap();
     let lock = HouseLock::take(&house.kith_dir(), SystemClock.now()).unwrap();
     let store_dir = house.kith_dir();
@@ -58,8 +54,7 @@ async fn held_host(dir: &Path) -> (Arc<Host>, SyncHold) {
 }
 
 async fn ask<C: Call>(host: &Arc<Host>, call: C) -> C::Answer {
-    let answer = routes::answer(host, Caller::owner(CLI), call, Follower::<()>::none());
-    answer.await.unwrap().data
+    answer_to_owner(host, call).await.unwrap()
 }
 
 /// How many events of the session the calls show, and its title.
@@ -77,14 +72,7 @@ async fn shown(host: &Arc<Host>, session: &str) -> [(u64, Option<String>); 3] {
 async fn inside_a_host_nothing_is_shown_of_a_batch_that_is_not_synced() {
     let dir = tempfile::tempdir().unwrap();
     let (host, mut hold) = held_host(dir.path()).await;
-    let create = CreateDialog {
-        session_id: SessionId::from_uuid(SystemClock.new_id()),
-        agent_id: None,
-        thread_id: "web:room:a".parse().unwrap(),
-        cwd: "/".to_owned(),
-        priming: None,
-    };
-    let session = ask(&host, create).await.session_id.to_string();
+    let session = ask(&host, new_dialog()).await.session_id.to_string();
     assert_eq!(shown(&host, &session).await, [(2, None), (2, None), (2, None)]);
 
     hold.hold_next();

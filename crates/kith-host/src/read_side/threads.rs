@@ -1,4 +1,4 @@
-//! The threads of a house, read off its sessions.
+//! The threads of a house, derived from its sessions.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The whole tree of a session: what was said on every way the conversation took.
+//! The whole tree of a session, with the messages of every branch.
 
 use std::collections::HashSet;
 use std::sync::Arc;

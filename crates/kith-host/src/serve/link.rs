@@ -1,4 +1,4 @@
-//! The way back to one client, which may be slow, stopped or gone.
+//! The connection to one client, which may be slow, suspended or gone.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! One file of settings: read, checked, and refused with its line where something is wrong.
+//! Reads and checks one settings file. A mistake is reported with its line.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

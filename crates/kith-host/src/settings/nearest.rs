@@ -1,4 +1,4 @@
-//! The name that was probably meant.
+//! Finds the valid name nearest to a misspelt one.
 
 /// Characters that may differ between a name and the one that was meant.
 const TYPOS_MAX: usize = 3;

@@ -78,7 +78,7 @@ fn a_home_is_a_folder_beneath_the_house() {
     refused("../elsewhere", "is not inside the house");
     refused("/tmp", "is not inside the house");
     refused("agents/../../elsewhere", "is not inside the house");
-    refused("out", "is a link that leads out of the house");
+    refused("out", "is a link that points outside the house");
     refused(".kith/x", "is inside `.kith`, which is reserved");
     refused("file", "is not a folder");
     refused("agents/gone", "cannot be opened: No such file or directory (os error 2)");

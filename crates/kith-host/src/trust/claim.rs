@@ -1,4 +1,4 @@
-//! Whether a house is the owner's.
+//! The claim on a house: whether the owner made or trusted it.
 
 use std::path::{Path, PathBuf};
 

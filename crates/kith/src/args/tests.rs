@@ -1,6 +1,6 @@
 //! The help of every command, as a person reads it.
 
-use clap::{Command, CommandFactory as _};
+use clap::{Arg, Command, CommandFactory as _};
 
 use super::Invocation;
 
@@ -8,14 +8,24 @@ use super::Invocation;
 fn the_help_of_every_command_reads_so() {
     let mut command = Invocation::command();
     command.build();
-    let mut pages = Vec::new();
-    add_pages(&mut command, &mut pages);
+    let mut pages = vec![command.render_help().to_string()];
+    for command in command.get_subcommands() {
+        add_pages(command, &mut pages);
+    }
     insta::assert_snapshot!("help", pages.join("\n"));
 }
 
-fn add_pages(command: &mut Command, pages: &mut Vec<String>) {
-    pages.push(command.render_long_help().to_string());
-    for command in command.get_subcommands_mut().filter(|it| it.get_name() != "help") {
+/// Adds the help of a command and of those beneath it, without the options that all have.
+fn add_pages(command: &Command, pages: &mut Vec<String>) {
+    let hide_shared = |arg: Arg| {
+        let is_shared = arg.is_global_set() || arg.get_id() == "help";
+        arg.hide(is_shared)
+    };
+    if command.get_name() == "help" {
+        return;
+    }
+    pages.push(command.clone().mut_args(hide_shared).render_help().to_string());
+    for command in command.get_subcommands() {
         add_pages(command, pages);
     }
 }

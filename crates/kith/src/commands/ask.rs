@@ -1,4 +1,4 @@
-//! `kith ask`: say one thing and print the answer.
+//! `kith ask`: sends a message and prints the answer.
 
 use std::io::{self, Read};
 use std::process::ExitCode;
@@ -21,14 +21,14 @@ use kith_vocab::event::messages::StopReason;
 use kith_vocab::ingress::{MESSAGE_BYTES_MAX, RunningBehavior};
 use tokio_util::sync::CancellationToken;
 
-use super::{client_of, house_of, leave, print_form, print_notes};
-use crate::args::{Ask, ModelArg, Shared, leaf_of};
-use crate::screen::{Live, Quiet, Screen, StreamJson};
-use crate::signals::StopSignal;
-use crate::ui::{self, EXIT_EARLY};
+use super::{client_of, house_of, leave, print_form, print_notes, thread_of};
+use crate::program::args::{Ask, GlobalArgs, ModelArg, leaf_of};
+use crate::program::screen::{Live, Quiet, Screen, StreamJson};
+use crate::program::signals::StopSignal;
+use crate::program::ui::{self, EXIT_EARLY};
 
 pub(crate) async fn run(
-    shared: &Shared,
+    shared: &GlobalArgs,
     model: ModelArg,
     args: Ask,
 ) -> Result<ExitCode, CallError> {
@@ -169,13 +169,7 @@ fn message(
     model: Option<String>,
     expects: ModelName,
 ) -> Result<SendMessage, CallError> {
-    let thread_id = match &args.thread {
-        None => house.thread_of_cwd()?,
-        Some(thread) => thread.parse().map_err(|error| {
-            CallError::new(Blame::Usage, ErrorCode::Usage, error)
-                .hint("use a thread id such as `--thread web:room:notes`")
-        })?,
-    };
+    let thread_id = thread_of(house, args.thread.as_deref())?;
     let target = match (&args.session, args.new) {
         (Some(session), _) => MessageTarget::Session(session.clone()),
         (None, true) => MessageTarget::New,
@@ -209,14 +203,18 @@ fn message(
 fn message_text(words: &[String]) -> Result<String, CallError> {
     let text = match words {
         [] if ui::input_is_terminal() => {
-            return Err(CallError::usage("no message was given").hint("`kith ask \"hello\"`"));
+            return Err(
+                CallError::usage("no message was given").hint("for example `kith ask \"hello\"`")
+            );
         }
         [] => from_stdin()?,
         [dash] if dash == "-" => from_stdin()?,
         words => words.join(" "),
     };
     if text.trim().is_empty() {
-        return Err(CallError::usage("the message is empty").hint("`kith ask \"hello\"`"));
+        return Err(
+            CallError::usage("the message is empty").hint("for example `kith ask \"hello\"`")
+        );
     }
     check_length(text.len())?;
     Ok(text)

@@ -1,4 +1,4 @@
-//! `kith backup`: a copy of the house that is a house of its own.
+//! `kith backup`: copies the house.
 
 use std::process::ExitCode;
 
@@ -6,10 +6,13 @@ use kith_host::calls::house::{BackUpHouse, BackupSummary};
 use kith_host::error::{CallError, ErrorCode};
 
 use super::{call, house_of, print_form, print_notes};
-use crate::args::{self, Shared};
-use crate::ui;
+use crate::program::args::{self, GlobalArgs};
+use crate::program::ui;
 
-pub(super) async fn run(shared: &Shared, args: args::BackupArgs) -> Result<ExitCode, CallError> {
+pub(super) async fn run(
+    shared: &GlobalArgs,
+    args: args::BackupArgs,
+) -> Result<ExitCode, CallError> {
     let dir = house_of(shared)?.cwd.join(&args.dir);
     let Some(dir) = dir.to_str().map(str::to_owned) else {
         let message = format!("the path `{}` is not valid UTF-8", args.dir.display());

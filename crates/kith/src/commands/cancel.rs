@@ -1,4 +1,4 @@
-//! `kith cancel`: stop a turn that runs.
+//! `kith cancel`: stops a running turn.
 
 use std::process::ExitCode;
 
@@ -11,10 +11,10 @@ use kith_vocab::ids::EventId;
 
 use super::session::named_or_current;
 use super::{call, print_form, print_notes};
-use crate::args::{Cancel, Shared};
-use crate::ui;
+use crate::program::args::{Cancel, GlobalArgs};
+use crate::program::ui;
 
-pub(crate) async fn run(shared: &Shared, args: Cancel) -> Result<ExitCode, CallError> {
+pub(crate) async fn run(shared: &GlobalArgs, args: Cancel) -> Result<ExitCode, CallError> {
     let session = named_or_current(shared, args.session).await?;
     let cancel_id = EventId::from_uuid(SystemClock.new_id());
     let told = call(shared, CancelTurn { session, cancel_id }).await?;

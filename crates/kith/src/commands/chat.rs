@@ -30,15 +30,15 @@ use tokio::sync::mpsc;
 
 use super::ask::{as_text, check_length, failure_of, send};
 use super::{client_of, house_of, leave, print_notes};
-use crate::args::{ModelArg, Shared};
-use crate::screen::{Live, Quiet};
-use crate::signals::{StopKind, StopSignal};
-use crate::{transcript, ui};
+use crate::program::args::{GlobalArgs, ModelArg};
+use crate::program::screen::{Live, Quiet};
+use crate::program::signals::{StopKind, StopSignal};
+use crate::program::{transcript, ui};
 
 const HELP: &str = "Type a message and press Enter. /new starts a new session, Ctrl-C stops an \
                     answer, /quit or Ctrl-D quits.";
 
-pub(crate) async fn run(shared: &Shared, model: ModelArg) -> Result<ExitCode, CallError> {
+pub(crate) async fn run(shared: &GlobalArgs, model: ModelArg) -> Result<ExitCode, CallError> {
     if shared.json {
         return Err(CallError::usage("the interactive chat has no JSON output")
             .hint("use `kith ask --json TEXT` instead"));

@@ -1,4 +1,4 @@
-//! `kith doctor`: check a house for problems.
+//! `kith doctor`: checks a house for problems.
 
 use std::process::ExitCode;
 
@@ -8,10 +8,10 @@ use kith_host::error::CallError;
 use serde_json::json;
 
 use super::{call, house_of};
-use crate::args::Shared;
-use crate::ui::{self, EXIT_REQUEST};
+use crate::program::args::GlobalArgs;
+use crate::program::ui::{self, EXIT_REQUEST};
 
-pub(crate) async fn run(shared: &Shared) -> Result<ExitCode, CallError> {
+pub(crate) async fn run(shared: &GlobalArgs) -> Result<ExitCode, CallError> {
     let report = match house_of(shared) {
         Ok(house) => {
             let (agent_id, cwd) = (shared.agent_id(), house.cwd.display().to_string());

@@ -1,4 +1,4 @@
-//! `kith explain`: why something is as it is. It only looks.
+//! `kith explain`: shows where a value comes from. It changes nothing.
 
 use std::process::ExitCode;
 
@@ -6,16 +6,16 @@ use kith_host::calls::prompt::{ExplainAgent, IdentityView};
 use kith_host::error::CallError;
 
 use super::{call, print_form};
-use crate::args::{Explain, Shared};
-use crate::ui;
+use crate::program::args::{Explain, GlobalArgs};
+use crate::program::ui;
 
-pub(crate) async fn run(shared: &Shared, args: &Explain) -> Result<ExitCode, CallError> {
+pub(crate) async fn run(shared: &GlobalArgs, args: &Explain) -> Result<ExitCode, CallError> {
     match args {
         Explain::Identity(_) => identity(shared).await,
     }
 }
 
-async fn identity(shared: &Shared) -> Result<ExitCode, CallError> {
+async fn identity(shared: &GlobalArgs) -> Result<ExitCode, CallError> {
     let identity = call(shared, ExplainAgent { agent_id: shared.agent_id() }).await?.data;
     let IdentityView { name, role, goal, voice, emoji, kind, style, avatar, source } = &identity;
     if shared.json {

@@ -1,4 +1,4 @@
-//! `kith init`: make an agent.
+//! `kith init`: creates an agent.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,10 +8,10 @@ use kith_host::init::{InitReport, adopted_files, init};
 use serde_json::json;
 
 use super::print_notes;
-use crate::args::{Init, Shared};
-use crate::ui;
+use crate::program::args::{GlobalArgs, Init};
+use crate::program::ui;
 
-pub(crate) fn run(shared: &Shared, args: Init) -> Result<ExitCode, CallError> {
+pub(crate) fn run(shared: &GlobalArgs, args: Init) -> Result<ExitCode, CallError> {
     let named = args.dir.or_else(|| shared.home.clone());
     let Some(dir) = named.filter(|dir| !dir.as_os_str().is_empty()) else {
         return Err(CallError::usage("no folder was given for the agent")
@@ -48,7 +48,7 @@ pub(crate) fn run(shared: &Shared, args: Init) -> Result<ExitCode, CallError> {
 }
 
 /// Asks before files that came with a repository become the agent's own.
-fn confirm(shared: &Shared, dir: &Path) -> Result<(), CallError> {
+fn confirm(shared: &GlobalArgs, dir: &Path) -> Result<(), CallError> {
     let files = adopted_files(dir);
     if files.is_empty() {
         return Ok(());

@@ -9,10 +9,10 @@ use std::process::ExitCode;
 
 use kith_host::error::CallError;
 
-use crate::args::Shared;
-use crate::args::prime::Prime;
+use crate::program::args::GlobalArgs;
+use crate::program::args::prime::Prime;
 
-pub(crate) async fn run(shared: &Shared, command: Prime) -> Result<ExitCode, CallError> {
+pub(crate) async fn run(shared: &GlobalArgs, command: Prime) -> Result<ExitCode, CallError> {
     match command {
         Prime::Ls(args) => ls::run(shared, args).await,
         Prime::Show(args) => parse::show(shared, args).await,

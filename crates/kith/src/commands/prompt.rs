@@ -1,4 +1,4 @@
-//! `kith prompt`: what a new session would be told.
+//! `kith prompt`: prints the system prompt of a new session.
 
 use std::env;
 use std::process::ExitCode;
@@ -6,26 +6,18 @@ use std::process::ExitCode;
 use kith_host::calls::prompt::GetPrompt;
 use kith_host::error::{Blame, CallError, ErrorCode};
 
-use super::{call, print_form, print_notes};
-use crate::args::{Prompt, Shared};
-use crate::ui;
+use super::{call, folder, print_form, print_notes};
+use crate::program::args::{GlobalArgs, Prompt};
+use crate::program::ui;
 
-pub(crate) async fn run(shared: &Shared, args: Prompt) -> Result<ExitCode, CallError> {
+pub(crate) async fn run(shared: &GlobalArgs, args: Prompt) -> Result<ExitCode, CallError> {
     let cwd = match args.cwd {
         Some(dir) => dir,
         None => env::current_dir().map_err(|source| {
             CallError::new(Blame::Environment, ErrorCode::FilesystemError, source)
         })?,
     };
-    let unusable = |what: String| {
-        let message = format!("cannot use the folder `{}`: {what}", cwd.display());
-        CallError::new(Blame::Request, ErrorCode::InvalidRequest, message)
-    };
-    let real = cwd.canonicalize().map_err(|source| unusable(source.to_string()))?;
-    if !real.is_dir() {
-        return Err(unusable("not a folder".to_owned()));
-    }
-    let cwd = real.display().to_string();
+    let cwd = folder(&cwd)?.display().to_string();
     let get = GetPrompt { agent_id: shared.agent_id(), audience: args.audience.into(), cwd };
     let told = call(shared, get).await?;
     if shared.json {

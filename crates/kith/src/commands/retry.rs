@@ -1,4 +1,4 @@
-//! `kith retry`: take up a turn again that did not end well.
+//! `kith retry`: continues a turn that failed or was interrupted.
 
 use std::process::ExitCode;
 
@@ -11,10 +11,10 @@ use kith_vocab::ids::EventId;
 use super::ask::{TurnDisplay, print, send};
 use super::session::named_or_current;
 use super::{client_of, house_of, leave};
-use crate::args::{Retry, Shared};
-use crate::signals::StopSignal;
+use crate::program::args::{GlobalArgs, Retry};
+use crate::program::signals::StopSignal;
 
-pub(crate) async fn run(shared: &Shared, args: Retry) -> Result<ExitCode, CallError> {
+pub(crate) async fn run(shared: &GlobalArgs, args: Retry) -> Result<ExitCode, CallError> {
     let session = named_or_current(shared, args.session).await?;
     let client = client_of(shared, house_of(shared)?);
     let retry_id = EventId::from_uuid(SystemClock.new_id());

@@ -21,11 +21,14 @@ use kith_host::error::{CallError, ErrorCode};
 use kith_host::words::short;
 
 use super::{call, follow, house_of, print_form, print_notes};
-use crate::args::{SessionCommand, SessionShow, SessionVerify, Shared};
-use crate::transcript;
-use crate::ui::{self, EXIT_REQUEST};
+use crate::program::args::{GlobalArgs, SessionCommand, SessionShow, SessionVerify};
+use crate::program::transcript;
+use crate::program::ui::{self, EXIT_REQUEST};
 
-pub(crate) async fn run(shared: &Shared, command: SessionCommand) -> Result<ExitCode, CallError> {
+pub(crate) async fn run(
+    shared: &GlobalArgs,
+    command: SessionCommand,
+) -> Result<ExitCode, CallError> {
     match command {
         SessionCommand::Ls(_) => list(shared).await,
         SessionCommand::Show(args) => show(shared, args).await,
@@ -41,7 +44,7 @@ pub(crate) async fn run(shared: &Shared, command: SessionCommand) -> Result<Exit
     }
 }
 
-async fn list(shared: &Shared) -> Result<ExitCode, CallError> {
+async fn list(shared: &GlobalArgs) -> Result<ExitCode, CallError> {
     let told = sessions_of(shared).await?;
     let sessions = &told.data.sessions;
     if shared.json {
@@ -66,12 +69,12 @@ async fn list(shared: &Shared) -> Result<ExitCode, CallError> {
 }
 
 /// The sessions of the agent that is named, or of all of them.
-async fn sessions_of(shared: &Shared) -> Result<Response<SessionList>, CallError> {
+async fn sessions_of(shared: &GlobalArgs) -> Result<Response<SessionList>, CallError> {
     call(shared, ListSessions { agent_id: shared.agent_id() }).await
 }
 
 /// The session that is meant: the latest one of an agent is its own.
-pub(super) async fn meant(shared: &Shared, session: String) -> Result<String, CallError> {
+pub(super) async fn meant(shared: &GlobalArgs, session: String) -> Result<String, CallError> {
     if session != "latest" || shared.agent().is_none() {
         return Ok(session);
     }
@@ -83,7 +86,7 @@ pub(super) async fn meant(shared: &Shared, session: String) -> Result<String, Ca
 
 /// The session that is named; without a name, the one in which this folder's conversation goes on.
 pub(super) async fn named_or_current(
-    shared: &Shared,
+    shared: &GlobalArgs,
     session: Option<String>,
 ) -> Result<String, CallError> {
     if let Some(session) = session {
@@ -134,7 +137,7 @@ fn thread(row: &SessionRow) -> &str {
     row.thread_id.as_ref().map_or("-", |thread| thread.as_str())
 }
 
-async fn show(shared: &Shared, args: SessionShow) -> Result<ExitCode, CallError> {
+async fn show(shared: &GlobalArgs, args: SessionShow) -> Result<ExitCode, CallError> {
     let session = meant(shared, args.session).await?;
     let told = call(shared, ShowSession { session }).await?;
     let events = &told.data.events;
@@ -157,7 +160,7 @@ async fn show(shared: &Shared, args: SessionShow) -> Result<ExitCode, CallError>
     Ok(ExitCode::SUCCESS)
 }
 
-async fn verify(shared: &Shared, args: SessionVerify) -> Result<ExitCode, CallError> {
+async fn verify(shared: &GlobalArgs, args: SessionVerify) -> Result<ExitCode, CallError> {
     let session = meant(shared, args.session).await?;
     let told = follow(shared, VerifySession { session }, |_| ()).await?;
     let found = &told.data;

@@ -1,4 +1,4 @@
-//! `kith skill`: which skills are in force, what one says, and what keeps others out.
+//! `kith skill`: lists, shows and checks skills.
 
 use std::process::ExitCode;
 
@@ -10,8 +10,8 @@ use kith_vocab::event::control::SkillEntry;
 use serde::Serialize;
 
 use super::{call, house_of, print_form, print_notes};
-use crate::args::{Shared, SkillCommand, SkillShow};
-use crate::ui::{self, EXIT_REQUEST};
+use crate::program::args::{GlobalArgs, SkillCommand, SkillShow};
+use crate::program::ui::{self, EXIT_REQUEST};
 
 /// A skill as `kith skill show --json` prints it.
 #[derive(Serialize)]
@@ -29,7 +29,7 @@ struct SkillCheckForm<'a> {
     issues: &'a [SkillIssueView],
 }
 
-pub(crate) async fn run(shared: &Shared, command: SkillCommand) -> Result<ExitCode, CallError> {
+pub(crate) async fn run(shared: &GlobalArgs, command: SkillCommand) -> Result<ExitCode, CallError> {
     let cwd = house_of(shared)?.cwd.display().to_string();
     match command {
         SkillCommand::Ls(_) => list(shared, cwd).await,
@@ -38,7 +38,7 @@ pub(crate) async fn run(shared: &Shared, command: SkillCommand) -> Result<ExitCo
     }
 }
 
-async fn list(shared: &Shared, cwd: String) -> Result<ExitCode, CallError> {
+async fn list(shared: &GlobalArgs, cwd: String) -> Result<ExitCode, CallError> {
     let told = call(shared, ListSkillsInForce { agent_id: shared.agent_id(), cwd }).await?;
     let skills = &told.data.skills;
     if shared.json {
@@ -55,7 +55,7 @@ async fn list(shared: &Shared, cwd: String) -> Result<ExitCode, CallError> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn show(shared: &Shared, args: SkillShow, cwd: String) -> Result<ExitCode, CallError> {
+async fn show(shared: &GlobalArgs, args: SkillShow, cwd: String) -> Result<ExitCode, CallError> {
     let show = ShowSkill { agent_id: shared.agent_id(), cwd, name: args.name };
     let SkillView { entry, text } = call(shared, show).await?.data;
     if shared.json {
@@ -70,7 +70,7 @@ async fn show(shared: &Shared, args: SkillShow, cwd: String) -> Result<ExitCode,
     Ok(ExitCode::SUCCESS)
 }
 
-async fn check(shared: &Shared, cwd: String) -> Result<ExitCode, CallError> {
+async fn check(shared: &GlobalArgs, cwd: String) -> Result<ExitCode, CallError> {
     let report = call(shared, CheckSkills { agent_id: shared.agent_id(), cwd }).await?.data;
     let SkillCheckReport { checked, failed, issues, in_force } = report;
     let is_well = failed == 0;

@@ -1,4 +1,4 @@
-//! `kith thread`: list, show, and make thread files again.
+//! `kith thread`: lists and shows threads, and rebuilds their files.
 
 use std::process::ExitCode;
 
@@ -14,10 +14,10 @@ use kith_host::error::CallError;
 use kith_host::words::short;
 
 use super::{call, print_form, print_notes};
-use crate::args::{Shared, Thread, ThreadShow};
-use crate::{transcript, ui};
+use crate::program::args::{GlobalArgs, Thread, ThreadShow};
+use crate::program::{transcript, ui};
 
-pub(crate) async fn run(shared: &Shared, command: Thread) -> Result<ExitCode, CallError> {
+pub(crate) async fn run(shared: &GlobalArgs, command: Thread) -> Result<ExitCode, CallError> {
     match command {
         Thread::Ls(_) => list(shared).await,
         Thread::Show(args) => show(shared, args).await,
@@ -32,7 +32,7 @@ pub(crate) async fn run(shared: &Shared, command: Thread) -> Result<ExitCode, Ca
     }
 }
 
-async fn list(shared: &Shared) -> Result<ExitCode, CallError> {
+async fn list(shared: &GlobalArgs) -> Result<ExitCode, CallError> {
     let told = call(shared, ListThreads { agent_id: shared.agent_id() }).await?;
     let threads = &told.data.threads;
     if shared.json {
@@ -62,7 +62,7 @@ fn table_line(row: &ThreadRowView, width: usize, zone: &TimeZone) -> String {
     format!("{thread:width$}  {updated:16}  {session}  {}", title.join(" "))
 }
 
-async fn show(shared: &Shared, args: ThreadShow) -> Result<ExitCode, CallError> {
+async fn show(shared: &GlobalArgs, args: ThreadShow) -> Result<ExitCode, CallError> {
     let (agent_id, thread) = (shared.agent_id(), args.thread);
     if shared.json {
         let list = ListMessages { agent_id, of: MessageSource::Thread(thread) };
@@ -88,7 +88,7 @@ async fn show(shared: &Shared, args: ThreadShow) -> Result<ExitCode, CallError> 
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_summary(shared: &Shared, told: &Response<ThreadFilesSummary>) -> ExitCode {
+fn print_summary(shared: &GlobalArgs, told: &Response<ThreadFilesSummary>) -> ExitCode {
     if shared.json {
         print_form(true, &told.data);
     } else {

@@ -1,4 +1,4 @@
-//! `kith trust`: whose files may speak to the agent, and whose settings count.
+//! `kith trust`: trusts a repository or the house, lists what is trusted, and takes it back.
 //!
 //! What is said of the house's own repository is noted in the user's folder, which no clone brings
 //! along; what is said of others is noted on the desk, by the host.
@@ -15,10 +15,10 @@ use kith_host::house::House;
 use kith_host::vouching::{self, FolderOwner};
 
 use super::{call, house_of, print_form, print_notes};
-use crate::args::{Shared, TrustAction, TrustArgs};
-use crate::ui;
+use crate::program::args::{GlobalArgs, TrustAction, TrustArgs};
+use crate::program::ui;
 
-pub(crate) async fn run(shared: &Shared, args: TrustArgs) -> Result<ExitCode, CallError> {
+pub(crate) async fn run(shared: &GlobalArgs, args: TrustArgs) -> Result<ExitCode, CallError> {
     match args.action {
         None => add(shared, args.dir.as_deref()).await,
         Some(TrustAction::Ls(_)) => list(shared).await,
@@ -26,7 +26,7 @@ pub(crate) async fn run(shared: &Shared, args: TrustArgs) -> Result<ExitCode, Ca
     }
 }
 
-async fn add(shared: &Shared, dir: Option<&Path>) -> Result<ExitCode, CallError> {
+async fn add(shared: &GlobalArgs, dir: Option<&Path>) -> Result<ExitCode, CallError> {
     let house = house_of(shared)?;
     let dir = dir.unwrap_or(&house.cwd);
     let refused = |what: String| {
@@ -58,7 +58,7 @@ async fn add(shared: &Shared, dir: Option<&Path>) -> Result<ExitCode, CallError>
     Ok(print(shared, &told, &line))
 }
 
-async fn remove(shared: &Shared, dir: &Path) -> Result<ExitCode, CallError> {
+async fn remove(shared: &GlobalArgs, dir: &Path) -> Result<ExitCode, CallError> {
     let house = house_of(shared)?;
     let real = where_it_was(&house, dir);
     let owner = vouching::owner_of(&house, &real).unwrap_or(FolderOwner::Repository(real));
@@ -74,7 +74,7 @@ async fn remove(shared: &Shared, dir: &Path) -> Result<ExitCode, CallError> {
     Ok(print(shared, &told, &line))
 }
 
-async fn list(shared: &Shared) -> Result<ExitCode, CallError> {
+async fn list(shared: &GlobalArgs) -> Result<ExitCode, CallError> {
     let told = call(shared, ListRepositories {}).await?;
     if shared.json {
         print_form(true, &told.data);
@@ -96,7 +96,7 @@ fn where_it_was(house: &House, dir: &Path) -> PathBuf {
     dir.canonicalize().ok().or_else(in_parent).unwrap_or(dir)
 }
 
-fn print(shared: &Shared, told: &Response<TrustedFolder>, line: &str) -> ExitCode {
+fn print(shared: &GlobalArgs, told: &Response<TrustedFolder>, line: &str) -> ExitCode {
     if shared.json {
         print_form(true, &told.data);
     } else {

@@ -1,4 +1,4 @@
-//! The part of a log that the conversation goes along, and where it forks.
+//! The events on the path of the conversation, and the forks along it.
 //!
 //! What stands on another way is not shown: it is not what the model is told either. That there is
 //! another way is.

@@ -96,12 +96,12 @@ fn an_empty_message_is_wrong_usage_and_touches_nothing() {
     exit 2
     --- stderr
     error: the message is empty
-    hint: `kith ask "hello"`
+    hint: for example `kith ask "hello"`
     "#);
     check!(house.kith_with_input(&["ask", "--json"], " \n\t"), @r#"
     exit 2
     --- stdout
-    {"ok":false,"error":{"code":"usage","message":"the message is empty","hint":"`kith ask \"hello\"`"}}
+    {"ok":false,"error":{"code":"usage","message":"the message is empty","hint":"for example `kith ask \"hello\"`"}}
     "#);
     assert_eq!(house.files(), ["Agent.md"]);
 }

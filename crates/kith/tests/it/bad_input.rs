@@ -226,7 +226,7 @@ fn a_desk_that_is_none_is_named_and_the_sessions_can_still_be_read() {
     --- stdout
     [short]  [minute]  idle       cli:room:[cwd]  say one
     --- stderr
-    note: the sessions are read as they are: `[house]/.kith/state.db` is not a SQLite database
+    note: only the session files were read: `[house]/.kith/state.db` is not a SQLite database
     ");
     check!(house.kith(&["session", "verify", "latest", "--json"]), @r#"
     exit 1

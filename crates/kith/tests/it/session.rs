@@ -6,8 +6,8 @@ use std::sync::Arc;
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::store::SessionStore;
 use kith_testkit::transcript::transcript;
-use kith_vocab::event::Body;
 use kith_vocab::event::messages::Visibility;
+use kith_vocab::event::{Body, Event};
 use kith_vocab::header::{Audience, HeaderMeta, HeaderType, LOG_FORMAT_VERSION, SessionHeader};
 use serde_json::Value;
 
@@ -28,14 +28,19 @@ pub(crate) fn write_session(house: &House, line: &str) {
             };
         }
     }
+    store_session(house, ("cli:room:by-hand", 1_794_744_000_000), &events);
+}
+
+/// Puts events into the house as the session [`BY_HAND`] of a thread that began at this time.
+pub(crate) fn store_session(house: &House, (thread, created_at): (&str, u64), events: &[Event]) {
     let header = SessionHeader {
         v: LOG_FORMAT_VERSION,
         line_type: HeaderType::SessionHeader,
         session_id: BY_HAND.parse().unwrap(),
         agent_id: "main".to_owned(),
         device_id: "device".to_owned(),
-        created_at: 1_794_744_000_000,
-        thread_id: "cli:room:by-hand".parse().unwrap(),
+        created_at,
+        thread_id: thread.parse().unwrap(),
         audience: Audience::Owner,
         cwd: house.path("").display().to_string(),
         cloned_from: None,
@@ -43,7 +48,7 @@ pub(crate) fn write_session(house: &House, line: &str) {
         meta: HeaderMeta::default(),
     };
     let store = SessionStore::new(Arc::new(DiskFiles), &house.path(".kith"));
-    store.create(&header, &events).unwrap();
+    store.create(&header, events).unwrap();
 }
 
 #[test]

@@ -2,17 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::sync::Arc;
 
-use kith_sessions::disk::DiskFiles;
-use kith_sessions::store::SessionStore;
 use kith_testkit::transcript::transcript;
-use kith_vocab::header::{Audience, HeaderMeta, HeaderType, LOG_FORMAT_VERSION, SessionHeader};
 use serde_json::Value;
 
 use crate::check;
 use crate::house::{House, lines_of, of_type, spoil, types};
-use crate::session::{BY_HAND, write_session};
+use crate::session::{BY_HAND, store_session, write_session};
 
 #[test]
 fn nothing_is_ever_deleted_by_itself() {
@@ -371,22 +367,7 @@ fn a_clock_that_goes_back_changes_no_order_and_breaks_nothing() {
     for event in &mut events {
         event.ts = 4_000_000_000_000 - event.seq * 1_000_000_000;
     }
-    let header = SessionHeader {
-        v: LOG_FORMAT_VERSION,
-        line_type: HeaderType::SessionHeader,
-        session_id: BY_HAND.parse().unwrap(),
-        agent_id: "main".to_owned(),
-        device_id: "device".to_owned(),
-        created_at: 4_100_000_000_000,
-        thread_id: "web:room:clock".parse().unwrap(),
-        audience: Audience::Owner,
-        cwd: house.path("").display().to_string(),
-        cloned_from: None,
-        parent: None,
-        meta: HeaderMeta::default(),
-    };
-    let store = SessionStore::new(Arc::new(DiskFiles), &house.path(".kith"));
-    drop(store.create(&header, &events).unwrap());
+    store_session(&house, ("web:room:clock", 4_100_000_000_000), &events);
     let shown = house.json(&["session", "show", BY_HAND, "--json"]);
     let seqs: Vec<u64> =
         shown["events"].as_array().unwrap().iter().map(|it| it["seq"].as_u64().unwrap()).collect();

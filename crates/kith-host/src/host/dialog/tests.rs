@@ -1,5 +1,4 @@
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
 use kith_vocab::clock::Clock;
@@ -14,30 +13,18 @@ use crate::caller::CLI;
 use crate::calls::message::{MessageTarget, SendMessage};
 use crate::calls::session::RenameSession;
 use crate::clock::SystemClock;
-use crate::host::HostStart;
 use crate::host::{message, upkeep};
-use crate::house::{AGENT_ID, House};
-use crate::settings::watch::SettingsWatch;
+use crate::house::AGENT_ID;
+use crate::tests::host;
 
 const WORDS: &str = "### record agent_words_record\n```\n---\ngenseq: 3\n---\nReady.\n```\n";
 
 fn house(n_records: usize) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("Agent.md"), "Be kind.\n").unwrap();
     let scripts = dir.path().join(".minds/priming/team_shared");
     fs::create_dir_all(&scripts).unwrap();
     fs::write(scripts.join("words.md"), WORDS.repeat(n_records)).unwrap();
     dir
-}
-
-async fn host(dir: &Path) -> Arc<Host> {
-    let dir = dir.canonicalize().unwrap();
-    let house = House { cwd: dir.clone(), dir, user_home: None };
-    let settings = SettingsWatch::open(&house).unwrap();
-    match Host::start(house, settings).await.unwrap() {
-        HostStart::Here(host) => Arc::from(host),
-        HostStart::Elsewhere { holder } => panic!("{holder} holds a new house"),
-    }
 }
 
 async fn create(

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
 
 use kith_sessions::lock::LockError;
 use kith_vocab::event::Body;
@@ -16,22 +15,10 @@ use crate::caller::CLI;
 use crate::calls::session::{RemoveSession, ShowSession};
 use crate::calls::trust::TrustRepository;
 use crate::clock::SystemClock;
-use crate::host::HostStart;
 use crate::host::parts::{HostParts, WriterLock};
-use crate::house::House;
 use crate::routes;
 use crate::settings::watch::SettingsWatch;
-
-pub(in crate::host) async fn host(dir: &Path) -> Arc<Host> {
-    fs::write(dir.join("Agent.md"), "Be kind.\n").unwrap();
-    let dir = dir.canonicalize().unwrap();
-    let house = House { cwd: dir.clone(), dir, user_home: None };
-    let settings = SettingsWatch::open(&house).unwrap();
-    match Host::start(house, settings).await.unwrap() {
-        HostStart::Here(host) => Arc::from(host),
-        HostStart::Elsewhere { holder } => panic!("{holder} holds a new house"),
-    }
-}
+use crate::tests::{host, house};
 
 /// A lock in which nothing can be noted.
 struct FullLock;
@@ -58,10 +45,8 @@ impl WriterLock for FullLock {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_is_answered_although_the_lock_cannot_be_written() {
     let dir = tempfile::tempdir().unwrap();
-    fs::write(dir.path().join("Agent.md"), "Be kind.\n").unwrap();
-    let dir = dir.path().canonicalize().unwrap();
-    fs::create_dir(dir.join(".kith")).unwrap();
-    let house = House { cwd: dir.clone(), dir, user_home: None };
+    fs::create_dir(dir.path().join(".kith")).unwrap();
+    let house = house(dir.path());
     let settings = SettingsWatch::open(&house).unwrap();
     let (clock, lock) = (Arc::new(SystemClock), Box::new(FullLock));
     let parts = HostParts::on_disk(house, settings, clock, lock).await.unwrap();

@@ -14,8 +14,9 @@ use crate::calls::control::{CancelTurn, RetryTurn};
 use crate::calls::message::SendMessage;
 use crate::calls::session::ShowSession;
 use crate::error::ErrorCode;
-use crate::host::message::tests::{ask, guest, host, message};
+use crate::host::message::tests::{ask, guest, message};
 use crate::routes;
+use crate::tests::host;
 
 /// Follows until it has seen as many events, and returns them and the first item.
 async fn follow(host: &Arc<Host>, to: SubscribedTo, n_events: usize) -> Vec<SubscriptionItem> {

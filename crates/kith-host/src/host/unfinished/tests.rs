@@ -20,10 +20,11 @@ use crate::calls::control::CancelTurn;
 use crate::calls::dialog::CreateDialog;
 use crate::calls::message::{SendMessage, TurnEnd};
 use crate::clock::SystemClock;
-use crate::host::message::tests::{ask, guest, host, message};
+use crate::host::message::tests::{ask, guest, message};
 use crate::host::parts::HostParts;
-use crate::house::{AGENT_ID, House};
+use crate::house::AGENT_ID;
 use crate::settings::watch::SettingsWatch;
+use crate::tests::{host, house};
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -92,9 +93,8 @@ async fn a_message_that_is_held_keeps_no_host() {
 
 /// Starts a host with this desk, on the other files of the house.
 async fn host_with(dir: &Path, desk: MemoryDesk, is_new_desk: bool) -> Result<Host, CallError> {
-    let dir = dir.canonicalize().unwrap();
     let lock = Box::new(HouseLock::take(&dir.join(".kith"), 1).unwrap());
-    let house = House { cwd: dir.clone(), dir, user_home: None };
+    let house = house(dir);
     let settings = SettingsWatch::open(&house).unwrap();
     let parts = HostParts::on_disk(house, settings, Arc::new(SystemClock), lock).await.unwrap();
     Host::assemble(HostParts { desk: Arc::new(desk), is_new_desk, ..parts }).await

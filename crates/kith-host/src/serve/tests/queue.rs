@@ -86,6 +86,20 @@ impl Listening {
         let other = self.connect().await;
         (author, guest, QueueClients { follower, other, session, n_requests: 0 })
     }
+
+    /// The same with a message of the owner's and one of the guest's, which wait in this order.
+    async fn with_two_waiting(&self, gate: &Gate) -> (Caller, QueueClients, Vec<QueueItem>) {
+        let (mut author, guest, mut clients) = self.with_a_guest(gate).await;
+        author.ask("m2", &message("m2", "the owner's")).await;
+        clients.queued(1).await;
+        let (host, caller) = (Arc::clone(&self.host), guest.clone());
+        tokio::spawn(async move {
+            let said = message("m3", "the guest's");
+            routes::answer(&host, caller, said, Follower::<TurnItem>::none()).await
+        });
+        let items = clients.queued(2).await;
+        (guest, clients, items)
+    }
 }
 
 fn new_id() -> EventId {
@@ -140,15 +154,7 @@ async fn whoever_is_not_the_owner_changes_only_their_own_waiting_messages() {
     let gate = Gate::new();
     let model = ScriptedModel::new([]).says("never").behind(&gate);
     let house = Listening::with_model(model).await;
-    let (mut author, guest, mut clients) = house.with_a_guest(&gate).await;
-    author.ask("m2", &message("m2", "the owner's")).await;
-    clients.queued(1).await;
-    let (host, caller) = (Arc::clone(&house.host), guest.clone());
-    tokio::spawn(async move {
-        let said = message("m3", "the guest's");
-        routes::answer(&host, caller, said, Follower::<TurnItem>::none()).await
-    });
-    let items = clients.queued(2).await;
+    let (guest, clients, items) = house.with_two_waiting(&gate).await;
     let edits = items.iter().map(|item| EditQueue {
         session: clients.session.clone(),
         edit_id: new_id(),
@@ -179,15 +185,7 @@ async fn a_message_that_is_held_is_taken_by_its_author_or_the_owner() {
     let gate = Gate::new();
     let model = ScriptedModel::new([]).says("never").behind(&gate).says("a").says("b");
     let house = Listening::with_model(model).await;
-    let (mut author, guest, mut clients) = house.with_a_guest(&gate).await;
-    author.ask("m2", &message("m2", "the owner's")).await;
-    clients.queued(1).await;
-    let (host, caller) = (Arc::clone(&house.host), guest.clone());
-    tokio::spawn(async move {
-        let said = message("m3", "the guest's");
-        routes::answer(&host, caller, said, Follower::<TurnItem>::none()).await
-    });
-    let items = clients.queued(2).await;
+    let (guest, mut clients, items) = house.with_two_waiting(&gate).await;
     let cancel = CancelTurn { session: clients.session.clone(), cancel_id: new_id() };
     assert!(clients.ask(cancel).await.unwrap().was_running);
     clients.said(1).await;

@@ -1,4 +1,4 @@
-//! What a person is asked before a repository speaks to their agent for the first time.
+//! The question whether a repository is trusted, when a chat starts in it for the first time.
 //!
 //! Only at the start of a conversation and only at a terminal; elsewhere it is told, and left out.
 //! A no is not written down: the next conversation asks again.
@@ -11,9 +11,9 @@ use kith_host::error::{Blame, CallError, ErrorCode};
 use kith_host::house::House;
 use kith_host::vouching;
 
-use crate::ui;
+use crate::program::ui;
 
-/// An answer is one word; what is longer is none.
+/// Limit on what is read as an answer, which is one word.
 const ANSWER_BYTES_MAX: u64 = 1024;
 
 /// Asks about a house that came with a repository. After a no it is refused as everywhere.
@@ -65,7 +65,7 @@ fn asked(question: &str) -> Result<bool, CallError> {
     Ok(is_yes(&answer))
 }
 
-/// Only a plain yes is one.
+/// Whether the answer is a plain yes.
 fn is_yes(answer: &str) -> bool {
     matches!(answer.trim().to_lowercase().as_str(), "y" | "yes" | "是" | "好" | "同意")
 }

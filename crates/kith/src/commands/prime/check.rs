@@ -1,4 +1,4 @@
-//! `kith prime check`: every script of the house, and what is wrong.
+//! `kith prime check`: checks every script of the house.
 
 use std::process::ExitCode;
 
@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::super::{call, print_form, print_notes};
 use super::at_line;
-use crate::args::Shared;
-use crate::ui::{self, EXIT_REQUEST};
+use crate::program::args::GlobalArgs;
+use crate::program::ui::{self, EXIT_REQUEST};
 
 /// A check as `--json` prints it.
 #[derive(Serialize)]
@@ -19,7 +19,7 @@ struct ScriptCheckForm<'a> {
     issues: &'a [ScriptIssueView],
 }
 
-pub(super) async fn run(shared: &Shared) -> Result<ExitCode, CallError> {
+pub(super) async fn run(shared: &GlobalArgs) -> Result<ExitCode, CallError> {
     let report = call(shared, CheckScripts {}).await?.data;
     let (checked, failed, issues) = (report.checked, report.failed, &report.issues);
     let is_sound = issues.is_empty();

@@ -1,4 +1,4 @@
-//! `kith prime ls`: what this agent may begin a conversation with.
+//! `kith prime ls`: lists the scripts an agent may use.
 
 use std::process::ExitCode;
 
@@ -7,11 +7,11 @@ use kith_host::error::CallError;
 
 use super::super::{call, print_form, print_notes};
 use super::{at_line, n_records_in_words};
-use crate::args::Shared;
-use crate::args::prime::PrimeLs;
-use crate::ui;
+use crate::program::args::GlobalArgs;
+use crate::program::args::prime::PrimeLs;
+use crate::program::ui;
 
-pub(super) async fn run(shared: &Shared, args: PrimeLs) -> Result<ExitCode, CallError> {
+pub(super) async fn run(shared: &GlobalArgs, args: PrimeLs) -> Result<ExitCode, CallError> {
     let query = args.query.clone().unwrap_or_default();
     let told = call(shared, ListScripts { agent_id: shared.agent_id(), query: args.query }).await?;
     let scripts = &told.data.scripts;

@@ -1,4 +1,4 @@
-//! `kith prime parse` and `kith prime show`: a script as it is understood.
+//! `kith prime parse` and `kith prime show`: print a script as kith reads it.
 
 use std::process::ExitCode;
 
@@ -10,9 +10,9 @@ use serde::Serialize;
 
 use super::super::{call, print_form, print_notes};
 use super::n_records_in_words;
-use crate::args::Shared;
-use crate::args::prime::{PrimeParse, PrimeShow};
-use crate::ui;
+use crate::program::args::GlobalArgs;
+use crate::program::args::prime::{PrimeParse, PrimeShow};
+use crate::program::ui;
 
 #[derive(Serialize)]
 struct ParseForm {
@@ -29,7 +29,7 @@ struct ShowForm<'a> {
 }
 
 /// A file that lies anywhere needs no house.
-pub(super) fn run(shared: &Shared, args: &PrimeParse) -> Result<ExitCode, CallError> {
+pub(super) fn run(shared: &GlobalArgs, args: &PrimeParse) -> Result<ExitCode, CallError> {
     let parsed = parse_file(&args.file)?;
     let script = parsed.data;
     if shared.json {
@@ -42,7 +42,7 @@ pub(super) fn run(shared: &Shared, args: &PrimeParse) -> Result<ExitCode, CallEr
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn show(shared: &Shared, args: PrimeShow) -> Result<ExitCode, CallError> {
+pub(super) async fn show(shared: &GlobalArgs, args: PrimeShow) -> Result<ExitCode, CallError> {
     let told = call(shared, ShowScript { script_ref: args.script_ref }).await?;
     let ScriptView { script_ref, path, script, text } = &told.data;
     if shared.json {

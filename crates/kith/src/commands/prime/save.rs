@@ -1,4 +1,4 @@
-//! `kith prime export` and `kith prime save`: a session as a script.
+//! `kith prime export` and `kith prime save`: turn a session into a script.
 
 use std::process::ExitCode;
 
@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use super::super::{call, print_form, print_notes};
 use super::n_records_in_words;
-use crate::args::Shared;
-use crate::args::prime::{PrimeExport, PrimeSave};
-use crate::ui;
+use crate::program::args::GlobalArgs;
+use crate::program::args::prime::{PrimeExport, PrimeSave};
+use crate::program::ui;
 
 #[derive(Serialize)]
 struct SaveForm<'a> {
@@ -20,7 +20,7 @@ struct SaveForm<'a> {
     records: usize,
 }
 
-pub(super) async fn export(shared: &Shared, args: PrimeExport) -> Result<ExitCode, CallError> {
+pub(super) async fn export(shared: &GlobalArgs, args: PrimeExport) -> Result<ExitCode, CallError> {
     let told = call(shared, ExportScript { session: args.session }).await?;
     if shared.json {
         print_form(true, &SaveForm { path: None, records: told.data.records });
@@ -31,7 +31,7 @@ pub(super) async fn export(shared: &Shared, args: PrimeExport) -> Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn run(shared: &Shared, args: PrimeSave) -> Result<ExitCode, CallError> {
+pub(super) async fn run(shared: &GlobalArgs, args: PrimeSave) -> Result<ExitCode, CallError> {
     // Refused before the house is touched.
     check_slug(&args.slug)?;
     let save = SaveScript {

@@ -1,4 +1,4 @@
-//! `kith session branch` and `kith session clone`: going on from an earlier place.
+//! `kith session branch` and `kith session clone`: continue from an earlier point.
 
 use std::process::ExitCode;
 
@@ -10,10 +10,10 @@ use kith_vocab::clock::Clock;
 use kith_vocab::ids::{EventId, LeafId, SessionId};
 
 use super::super::{call, print_form, print_notes};
-use crate::args::{SessionBranch, SessionClone, Shared, leaf_of};
-use crate::ui;
+use crate::program::args::{GlobalArgs, SessionBranch, SessionClone, leaf_of};
+use crate::program::ui;
 
-pub(super) async fn run(shared: &Shared, args: SessionBranch) -> Result<ExitCode, CallError> {
+pub(super) async fn run(shared: &GlobalArgs, args: SessionBranch) -> Result<ExitCode, CallError> {
     // Refused before the house is touched.
     let expected_leaf = leaf_of(args.expected_leaf.as_deref())?;
     let branch_id = EventId::from_uuid(SystemClock.new_id());
@@ -30,7 +30,10 @@ pub(super) async fn run(shared: &Shared, args: SessionBranch) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn run_clone(shared: &Shared, args: SessionClone) -> Result<ExitCode, CallError> {
+pub(super) async fn run_clone(
+    shared: &GlobalArgs,
+    args: SessionClone,
+) -> Result<ExitCode, CallError> {
     let clone_id = SessionId::from_uuid(SystemClock.new_id());
     let clone = CloneSession { session: args.session, at: args.at, clone_id };
     let told = call(shared, clone).await?;

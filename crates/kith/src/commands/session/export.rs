@@ -1,4 +1,4 @@
-//! `kith session export`: a session as text that leaves the house.
+//! `kith session export`: prints a session for use elsewhere.
 //!
 //! It goes out while it is read, so a session of any length fits into memory.
 
@@ -12,9 +12,9 @@ use kith_vocab::header::SessionHeader;
 use serde_json::json;
 
 use super::super::{call, follow, print_notes};
-use crate::args::{ExportFormat, SessionExport, Shared};
-use crate::transcript::{hidden_in_words, is_shown, markdown};
-use crate::ui;
+use crate::program::args::{ExportFormat, GlobalArgs, SessionExport};
+use crate::program::transcript::{hidden_in_words, is_shown, markdown};
+use crate::program::ui;
 
 /// Turns a session into text, part by part.
 struct Exporter {
@@ -26,7 +26,7 @@ struct Exporter {
     failure: Option<CallError>,
 }
 
-pub(super) async fn run(shared: &Shared, args: SessionExport) -> Result<ExitCode, CallError> {
+pub(super) async fn run(shared: &GlobalArgs, args: SessionExport) -> Result<ExitCode, CallError> {
     let session = super::meant(shared, args.session).await?;
     let exporter = Arc::new(Mutex::new(Exporter {
         format: args.format,

@@ -1,4 +1,4 @@
-//! `kith session rename`: a title by hand, which no generated one replaces.
+//! `kith session rename`: sets a title, which no generated one replaces.
 
 use std::process::ExitCode;
 
@@ -8,10 +8,10 @@ use kith_host::host::upkeep::checked_title;
 use kith_host::words::short;
 
 use super::super::{call, print_form, print_notes};
-use crate::args::{SessionRename, Shared};
-use crate::ui;
+use crate::program::args::{GlobalArgs, SessionRename};
+use crate::program::ui;
 
-pub(super) async fn run(shared: &Shared, args: SessionRename) -> Result<ExitCode, CallError> {
+pub(super) async fn run(shared: &GlobalArgs, args: SessionRename) -> Result<ExitCode, CallError> {
     // Refused before the house is touched.
     let title = checked_title(&args.title.join(" "))?;
     let session = super::meant(shared, args.session).await?;

@@ -1,4 +1,4 @@
-//! `kith session repair`: what can be read of a damaged session, in a new one.
+//! `kith session repair`: copies the readable part of a damaged session into a new one.
 
 use std::process::ExitCode;
 
@@ -7,10 +7,10 @@ use kith_host::error::CallError;
 use kith_host::words::short;
 
 use super::super::{call, print_form, print_notes};
-use crate::args::{SessionRepair, Shared};
-use crate::ui;
+use crate::program::args::{GlobalArgs, SessionRepair};
+use crate::program::ui;
 
-pub(super) async fn run(shared: &Shared, args: SessionRepair) -> Result<ExitCode, CallError> {
+pub(super) async fn run(shared: &GlobalArgs, args: SessionRepair) -> Result<ExitCode, CallError> {
     let session = super::meant(shared, args.session).await?;
     let told = call(shared, RepairSession { session }).await?;
     let form = &told.data;

@@ -1,4 +1,4 @@
-//! `kith session rm`: a session is gone for good, after a yes.
+//! `kith session rm`: removes a session permanently, after confirmation.
 
 use std::process::ExitCode;
 
@@ -7,10 +7,10 @@ use kith_host::error::{CallError, ErrorCode};
 use kith_host::words::short;
 
 use super::super::{call, print_form, print_notes};
-use crate::args::{SessionRm, Shared};
-use crate::ui;
+use crate::program::args::{GlobalArgs, SessionRm};
+use crate::program::ui;
 
-pub(super) async fn run(shared: &Shared, args: SessionRm) -> Result<ExitCode, CallError> {
+pub(super) async fn run(shared: &GlobalArgs, args: SessionRm) -> Result<ExitCode, CallError> {
     let session = super::meant(shared, args.session).await?;
     let described = call(shared, DescribeSession { session }).await?;
     print_notes(&described.notes);

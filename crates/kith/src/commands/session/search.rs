@@ -1,4 +1,4 @@
-//! `kith session search`: what was said, by its words.
+//! `kith session search`: searches the messages of all sessions.
 
 use std::process::ExitCode;
 
@@ -9,10 +9,10 @@ use kith_host::error::CallError;
 use kith_host::words::short;
 
 use super::super::{call, print_form, print_notes};
-use crate::args::{SessionSearch, Shared};
-use crate::ui;
+use crate::program::args::{GlobalArgs, SessionSearch};
+use crate::program::ui;
 
-pub(super) async fn run(shared: &Shared, args: SessionSearch) -> Result<ExitCode, CallError> {
+pub(super) async fn run(shared: &GlobalArgs, args: SessionSearch) -> Result<ExitCode, CallError> {
     let search = SearchSessions { query: args.query.join(" "), limit: args.limit };
     let told = call(shared, search).await?;
     let hits = &told.data.hits;

@@ -1,4 +1,4 @@
-//! `kith session tree`: every way the conversation took.
+//! `kith session tree`: shows the branches of a session.
 
 use std::process::ExitCode;
 
@@ -6,11 +6,11 @@ use kith_host::calls::tree::ShowTree;
 use kith_host::error::CallError;
 
 use super::super::{call, print_form, print_notes};
-use crate::args::{SessionTree, Shared};
-use crate::branches::drawn;
-use crate::ui;
+use crate::program::args::{GlobalArgs, SessionTree};
+use crate::program::branches::drawn;
+use crate::program::ui;
 
-pub(super) async fn run(shared: &Shared, args: SessionTree) -> Result<ExitCode, CallError> {
+pub(super) async fn run(shared: &GlobalArgs, args: SessionTree) -> Result<ExitCode, CallError> {
     let told = call(shared, ShowTree { session: args.session }).await?;
     if shared.json {
         print_form(true, &told.data);

@@ -1,0 +1,44 @@
+//! The program: arguments, commands and what is printed. The running house is `kith-host`.
+//!
+//! - [`args`]: the command line, as typed.
+//! - [`commands`]: one file per verb.
+//! - [`resources`]: threads and descriptors, and what happens where there are none.
+//! - [`signals`]: what the kernel tells the program.
+//! - [`screen`], [`transcript`]: a turn as it is watched, a session as a person reads it.
+//! - [`branches`], [`columns`]: the tree of a session in a terminal.
+//! - [`ui`]: the only place that prints.
+
+mod args;
+mod branches;
+mod columns;
+mod commands;
+mod resources;
+mod screen;
+mod signals;
+mod transcript;
+mod ui;
+
+use std::panic::{UnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use kith_host::error::CallError;
+
+pub(crate) fn run() -> ExitCode {
+    resources::end_without_threads();
+    ui::conclude(guarded(|| match args::Invocation::parse() {
+        Ok(invocation) => commands::run(invocation),
+        Err(code) => code,
+    }))
+}
+
+/// Runs the program so that a panic, which is a bug, does not look like a refusal or a failed disk.
+fn guarded(run: impl FnOnce() -> ExitCode + UnwindSafe) -> ExitCode {
+    catch_unwind(run).unwrap_or_else(|_| {
+        let bug = CallError::bug("this is a bug in kith")
+            .hint("please report it and include the lines above");
+        ui::failure(&bug, args::asks_for_json())
+    })
+}
+
+#[cfg(test)]
+mod tests;
