@@ -153,8 +153,15 @@ impl Registry {
     }
 
     /// Ends a driver whose session goes on elsewhere. Its commands are answered by dropping them.
-    pub(crate) fn abandon(&self, id: SessionId) {
-        self.end_driver(&mut self.lock(), id);
+    /// True if rows were announced that the driver has not read.
+    pub(crate) fn abandon(&self, id: SessionId) -> bool {
+        let mut sessions = self.lock();
+        let has_rows = match sessions.entries.get(&id) {
+            Some(SessionEntry::Running(mailbox)) => mailbox.take_rows_flag(),
+            _ => false,
+        };
+        self.end_driver(&mut sessions, id);
+        has_rows
     }
 
     /// Ends a driver that failed. `tell` lets its followers know; those whose commands are dropped

@@ -24,7 +24,7 @@ pub fn repository_root(cwd: &Path) -> Option<PathBuf> {
     folders.find(|folder| holds_repository(folder)).map(Path::to_owned)
 }
 
-/// The folders whose `AGENTS.md` is project scope, far to near. All paths are canonical.
+/// The folders whose `AGENTS.md` and skills are those of the project, far to near. All paths are canonical.
 pub(crate) fn project_folders(
     cwd: &Path,
     repository: Option<&Path>,

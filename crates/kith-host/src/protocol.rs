@@ -98,7 +98,7 @@ tagged_enum! {
         Response(ResponseFrame) = "response",
         Error(ErrorFrame) = "error",
         Item(ItemFrame) = "item",
-        Alive(Alive) = "alive",
+        Alive(KeepAlive) = "alive",
     }
 }
 
@@ -110,7 +110,7 @@ pub struct HostHello {
 /// Sent when there is nothing else to send, so that a host that is stopped can be told from one
 /// that is busy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Alive {}
+pub struct KeepAlive {}
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

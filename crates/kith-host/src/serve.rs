@@ -230,10 +230,9 @@ fn answer(request: RequestFrame, caller: &Caller, state: &Arc<ServerState>, link
     if request.name == CANCEL {
         return link.stop(&request.request_id);
     }
-    let Some(cancel) = link.begin(&request.request_id) else {
-        let message = "the request id is already in use, or too many requests are running";
-        let error = CallError::request(ErrorCode::RuntimeBusy, message);
-        return link.send(&HostFrame::error(Some(request.request_id), error));
+    let cancel = match link.begin(&request.request_id) {
+        Ok(cancel) => cancel,
+        Err(error) => return link.send(&HostFrame::error(Some(request.request_id), error)),
     };
     let (state, link, caller) = (Arc::clone(state), link.clone(), caller.clone());
     let Some(token) = state.admit(&request.name) else {

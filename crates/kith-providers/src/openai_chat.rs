@@ -161,7 +161,10 @@ impl OpenAiChat {
             BodyEnd::Cut => return Ok(()),
         }
         let Ok(text) = str::from_utf8(&body) else {
-            return Err(Fault::new(FailureKind::Malformed, "sent bytes that are not UTF-8"));
+            return Err(Fault::new(
+                FailureKind::Malformed,
+                "answered with bytes that are not UTF-8: check the base URL",
+            ));
         };
         if answer.feed_whole(text, sink)? {
             return Ok(());

@@ -11,7 +11,7 @@
 //! - `display`: names and numbers as the model reads them.
 //! - [`trust`]: how far the text of a result is trusted.
 //! - `call`: what all tools do around their own work.
-//! - [`read_file`], [`list_files`], [`search_files`], [`skill`]: the tools.
+//! - `read_file`, `list_files`, `search_files`, [`skill`]: the tools.
 
 use std::sync::Arc;
 

@@ -254,7 +254,7 @@ impl Roots {
         if text == "~" || text.starts_with("~/") {
             let name = display::name(text);
             return Err(format!(
-                "`~` in `{name}` is not expanded; give a path from `/` or relative to `{cwd}`"
+                "`~` in `{name}` is not expanded; give an absolute path or one relative to `{cwd}`"
             ));
         }
         Ok(())

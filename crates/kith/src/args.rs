@@ -154,7 +154,7 @@ pub(crate) struct Ask {
     /// Start a new session of the thread
     #[arg(long)]
     pub(crate) new: bool,
-    /// Message id; a repeated one gets the first answer again
+    /// Message id; sending the same id again returns the first answer
     #[arg(long, value_name = "ID")]
     pub(crate) message_id: Option<String>,
     /// Send only if the conversation still ends here: the `leaf` of an answer, or `start`
@@ -231,7 +231,7 @@ pub(crate) struct SessionVerify {
 pub(crate) struct SessionExport {
     #[arg(help = SESSION)]
     pub(crate) session: String,
-    /// Events one per line, a document, or an array of AI SDK `UIMessage`s
+    /// One event per line, a Markdown document, or a JSON array of AI SDK `UIMessage`s
     #[arg(long, value_enum, default_value_t = ExportFormat::Jsonl)]
     pub(crate) format: ExportFormat,
 }
@@ -281,7 +281,7 @@ pub(crate) struct SessionBranch {
     /// the turn boundary at or before it
     #[arg(long, value_name = "EVENT")]
     pub(crate) to: String,
-    /// Branch only if the conversation ends here: an event id or `start`
+    /// Branch only if the conversation still ends here: a whole event id, or `start`
     #[arg(long, value_name = "LEAF")]
     pub(crate) expected_leaf: Option<String>,
 }
@@ -445,7 +445,7 @@ impl Invocation {
                 ui::styled(&error.render());
                 Err(ExitCode::SUCCESS)
             }
-            Err(error) if asks_for_json() => Err(ui::failure(&in_one_line(&error), true)),
+            Err(error) if asks_for_json() => Err(ui::report_error(&in_one_line(&error), true)),
             Err(error) => {
                 ui::styled_error(&error.render());
                 Err(ExitCode::from(EXIT_USAGE))

@@ -53,7 +53,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Trust(args)) => trust::run(&shared, args).await,
         }
     });
-    outcome.unwrap_or_else(|report| ui::failure(&report, args::asks_for_json()))
+    outcome.unwrap_or_else(|report| ui::report_error(&report, args::asks_for_json()))
 }
 
 fn in_runtime(

@@ -36,7 +36,7 @@ fn guarded(run: impl FnOnce() -> ExitCode + UnwindSafe) -> ExitCode {
     catch_unwind(run).unwrap_or_else(|_| {
         let bug = CallError::bug("this is a bug in kith")
             .hint("please report it and include the lines above");
-        ui::failure(&bug, args::asks_for_json())
+        ui::report_error(&bug, args::asks_for_json())
     })
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn end_without_threads() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         let Some(reason) = why_no_thread(panic) else { return usual(panic) };
-        ui::failure(&out_of_threads(&reason), args::asks_for_json());
+        ui::report_error(&out_of_threads(&reason), args::asks_for_json());
         process::exit(i32::from(ui::EXIT_ENVIRONMENT));
     }));
 }

@@ -59,7 +59,7 @@ pub(crate) fn json(value: &impl Serialize) {
     match json_line(value) {
         Ok(line) => out(&line),
         Err(report) => {
-            failure(&report, false);
+            report_error(&report, false);
         }
     }
 }
@@ -71,7 +71,7 @@ pub(crate) fn json_line(value: &impl Serialize) -> Result<String, CallError> {
     Ok(format!("{}\n", escaped(&text)))
 }
 
-pub(crate) fn failure(error: &CallError, as_json: bool) -> ExitCode {
+pub(crate) fn report_error(error: &CallError, as_json: bool) -> ExitCode {
     if as_json {
         let mut form = json!({ "code": error.code, "message": error.message() });
         if let Some(line) = error.line {
@@ -103,7 +103,10 @@ pub(crate) fn conclude(code: ExitCode) -> ExitCode {
         // The reader had enough (`kith session ls | head -1`): there is no one left to tell.
         Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             let message = format!("cannot write to stdout: {error}");
-            failure(&CallError::new(Blame::Environment, ErrorCode::FilesystemError, message), false)
+            report_error(
+                &CallError::new(Blame::Environment, ErrorCode::FilesystemError, message),
+                false,
+            )
         }
         _ => code,
     }

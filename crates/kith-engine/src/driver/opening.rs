@@ -34,14 +34,19 @@ pub(super) async fn start(
         }
         return Ok(Some(driver));
     }
+    // What is announced from here on may be missing from these rows.
+    let is_announced = mailbox.take_rows_flag();
     let rows = engine.desk.open_rows(id).await?;
     let session = match open(&engine, id, &rows).await? {
         Opening::Session(session) => *session,
         Opening::MovedTo(copy) => {
-            move_rows(&engine, id, copy);
+            move_rows(&engine, id, copy).await;
             return Ok(None);
         }
     };
+    if is_announced {
+        mailbox.announce_rows();
+    }
     let mut driver = reuse(engine, mailbox, IdleSession { session, permit: None }, VecDeque::new());
     driver.keep_new_rows(rows);
     driver.find_turn();
@@ -112,10 +117,15 @@ async fn open(
 
 /// The damaged session's rows wait for the copy now; its followers are told, and its commands are
 /// answered with the failure of a session that is gone.
-fn move_rows(engine: &Arc<EngineShared>, from: SessionId, to: SessionId) {
-    engine.registry.abandon(from);
+async fn move_rows(engine: &Arc<EngineShared>, from: SessionId, to: SessionId) {
+    let has_new_rows = engine.registry.abandon(from);
     engine.feed.session(from).moved(to);
     engine.wake(to);
+    // A message that was accepted after the rows had moved waits for the damaged session, and the
+    // driver that was told of it has ended. If the desk cannot be asked, another driver finds out.
+    if has_new_rows && engine.desk.open_rows(from).await.map_or(true, |rows| !rows.is_empty()) {
+        engine.wake(from);
+    }
 }
 
 impl SessionDriver {

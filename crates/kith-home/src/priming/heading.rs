@@ -5,36 +5,38 @@ use super::script::{ScriptProblem, excerpt};
 
 /// The kind of a line outside a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum LineKind {
     Record(RecordType),
     /// It looks like a record and is none: read as a comment, it would silently lose one.
-    Wrong(ScriptProblem),
+    Malformed(ScriptProblem),
     Fence,
     Comment,
 }
 
-pub(crate) fn classify(line: &str) -> Line {
+pub(crate) fn classify(line: &str) -> LineKind {
     if open_fence(line).is_some() {
-        return Line::Fence;
+        return LineKind::Fence;
     }
     let trimmed = line.trim_start();
     let rest = trimmed.trim_start_matches('#');
     let level = trimmed.len() - rest.len();
     if level == 0 {
-        return Line::Comment;
+        return LineKind::Comment;
     }
     let words: Vec<String> = rest.split_whitespace().take(3).map(str::to_lowercase).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let has_form = level == 3 && trimmed.len() == line.len() && rest.starts_with([' ', '\t']);
     if has_form && let ["record", name] = words.as_slice() {
         return match RecordType::from_name(name) {
-            Some(record_type) => Line::Record(record_type),
-            None => Line::Wrong(ScriptProblem::UnknownType { found: excerpt(name) }),
+            Some(record_type) => LineKind::Record(record_type),
+            None => LineKind::Malformed(ScriptProblem::UnknownType { found: excerpt(name) }),
         };
     }
     match meant(level, &words) {
-        Some(expected) => Line::Wrong(ScriptProblem::Heading { found: excerpt(line), expected }),
-        None => Line::Comment,
+        Some(expected) => {
+            LineKind::Malformed(ScriptProblem::Heading { found: excerpt(line), expected })
+        }
+        None => LineKind::Comment,
     }
 }
 

@@ -11,7 +11,7 @@ use kith_vocab::json::Json;
 
 use super::check::{CallChecker, record_fields, script_fields};
 use super::form::entries_of;
-use super::heading::{Line, classify, open_fence};
+use super::heading::{LineKind, classify, open_fence};
 use super::record_type::{BodyRule, RecordType};
 use super::script::{
     PrimingRecord, RECORDS_MAX, SCRIPT_BYTES_MAX, Script, ScriptError, ScriptField, ScriptProblem,
@@ -91,7 +91,7 @@ impl<'a> ScriptReader<'a> {
         let mut records = Vec::new();
         while let Some(line) = self.lines.get(self.at) {
             match classify(line) {
-                Line::Comment => {
+                LineKind::Comment => {
                     if records.is_empty()
                         && let Some(key) = lost_key(line)
                     {
@@ -99,12 +99,12 @@ impl<'a> ScriptReader<'a> {
                     }
                     self.at += 1;
                 }
-                Line::Wrong(problem) => return Err(self.error(problem)),
-                Line::Fence => return Err(self.error(ScriptProblem::StrayFence)),
-                Line::Record(_) if records.len() == RECORDS_MAX => {
+                LineKind::Malformed(problem) => return Err(self.error(problem)),
+                LineKind::Fence => return Err(self.error(ScriptProblem::StrayFence)),
+                LineKind::Record(_) if records.len() == RECORDS_MAX => {
                     return Err(self.error(ScriptProblem::TooManyRecords));
                 }
-                Line::Record(record_type) => {
+                LineKind::Record(record_type) => {
                     let record = self.record(record_type)?;
                     self.calls.check(&record)?;
                     records.push(record);
@@ -147,7 +147,7 @@ impl<'a> ScriptReader<'a> {
     /// text may also be about scripts, so this is only a warning.
     fn warn_of_swallowed_record(&mut self, first: usize, n_inside: usize) {
         let inside = &self.lines[first..first + n_inside];
-        let Some(at) = inside.iter().position(|line| matches!(classify(line), Line::Record(_)))
+        let Some(at) = inside.iter().position(|line| matches!(classify(line), LineKind::Record(_)))
         else {
             return;
         };

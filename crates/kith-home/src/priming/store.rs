@@ -243,8 +243,8 @@ impl PrimingStore {
         }
         if listing.is_cut {
             let message = format!(
-                "has more than {LISTING_ENTRIES_MAX} files or {LISTING_BYTES_MAX} bytes; not all \
-                 were checked"
+                "has more than {LISTING_ENTRIES_MAX} files or {} MiB; not all were checked",
+                LISTING_BYTES_MAX / (1024 * 1024)
             );
             let path = PathBuf::from(PRIMING_FOLDER);
             report.issues.push(ScriptIssue { path, line: None, message });

@@ -103,7 +103,7 @@ fn listing(entries: &[SkillEntry]) -> String {
     let mut text =
         "Skills, by name and purpose. When one fits the task, load it with the `skill` tool first:"
             .to_owned();
-    list(&mut text, entries, share(entries.len(), entries));
+    put_entries(&mut text, entries, share(entries.len(), entries));
     text
 }
 
@@ -117,7 +117,7 @@ fn changes(delta: &SkillIndexDelta) -> String {
     ] {
         if !entries.is_empty() {
             put(&mut text, format_args!("\n{title}"));
-            list(&mut text, entries, share);
+            put_entries(&mut text, entries, share);
         }
     }
     if !delta.removed.is_empty() {
@@ -135,7 +135,7 @@ fn share<'a>(n_entries: usize, entries: impl IntoIterator<Item = &'a SkillEntry>
     SKILL_LISTING_CHARS_MAX / n_entries.max(1)
 }
 
-fn list(text: &mut String, entries: &[SkillEntry], description_chars_max: usize) {
+fn put_entries(text: &mut String, entries: &[SkillEntry], description_chars_max: usize) {
     for SkillEntry { name, display_name, description, .. } in entries {
         put(text, format_args!("\n- {name}"));
         if !display_name.eq_ignore_ascii_case(name) {

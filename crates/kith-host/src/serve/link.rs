@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{Delivery, Undelivered};
 use crate::error::{CallError, ErrorCode};
-use crate::protocol::{Alive, FRAME_BYTES_MAX, HostFrame, frame};
+use crate::protocol::{FRAME_BYTES_MAX, HostFrame, KeepAlive, frame};
 
 /// Lines that wait to be sent to one client.
 const FRAMES_WAITING_MAX: usize = 4096;
@@ -164,14 +164,22 @@ impl Link {
         pushed
     }
 
-    pub(super) fn begin(&self, request_id: &str) -> Option<CancellationToken> {
+    pub(super) fn begin(&self, request_id: &str) -> Result<CancellationToken, CallError> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if running.len() >= REQUESTS_RUNNING_MAX || running.contains_key(request_id) {
-            return None;
+        let busy = |message: String| CallError::request(ErrorCode::RuntimeBusy, message);
+        if running.contains_key(request_id) {
+            return Err(busy(format!(
+                "request id `{}` is already in use",
+                request_id.escape_debug()
+            )));
+        }
+        if running.len() >= REQUESTS_RUNNING_MAX {
+            let message = format!("too many requests are running (at most {REQUESTS_RUNNING_MAX})");
+            return Err(busy(message).hint("try again when one of them is done"));
         }
         let cancel = CancellationToken::new();
         running.insert(request_id.to_owned(), cancel.clone());
-        Some(cancel)
+        Ok(cancel)
     }
 
     pub(super) fn stop(&self, request_id: &str) {
@@ -222,7 +230,7 @@ pub(super) async fn write_all(
         }
         tokio::time::sleep(Duration::from_millis(DRAIN_MS_MAX)).await;
     };
-    let alive = frame(&HostFrame::Alive(Alive {})).unwrap_or_default();
+    let alive = frame(&HostFrame::Alive(KeepAlive {})).unwrap_or_default();
     let writing = async {
         loop {
             let next = tokio::time::timeout(Duration::from_millis(ALIVE_EVERY_MS), receiver.recv());

@@ -223,12 +223,12 @@ impl MemoryJournal {
         let mut written = Vec::new();
         for line in lines {
             for event in copied.next(line, clock) {
-                copied.count_written(&event);
+                copied.record_written(&event);
                 written.push(event);
             }
         }
         for event in copied.end(head.as_ref(), clock) {
-            copied.count_written(&event);
+            copied.record_written(&event);
             written.push(event);
         }
         let batches = written.into_iter().zip(1..).map(|(mut event, seq)| {

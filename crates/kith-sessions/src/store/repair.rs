@@ -135,7 +135,7 @@ fn add(
     for mut event in events {
         event.seq = draft.next_seq();
         match draft.add(std::slice::from_ref(&event)) {
-            Ok(()) => copied.count_written(&event),
+            Ok(()) => copied.record_written(&event),
             Err(LogError::Refused { .. }) => copied.mark_missing(),
             Err(error) => return Err(error),
         }

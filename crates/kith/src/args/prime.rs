@@ -11,10 +11,10 @@ use super::{CWD, SESSION, THREAD};
 #[command(after_help = "Example:\n  kith new --prime individual/main/probe\n  \
                         kith new --prime team_shared/manners --hide-primed")]
 pub(crate) struct New {
-    /// Start with the history of this script (see `kith prime ls`); can be repeated
+    /// Start with the history of this priming script (see `kith prime ls`); can be repeated
     #[arg(long, value_name = "REF")]
     pub(crate) prime: Vec<String>,
-    /// Hide that history in transcripts; the model still gets it
+    /// Hide the primed history in transcripts; the model still gets it
     #[arg(long)]
     pub(crate) hide_primed: bool,
     #[arg(long, help = CWD, value_name = "DIR")]

@@ -181,7 +181,7 @@ impl ChatLoop {
                 None => Ok(ChatInput::End),
                 Some(Ok(text)) => Ok(ChatInput::Line(text)),
                 Some(Err(report)) if self.is_attended => {
-                    ui::failure(&report, false);
+                    ui::report_error(&report, false);
                     Ok(ChatInput::Line(String::new()))
                 }
                 Some(Err(report)) => Err(report),
@@ -211,7 +211,7 @@ impl ChatLoop {
             _ => match self.turn(text).await {
                 Ok(()) => (),
                 Err(report) if self.is_attended => {
-                    ui::failure(&report, false);
+                    ui::report_error(&report, false);
                 }
                 Err(report) => return Err(report),
             },

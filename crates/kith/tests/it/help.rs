@@ -82,7 +82,7 @@ fn the_help_of_ask_reads_so() {
           --thread <THREAD>       Thread to use (`platform:scopeType:scopeId`)
           --json                  Print exactly one JSON value to stdout, even on failure
           --new                   Start a new session of the thread
-          --message-id <ID>       Message id; a repeated one gets the first answer again
+          --message-id <ID>       Message id; sending the same id again returns the first answer
           --remote                Ask the host even for what could be read from files
           --expected-leaf <LEAF>  Send only if the conversation still ends here: the `leaf` of an answer, or `start`
           --unattended            Never ask questions: nobody is at the terminal

@@ -1,5 +1,6 @@
 //! Sessions that are adopted, put away, opened again, found damaged or removed.
 
+use futures_util::FutureExt;
 use kith_sessions::desk::{Inbox, RowTarget, ThreadRecords};
 use kith_testkit::files::{CrashModel, Fault, Written};
 use kith_testkit::gate::Gate;
@@ -484,6 +485,40 @@ async fn rows_of_a_damaged_session_that_its_thread_has_left_move_to_the_copy_too
     assert!(resume(&engine).await.is_empty());
     let current = house.desk.current_session("main", &ROOM.parse().unwrap()).await.unwrap();
     assert_eq!(current, Some(anew.session_id));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_comes_when_the_rows_of_a_damaged_session_have_moved_is_answered_in_the_copy()
+ {
+    let house = TestHouse::new(&Arc::new(script().says("One.").says("Two.").says("Three.")));
+    let engine = house.engine();
+    let first = ask(&engine, &message("m1", ROOM, "one")).await.unwrap().session_id;
+    within(engine.until_rest()).await;
+    engine.kill();
+    damage(&house, first, b"One.");
+    let engine = house.engine();
+    let (desk, other) = (house.desk.clone(), engine.clone());
+    let mut is_sent = false;
+    // The copy is written to once more, after the rows have moved and before the driver ends.
+    house.files.set_hook(move |_, _| {
+        let current = desk.current_session("main", &ROOM.parse().unwrap()).now_or_never();
+        if !is_sent && current.unwrap().unwrap() != Some(first) {
+            is_sent = true;
+            let event = message("m3", ROOM, "three");
+            let accepted = other.accept(&event, RowTarget::Session(first)).now_or_never();
+            assert_eq!(accepted.unwrap().unwrap().session_id, first);
+            other.wake(first);
+        }
+        Ok(())
+    });
+    let second = ask(&engine, &message("m2", ROOM, "two")).await.unwrap();
+    assert_ne!(second.session_id, first);
+    within(engine.until_rest()).await;
+    house.files.remove_hook();
+    let outline = house.outline(second.session_id);
+    assert_eq!(outline.matches("[three]").count(), 1, "{outline}");
+    assert!(outline.contains("[Three.]"), "{outline}");
+    assert!(house.desk_is_clear(first).await);
 }
 
 #[tokio::test(start_paused = true)]

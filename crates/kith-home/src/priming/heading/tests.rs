@@ -8,7 +8,7 @@ fn a_record_heading_has_any_spacing_and_any_case() {
         "### Record Human_Text_Record",
         "### RECORD HUMAN_TEXT_RECORD\r",
     ] {
-        assert_eq!(classify(line), Line::Record(RecordType::HumanText), "{line:?}");
+        assert_eq!(classify(line), LineKind::Record(RecordType::HumanText), "{line:?}");
     }
 }
 
@@ -30,7 +30,7 @@ fn prose_and_other_headings_are_comments() {
         "--- ",
         "> ### record human_text_record",
     ] {
-        assert_eq!(classify(line), Line::Comment, "{line:?}");
+        assert_eq!(classify(line), LineKind::Comment, "{line:?}");
     }
 }
 
@@ -55,14 +55,14 @@ fn what_was_meant_as_a_record_is_refused_with_the_right_form() {
     ] {
         let found = excerpt(line);
         let problem = ScriptProblem::Heading { found, expected: expected.to_owned() };
-        assert_eq!(classify(line), Line::Wrong(problem), "{line:?}");
+        assert_eq!(classify(line), LineKind::Malformed(problem), "{line:?}");
     }
 }
 
 #[test]
 fn a_type_that_is_none_is_named() {
     let problem = ScriptProblem::UnknownType { found: "approval_decided".to_owned() };
-    assert_eq!(classify("### record approval_decided"), Line::Wrong(problem));
+    assert_eq!(classify("### record approval_decided"), LineKind::Malformed(problem));
 }
 
 #[test]

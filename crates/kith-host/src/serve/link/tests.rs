@@ -42,7 +42,7 @@ async fn items_leave_room_for_what_must_arrive() {
     }
     link.push_item(&item(0), Delivery::IfRoom).unwrap();
     assert_eq!(receiver.len(), ITEMS_WAITING_MAX);
-    link.send(&HostFrame::Alive(Alive {}));
+    link.send(&HostFrame::Alive(KeepAlive {}));
     assert_eq!((receiver.len(), link.gone.is_cancelled()), (ITEMS_WAITING_MAX + 1, false));
 
     // Long ones, too.

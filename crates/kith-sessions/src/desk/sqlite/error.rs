@@ -25,7 +25,7 @@ pub enum DeskError {
     NewerVersion { path: PathBuf, found: u32, known: u32 },
     /// A `-wal` file without its `-shm`: reading it would make a file.
     #[error(
-        "`{}` has unfinished changes that only a command that writes can apply",
+        "`{}` has changes that were not applied yet, and this command only reads",
         path.display()
     )]
     NeedsRecovery { path: PathBuf },

@@ -149,7 +149,7 @@ impl CopiedPart {
         self.is_missing = true;
     }
 
-    pub(crate) fn count_written(&mut self, event: &Event) {
+    pub(crate) fn record_written(&mut self, event: &Event) {
         self.n_events += u64::from(event.source_tag.is_some());
         if event.is_tree() {
             self.tree.insert(event.id);
