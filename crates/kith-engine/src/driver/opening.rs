@@ -40,7 +40,7 @@ pub(super) async fn start(
     let session = match open(&engine, id, &rows).await? {
         Opening::Session(session) => *session,
         Opening::MovedTo(copy) => {
-            move_rows(&engine, id, copy).await;
+            move_rows(&engine, &mailbox, id, copy).await;
             return Ok(None);
         }
     };
@@ -117,13 +117,15 @@ async fn open(
 
 /// The damaged session's rows wait for the copy now; its followers are told, and its commands are
 /// answered with the failure of a session that is gone.
-async fn move_rows(engine: &Arc<EngineShared>, from: SessionId, to: SessionId) {
-    let has_new_rows = engine.registry.abandon(from);
+async fn move_rows(engine: &Arc<EngineShared>, mailbox: &Mailbox, from: SessionId, to: SessionId) {
+    // A message that was accepted after the rows had moved waits for the damaged session. If the desk
+    // cannot be asked, another driver finds out.
+    let has_new_rows = mailbox.take_rows_flag()
+        && engine.desk.open_rows(from).await.map_or(true, |rows| !rows.is_empty());
+    let is_announced = engine.registry.abandon(from);
     engine.feed.session(from).moved(to);
     engine.wake(to);
-    // A message that was accepted after the rows had moved waits for the damaged session, and the
-    // driver that was told of it has ended. If the desk cannot be asked, another driver finds out.
-    if has_new_rows && engine.desk.open_rows(from).await.map_or(true, |rows| !rows.is_empty()) {
+    if has_new_rows || is_announced {
         engine.wake(from);
     }
 }
