@@ -11,7 +11,7 @@ mod house;
 mod ring;
 mod subscription;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -38,6 +38,8 @@ use ring::Ring;
 
 /// Sessions that are remembered although they may have no followers any more.
 const IDLE_SESSIONS_MAX: usize = 1024;
+/// Damaged sessions that are remembered; the oldest is forgotten first.
+const MOVED_SESSIONS_MAX: usize = 1024;
 
 /// An agent's conversation on a platform.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,6 +63,8 @@ pub struct Feed {
     sessions: Mutex<BTreeMap<SessionId, Weak<SessionFeed>>>,
     limits: FeedLimits,
     house: Arc<HouseFeed>,
+    /// Damaged sessions whose rows went to a copy in this life of the host.
+    moved: Mutex<BTreeSet<SessionId>>,
 }
 
 impl Feed {
@@ -70,7 +74,7 @@ impl Feed {
 
     pub fn with_limits(epoch: String, limits: FeedLimits) -> Feed {
         let (order, house) = (Arc::new(AtomicU64::new(1)), Arc::new(HouseFeed::default()));
-        Feed { epoch, order, sessions: Mutex::default(), limits, house }
+        Feed { epoch, order, sessions: Mutex::default(), limits, house, moved: Mutex::default() }
     }
 
     pub fn epoch(&self) -> &str {
@@ -105,6 +109,22 @@ impl Feed {
         if let Some(feed) = sessions.remove(&id).and_then(|feed| feed.upgrade()) {
             feed.removed();
         }
+    }
+
+    /// Tells those who follow a damaged session that its thread goes on in a copy. The session is
+    /// remembered for a message that was accepted before and is followed only now.
+    pub fn moved(&self, from: SessionId, to: SessionId) {
+        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        moved.insert(from);
+        if moved.len() > MOVED_SESSIONS_MAX {
+            moved.pop_first();
+        }
+        drop(moved);
+        self.session(from).moved(to);
+    }
+
+    pub(crate) fn has_moved(&self, id: SessionId) -> bool {
+        self.moved.lock().unwrap_or_else(PoisonError::into_inner).contains(&id)
     }
 
     /// Follows the threads of the house from now on.

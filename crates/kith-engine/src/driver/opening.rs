@@ -123,7 +123,7 @@ async fn move_rows(engine: &Arc<EngineShared>, mailbox: &Mailbox, from: SessionI
     let has_new_rows = mailbox.take_rows_flag()
         && engine.desk.open_rows(from).await.map_or(true, |rows| !rows.is_empty());
     let is_announced = engine.registry.abandon(from);
-    engine.feed.session(from).moved(to);
+    engine.feed.moved(from, to);
     engine.wake(to);
     if has_new_rows || is_announced {
         engine.wake(from);

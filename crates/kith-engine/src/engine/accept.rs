@@ -50,7 +50,12 @@ impl Engine {
         // Not what the desk knows by now: a driver may have dealt with the message already.
         let after = accepted.head.map_or(0, |head| head.seq);
         let reader = RowReader::new(id, thread_id, key);
-        Ok(self.row_follower(reader, after, accepted.status.is_open()))
+        let mut follower = self.row_follower(reader, after, accepted.status.is_open());
+        // Asked when it follows already: whatever moves from here on, it is told of.
+        if self.shared.feed.has_moved(id) {
+            follower.find_copy().await?;
+        }
+        Ok(follower)
     }
 
     /// Follows the message that the session is occupied with: the first that waits or is being

@@ -232,7 +232,7 @@ impl Engine {
         let Repair { copy, repaired, reserved } = self.shared.repair(id, head).await?;
         drop((reservation, reserved));
         // Messages that came meanwhile wait for the copy, and found no driver to wake.
-        self.shared.feed.session(id).moved(copy);
+        self.shared.feed.moved(id, copy);
         self.wake(copy);
         Ok((copy, repaired))
     }

@@ -86,16 +86,21 @@ impl RowFollower {
     /// The session was damaged, and its rows wait for a copy. A message that the damaged log holds
     /// is not said again: that could do twice what was done once.
     async fn go_on_in_copy(&mut self) -> Result<(), EngineError> {
+        self.is_closed = !self.find_copy().await?;
+        Ok(())
+    }
+
+    /// Follows the message in the copy that its row waits for; false if it waits for no copy.
+    pub(super) async fn find_copy(&mut self) -> Result<bool, EngineError> {
         let shared = &self.engine.shared;
         let status = shared.desk.row(self.reader.key()).await?;
         // The copy may have dealt with it by now, or may be damaged as well.
         if let Some(to) = status.map(RowStatus::session_id).filter(|to| *to != self.session_id()) {
             self.reader = self.reader.in_copy(to);
             self.subscription = shared.feed.follow(&shared.journal, to, 0);
-        } else {
-            self.is_closed = true;
+            return Ok(true);
         }
-        Ok(())
+        Ok(false)
     }
 }
 

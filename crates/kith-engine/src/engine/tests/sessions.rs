@@ -301,6 +301,22 @@ async fn a_message_that_came_during_a_repair_is_followed_into_the_copy() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_message_whose_row_has_moved_before_it_is_followed_is_followed_into_the_copy() {
+    let house = TestHouse::new(&Arc::new(script().says("One.").says("Two.")));
+    let engine = house.engine();
+    let damaged = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap().session_id;
+    within(engine.until_rest()).await;
+    engine.kill();
+    damage(&house, damaged, b"One.");
+    let engine = house.engine();
+    let accepted = engine.accept(&message("m2", ROOM, "more"), RowTarget::Current).await.unwrap();
+    let (copy, _) = engine.repair(damaged).await.unwrap();
+    let followed = engine.follow_row(&accepted).await.unwrap();
+    let report = within(followed.end()).await.unwrap();
+    assert_eq!((report.text.as_str(), report.session_id), ("Two.", copy));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_older_session_is_no_copy_whatever_it_says_of_itself() {
     let model = Arc::new(script().says("One.").says("Two."));
     let house = TestHouse::new(&model);
