@@ -13,6 +13,8 @@ pub struct RowFollower {
     reader: RowReader,
     /// The row is closed on the desk, so nothing more follows.
     is_closed: bool,
+    /// The session moved to this copy, and the desk has not yet said whether the row did.
+    unchecked_move: Option<SessionId>,
 }
 
 #[derive(Debug)]
@@ -30,7 +32,7 @@ impl RowFollower {
         reader: RowReader,
         is_closed: bool,
     ) -> RowFollower {
-        RowFollower { engine, subscription, reader, is_closed }
+        RowFollower { engine, subscription, reader, is_closed, unchecked_move: None }
     }
 
     pub fn session_id(&self) -> SessionId {
@@ -60,14 +62,22 @@ impl RowFollower {
         if self.is_closed {
             return Ok(RowProgress::Settled(self.reader.clone().into_report()));
         }
-        let item = self.subscription.next().await.map_err(|error| match error {
-            SubscriptionError::Storage(error) => EngineError::Storage(error),
-            SubscriptionError::Ended { session_id } => EngineError::InUse { session_id },
-        })?;
+        let item = match self.unchecked_move {
+            Some(to) => FeedItem::Moved { to },
+            None => self.subscription.next().await.map_err(|error| match error {
+                SubscriptionError::Storage(error) => EngineError::Storage(error),
+                SubscriptionError::Ended { session_id } => EngineError::InUse { session_id },
+            })?,
+        };
         match &item {
             FeedItem::Event(event) => self.reader.read(event),
             FeedItem::Failed(failure) => return Err(EngineError::Failed((**failure).clone())),
-            FeedItem::Moved { .. } => self.go_on_in_copy().await?,
+            FeedItem::Moved { to } => {
+                // Kept in case this call is dropped while the desk is asked.
+                self.unchecked_move = Some(*to);
+                self.go_on_in_copy().await?;
+                self.unchecked_move = None;
+            }
             FeedItem::Removed => self.is_closed = true,
             FeedItem::Delta(_) | FeedItem::Running(_) => (),
         }
@@ -86,21 +96,31 @@ impl RowFollower {
     /// The session was damaged, and its rows wait for a copy. A message that the damaged log holds
     /// is not said again: that could do twice what was done once.
     async fn go_on_in_copy(&mut self) -> Result<(), EngineError> {
-        self.is_closed = !self.find_copy().await?;
+        let damaged = self.session_id();
+        let status = self.find_copy().await?;
+        if self.session_id() != damaged {
+            return Ok(());
+        }
+        if status.is_some_and(RowStatus::is_open) {
+            // It was accepted a moment too late, and moves when the session is opened for it.
+            self.subscription.continue_after_move();
+        } else {
+            self.is_closed = true;
+        }
         Ok(())
     }
 
-    /// Follows the message in the copy that its row waits for; false if it waits for no copy.
-    pub(super) async fn find_copy(&mut self) -> Result<bool, EngineError> {
+    /// Follows the message in the copy that its row waits for, if it waits for one, and returns what
+    /// the desk knows of the row.
+    pub(super) async fn find_copy(&mut self) -> Result<Option<RowStatus>, EngineError> {
         let shared = &self.engine.shared;
         let status = shared.desk.row(self.reader.key()).await?;
         // The copy may have dealt with it by now, or may be damaged as well.
         if let Some(to) = status.map(RowStatus::session_id).filter(|to| *to != self.session_id()) {
             self.reader = self.reader.in_copy(to);
             self.subscription = shared.feed.follow(&shared.journal, to, 0);
-            return Ok(true);
         }
-        Ok(false)
+        Ok(status)
     }
 }
 

@@ -83,6 +83,8 @@ pub struct Subscription {
     last_seq: u64,
     last_stream_seq: u64,
     last_failure: u64,
+    /// How often the session had moved or failed when the follower was told that it moved.
+    n_endings: u64,
     ready: VecDeque<FeedItem>,
     /// Whether all was read that the log held when no driver had said yet where it ends.
     has_read_log: bool,
@@ -106,6 +108,7 @@ impl Feed {
             last_seq: after,
             last_stream_seq,
             last_failure,
+            n_endings: 0,
             ready: VecDeque::new(),
             has_read_log: false,
             is_over: false,
@@ -213,6 +216,12 @@ impl Subscription {
                 self.feed.changes.after(self.n_changes).await;
             }
         }
+    }
+
+    /// Goes on after the session moved, for a follower of something that did not move with it: it
+    /// is told when the session moves again.
+    pub fn continue_after_move(&mut self) {
+        self.is_over = false;
     }
 
     /// Takes the events that are there, without waiting for more.
@@ -323,7 +332,8 @@ impl Subscription {
     /// The last item of a session that moved or was removed.
     fn ending(&self) -> Option<FeedItem> {
         let ring = self.feed.ring();
-        let moved = ring.moved_to.map(|to| FeedItem::Moved { to });
+        let moved_to = ring.moved_to.filter(|_| ring.n_endings > self.n_endings);
+        let moved = moved_to.map(|to| FeedItem::Moved { to });
         moved.or_else(|| ring.is_removed.then_some(FeedItem::Removed))
     }
 
@@ -363,7 +373,11 @@ impl Subscription {
             FeedItem::Event(event) => self.last_seq = event.seq,
             FeedItem::Delta(delta) => self.last_stream_seq = delta.stream_seq,
             FeedItem::Running(running) => self.last_stream_seq = running.stream_seq,
-            FeedItem::Moved { .. } | FeedItem::Removed => self.is_over = true,
+            FeedItem::Moved { .. } => {
+                self.n_endings = self.feed.n_endings();
+                self.is_over = true;
+            }
+            FeedItem::Removed => self.is_over = true,
             FeedItem::Failed(_) => (),
         }
         item

@@ -317,6 +317,28 @@ async fn a_message_whose_row_has_moved_before_it_is_followed_is_followed_into_th
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_message_that_is_told_of_a_repair_before_its_row_moves_is_followed_into_the_copy() {
+    let house = TestHouse::new(&Arc::new(script().says("One.").says("Two.")));
+    let engine = house.engine();
+    let damaged = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap().session_id;
+    within(engine.until_rest()).await;
+    engine.kill();
+    damage(&house, damaged, b"One.");
+    let engine = house.engine();
+    let accepted = engine.accept(&message("m2", ROOM, "more"), RowTarget::Current).await.unwrap();
+    let mut followed = engine.follow_row(&accepted).await.unwrap();
+    // What a driver says that moved the rows before this one was accepted.
+    engine.shared.feed.moved(damaged, house.new_session_id());
+    let told = within(followed.next()).await.unwrap();
+    assert!(matches!(told, RowProgress::Item(FeedItem::Moved { .. })), "{told:?}");
+    assert!(!followed.is_closed());
+    engine.wake(damaged);
+    let report = within(followed.end()).await.unwrap();
+    assert_eq!(report.text, "Two.");
+    assert_ne!(report.session_id, damaged);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_older_session_is_no_copy_whatever_it_says_of_itself() {
     let model = Arc::new(script().says("One.").says("Two."));
     let house = TestHouse::new(&model);
