@@ -32,8 +32,7 @@ pub(crate) async fn turns(
     sizes: Sizes,
 ) -> Duration {
     std::fs::create_dir_all(dir).expect("a folder can be made");
-    let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build();
-    let client = client.expect("a client can be made");
+    let client = client();
     let url: Arc<str> = format!("{address}/chat/completions").into();
     let mut threads = JoinSet::new();
     let began = Instant::now();
@@ -64,10 +63,10 @@ async fn session_of(dir: &Path, n: usize, client: &reqwest::Client, url: &str, s
                 log
             }
         };
-        post(client, url, "user", request).await;
+        post(client, url, body("user", request)).await;
         block_in_place(|| log.append(batch));
         block_in_place(|| log.append(batch));
-        post(client, url, "tool", request).await;
+        post(client, url, body("tool", request)).await;
         block_in_place(|| log.append(batch));
     }
 }
@@ -83,9 +82,19 @@ fn new_log(dir: &Path, n: usize, n_bytes: usize) -> RawFile {
     file
 }
 
-async fn post(client: &reqwest::Client, url: &str, last_role: &str, n_bytes: usize) {
+fn body(last_role: &str, n_bytes: usize) -> String {
     let filler = "x".repeat(n_bytes);
-    let body = format!("{{\"content\":\"{filler}\",\"role\":\"{last_role}\"}}");
+    format!("{{\"content\":\"{filler}\",\"role\":\"{last_role}\"}}")
+}
+
+pub(crate) fn client() -> reqwest::Client {
+    // It fails if a provider is installed already, which is as good.
+    rustls::crypto::ring::default_provider().install_default().unwrap_or_default();
+    let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build();
+    client.expect("a client can be made")
+}
+
+pub(crate) async fn post(client: &reqwest::Client, url: &str, body: String) {
     let sent = client.post(url).header("content-type", "application/json").body(body).send();
     let response = sent.await.expect("the server answers");
     response.bytes().await.expect("the answer comes to its end");

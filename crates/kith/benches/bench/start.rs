@@ -51,7 +51,7 @@ fn version(kith: &Path, empty: &Path) -> Figure {
     let ratio = ratio(ours, theirs);
     Figure::new("`kith --version`", ms(ours))
         .against(format!("{} empty program", ms(theirs)), ratio)
-        .goal("at most 2.5x", ratio <= 2.5)
+        .goal("at most 2x", ratio <= 2.0)
 }
 
 fn time_of(command: &mut Command) -> Duration {
