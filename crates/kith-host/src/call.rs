@@ -41,6 +41,21 @@ pub trait Follow: Call {
     type Item: Payload;
 }
 
+/// Makes a type a call: its access, its name on the wire, its answer and, of a follow, its items.
+macro_rules! call {
+    ($access:ident $name:literal, $call:ty => $answer:ty $(, items $item:ty)?) => {
+        impl crate::call::Call for $call {
+            const NAME: &'static str = $name;
+            const ACCESS: crate::call::Access = crate::call::Access::$access;
+            type Answer = $answer;
+        }
+        $(impl crate::call::Follow for $call {
+            type Item = $item;
+        })?
+    };
+}
+pub(crate) use call;
+
 /// Whether a call can be answered without becoming the writer of the house.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -72,6 +87,9 @@ impl<T> Response<T> {
         self
     }
 }
+
+/// What a call comes to.
+pub type Reply<T> = Result<Response<T>, CallError>;
 
 /// How an item that is not waited for reaches a client that is slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{Access, Call, Delivery, Follow, Follower, Payload, Response};
+use crate::call::{Access, Call, Delivery, Follow, Follower, Payload, Reply};
 use crate::caller::Caller;
 use crate::connection::{HostConnection, UnfinishedTurns};
 use crate::error::CallError;
@@ -46,7 +46,7 @@ impl Client {
         self
     }
 
-    pub async fn call<C: Call>(&self, call: C) -> Result<Response<C::Answer>, CallError> {
+    pub async fn call<C: Call>(&self, call: C) -> Reply<C::Answer> {
         self.ask(call, Follower::<()>::none()).await
     }
 
@@ -56,7 +56,7 @@ impl Client {
         call: C,
         take: impl Fn(C::Item) + Send + Sync + 'static,
         cancel: CancellationToken,
-    ) -> Result<Response<C::Answer>, CallError> {
+    ) -> Reply<C::Answer> {
         let follower = Follower::new(
             move |item, _: Delivery| {
                 take(item);
@@ -67,11 +67,7 @@ impl Client {
         self.ask(call, follower).await
     }
 
-    async fn ask<C: Call, I: Payload>(
-        &self,
-        call: C,
-        follower: Follower<I>,
-    ) -> Result<Response<C::Answer>, CallError> {
+    async fn ask<C: Call, I: Payload>(&self, call: C, follower: Follower<I>) -> Reply<C::Answer> {
         if C::ACCESS == Access::Write || self.reads_from == ReadsFrom::Host {
             return self.connection.ask(call, follower).await;
         }

@@ -13,9 +13,9 @@ use tokio::sync::{Mutex, OnceCell, mpsc};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::attach::{self, AskFailure, Timeouts};
-use crate::call::{Call, Follower, Payload, Response};
+use crate::call::{Call, Follower, Payload, Reply};
 use crate::caller::Caller;
-use crate::error::{Blame, CallError, ErrorCode};
+use crate::error::{CallError, ErrorCode};
 use crate::host::{Host, HostStart};
 use crate::house::House;
 use crate::routes;
@@ -107,7 +107,7 @@ impl HostConnection {
         let server = Server::start(&self.house, &host).map_err(|source| {
             let path = socket_path(&self.house.kith_dir());
             let message = format!("cannot listen at `{}`: {source}", path.display());
-            CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
+            CallError::filesystem(message)
                 .hint("remove whatever is there, and check that its folder is writable")
         })?;
         if let Some(UnfinishedTurns { notes }) = &self.unfinished {
@@ -151,7 +151,7 @@ impl HostConnection {
         &self,
         mut call: C,
         follower: Follower<I>,
-    ) -> Result<Response<C::Answer>, CallError> {
+    ) -> Reply<C::Answer> {
         let mut unreached_ms = 0;
         let mut holder = String::new();
         for _ in 0..TRIES_MAX {

@@ -22,8 +22,7 @@ use kith_vocab::blocking::blocking;
 use kith_vocab::clock::Clock;
 use kith_vocab::header::Audience;
 
-use crate::call::Response;
-use crate::caller::Caller;
+use crate::call::{Reply, Response};
 use crate::calls::house::{CheckHouse, DoctorCheck as Check, DoctorReport, Health};
 use crate::clock::SystemClock;
 use crate::error::CallError;
@@ -34,11 +33,7 @@ use crate::settings::watch::SettingsWatch;
 use crate::team::Member;
 use crate::trust::TrustView;
 
-pub async fn check_house(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: CheckHouse,
-) -> Result<Response<DoctorReport>, CallError> {
+pub async fn check_house(side: Arc<ReadSide>, call: CheckHouse) -> Reply<DoctorReport> {
     let house = House { cwd: call.cwd.into(), ..side.house.clone() };
     let checks = examine(house, call.agent_id.as_deref()).await;
     Ok(Response::new(DoctorReport { checks }))

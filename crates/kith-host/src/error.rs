@@ -61,19 +61,29 @@ pub struct CallError {
 impl CallError {
     pub fn new(
         blame: Blame,
-        code: impl Into<ErrorCode>,
+        code: ErrorCode,
         error: impl Into<Box<dyn Error + Send + Sync>>,
     ) -> CallError {
         let error = error.into();
         let causes = iter::successors(error.source(), |&cause| cause.source());
         let causes = causes.map(ToString::to_string).collect();
         let (message, hints) = (error.to_string(), Vec::new());
-        CallError { code: code.into(), message, blame, hints, line: None, causes }
+        CallError { code, message, blame, hints, line: None, causes }
     }
 
     /// An error of the request itself, which the same request would meet again.
     pub fn request(code: ErrorCode, error: impl Into<Box<dyn Error + Send + Sync>>) -> CallError {
         CallError::new(Blame::Request, code, error)
+    }
+
+    /// A request that makes no sense, whatever the state of the house.
+    pub fn invalid(error: impl Into<Box<dyn Error + Send + Sync>>) -> CallError {
+        CallError::request(ErrorCode::InvalidRequest, error)
+    }
+
+    /// A file or folder that could not be read or written.
+    pub fn filesystem(error: impl Into<Box<dyn Error + Send + Sync>>) -> CallError {
+        CallError::new(Blame::Environment, ErrorCode::FilesystemError, error)
     }
 
     pub fn usage(message: impl Into<String>) -> CallError {
@@ -95,7 +105,7 @@ impl CallError {
         let Some(damage) = error.damage() else { return error.into() };
         // The disk did its work; what it holds is not a session that can be used.
         let message = format!("session `{id}` {}", damage_in_words(damage));
-        CallError::new(Blame::Request, damage.code, message)
+        CallError::request(damage.code.into(), message)
             .at_line(damage.line)
             .hint(what_helps(id, damage))
     }
@@ -148,20 +158,16 @@ impl From<DeskError> for CallError {
                 CallError::new(Blame::Environment, ErrorCode::DiskFull, error)
                     .hint("free some disk space and send it again")
             }
-            DeskError::NewerVersion { .. } => {
-                CallError::new(Blame::Request, ErrorCode::NewerVersion, error)
-            }
+            DeskError::NewerVersion { .. } => CallError::request(ErrorCode::NewerVersion, error),
             DeskError::NotADatabase { .. }
             | DeskError::NotADesk { .. }
             | DeskError::DamagedRow { .. }
             | DeskError::Damaged { .. } => {
-                CallError::new(Blame::Request, ErrorCode::Damaged, error).hint(DESK_LOST)
+                CallError::request(ErrorCode::Damaged, error).hint(DESK_LOST)
             }
-            DeskError::NeedsRecovery { .. } => {
-                CallError::new(Blame::Request, ErrorCode::Conflict, error)
-                    .hint("run a command that writes, such as `kith ask`")
-            }
-            DeskError::Busy { .. } => CallError::new(Blame::Request, ErrorCode::RuntimeBusy, error),
+            DeskError::NeedsRecovery { .. } => CallError::request(ErrorCode::Conflict, error)
+                .hint("run a command that writes, such as `kith ask`"),
+            DeskError::Busy { .. } => CallError::request(ErrorCode::RuntimeBusy, error),
             _ => on_disk(error),
         }
     }
@@ -170,13 +176,13 @@ impl From<DeskError> for CallError {
 impl From<LockError> for CallError {
     fn from(error: LockError) -> CallError {
         match error {
-            LockError::Held { .. } => CallError::new(Blame::Request, ErrorCode::RuntimeBusy, error)
+            LockError::Held { .. } => CallError::request(ErrorCode::RuntimeBusy, error)
                 .hint("wait for it to finish, or quit it"),
             LockError::Lost { .. } => {
                 CallError::new(Blame::Environment, ErrorCode::RuntimeBusy, error)
                     .hint("quit this kith and start it again")
             }
-            LockError::NotOurs(_) => CallError::new(Blame::Request, ErrorCode::Untrusted, error),
+            LockError::NotOurs(_) => CallError::request(ErrorCode::Untrusted, error),
             LockError::Io { .. } => on_disk(error),
         }
     }
@@ -184,8 +190,7 @@ impl From<LockError> for CallError {
 
 /// The disk refused something in `.kith`.
 fn on_disk(error: impl Error + Send + Sync + 'static) -> CallError {
-    CallError::new(Blame::Environment, ErrorCode::FilesystemError, error)
-        .hint("check that `.kith` is a writable folder")
+    CallError::filesystem(error).hint("check that `.kith` is a writable folder")
 }
 
 impl From<HomeError> for CallError {
@@ -193,7 +198,7 @@ impl From<HomeError> for CallError {
         match error {
             HomeError::NotAHome { ref path } => {
                 let hint = format!("`kith init {}` creates an agent there", quoted(path));
-                CallError::new(Blame::Request, ErrorCode::HomeNotFound, error).hint(hint)
+                CallError::request(ErrorCode::HomeNotFound, error).hint(hint)
             }
             HomeError::Untrusted { ref home, .. } => {
                 let hint = format!(
@@ -201,31 +206,23 @@ impl From<HomeError> for CallError {
                      instructions, and its settings apply",
                     quoted(home)
                 );
-                CallError::new(Blame::Request, ErrorCode::Untrusted, error).hint(hint)
+                CallError::request(ErrorCode::Untrusted, error).hint(hint)
             }
-            HomeError::AgentId { .. } => {
-                CallError::new(Blame::Request, ErrorCode::InvalidRequest, error)
-            }
-            HomeError::ReadFile { .. } => {
-                CallError::new(Blame::Environment, ErrorCode::FilesystemError, error)
-                    .hint("it is part of the agent's instructions; make it readable or delete it")
-            }
+            HomeError::AgentId { .. } => CallError::invalid(error),
+            HomeError::ReadFile { .. } => CallError::filesystem(error)
+                .hint("it is part of the agent's instructions; make it readable or delete it"),
             HomeError::MakeFolder { ref source, .. }
                 if matches!(
                     source.kind(),
                     io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory
                 ) =>
             {
-                CallError::new(Blame::Request, ErrorCode::InvalidRequest, error)
-                    .hint("a file with that name exists; choose another name")
+                CallError::invalid(error).hint("a file with that name exists; choose another name")
             }
             HomeError::MakeFolder { .. } | HomeError::WriteFile { .. } => {
-                CallError::new(Blame::Environment, ErrorCode::FilesystemError, error)
-                    .hint("choose a folder you can write to")
+                CallError::filesystem(error).hint("choose a folder you can write to")
             }
-            HomeError::OpenFolder { .. } | HomeError::Time { .. } => {
-                CallError::new(Blame::Environment, ErrorCode::FilesystemError, error)
-            }
+            HomeError::OpenFolder { .. } | HomeError::Time { .. } => CallError::filesystem(error),
         }
     }
 }
@@ -324,19 +321,15 @@ impl From<SessionFailure> for CallError {
     fn from(failure: SessionFailure) -> CallError {
         match failure {
             SessionFailure::Storage(error) => error.into(),
-            SessionFailure::Setup { .. } => {
-                CallError::new(Blame::Environment, ErrorCode::FilesystemError, failure)
-            }
+            SessionFailure::Setup { .. } => CallError::filesystem(failure),
             SessionFailure::Render { .. } => {
                 CallError::new(Blame::Environment, ErrorCode::ModelFailed, failure)
             }
             SessionFailure::ModelUnavailable { .. } => {
-                CallError::new(Blame::Request, ErrorCode::ModelFailed, failure)
+                CallError::request(ErrorCode::ModelFailed, failure)
                     .hint("run `kith retry` when the model is available again")
             }
-            SessionFailure::NotBuilt { .. } => {
-                CallError::new(Blame::Request, ErrorCode::InvalidRequest, failure)
-            }
+            SessionFailure::NotBuilt { .. } => CallError::invalid(failure),
             SessionFailure::TooManySteps { .. } | SessionFailure::Panicked => {
                 CallError::bug(failure)
             }
@@ -348,7 +341,7 @@ impl From<SetupError> for CallError {
     fn from(SetupError(cause): SetupError) -> CallError {
         match cause.downcast::<HomeError>() {
             Ok(error) => (*error).into(),
-            Err(cause) => CallError::new(Blame::Environment, ErrorCode::FilesystemError, cause),
+            Err(cause) => CallError::filesystem(cause),
         }
     }
 }

@@ -36,7 +36,7 @@ impl House {
             Some(dir) => resolve(dir)?,
             None => find_house(&cwd, user_home.as_deref()).ok_or_else(|| {
                 let message = format!("no agent in `{}` or any folder above it", cwd.display());
-                CallError::new(Blame::Request, ErrorCode::HomeNotFound, message)
+                CallError::request(ErrorCode::HomeNotFound, message)
                     .hint("create one with `kith init my-agent`, then `cd my-agent`")
             })?,
         };
@@ -106,7 +106,7 @@ pub fn refuse_users_home(dir: &Path, user_home: Option<&Path>) -> Result<(), Cal
         return Ok(());
     }
     let message = "your home folder cannot be an agent's house";
-    Err(CallError::new(Blame::Request, "invalid_request", message)
+    Err(CallError::invalid(message)
         .hint("give the agent a folder of its own: `kith init ~/my-agent`"))
 }
 
@@ -115,8 +115,7 @@ pub fn user_home() -> Option<PathBuf> {
 }
 
 fn resolve(named: &Path) -> Result<PathBuf, CallError> {
-    let not_found =
-        |message: String| CallError::new(Blame::Request, ErrorCode::HomeNotFound, message);
+    let not_found = |message: String| CallError::request(ErrorCode::HomeNotFound, message);
     let dir = named.canonicalize().map_err(|source| {
         not_found(format!("cannot find the house `{}`: {source}", named.display()))
             .hint(format!("`kith init {}` creates an agent there", quoted(named)))
@@ -132,7 +131,6 @@ fn current_dir() -> Result<PathBuf, CallError> {
     let cwd = env::current_dir().and_then(|dir| dir.canonicalize());
     cwd.map_err(|source| {
         let message = format!("cannot determine the current folder: {source}");
-        CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
-            .hint("`cd` into a folder that exists")
+        CallError::filesystem(message).hint("`cd` into a folder that exists")
     })
 }

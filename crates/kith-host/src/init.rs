@@ -6,7 +6,7 @@ use kith_home::house::{HOME_FILES, is_house};
 use kith_home::trust::record_trust;
 use kith_vocab::clock::Clock;
 
-use crate::call::Response;
+use crate::call::{Reply, Response};
 use crate::clock::SystemClock;
 use crate::error::{CallError, quoted};
 use crate::house::{AGENT_ID, refuse_users_home, user_home};
@@ -22,7 +22,7 @@ pub struct InitReport {
 }
 
 /// Makes the files that are missing.
-pub fn init(dir: &Path) -> Result<Response<InitReport>, CallError> {
+pub fn init(dir: &Path) -> Reply<InitReport> {
     refuse_users_home(dir, user_home().as_deref())?;
     let had_settings = dir.join("kith.toml").symlink_metadata().is_ok();
     let was_house = is_house(dir);

@@ -15,7 +15,7 @@ use kith_vocab::provider::{ModelUnavailable, Models, Provider};
 
 use self::source::{ModelSource, find_source, variable};
 use crate::client::ModelName;
-use crate::error::{Blame, CallError};
+use crate::error::CallError;
 use crate::settings::Settings;
 use crate::settings::watch::SettingsWatch;
 
@@ -168,7 +168,7 @@ fn named_source(name: &str, settings: &Settings) -> Result<ModelSource, CallErro
     find_source(name, settings)?.ok_or_else(|| {
         let message =
             format!("unknown model `{name}`: it is not in the settings, and no API key is set");
-        CallError::new(Blame::Request, "invalid_request", message).hint(
+        CallError::invalid(message).hint(
             "set OPENAI_API_KEY to use OpenAI's models by name, or use `--model demo`, which needs \
              no key",
         )
@@ -181,8 +181,7 @@ fn configured_source(name: &str, settings: &Settings) -> Result<ModelSource, Cal
         return named_source(name, settings);
     }
     let message = format!("the settings name the model `{name}`, but have no `[models.{name}]`");
-    Err(CallError::new(Blame::Request, "invalid_request", message)
-        .hint(format!("add `[models.{name}]`, or use `demo`")))
+    Err(CallError::invalid(message).hint(format!("add `[models.{name}]`, or use `demo`")))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use kith_home::priming::slug::{NameError, ScriptRef, Slug};
 use kith_home::priming::store::{PrimingStore, StoreError};
 use kith_vocab::json::Json;
 
-use crate::call::Response;
+use crate::call::{Reply, Response};
 use crate::error::{Blame, CallError, ErrorCode};
 use crate::house::House;
 
@@ -57,14 +57,12 @@ pub struct ParsedScript {
 }
 
 /// Reads one file as a script, wherever it lies.
-pub fn parse_file(file: &Path) -> Result<Response<ParsedScript>, CallError> {
+pub fn parse_file(file: &Path) -> Reply<ParsedScript> {
     let bytes = read(file).map_err(|source| {
         let message = format!("cannot read `{}`: {source}", file.display());
         match source.kind() {
-            ErrorKind::NotFound | ErrorKind::InvalidInput => {
-                CallError::request(ErrorCode::InvalidRequest, message)
-            }
-            _ => CallError::new(Blame::Environment, ErrorCode::FilesystemError, message),
+            ErrorKind::NotFound | ErrorKind::InvalidInput => CallError::invalid(message),
+            _ => CallError::filesystem(message),
         }
     })?;
     let path = file.to_owned();
@@ -131,9 +129,7 @@ impl From<StoreError> for CallError {
             | StoreError::List { .. }
             | StoreError::ReadRecent { .. }
             | StoreError::WriteRecent { .. }
-            | StoreError::Time { .. } => {
-                CallError::new(Blame::Environment, ErrorCode::FilesystemError, error)
-            }
+            | StoreError::Time { .. } => CallError::filesystem(error),
         }
     }
 }
@@ -153,6 +149,6 @@ impl From<HistoryError> for CallError {
                 "another version of kith wrote it; no file was written"
             }
         };
-        CallError::new(Blame::Request, ErrorCode::InvalidRequest, error).hint(hint)
+        CallError::invalid(error).hint(hint)
     }
 }

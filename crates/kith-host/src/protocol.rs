@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::caller::Caller;
-use crate::error::{CallError, ErrorCode};
+use crate::error::CallError;
 
 pub const PROTOCOL: u32 = 3;
 /// A longer line is refused and its connection closed.
@@ -72,7 +72,7 @@ impl ClientHello {
                 "`clientId` and `language` must have 1 to {CLIENT_ID_BYTES_MAX} bytes, without \
                  control characters"
             );
-            return Err(CallError::request(ErrorCode::InvalidRequest, message));
+            return Err(CallError::invalid(message));
         }
         let caller = Caller::owner(self.client_id).speaking(self.language);
         Ok(if self.attended { caller } else { caller.unattended() })

@@ -11,16 +11,16 @@ use kith_vocab::clock::BoxFuture;
 use kith_vocab::json::Json;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use crate::call::{Access, Call, Follow, Follower, Payload, Response};
+use crate::call::{Access, Call, Follow, Follower, Payload, Reply, Response};
 use crate::caller::Caller;
-use crate::error::{CallError, ErrorCode};
+use crate::error::CallError;
 
 /// What calls of one kind of access are answered with.
 pub trait Side: Send + Sync + 'static {
     const ACCESS: Access;
 }
 
-type Answering<T> = BoxFuture<'static, Result<Response<T>, CallError>>;
+type Answering<T> = BoxFuture<'static, Reply<T>>;
 
 type RawRoute<S> =
     Box<dyn Fn(Arc<S>, Caller, &Json, Follower<Json>) -> Answering<Json> + Send + Sync>;
@@ -61,13 +61,24 @@ impl<S> Default for Router<S> {
 }
 
 impl<S: Side> Router<S> {
-    /// Answers a call with this function.
+    /// Answers a call with this function, whoever makes it.
     #[must_use]
     pub fn on<C, F, Fut>(self, answer: F) -> Router<S>
     where
         C: Call,
+        F: Fn(Arc<S>, C) -> Fut + Send + Sync + Copy + 'static,
+        Fut: Future<Output = Reply<C::Answer>> + Send + 'static,
+    {
+        self.on_caller(move |side, _, call| answer(side, call))
+    }
+
+    /// Answers a call with this function.
+    #[must_use]
+    pub fn on_caller<C, F, Fut>(self, answer: F) -> Router<S>
+    where
+        C: Call,
         F: Fn(Arc<S>, Caller, C) -> Fut + Send + Sync + Copy + 'static,
-        Fut: Future<Output = Result<Response<C::Answer>, CallError>> + Send + 'static,
+        Fut: Future<Output = Reply<C::Answer>> + Send + 'static,
     {
         let schemas = |generator: &mut SchemaGenerator| schemas::<C>(generator, None);
         self.add::<C, ()>(
@@ -82,7 +93,7 @@ impl<S: Side> Router<S> {
     where
         C: Follow,
         F: Fn(Arc<S>, Caller, C, Follower<C::Item>) -> Fut + Send + Sync + Copy + 'static,
-        Fut: Future<Output = Result<Response<C::Answer>, CallError>> + Send + 'static,
+        Fut: Future<Output = Reply<C::Answer>> + Send + 'static,
     {
         let schemas = |generator: &mut SchemaGenerator| {
             let item = <C::Item as JsonSchema>::json_schema(generator);
@@ -165,7 +176,7 @@ fn schemas<C: Call>(generator: &mut SchemaGenerator, item: Option<Schema>) -> Ca
 }
 
 fn unreadable(name: &str, error: &serde_json::Error) -> CallError {
-    CallError::request(ErrorCode::InvalidRequest, format!("`{name}`: {error}"))
+    CallError::invalid(format!("`{name}`: {error}"))
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use std::sync::{Arc, LazyLock};
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::json::Json;
 
-use crate::call::{Access, Call, Follower, Payload, Response};
+use crate::call::{Access, Call, Follower, Payload, Reply};
 use crate::caller::Caller;
-use crate::error::{CallError, ErrorCode};
+use crate::error::CallError;
 use crate::host::{
     Host, control, dialog, message, queue, scripts, subscription, threads as thread_files, tree,
     trust, upkeep,
@@ -57,23 +57,23 @@ pub fn writes() -> &'static Router<Host> {
     static WRITES: LazyLock<Router<Host>> = LazyLock::new(|| {
         Router::default()
             .on_follow(message::send_message)
-            .on(control::cancel_turn)
+            .on_caller(control::cancel_turn)
             .on_follow(control::retry_turn)
-            .on(queue::edit_queue)
-            .on(queue::take_next)
+            .on_caller(queue::edit_queue)
+            .on_caller(queue::take_next)
             .on_follow(subscription::subscribe)
             .on_follow(subscription::follow_house)
-            .on(dialog::create_dialog)
-            .on(upkeep::rename_session)
-            .on(upkeep::remove_session)
+            .on_caller(dialog::create_dialog)
+            .on_caller(upkeep::rename_session)
+            .on_caller(upkeep::remove_session)
             .on(upkeep::repair_session)
-            .on(tree::branch_session)
+            .on_caller(tree::branch_session)
             .on(tree::clone_session)
             .on(thread_files::rebuild_threads)
             .on(thread_files::compact_threads)
             .on(scripts::save_script)
-            .on(trust::trust_repository)
-            .on(trust::distrust_repository)
+            .on_caller(trust::trust_repository)
+            .on_caller(trust::distrust_repository)
     });
     &WRITES
 }
@@ -85,13 +85,12 @@ pub fn dispatch(
     name: &str,
     body: &Json,
     follower: Follower<Json>,
-) -> BoxFuture<'static, Result<Response<Json>, CallError>> {
+) -> BoxFuture<'static, Reply<Json>> {
     let written = writes().dispatch(host, caller.clone(), name, body, follower.clone());
     let answer = written.or_else(|| reads().dispatch(host.reads(), caller, name, body, follower));
     answer.unwrap_or_else(|| {
         let message = format!("unknown call `{name}`");
-        let error = CallError::request(ErrorCode::InvalidRequest, message)
-            .hint("use the same version of kith in both places");
+        let error = CallError::invalid(message).hint("use the same version of kith in both places");
         Box::pin(std::future::ready(Err(error)))
     })
 }
@@ -102,7 +101,7 @@ pub fn answer<C: Call, I: Payload>(
     caller: Caller,
     call: C,
     follower: Follower<I>,
-) -> BoxFuture<'static, Result<Response<C::Answer>, CallError>> {
+) -> BoxFuture<'static, Reply<C::Answer>> {
     match C::ACCESS {
         Access::Read => reads().answer(host.reads(), caller, call, follower),
         Access::Write => writes().answer(host, caller, call, follower),

@@ -196,7 +196,7 @@ async fn converse(
         caller_of(hello)
     } else {
         let message = "the first line must be a hello";
-        Err(CallError::request(ErrorCode::InvalidRequest, message))
+        Err(CallError::invalid(message))
     };
     let caller = match caller {
         Ok(caller) => caller,
@@ -210,7 +210,7 @@ async fn converse(
             Ok(None) => return,
             Err(error) => {
                 let message = format!("a request could not be read: {error}");
-                let error = CallError::request(ErrorCode::InvalidRequest, message);
+                let error = CallError::invalid(message);
                 return link.send(&HostFrame::error(None, error));
             }
         }

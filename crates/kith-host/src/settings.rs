@@ -8,8 +8,6 @@ pub mod address;
 mod file;
 pub mod forms;
 mod nearest;
-#[cfg(test)]
-mod page;
 mod tables;
 pub mod watch;
 
@@ -24,7 +22,7 @@ use toml::Spanned;
 use self::file::{FileScope, SettingsFile};
 use self::forms::{AgentId, LineText, PolicyMode, SecretName, UiLanguage};
 use self::tables::{AgentTable, LimitsTable, PolicyTable, SettingsTables};
-use crate::error::{Blame, CallError};
+use crate::error::{CallError, ErrorCode};
 use crate::house::{AGENT_ID, House};
 use crate::models::{endpoint_of, is_vendors_own};
 use crate::team::{NamedAgent, Team};
@@ -143,10 +141,10 @@ impl Settings {
 /// Refuses a setting, with its place if it has one.
 pub fn refused(place: Option<&SettingPlace>, message: &str) -> CallError {
     match place {
-        None => CallError::new(Blame::Request, "invalid_request", message),
+        None => CallError::invalid(message),
         Some(SettingPlace { file, line }) => {
             let message = format!("`{}` line {line}: {message}", file.display());
-            CallError::new(Blame::Request, "invalid_request", message).at_line(*line)
+            CallError::invalid(message).at_line(*line)
         }
     }
 }
@@ -157,7 +155,7 @@ pub fn secret(SecretName(name): &SecretName) -> Result<String, CallError> {
     is_set.ok_or_else(|| {
         let message =
             format!("the settings use the environment variable `{name}`, which is not set");
-        CallError::new(Blame::Request, "invalid_request", message)
+        CallError::invalid(message)
             .hint(format!("`export {name}=…`, or use `--model demo`, which needs no key"))
     })
 }
@@ -196,7 +194,7 @@ fn refuse_redirected_keys(near: &SettingsFile, far: &SettingsFile) -> Result<(),
                 users_name.0,
             );
             let hint = "if that is right, describe the model in your own settings instead";
-            return Err(CallError::new(Blame::Request, "untrusted", message).hint(hint));
+            return Err(CallError::request(ErrorCode::Untrusted, message).hint(hint));
         }
     }
     Ok(())

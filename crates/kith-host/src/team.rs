@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use kith_home::house::is_home;
 use kith_home::identity::{ConfiguredIdentity, IdentityFields};
 
-use crate::error::{Blame, CallError};
+use crate::error::CallError;
 use crate::house::{AGENT_ID, House};
 use crate::settings::{SettingPlace, nearest, refused};
 
@@ -126,7 +126,7 @@ impl Team {
             let shown: String =
                 id.chars().filter(|ch| !ch.is_control()).take(ID_CHARS_MAX).collect();
             let message = format!("there is no agent `{shown}` in this house");
-            let report = CallError::new(Blame::Request, "invalid_request", message);
+            let report = CallError::invalid(message);
             let near = nearest(id, self.members.keys().map(String::as_str));
             let report = match near {
                 Some(near) => report.hint(format!("did you mean `{near}`?")),

@@ -21,7 +21,7 @@ use kith_sessions::desk::{Desk, Repository};
 use kith_vocab::event::messages::Trust;
 
 use self::repositories::RepositoryRoots;
-use crate::error::{Blame, CallError, quoted};
+use crate::error::{CallError, ErrorCode, quoted};
 use crate::house::House;
 use crate::models::is_vendors_own;
 use crate::settings::address::ServerAddress;
@@ -153,7 +153,7 @@ impl TrustView {
             let why = "but you have not marked this house as yours";
             let message = format!("`{}` {what}, {why}", path.display());
             let fix = format!("run `kith trust {}` if this house is yours", quoted(&self.house));
-            return Err(CallError::new(Blame::Request, "untrusted", message).hint(fix));
+            return Err(CallError::request(ErrorCode::Untrusted, message).hint(fix));
         }
         Ok(())
     }

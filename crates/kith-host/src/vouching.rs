@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use kith_home::trust::{record_trust, remove_trust, trusted_folders};
 use kith_vocab::clock::Clock;
 
-use crate::call::Response;
+use crate::call::{Reply, Response};
 use crate::calls::trust::TrustedFolder;
 use crate::clock::SystemClock;
-use crate::error::{Blame, CallError, ErrorCode};
+use crate::error::CallError;
 use crate::house::House;
 use crate::trust::{HouseClaim, TrustView};
 
@@ -41,13 +41,13 @@ pub fn stranger(house: &House) -> Option<PathBuf> {
 }
 
 /// Notes that the folder of the house is the owner's.
-pub fn vouch(house: &House, folder: &Path) -> Result<Response<TrustedFolder>, CallError> {
+pub fn vouch(house: &House, folder: &Path) -> Reply<TrustedFolder> {
     record_trust(&user_home(house)?, folder, SystemClock.now())?;
     Ok(Response::new(trusted(folder)))
 }
 
 /// Takes back everything that was said of the house.
-pub fn take_back(house: &House, folder: &Path) -> Result<Response<TrustedFolder>, CallError> {
+pub fn take_back(house: &House, folder: &Path) -> Reply<TrustedFolder> {
     let user_home = user_home(house)?;
     let mut was_trusted = false;
     for said in trusted_folders(&user_home, &house.dir) {
@@ -64,7 +64,6 @@ fn trusted(folder: &Path) -> TrustedFolder {
 fn user_home(house: &House) -> Result<PathBuf, CallError> {
     house.real_user_home().ok_or_else(|| {
         let message = "cannot record it: you have no home folder";
-        CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
-            .hint("set HOME to your home folder")
+        CallError::filesystem(message).hint("set HOME to your home folder")
     })
 }

@@ -1,7 +1,6 @@
 //! The command line, as typed.
 
 pub(crate) mod prime;
-mod thread;
 
 use std::env;
 use std::ffi::OsString;
@@ -16,8 +15,6 @@ use kith_vocab::header::{Audience, LOG_FORMAT_VERSION};
 use kith_vocab::ids::{IdError, LeafId};
 
 use crate::program::ui::{self, EXIT_USAGE};
-
-pub(crate) use thread::{Thread, ThreadShow};
 
 /// An agent defined by a folder of Markdown, with a log of everything it does.
 ///
@@ -102,7 +99,12 @@ pub(crate) enum Command {
     Init(Init),
     Ask(Ask),
     Retry(Retry),
-    Cancel(Cancel),
+    /// Stop the turn running in a session, wherever it was started
+    #[command(after_help = "Example:\n  kith cancel\n  kith cancel --session 4c1ec498")]
+    Cancel {
+        #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
+        session: Option<String>,
+    },
     New(prime::New),
     /// List, show, check and save priming scripts: histories a conversation can start with
     #[command(subcommand, after_help = "Example:\n  kith prime ls\n  kith prime save latest probe")]
@@ -123,8 +125,16 @@ pub(crate) enum Command {
     /// Explain where a value comes from
     #[command(subcommand, after_help = "Example:\n  kith explain identity")]
     Explain(Explain),
-    Doctor(Doctor),
-    Backup(BackupArgs),
+    /// Check this house for problems (changes nothing)
+    #[command(after_help = "Example:\n  kith doctor\n  kith doctor --json")]
+    Doctor,
+    /// Copy this house, even while it is in use. The copy is a house of its own
+    #[command(after_help = "Example:\n  kith backup ~/backups/my-agent\n  \
+                            kith --home ~/backups/my-agent session ls")]
+    Backup {
+        /// Folder to create
+        dir: PathBuf,
+    },
     Trust(TrustArgs),
 }
 
@@ -176,33 +186,88 @@ pub(crate) struct Retry {
     pub(crate) stream_json: bool,
 }
 
-/// Stop the turn running in a session, wherever it was started
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith cancel\n  kith cancel --session 4c1ec498")]
-pub(crate) struct Cancel {
-    #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
-    pub(crate) session: Option<String>,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionCommand {
-    Ls(SessionLs),
+    /// List sessions, newest first
+    #[command(after_help = "Example:\n  kith session ls")]
+    Ls,
     Show(SessionShow),
-    Verify(SessionVerify),
-    Export(SessionExport),
-    Rename(SessionRename),
-    Repair(SessionRepair),
-    Search(SessionSearch),
+    /// Rebuild every request of a session and compare it with what was sent
+    #[command(after_help = "Example:\n  kith session verify latest")]
+    Verify {
+        #[arg(help = SESSION)]
+        session: String,
+    },
+    /// Print a session for use elsewhere
+    #[command(after_help = "Example:\n  kith session export latest > session.jsonl\n  \
+                            kith session export latest --format markdown > session.md\n  \
+                            kith session export latest --format uimessages > messages.json")]
+    Export {
+        #[arg(help = SESSION)]
+        session: String,
+        /// One event per line, a Markdown document, or a JSON array of AI SDK `UIMessage`s
+        #[arg(long, value_enum, default_value_t = ExportFormat::Jsonl)]
+        format: ExportFormat,
+    },
+    /// Set a session's title
+    #[command(after_help = "Example:\n  kith session rename latest \"the garden plan\"")]
+    Rename {
+        #[arg(help = SESSION)]
+        session: String,
+        /// Title, on one line
+        #[arg(required = true)]
+        title: Vec<String>,
+    },
+    /// Copy the readable part of a damaged session into a new one
+    #[command(after_help = "Example:\n  kith session repair latest")]
+    Repair {
+        #[arg(help = SESSION)]
+        session: String,
+    },
+    /// Search the messages of all sessions, newest first
+    #[command(
+        after_help = "Example:\n  kith session search garden plan\n  kith session search 天气"
+    )]
+    Search {
+        /// Words to find; all must match, from the start of a word
+        #[arg(required = true)]
+        query: Vec<String>,
+        /// Maximum number of results
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        limit: u32,
+    },
     Rm(SessionRm),
-    Tree(SessionTree),
-    Branch(SessionBranch),
-    Clone(SessionClone),
+    /// Show the session's branches as a tree, one line per turn
+    #[command(after_help = "Example:\n  kith session tree latest")]
+    Tree {
+        #[arg(help = SESSION)]
+        session: String,
+    },
+    /// Continue a session from an earlier point. Later messages stay in the log
+    #[command(after_help = "Example:\n  kith session branch latest --to 4c1ec498\n  \
+                            kith session branch latest --to start")]
+    Branch {
+        #[arg(help = SESSION)]
+        session: String,
+        /// Event id, its beginning or its end (as printed by `kith session tree`), or `start`; moves to
+        /// the turn boundary at or before it
+        #[arg(long, value_name = "EVENT")]
+        to: String,
+        /// Branch only if the conversation still ends here: a whole event id, or `start`
+        #[arg(long, value_name = "LEAF")]
+        expected_leaf: Option<String>,
+    },
+    /// Copy a conversation into a new session with its own thread
+    #[command(after_help = "Example:\n  kith session clone latest\n  \
+                            kith session clone latest --at 4c1ec498")]
+    Clone {
+        #[arg(help = SESSION)]
+        session: String,
+        /// Copy only up to this event: its id, its beginning or its end, or `start`
+        #[arg(long, value_name = "EVENT")]
+        at: Option<String>,
+    },
 }
-
-/// List sessions, newest first
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith session ls")]
-pub(crate) struct SessionLs {}
 
 /// Show a session as a transcript
 #[derive(Debug, Args)]
@@ -215,27 +280,6 @@ pub(crate) struct SessionShow {
     pub(crate) all: bool,
 }
 
-/// Rebuild every request of a session and compare it with what was sent
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith session verify latest")]
-pub(crate) struct SessionVerify {
-    #[arg(help = SESSION)]
-    pub(crate) session: String,
-}
-
-/// Print a session for use elsewhere
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith session export latest > session.jsonl\n  \
-                        kith session export latest --format markdown > session.md\n  \
-                        kith session export latest --format uimessages > messages.json")]
-pub(crate) struct SessionExport {
-    #[arg(help = SESSION)]
-    pub(crate) session: String,
-    /// One event per line, a Markdown document, or a JSON array of AI SDK `UIMessage`s
-    #[arg(long, value_enum, default_value_t = ExportFormat::Jsonl)]
-    pub(crate) format: ExportFormat,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
     Jsonl,
@@ -243,96 +287,45 @@ pub(crate) enum ExportFormat {
     Uimessages,
 }
 
-/// Set a session's title
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith session rename latest \"the garden plan\"")]
-pub(crate) struct SessionRename {
-    #[arg(help = SESSION)]
-    pub(crate) session: String,
-    /// Title, on one line
-    #[arg(required = true)]
-    pub(crate) title: Vec<String>,
-}
-
-/// Copy the readable part of a damaged session into a new one
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith session repair latest")]
-pub(crate) struct SessionRepair {
-    #[arg(help = SESSION)]
-    pub(crate) session: String,
-}
-
-/// Show the session's branches as a tree, one line per turn
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith session tree latest")]
-pub(crate) struct SessionTree {
-    #[arg(help = SESSION)]
-    pub(crate) session: String,
-}
-
-/// Continue a session from an earlier point. Later messages stay in the log
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith session branch latest --to 4c1ec498\n  \
-                        kith session branch latest --to start")]
-pub(crate) struct SessionBranch {
-    #[arg(help = SESSION)]
-    pub(crate) session: String,
-    /// Event id, its beginning or its end (as printed by `kith session tree`), or `start`; moves to
-    /// the turn boundary at or before it
-    #[arg(long, value_name = "EVENT")]
-    pub(crate) to: String,
-    /// Branch only if the conversation still ends here: a whole event id, or `start`
-    #[arg(long, value_name = "LEAF")]
-    pub(crate) expected_leaf: Option<String>,
-}
-
-/// Copy a conversation into a new session with its own thread
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith session clone latest\n  \
-                        kith session clone latest --at 4c1ec498")]
-pub(crate) struct SessionClone {
-    #[arg(help = SESSION)]
-    pub(crate) session: String,
-    /// Copy only up to this event: its id, its beginning or its end, or `start`
-    #[arg(long, value_name = "EVENT")]
-    pub(crate) at: Option<String>,
+#[derive(Debug, Subcommand)]
+pub(crate) enum Thread {
+    /// List threads, most recently active first
+    #[command(after_help = "Example:\n  kith thread ls")]
+    Ls,
+    /// Show all sessions of a thread as a transcript, or as UI messages with `--json`
+    #[command(after_help = "Example:\n  kith thread show cli:\n  kith thread show cli: --json")]
+    Show {
+        /// Thread id, or a unique beginning or end of one
+        thread: String,
+    },
+    /// Rebuild thread files from the logs
+    #[command(after_help = "Example:\n  kith thread rebuild")]
+    Rebuild {
+        /// Thread id, or a unique beginning or end of one; by default, all threads
+        thread: Option<String>,
+    },
+    /// Compact thread files: keep only the latest version of each message
+    #[command(after_help = "Example:\n  kith thread compact")]
+    Compact {
+        /// Thread id, or a unique beginning or end of one; by default, all threads
+        thread: Option<String>,
+    },
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillCommand {
-    Ls(SkillLs),
-    Show(SkillShow),
-    Check(SkillCheck),
-}
-
-/// List the skills in use in this folder
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith skill ls")]
-pub(crate) struct SkillLs {}
-
-/// Print the SKILL.md of a skill
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith skill show tidy")]
-pub(crate) struct SkillShow {
-    /// Name of the skill, as printed by `kith skill ls`
-    pub(crate) name: String,
-}
-
-/// Show which skills are left out, and why
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith skill check")]
-pub(crate) struct SkillCheck {}
-
-/// Search the messages of all sessions, newest first
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith session search garden plan\n  kith session search 天气")]
-pub(crate) struct SessionSearch {
-    /// Words to find; all must match, from the start of a word
-    #[arg(required = true)]
-    pub(crate) query: Vec<String>,
-    /// Maximum number of results
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(crate) limit: u32,
+    /// List the skills in use in this folder
+    #[command(after_help = "Example:\n  kith skill ls")]
+    Ls,
+    /// Print the SKILL.md of a skill
+    #[command(after_help = "Example:\n  kith skill show tidy")]
+    Show {
+        /// Name of the skill, as printed by `kith skill ls`
+        name: String,
+    },
+    /// Show which skills are left out, and why
+    #[command(after_help = "Example:\n  kith skill check")]
+    Check,
 }
 
 /// Remove a session permanently, with its log and everything only it uses
@@ -346,29 +339,12 @@ pub(crate) struct SessionRm {
     pub(crate) yes: bool,
 }
 
-/// Copy this house, even while it is in use. The copy is a house of its own
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith backup ~/backups/my-agent\n  \
-                        kith --home ~/backups/my-agent session ls")]
-pub(crate) struct BackupArgs {
-    /// Folder to create
-    pub(crate) dir: PathBuf,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum Explain {
-    Identity(ExplainIdentity),
+    /// Show the agent's name and where it comes from
+    #[command(after_help = "Example:\n  kith explain identity\n  kith explain identity --json")]
+    Identity,
 }
-
-/// Show the agent's name and where it comes from
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith explain identity\n  kith explain identity --json")]
-pub(crate) struct ExplainIdentity {}
-
-/// Check this house for problems (changes nothing)
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith doctor\n  kith doctor --json")]
-pub(crate) struct Doctor {}
 
 /// Use a repository's `AGENTS.md` as your instructions, or mark a cloned house as yours
 #[derive(Debug, Args)]
@@ -383,21 +359,15 @@ pub(crate) struct TrustArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrustAction {
-    Ls(TrustLs),
-    Rm(TrustRm),
-}
-
-/// List trusted repositories
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith trust ls")]
-pub(crate) struct TrustLs {}
-
-/// Stop trusting a repository. Existing sessions stay as they are
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith trust rm ~/src/clone")]
-pub(crate) struct TrustRm {
-    /// A folder of the repository, or where it was
-    pub(crate) dir: PathBuf,
+    /// List trusted repositories
+    #[command(after_help = "Example:\n  kith trust ls")]
+    Ls,
+    /// Stop trusting a repository. Existing sessions stay as they are
+    #[command(after_help = "Example:\n  kith trust rm ~/src/clone")]
+    Rm {
+        /// A folder of the repository, or where it was
+        dir: PathBuf,
+    },
 }
 
 /// Print the system prompt of a new session, with its sources, without starting one

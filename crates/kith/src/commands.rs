@@ -1,25 +1,23 @@
-//! The commands, one file each. A command makes calls through a client and prints the answers.
+//! The commands. A command makes calls through a client and prints the answers.
 
 mod ask;
-mod backup;
-mod cancel;
 mod chat;
-mod doctor;
-mod explain;
+mod house;
 mod init;
 mod new;
 mod prime;
-mod prompt;
-mod retry;
 mod session;
 mod skill;
 mod thread;
 mod trust;
+mod turn;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use kith_host::call::{Access, Call, Follow, Response};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use kith_host::call::{Access, Call, Follow, Reply, Response};
 use kith_host::caller::{CLI, Caller};
 use kith_host::client::{Client, ReadsFrom};
 use kith_host::error::{Blame, CallError, ErrorCode};
@@ -28,9 +26,12 @@ use kith_vocab::ids::ThreadId;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::program::args::{Command, GlobalArgs, Invocation};
+use crate::program::args::{Command, Explain, GlobalArgs, Invocation};
 use crate::program::signals::StopSignal;
 use crate::program::{args, resources, signals, ui};
+
+/// What a command comes to.
+type CommandResult = Result<ExitCode, CallError>;
 
 pub(crate) fn run(invocation: Invocation) -> ExitCode {
     let Invocation { shared, model, command, .. } = invocation;
@@ -38,27 +39,25 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
         match command {
             None => chat::run(&shared, model).await,
             Some(Command::Ask(args)) => ask::run(&shared, model, args).await,
-            Some(Command::Retry(args)) => retry::run(&shared, args).await,
-            Some(Command::Cancel(args)) => cancel::run(&shared, args).await,
+            Some(Command::Retry(args)) => turn::retry(&shared, args).await,
+            Some(Command::Cancel { session }) => turn::cancel(&shared, session).await,
             Some(Command::New(args)) => new::run(&shared, args).await,
             Some(Command::Prime(args)) => prime::run(&shared, args).await,
             Some(Command::Init(args)) => init::run(&shared, args),
             Some(Command::Session(args)) => session::run(&shared, args).await,
             Some(Command::Thread(args)) => thread::run(&shared, args).await,
-            Some(Command::Prompt(args)) => prompt::run(&shared, args).await,
+            Some(Command::Prompt(args)) => house::prompt(&shared, args).await,
             Some(Command::Skill(args)) => skill::run(&shared, args).await,
-            Some(Command::Backup(args)) => backup::run(&shared, args).await,
-            Some(Command::Explain(args)) => explain::run(&shared, &args).await,
-            Some(Command::Doctor(_)) => doctor::run(&shared).await,
+            Some(Command::Backup { dir }) => house::back_up(&shared, &dir).await,
+            Some(Command::Explain(Explain::Identity)) => house::explain_identity(&shared).await,
+            Some(Command::Doctor) => house::check(&shared).await,
             Some(Command::Trust(args)) => trust::run(&shared, args).await,
         }
     });
     outcome.unwrap_or_else(|report| ui::report_error(&report, args::asks_for_json()))
 }
 
-fn in_runtime(
-    work: impl Future<Output = Result<ExitCode, CallError>>,
-) -> Result<ExitCode, CallError> {
+fn in_runtime(work: impl Future<Output = CommandResult>) -> CommandResult {
     resources::require()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -99,14 +98,14 @@ fn thread_of(house: &House, thread: Option<&str>) -> Result<ThreadId, CallError>
 fn folder(dir: &Path) -> Result<PathBuf, CallError> {
     let unusable = |what: String| {
         let message = format!("cannot use the folder `{}`: {what}", dir.display());
-        CallError::new(Blame::Request, ErrorCode::InvalidRequest, message)
+        CallError::invalid(message)
     };
     let real = dir.canonicalize().map_err(|source| unusable(source.to_string()))?;
     if real.is_dir() { Ok(real) } else { Err(unusable("not a folder".to_owned())) }
 }
 
 /// Makes one call, and disconnects when it is answered.
-async fn call<C: Call>(shared: &GlobalArgs, call: C) -> Result<Response<C::Answer>, CallError> {
+async fn call<C: Call>(shared: &GlobalArgs, call: C) -> Reply<C::Answer> {
     let client = client_of(shared, house_of(shared)?);
     answered(shared, C::ACCESS, client, async |client: &Client| client.call(call).await).await
 }
@@ -116,7 +115,7 @@ async fn follow<C: Follow>(
     shared: &GlobalArgs,
     call: C,
     take: impl Fn(C::Item) + Send + Sync + 'static,
-) -> Result<Response<C::Answer>, CallError> {
+) -> Reply<C::Answer> {
     let client = client_of(shared, house_of(shared)?);
     let cancel = CancellationToken::new();
     let ask = async |client: &Client| client.follow(call, take, cancel).await;
@@ -166,13 +165,63 @@ struct PrintedForm<'a, T> {
     form: &'a T,
 }
 
+/// What a check found, as `--json` prints it.
+#[derive(Serialize)]
+struct CheckForm<'a, T> {
+    checked: usize,
+    failed: usize,
+    issues: &'a [T],
+}
+
 /// `{"ok": …}` with the form's own keys.
 fn print_form(ok: bool, form: &impl Serialize) {
     ui::json(&PrintedForm { ok, form });
 }
 
-fn print_notes(notes: &[String]) {
+fn print_notes<'a>(notes: impl IntoIterator<Item = &'a String>) {
     for note in notes {
         ui::note(note);
     }
+}
+
+/// Prints an answer: all of it with `--json`, else as `show` does; then its notes.
+fn print_answer<T: Serialize>(
+    shared: &GlobalArgs,
+    told: &Response<T>,
+    show: impl FnOnce(&T),
+) -> ExitCode {
+    print_as(shared, told, &told.data, show)
+}
+
+/// The same for an answer that has a form of its own with `--json`.
+fn print_as<T>(
+    shared: &GlobalArgs,
+    told: &Response<T>,
+    form: &impl Serialize,
+    show: impl FnOnce(&T),
+) -> ExitCode {
+    if shared.json {
+        print_form(true, form);
+    } else {
+        show(&told.data);
+    }
+    print_notes(&told.notes);
+    ExitCode::SUCCESS
+}
+
+/// The exit code of a command that looks for problems.
+fn exit_of_check(is_sound: bool) -> ExitCode {
+    if is_sound { ExitCode::SUCCESS } else { ExitCode::from(ui::EXIT_REQUEST) }
+}
+
+/// A time of an answer as lists show it; `None` if it is not a time.
+fn local_time(time: &str, zone: &TimeZone) -> Option<String> {
+    let time = time.parse::<Timestamp>().ok()?.to_zoned(zone.clone());
+    Some(time.strftime("%Y-%m-%d %H:%M").to_string())
+}
+
+/// `1 thread` or `2 threads`.
+fn counted(n: impl TryInto<u64>, noun: &str) -> String {
+    let n = n.try_into().unwrap_or(u64::MAX);
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }

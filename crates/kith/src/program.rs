@@ -1,7 +1,7 @@
 //! The program: arguments, commands and what is printed. The running house is `kith-host`.
 //!
 //! - [`args`]: the command line, as typed.
-//! - [`commands`]: one file per verb.
+//! - [`commands`]: what each verb does.
 //! - [`resources`]: threads and descriptors, and what happens where there are none.
 //! - [`signals`]: what the kernel tells the program.
 //! - [`screen`], [`transcript`]: a turn as it is watched, a session as a person reads it.

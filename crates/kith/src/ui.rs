@@ -4,7 +4,7 @@
 //! characters made visible, so that no file name and no answer can move the cursor.
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
@@ -23,11 +23,19 @@ pub(crate) const EXIT_BUG: u8 = 70;
 /// As a shell has it for Ctrl-C.
 pub(crate) const EXIT_STOPPED: u8 = 130;
 
+/// Limit on what is read as an answer, which is one word.
+const ANSWER_BYTES_MAX: u64 = 1024;
+
 /// Why stdout takes no more. Work goes on without it: a turn is not cut short because nobody reads.
 static STDOUT_GONE: OnceLock<io::Error> = OnceLock::new();
 
 pub(crate) fn line(text: &str) {
     out(&format!("{}\n", visible(text)));
+}
+
+/// Prints lines in one piece: thousands of small writes would take longer than making the lines.
+pub(crate) fn lines(lines: impl IntoIterator<Item = String>) {
+    line(&lines.into_iter().collect::<Vec<_>>().join("\n"));
 }
 
 /// A text that must come out as it is, whatever it holds: only on a terminal are its control characters
@@ -103,10 +111,7 @@ pub(crate) fn conclude(code: ExitCode) -> ExitCode {
         // The reader had enough (`kith session ls | head -1`): there is no one left to tell.
         Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             let message = format!("cannot write to stdout: {error}");
-            report_error(
-                &CallError::new(Blame::Environment, ErrorCode::FilesystemError, message),
-                false,
-            )
+            report_error(&CallError::filesystem(message), false)
         }
         _ => code,
     }
@@ -125,12 +130,20 @@ pub(crate) fn styled_error(text: &StyledStr) {
     err(&visible(&text.to_string()));
 }
 
-/// Reads a line from the terminal and tells whether it is a plain yes.
-pub(crate) fn is_yes() -> Result<bool, CallError> {
-    let mut line = String::new();
-    let read = io::stdin().read_line(&mut line);
-    read.map_err(|source| CallError::new(Blame::Environment, ErrorCode::FilesystemError, source))?;
-    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes" | "是" | "好" | "同意"))
+/// Asks a question, and tells whether the next line of stdin is a plain yes.
+pub(crate) fn confirm(question: &str) -> Result<bool, CallError> {
+    prompt(&visible(question));
+    let mut answer = String::new();
+    // The rest of a longer line is not lost: a conversation reads on from there.
+    let read = io::Read::take(io::stdin().lock(), ANSWER_BYTES_MAX).read_line(&mut answer);
+    read.map_err(|source| {
+        CallError::filesystem(format!("cannot read from the terminal: {source}"))
+    })?;
+    Ok(is_yes(&answer))
+}
+
+fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_lowercase().as_str(), "y" | "yes" | "是" | "好" | "同意")
 }
 
 pub(crate) fn is_interactive() -> bool {

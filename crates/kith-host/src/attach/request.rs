@@ -94,7 +94,7 @@ impl<'a> OpenRequest<'a> {
         sent.map_err(|_| AskFailure::Silent)?.map_err(|error| match error.kind() {
             io::ErrorKind::InvalidData => {
                 let message = format!("cannot send the request to the running kith: {error}");
-                let report = CallError::request(ErrorCode::InvalidRequest, message);
+                let report = CallError::invalid(message);
                 AskFailure::Refused(report.hint("quit the other kith, or split the message"))
             }
             _ => AskFailure::Disconnected,

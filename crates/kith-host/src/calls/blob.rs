@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::call::{Access, Call};
+use crate::call::call;
 
 /// Reads a page of a blob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -16,11 +16,7 @@ pub struct ReadBlob {
     pub offset: u64,
 }
 
-impl Call for ReadBlob {
-    const NAME: &'static str = "read_blob";
-    const ACCESS: Access = Access::Read;
-    type Answer = BlobPage;
-}
+call!(Read "read_blob", ReadBlob => BlobPage);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::feed::TurnItem;
 use super::message::MessageReply;
-use crate::call::{Access, Call, Follow};
+use crate::call::call;
 
 /// Stops the turn that runs in a session, whoever began it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,11 +18,7 @@ pub struct CancelTurn {
     pub cancel_id: EventId,
 }
 
-impl Call for CancelTurn {
-    const NAME: &'static str = "cancel_turn";
-    const ACCESS: Access = Access::Write;
-    type Answer = CancelledTurn;
-}
+call!(Write "cancel_turn", CancelTurn => CancelledTurn);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -44,12 +40,4 @@ pub struct RetryTurn {
     pub retry_id: EventId,
 }
 
-impl Call for RetryTurn {
-    const NAME: &'static str = "retry_turn";
-    const ACCESS: Access = Access::Write;
-    type Answer = MessageReply;
-}
-
-impl Follow for RetryTurn {
-    type Item = TurnItem;
-}
+call!(Write "retry_turn", RetryTurn => MessageReply, items TurnItem);

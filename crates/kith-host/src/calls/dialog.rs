@@ -5,7 +5,7 @@ use kith_vocab::ids::{SessionId, ThreadId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::call::{Access, Call};
+use crate::call::call;
 
 /// Begins a session, empty or with a history that scripts tell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -25,11 +25,7 @@ pub struct CreateDialog {
     pub priming: Option<Priming>,
 }
 
-impl Call for CreateDialog {
-    const NAME: &'static str = "create_dialog";
-    const ACCESS: Access = Access::Write;
-    type Answer = CreatedDialog;
-}
+call!(Write "create_dialog", CreateDialog => CreatedDialog);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::call::{Access, Call};
+use crate::call::call;
 
 /// Checks the house for problems.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -14,11 +14,7 @@ pub struct CheckHouse {
     pub cwd: String,
 }
 
-impl Call for CheckHouse {
-    const NAME: &'static str = "check_house";
-    const ACCESS: Access = Access::Read;
-    type Answer = DoctorReport;
-}
+call!(Read "check_house", CheckHouse => DoctorReport);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -55,11 +51,7 @@ pub struct BackUpHouse {
     pub dir: String,
 }
 
-impl Call for BackUpHouse {
-    const NAME: &'static str = "back_up_house";
-    const ACCESS: Access = Access::Read;
-    type Answer = BackupSummary;
-}
+call!(Read "back_up_house", BackUpHouse => BackupSummary);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::feed::TurnItem;
-use crate::call::{Access, Call, Follow};
+use crate::call::call;
 
 /// Says something and follows the turn until it has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -40,15 +40,7 @@ pub struct SendMessage {
     pub running_behavior: RunningBehavior,
 }
 
-impl Call for SendMessage {
-    const NAME: &'static str = "send_message";
-    const ACCESS: Access = Access::Write;
-    type Answer = MessageReply;
-}
-
-impl Follow for SendMessage {
-    type Item = TurnItem;
-}
+call!(Write "send_message", SendMessage => MessageReply, items TurnItem);
 
 /// Which session of the thread a message goes to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use kith_vocab::json::Json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::call::{Access, Call};
+use crate::call::call;
 
 /// Lists the scripts that an agent may use, the last used first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,11 +17,7 @@ pub struct ListScripts {
     pub query: Option<String>,
 }
 
-impl Call for ListScripts {
-    const NAME: &'static str = "list_scripts";
-    const ACCESS: Access = Access::Read;
-    type Answer = ScriptList;
-}
+call!(Read "list_scripts", ListScripts => ScriptList);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -60,11 +56,7 @@ pub struct ShowScript {
     pub script_ref: String,
 }
 
-impl Call for ShowScript {
-    const NAME: &'static str = "show_script";
-    const ACCESS: Access = Access::Read;
-    type Answer = ScriptView;
-}
+call!(Read "show_script", ShowScript => ScriptView);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -82,11 +74,7 @@ pub struct ScriptView {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CheckScripts {}
 
-impl Call for CheckScripts {
-    const NAME: &'static str = "check_scripts";
-    const ACCESS: Access = Access::Read;
-    type Answer = ScriptCheckReport;
-}
+call!(Read "check_scripts", CheckScripts => ScriptCheckReport);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -113,11 +101,7 @@ pub struct ExportScript {
     pub session: String,
 }
 
-impl Call for ExportScript {
-    const NAME: &'static str = "export_script";
-    const ACCESS: Access = Access::Read;
-    type Answer = ScriptText;
-}
+call!(Read "export_script", ExportScript => ScriptText);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -142,11 +126,7 @@ pub struct SaveScript {
     pub overwrite: bool,
 }
 
-impl Call for SaveScript {
-    const NAME: &'static str = "save_script";
-    const ACCESS: Access = Access::Write;
-    type Answer = SavedScript;
-}
+call!(Write "save_script", SaveScript => SavedScript);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

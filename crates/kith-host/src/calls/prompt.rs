@@ -5,7 +5,7 @@ use kith_vocab::snapshot::InstructionSnapshot;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::call::{Access, Call};
+use crate::call::call;
 
 /// Shows what a new session would be told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,11 +18,7 @@ pub struct GetPrompt {
     pub cwd: String,
 }
 
-impl Call for GetPrompt {
-    const NAME: &'static str = "get_prompt";
-    const ACCESS: Access = Access::Read;
-    type Answer = PromptView;
-}
+call!(Read "get_prompt", GetPrompt => PromptView);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -40,11 +36,7 @@ pub struct ExplainAgent {
     pub agent_id: Option<String>,
 }
 
-impl Call for ExplainAgent {
-    const NAME: &'static str = "explain_identity";
-    const ACCESS: Access = Access::Read;
-    type Answer = IdentityView;
-}
+call!(Read "explain_identity", ExplainAgent => IdentityView);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

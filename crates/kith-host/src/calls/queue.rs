@@ -5,7 +5,7 @@ use kith_vocab::ids::{EventId, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::call::{Access, Call};
+use crate::call::call;
 
 /// Changes, removes or moves a message that waits in a queue of a session. Whoever is not the owner
 /// of the house may do so with their own messages only.
@@ -22,11 +22,7 @@ pub struct EditQueue {
     pub change: QueueChange,
 }
 
-impl Call for EditQueue {
-    const NAME: &'static str = "edit_queue";
-    const ACCESS: Access = Access::Write;
-    type Answer = QueueView;
-}
+call!(Write "edit_queue", EditQueue => QueueView);
 
 /// What is done to an item. `updatedAt` says which version of it the client has seen: if it was
 /// changed since, the call is refused (`conflict`).
@@ -93,11 +89,7 @@ pub struct TakeNext {
     pub take_id: EventId,
 }
 
-impl Call for TakeNext {
-    const NAME: &'static str = "take_next";
-    const ACCESS: Access = Access::Write;
-    type Answer = TakenMessage;
-}
+call!(Write "take_next", TakeNext => TakenMessage);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -6,7 +6,7 @@ use kith_vocab::ids::{EventId, SessionId, ThreadId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::call::{Access, Call, Follow};
+use crate::call::call;
 use crate::error::ErrorCode;
 
 /// Lists sessions, newest first.
@@ -18,11 +18,7 @@ pub struct ListSessions {
     pub agent_id: Option<String>,
 }
 
-impl Call for ListSessions {
-    const NAME: &'static str = "list_sessions";
-    const ACCESS: Access = Access::Read;
-    type Answer = SessionList;
-}
+call!(Read "list_sessions", ListSessions => SessionList);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -64,11 +60,7 @@ pub struct ShowSession {
     pub session: String,
 }
 
-impl Call for ShowSession {
-    const NAME: &'static str = "show_session";
-    const ACCESS: Access = Access::Read;
-    type Answer = SessionView;
-}
+call!(Read "show_session", ShowSession => SessionView);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -102,11 +94,7 @@ pub struct ReadEvents {
     pub limit: u32,
 }
 
-impl Call for ReadEvents {
-    const NAME: &'static str = "read_events";
-    const ACCESS: Access = Access::Read;
-    type Answer = EventPage;
-}
+call!(Read "read_events", ReadEvents => EventPage);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -125,11 +113,7 @@ pub struct DescribeSession {
     pub session: String,
 }
 
-impl Call for DescribeSession {
-    const NAME: &'static str = "describe_session";
-    const ACCESS: Access = Access::Read;
-    type Answer = SessionDescription;
-}
+call!(Read "describe_session", DescribeSession => SessionDescription);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -151,15 +135,7 @@ pub struct VerifySession {
     pub session: String,
 }
 
-impl Call for VerifySession {
-    const NAME: &'static str = "verify_session";
-    const ACCESS: Access = Access::Read;
-    type Answer = Verification;
-}
-
-impl Follow for VerifySession {
-    type Item = VerifyProgress;
-}
+call!(Read "verify_session", VerifySession => Verification, items VerifyProgress);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -198,15 +174,7 @@ pub struct ExportSession {
     pub session: String,
 }
 
-impl Call for ExportSession {
-    const NAME: &'static str = "export_session";
-    const ACCESS: Access = Access::Read;
-    type Answer = ExportSummary;
-}
-
-impl Follow for ExportSession {
-    type Item = ExportItem;
-}
+call!(Read "export_session", ExportSession => ExportSummary, items ExportItem);
 
 /// A part of an export: first the header, then each event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -237,11 +205,7 @@ pub struct SearchSessions {
     pub limit: u32,
 }
 
-impl Call for SearchSessions {
-    const NAME: &'static str = "search_sessions";
-    const ACCESS: Access = Access::Read;
-    type Answer = SearchHits;
-}
+call!(Read "search_sessions", SearchSessions => SearchHits);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -269,11 +233,7 @@ pub struct RenameSession {
     pub title: String,
 }
 
-impl Call for RenameSession {
-    const NAME: &'static str = "rename_session";
-    const ACCESS: Access = Access::Write;
-    type Answer = RenamedSession;
-}
+call!(Write "rename_session", RenameSession => RenamedSession);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -290,11 +250,7 @@ pub struct RepairSession {
     pub session: String,
 }
 
-impl Call for RepairSession {
-    const NAME: &'static str = "repair_session";
-    const ACCESS: Access = Access::Write;
-    type Answer = RepairView;
-}
+call!(Write "repair_session", RepairSession => RepairView);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -315,11 +271,7 @@ pub struct RemoveSession {
     pub session: String,
 }
 
-impl Call for RemoveSession {
-    const NAME: &'static str = "remove_session";
-    const ACCESS: Access = Access::Write;
-    type Answer = RemovedFiles;
-}
+call!(Write "remove_session", RemoveSession => RemovedFiles);
 
 /// The files that are gone, as they were called beneath `.kith`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

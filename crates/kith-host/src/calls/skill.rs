@@ -4,7 +4,7 @@ use kith_vocab::event::control::SkillEntry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::call::{Access, Call};
+use crate::call::call;
 
 /// Lists the skills in force in a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,11 +15,7 @@ pub struct ListSkillsInForce {
     pub cwd: String,
 }
 
-impl Call for ListSkillsInForce {
-    const NAME: &'static str = "list_skills";
-    const ACCESS: Access = Access::Read;
-    type Answer = SkillList;
-}
+call!(Read "list_skills", ListSkillsInForce => SkillList);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -38,11 +34,7 @@ pub struct ShowSkill {
     pub name: String,
 }
 
-impl Call for ShowSkill {
-    const NAME: &'static str = "show_skill";
-    const ACCESS: Access = Access::Read;
-    type Answer = SkillView;
-}
+call!(Read "show_skill", ShowSkill => SkillView);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -61,11 +53,7 @@ pub struct CheckSkills {
     pub cwd: String,
 }
 
-impl Call for CheckSkills {
-    const NAME: &'static str = "check_skills";
-    const ACCESS: Access = Access::Read;
-    type Answer = SkillCheckReport;
-}
+call!(Read "check_skills", CheckSkills => SkillCheckReport);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

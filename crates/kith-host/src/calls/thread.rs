@@ -7,7 +7,7 @@ use kith_vocab::json::Json;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::call::{Access, Call};
+use crate::call::call;
 
 /// Lists the threads of an agent, the last spoken in first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,11 +17,7 @@ pub struct ListThreads {
     pub agent_id: Option<String>,
 }
 
-impl Call for ListThreads {
-    const NAME: &'static str = "list_threads";
-    const ACCESS: Access = Access::Read;
-    type Answer = ThreadList;
-}
+call!(Read "list_threads", ListThreads => ThreadList);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -54,11 +50,7 @@ pub struct ListThreadSessions {
     pub thread: String,
 }
 
-impl Call for ListThreadSessions {
-    const NAME: &'static str = "list_thread_sessions";
-    const ACCESS: Access = Access::Read;
-    type Answer = ThreadSessions;
-}
+call!(Read "list_thread_sessions", ListThreadSessions => ThreadSessions);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -77,11 +69,7 @@ pub struct GetThread {
     pub thread_id: ThreadId,
 }
 
-impl Call for GetThread {
-    const NAME: &'static str = "get_thread";
-    const ACCESS: Access = Access::Read;
-    type Answer = ThreadView;
-}
+call!(Read "get_thread", GetThread => ThreadView);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -111,11 +99,7 @@ pub struct ListMessages {
     pub of: MessageSource,
 }
 
-impl Call for ListMessages {
-    const NAME: &'static str = "list_messages";
-    const ACCESS: Access = Access::Read;
-    type Answer = MessageList;
-}
+call!(Read "list_messages", ListMessages => MessageList);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -142,11 +126,7 @@ pub struct RebuildThreads {
     pub thread: Option<String>,
 }
 
-impl Call for RebuildThreads {
-    const NAME: &'static str = "rebuild_threads";
-    const ACCESS: Access = Access::Write;
-    type Answer = ThreadFilesSummary;
-}
+call!(Write "rebuild_threads", RebuildThreads => ThreadFilesSummary);
 
 /// Leaves of each message in the file of a thread, or of all, only the last line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -158,11 +138,7 @@ pub struct CompactThreads {
     pub thread: Option<String>,
 }
 
-impl Call for CompactThreads {
-    const NAME: &'static str = "compact_threads";
-    const ACCESS: Access = Access::Write;
-    type Answer = ThreadFilesSummary;
-}
+call!(Write "compact_threads", CompactThreads => ThreadFilesSummary);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

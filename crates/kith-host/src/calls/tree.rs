@@ -4,7 +4,7 @@ use kith_vocab::ids::{EventId, LeafId, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::call::{Access, Call};
+use crate::call::call;
 
 /// Shows every branch of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -13,11 +13,7 @@ pub struct ShowTree {
     pub session: String,
 }
 
-impl Call for ShowTree {
-    const NAME: &'static str = "show_tree";
-    const ACCESS: Access = Access::Read;
-    type Answer = TreeView;
-}
+call!(Read "show_tree", ShowTree => TreeView);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -61,11 +57,7 @@ pub struct BranchSession {
     pub branch_id: EventId,
 }
 
-impl Call for BranchSession {
-    const NAME: &'static str = "branch_session";
-    const ACCESS: Access = Access::Write;
-    type Answer = SessionPlace;
-}
+call!(Write "branch_session", BranchSession => SessionPlace);
 
 /// Begins a new session with a copy of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -80,11 +72,7 @@ pub struct CloneSession {
     pub clone_id: SessionId,
 }
 
-impl Call for CloneSession {
-    const NAME: &'static str = "clone_session";
-    const ACCESS: Access = Access::Write;
-    type Answer = SessionPlace;
-}
+call!(Write "clone_session", CloneSession => SessionPlace);
 
 /// Where a session goes on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -5,18 +5,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::call::{Access, Call};
+use crate::call::call;
 
 /// Lists what is trusted: the house itself, then repositories.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ListRepositories {}
 
-impl Call for ListRepositories {
-    const NAME: &'static str = "list_repositories";
-    const ACCESS: Access = Access::Read;
-    type Answer = RepositoryList;
-}
+call!(Read "list_repositories", ListRepositories => RepositoryList);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -40,11 +36,7 @@ pub struct FindUntrusted {
     pub cwd: String,
 }
 
-impl Call for FindUntrusted {
-    const NAME: &'static str = "find_untrusted";
-    const ACCESS: Access = Access::Read;
-    type Answer = UntrustedView;
-}
+call!(Read "find_untrusted", FindUntrusted => UntrustedView);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -68,11 +60,7 @@ pub struct TrustRepository {
     pub path: String,
 }
 
-impl Call for TrustRepository {
-    const NAME: &'static str = "trust_repository";
-    const ACCESS: Access = Access::Write;
-    type Answer = TrustedFolder;
-}
+call!(Write "trust_repository", TrustRepository => TrustedFolder);
 
 /// Takes that back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -81,11 +69,7 @@ pub struct DistrustRepository {
     pub path: String,
 }
 
-impl Call for DistrustRepository {
-    const NAME: &'static str = "distrust_repository";
-    const ACCESS: Access = Access::Write;
-    type Answer = TrustedFolder;
-}
+call!(Write "distrust_repository", DistrustRepository => TrustedFolder);
 
 /// What was trusted, or no longer is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -6,136 +6,70 @@ use kith_sessions::damage::DamageCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What kind of error it is, for programs. Words for people may change, codes do not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorCode {
-    SessionNotFound,
-    ProjectNotFound,
-    RuntimeBusy,
-    InvalidRequest,
-    AuthFailed,
-    ProtocolMismatch,
-    ResyncFailed,
-    InvalidEventId,
-    Conflict,
-    AlreadyExists,
-    FilesystemError,
-    InternalError,
-    Usage,
-    HomeNotFound,
-    Untrusted,
-    ModelFailed,
-    DiskFull,
-    Damaged,
-    Cancelled,
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident = $word:literal,)+) => {
+        /// What kind of error it is, for programs. Words for people may change, codes do not.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum ErrorCode {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl ErrorCode {
+            pub const ALL: &[ErrorCode] = &[$(ErrorCode::$variant),+];
+
+            /// The code as it is written in JSON.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(ErrorCode::$variant => $word,)+
+                }
+            }
+        }
+    };
+}
+
+codes!(
+    SessionNotFound = "session_not_found",
+    ProjectNotFound = "project_not_found",
+    RuntimeBusy = "runtime_busy",
+    InvalidRequest = "invalid_request",
+    AuthFailed = "auth_failed",
+    ProtocolMismatch = "protocol_mismatch",
+    ResyncFailed = "resync_failed",
+    InvalidEventId = "invalid_event_id",
+    Conflict = "conflict",
+    AlreadyExists = "already_exists",
+    FilesystemError = "filesystem_error",
+    InternalError = "internal_error",
+    Usage = "usage",
+    HomeNotFound = "home_not_found",
+    Untrusted = "untrusted",
+    ModelFailed = "model_failed",
+    DiskFull = "disk_full",
+    Damaged = "damaged",
+    Cancelled = "cancelled",
     // From here on: what is wrong with a session file.
-    MissingHeader,
-    InvalidHeader,
-    InvalidEvent,
-    InvalidJson,
-    DuplicateEventId,
-    InvalidParent,
-    NonMonotonicSeq,
-    BrokenChain,
-    BadCrc,
-    BrokenBatch,
-    BadBlob,
-    LostTail,
-    NewerVersion,
+    MissingHeader = "missing_header",
+    InvalidHeader = "invalid_header",
+    InvalidEvent = "invalid_event",
+    InvalidJson = "invalid_json",
+    DuplicateEventId = "duplicate_event_id",
+    InvalidParent = "invalid_parent",
+    NonMonotonicSeq = "non_monotonic_seq",
+    BrokenChain = "broken_chain",
+    BadCrc = "bad_crc",
+    BrokenBatch = "broken_batch",
+    BadBlob = "bad_blob",
+    LostTail = "lost_tail",
+    NewerVersion = "newer_version",
     /// One that a newer host invented.
     #[serde(other)]
-    Unknown,
-}
-
-impl ErrorCode {
-    /// Every code but [`ErrorCode::Unknown`], which nobody sends on purpose.
-    pub const ALL: [ErrorCode; 32] = [
-        ErrorCode::SessionNotFound,
-        ErrorCode::ProjectNotFound,
-        ErrorCode::RuntimeBusy,
-        ErrorCode::InvalidRequest,
-        ErrorCode::AuthFailed,
-        ErrorCode::ProtocolMismatch,
-        ErrorCode::ResyncFailed,
-        ErrorCode::InvalidEventId,
-        ErrorCode::Conflict,
-        ErrorCode::AlreadyExists,
-        ErrorCode::FilesystemError,
-        ErrorCode::InternalError,
-        ErrorCode::Usage,
-        ErrorCode::HomeNotFound,
-        ErrorCode::Untrusted,
-        ErrorCode::ModelFailed,
-        ErrorCode::DiskFull,
-        ErrorCode::Damaged,
-        ErrorCode::Cancelled,
-        ErrorCode::MissingHeader,
-        ErrorCode::InvalidHeader,
-        ErrorCode::InvalidEvent,
-        ErrorCode::InvalidJson,
-        ErrorCode::DuplicateEventId,
-        ErrorCode::InvalidParent,
-        ErrorCode::NonMonotonicSeq,
-        ErrorCode::BrokenChain,
-        ErrorCode::BadCrc,
-        ErrorCode::BrokenBatch,
-        ErrorCode::BadBlob,
-        ErrorCode::LostTail,
-        ErrorCode::NewerVersion,
-    ];
-
-    /// The code as it is written in JSON.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ErrorCode::SessionNotFound => "session_not_found",
-            ErrorCode::ProjectNotFound => "project_not_found",
-            ErrorCode::RuntimeBusy => "runtime_busy",
-            ErrorCode::InvalidRequest => "invalid_request",
-            ErrorCode::AuthFailed => "auth_failed",
-            ErrorCode::ProtocolMismatch => "protocol_mismatch",
-            ErrorCode::ResyncFailed => "resync_failed",
-            ErrorCode::InvalidEventId => "invalid_event_id",
-            ErrorCode::Conflict => "conflict",
-            ErrorCode::AlreadyExists => "already_exists",
-            ErrorCode::FilesystemError => "filesystem_error",
-            ErrorCode::InternalError => "internal_error",
-            ErrorCode::Usage => "usage",
-            ErrorCode::HomeNotFound => "home_not_found",
-            ErrorCode::Untrusted => "untrusted",
-            ErrorCode::ModelFailed => "model_failed",
-            ErrorCode::DiskFull => "disk_full",
-            ErrorCode::Damaged => "damaged",
-            ErrorCode::Cancelled => "cancelled",
-            ErrorCode::MissingHeader => "missing_header",
-            ErrorCode::InvalidHeader => "invalid_header",
-            ErrorCode::InvalidEvent => "invalid_event",
-            ErrorCode::InvalidJson => "invalid_json",
-            ErrorCode::DuplicateEventId => "duplicate_event_id",
-            ErrorCode::InvalidParent => "invalid_parent",
-            ErrorCode::NonMonotonicSeq => "non_monotonic_seq",
-            ErrorCode::BrokenChain => "broken_chain",
-            ErrorCode::BadCrc => "bad_crc",
-            ErrorCode::BrokenBatch => "broken_batch",
-            ErrorCode::BadBlob => "bad_blob",
-            ErrorCode::LostTail => "lost_tail",
-            ErrorCode::NewerVersion => "newer_version",
-            ErrorCode::Unknown => "unknown",
-        }
-    }
-}
+    Unknown = "unknown",
+);
 
 impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-/// For callers that still write codes as words; what is none of them is [`ErrorCode::Unknown`].
-impl From<&str> for ErrorCode {
-    fn from(code: &str) -> ErrorCode {
-        let known = ErrorCode::ALL.into_iter().find(|it| it.as_str() == code);
-        known.unwrap_or(ErrorCode::Unknown)
     }
 }
 
@@ -145,23 +79,11 @@ impl PartialEq<&str> for ErrorCode {
     }
 }
 
+/// Damage has the same words as codes.
 impl From<DamageCode> for ErrorCode {
     fn from(code: DamageCode) -> ErrorCode {
-        match code {
-            DamageCode::MissingHeader => ErrorCode::MissingHeader,
-            DamageCode::InvalidHeader => ErrorCode::InvalidHeader,
-            DamageCode::InvalidEvent => ErrorCode::InvalidEvent,
-            DamageCode::InvalidJson => ErrorCode::InvalidJson,
-            DamageCode::DuplicateEventId => ErrorCode::DuplicateEventId,
-            DamageCode::InvalidParent => ErrorCode::InvalidParent,
-            DamageCode::NonMonotonicSeq => ErrorCode::NonMonotonicSeq,
-            DamageCode::BrokenChain => ErrorCode::BrokenChain,
-            DamageCode::BadCrc => ErrorCode::BadCrc,
-            DamageCode::BrokenBatch => ErrorCode::BrokenBatch,
-            DamageCode::BadBlob => ErrorCode::BadBlob,
-            DamageCode::LostTail => ErrorCode::LostTail,
-            DamageCode::NewerVersion => ErrorCode::NewerVersion,
-        }
+        let known = ErrorCode::ALL.iter().find(|it| it.as_str() == code.as_str());
+        known.copied().unwrap_or(ErrorCode::Damaged)
     }
 }
 

@@ -6,18 +6,17 @@ use kith_engine::command::CommandAction;
 use kith_engine::engine::EngineError;
 
 use super::Host;
-use crate::call::{Follower, Response};
+use crate::call::{Follower, Reply, Response};
 use crate::caller::Caller;
 use crate::calls::control::{CancelTurn, CancelledTurn, RetryTurn};
 use crate::calls::feed::TurnItem;
 use crate::calls::message::MessageReply;
-use crate::error::CallError;
 
 pub async fn cancel_turn(
     host: Arc<Host>,
     caller: Caller,
     call: CancelTurn,
-) -> Result<Response<CancelledTurn>, CallError> {
+) -> Reply<CancelledTurn> {
     let session_id = host.reads.resolve(&call.session).await?;
     let action = CommandAction::Cancel { key: None };
     let answer = host.command(&caller, session_id, call.cancel_id, action).await?;
@@ -29,7 +28,7 @@ pub async fn retry_turn(
     caller: Caller,
     call: RetryTurn,
     follower: Follower<TurnItem>,
-) -> Result<Response<MessageReply>, CallError> {
+) -> Reply<MessageReply> {
     let session_id = host.reads.resolve(&call.session).await?;
     let has_open_rows = !host.desk.open_rows(session_id).await?.is_empty();
     let action = CommandAction::Retry { key: None, attended: caller.attended };

@@ -15,7 +15,7 @@ use kith_vocab::header::{Audience, HeaderMeta, HeaderType, LOG_FORMAT_VERSION, S
 use kith_vocab::ids::EventId;
 
 use super::Host;
-use crate::call::Response;
+use crate::call::{Reply, Response};
 use crate::caller::Caller;
 use crate::calls::dialog::{CreateDialog, CreatedDialog};
 use crate::error::{CallError, ErrorCode};
@@ -25,7 +25,7 @@ pub async fn create_dialog(
     host: Arc<Host>,
     caller: Caller,
     mut call: CreateDialog,
-) -> Result<Response<CreatedDialog>, CallError> {
+) -> Reply<CreatedDialog> {
     // Without a script nothing is primed, whatever was asked for besides.
     call.priming = call.priming.filter(|it| !it.script_refs.is_empty());
     if host.journal.exists(call.session_id).await? {
@@ -54,10 +54,7 @@ pub async fn create_dialog(
 
 impl Host {
     /// A request that is repeated because its host was lost must not make a second session.
-    async fn created_before(
-        &self,
-        call: &CreateDialog,
-    ) -> Result<Response<CreatedDialog>, CallError> {
+    async fn created_before(&self, call: &CreateDialog) -> Reply<CreatedDialog> {
         let mut primed = 0;
         let each = &mut |event: Event| primed += usize::from(event.is_primed());
         let header = self.reads.each(call.session_id, each).await?.header;

@@ -14,7 +14,7 @@ use kith_vocab::ids::{EventId, SessionId};
 use kith_vocab::ingress::{IngressContent, IngressEvent};
 
 use super::Host;
-use crate::call::{Delivery, Follower, Response};
+use crate::call::{Delivery, Follower, Reply, Response};
 use crate::caller::Caller;
 use crate::calls::feed::TurnItem;
 use crate::calls::message::{
@@ -29,7 +29,7 @@ pub async fn send_message(
     caller: Caller,
     mut message: SendMessage,
     follower: Follower<TurnItem>,
-) -> Result<Response<MessageReply>, CallError> {
+) -> Reply<MessageReply> {
     // Before the message is accepted: without settings or a model it could only be kept waiting.
     let settings = host.settings.current()?;
     let chosen = host.models.choose(message.model.as_deref(), &settings)?;
@@ -98,7 +98,7 @@ impl Host {
         row: RowFollower,
         mut notes: Vec<String>,
         follower: Follower<TurnItem>,
-    ) -> Result<Response<MessageReply>, CallError> {
+    ) -> Reply<MessageReply> {
         let session_id = row.session_id();
         let report = self.follow_to_end(caller, row, follower).await?;
         notes.extend(self.setup.take_problems());

@@ -12,7 +12,7 @@ use kith_vocab::ids::{EventId, SessionId};
 use kith_vocab::ingress::MESSAGE_BYTES_MAX;
 
 use super::Host;
-use crate::call::Response;
+use crate::call::{Reply, Response};
 use crate::caller::Caller;
 use crate::calls::queue::{
     EditQueue, QueueChange, QueueView, QueuedMessage, TakeNext, TakenMessage,
@@ -22,11 +22,7 @@ use crate::error::{CallError, ErrorCode};
 /// Of a message that is shown in a list of those that wait: a list of all fits into an answer.
 const QUEUED_CHARS_SHOWN_MAX: usize = 10_000;
 
-pub async fn edit_queue(
-    host: Arc<Host>,
-    caller: Caller,
-    call: EditQueue,
-) -> Result<Response<QueueView>, CallError> {
+pub async fn edit_queue(host: Arc<Host>, caller: Caller, call: EditQueue) -> Reply<QueueView> {
     let session_id = host.reads.resolve(&call.session).await?;
     let edited = |state: &State| {
         let items = match call.queue {
@@ -47,11 +43,7 @@ pub async fn edit_queue(
     Ok(Response::new(QueueView { session_id, queue }))
 }
 
-pub async fn take_next(
-    host: Arc<Host>,
-    caller: Caller,
-    call: TakeNext,
-) -> Result<Response<TakenMessage>, CallError> {
+pub async fn take_next(host: Arc<Host>, caller: Caller, call: TakeNext) -> Reply<TakenMessage> {
     let session_id = host.reads.resolve(&call.session).await?;
     let first = |state: &State| state.steers.iter().chain(&state.follow_ups).next().cloned();
     host.require_author(&caller, session_id, call.take_id, first).await?;
@@ -118,7 +110,7 @@ fn edit_of(change: QueueChange) -> Result<QueueEdit, CallError> {
 }
 
 fn check_text(text: &str) -> Result<(), CallError> {
-    let invalid = |message: String| CallError::request(ErrorCode::InvalidRequest, message);
+    let invalid = |message: String| CallError::invalid(message);
     if text.trim().is_empty() {
         return Err(invalid("the new text is empty".to_owned()).hint("remove the message instead"));
     }

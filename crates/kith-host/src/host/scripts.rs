@@ -6,16 +6,10 @@ use kith_home::priming::slug::{MemberId, ScriptRef, Slug};
 use kith_home::priming::store::{Existing, PrimingStore};
 
 use super::Host;
-use crate::call::Response;
-use crate::caller::Caller;
+use crate::call::{Reply, Response};
 use crate::calls::priming::{SaveScript, SavedScript};
-use crate::error::CallError;
 
-pub async fn save_script(
-    host: Arc<Host>,
-    _: Caller,
-    call: SaveScript,
-) -> Result<Response<SavedScript>, CallError> {
+pub async fn save_script(host: Arc<Host>, call: SaveScript) -> Reply<SavedScript> {
     let slug: Slug = call.slug.parse()?;
     let script_ref = if call.shared {
         ScriptRef::TeamShared { slug }

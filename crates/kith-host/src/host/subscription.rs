@@ -7,7 +7,7 @@ use kith_engine::engine::{ThreadItem, ThreadSubscription};
 use kith_engine::feed::{FeedItem, ResumePoint, Subscription, SubscriptionError, ThreadKey};
 
 use super::Host;
-use crate::call::{Follower, Response, Undelivered};
+use crate::call::{Follower, Reply, Response, Undelivered};
 use crate::caller::Caller;
 use crate::calls::feed::TurnItem;
 use crate::calls::subscription::{
@@ -21,7 +21,7 @@ pub async fn subscribe(
     _: Caller,
     call: Subscribe,
     follower: Follower<SubscriptionItem>,
-) -> Result<Response<SubscriptionEnd>, CallError> {
+) -> Reply<SubscriptionEnd> {
     let (mode, mut source) = match call.to {
         SubscribedTo::Session(session) => {
             let id = host.reads.resolve(&session).await?;
@@ -64,7 +64,7 @@ pub async fn follow_house(
     _: Caller,
     call: FollowHouse,
     follower: Follower<ThreadChanges>,
-) -> Result<Response<SubscriptionEnd>, CallError> {
+) -> Reply<SubscriptionEnd> {
     let mut house = host.engine.follow_house();
     let mut host_end = pin!(host.until_end());
     if call.resumes {

@@ -7,10 +7,9 @@ use kith_engine::thread_file_sync::{RebuildSummary, ThreadFileSync, ThreadFileSy
 use kith_vocab::header::SessionHeader;
 
 use super::Host;
-use crate::call::Response;
-use crate::caller::Caller;
+use crate::call::{Reply, Response};
 use crate::calls::thread::{CompactThreads, RebuildThreads, ThreadFilesSummary};
-use crate::error::{Blame, CallError, ErrorCode};
+use crate::error::CallError;
 use crate::read_side::threads::resolve_thread;
 
 impl Host {
@@ -38,7 +37,7 @@ impl Host {
         agent_id: Option<&str>,
         thread: Option<String>,
         how: ThreadRewrite,
-    ) -> Result<Response<ThreadFilesSummary>, CallError> {
+    ) -> Reply<ThreadFilesSummary> {
         let agent_id = match &thread {
             Some(_) => self.settings.current()?.team.choose(agent_id)?.id.clone(),
             None => String::new(),
@@ -63,20 +62,12 @@ enum ThreadRewrite {
     Compact,
 }
 
-pub async fn rebuild_threads(
-    host: Arc<Host>,
-    _: Caller,
-    call: RebuildThreads,
-) -> Result<Response<ThreadFilesSummary>, CallError> {
+pub async fn rebuild_threads(host: Arc<Host>, call: RebuildThreads) -> Reply<ThreadFilesSummary> {
     let agent_id = call.agent_id.as_deref();
     host.rewrite_threads(agent_id, call.thread, ThreadRewrite::Rebuild).await
 }
 
-pub async fn compact_threads(
-    host: Arc<Host>,
-    _: Caller,
-    call: CompactThreads,
-) -> Result<Response<ThreadFilesSummary>, CallError> {
+pub async fn compact_threads(host: Arc<Host>, call: CompactThreads) -> Reply<ThreadFilesSummary> {
     let agent_id = call.agent_id.as_deref();
     host.rewrite_threads(agent_id, call.thread, ThreadRewrite::Compact).await
 }
@@ -112,8 +103,7 @@ impl From<ThreadFileSyncError> for CallError {
         match error {
             ThreadFileSyncError::Storage(error) => error.into(),
             ThreadFileSyncError::File(error) => {
-                CallError::new(Blame::Environment, ErrorCode::FilesystemError, error)
-                    .hint("check that `.kith/threads` is a writable folder")
+                CallError::filesystem(error).hint("check that `.kith/threads` is a writable folder")
             }
         }
     }

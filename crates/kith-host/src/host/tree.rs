@@ -6,7 +6,7 @@ use kith_engine::engine::{BranchCommand, ClonedSession, EngineError};
 use kith_vocab::ids::{LeafId, SessionId};
 
 use super::Host;
-use crate::call::Response;
+use crate::call::{Reply, Response};
 use crate::caller::Caller;
 use crate::calls::tree::{BranchSession, CloneSession, SessionPlace};
 use crate::error::{CallError, damage_in_words};
@@ -16,7 +16,7 @@ pub async fn branch_session(
     host: Arc<Host>,
     caller: Caller,
     call: BranchSession,
-) -> Result<Response<SessionPlace>, CallError> {
+) -> Reply<SessionPlace> {
     let session_id = host.reads.resolve(&call.session).await?;
     let survey = host.engine.survey(session_id).await?.survey;
     let to = survey.find(&call.to).map_err(|error| place_error(error.into(), session_id))?;
@@ -37,11 +37,7 @@ pub async fn branch_session(
     Ok(Response::new(place).with_notes((leaf != to).then_some(note)))
 }
 
-pub async fn clone_session(
-    host: Arc<Host>,
-    _: Caller,
-    call: CloneSession,
-) -> Result<Response<SessionPlace>, CallError> {
+pub async fn clone_session(host: Arc<Host>, call: CloneSession) -> Reply<SessionPlace> {
     let source = host.reads.resolve(&call.session).await?;
     let at = match &call.at {
         None => None,

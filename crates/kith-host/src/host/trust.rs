@@ -7,21 +7,21 @@ use kith_home::trust::folder_fingerprint;
 use kith_sessions::desk::Repository;
 
 use super::Host;
-use crate::call::Response;
+use crate::call::{Reply, Response};
 use crate::caller::Caller;
 use crate::calls::trust::{DistrustRepository, TrustRepository, TrustedFolder};
-use crate::error::{Blame, CallError, ErrorCode};
+use crate::error::CallError;
 
 pub async fn trust_repository(
     host: Arc<Host>,
     caller: Caller,
     call: TrustRepository,
-) -> Result<Response<TrustedFolder>, CallError> {
+) -> Reply<TrustedFolder> {
     caller.require_owner()?;
     let path = call.path;
     let mark = folder_fingerprint(Path::new(&path)).map_err(|source| {
         let message = format!("cannot open `{path}`: {source}");
-        CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
+        CallError::filesystem(message)
     })?;
     let trusted_at = host.clock.now();
     host.desk.trust(Repository { path: path.clone(), mark, trusted_at }).await?;
@@ -33,7 +33,7 @@ pub async fn distrust_repository(
     host: Arc<Host>,
     caller: Caller,
     call: DistrustRepository,
-) -> Result<Response<TrustedFolder>, CallError> {
+) -> Reply<TrustedFolder> {
     caller.require_owner()?;
     // Taken back twice is taken back: a request may be repeated because its host was lost.
     let was_trusted = host.desk.distrust(&call.path).await?;

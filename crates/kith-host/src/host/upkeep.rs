@@ -10,7 +10,7 @@ use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::SessionId;
 
 use super::Host;
-use crate::call::Response;
+use crate::call::{Reply, Response};
 use crate::caller::Caller;
 use crate::calls::session::{
     DamageView, RemoveSession, RemovedFiles, RenameSession, RenamedSession, RepairSession,
@@ -26,7 +26,7 @@ const TITLE_CHARS_MAX: usize = 200;
 /// The title as it is kept.
 pub fn checked_title(title: &str) -> Result<String, CallError> {
     let title = title.trim();
-    let refuse = |what: String| Err(CallError::request(ErrorCode::InvalidRequest, what));
+    let refuse = |what: String| Err(CallError::invalid(what));
     if title.is_empty() {
         return refuse("the title is empty".to_owned());
     }
@@ -46,7 +46,7 @@ pub async fn rename_session(
     host: Arc<Host>,
     caller: Caller,
     call: RenameSession,
-) -> Result<Response<RenamedSession>, CallError> {
+) -> Reply<RenamedSession> {
     let title = checked_title(&call.title)?;
     let id = host.reads.resolve(&call.session).await?;
     let FoldedSession { state, .. } = host.reads.read(id).await?;
@@ -64,7 +64,7 @@ pub async fn remove_session(
     host: Arc<Host>,
     caller: Caller,
     call: RemoveSession,
-) -> Result<Response<RemovedFiles>, CallError> {
+) -> Reply<RemovedFiles> {
     caller.require_owner()?;
     let id = match host.reads.resolve(&call.session).await {
         Ok(id) => id,
@@ -90,11 +90,7 @@ pub async fn remove_session(
 
 /// Copies what can be read of a damaged session into a new one. If the thread was in it, the
 /// thread goes on in the new one.
-pub async fn repair_session(
-    host: Arc<Host>,
-    _: Caller,
-    call: RepairSession,
-) -> Result<Response<RepairView>, CallError> {
+pub async fn repair_session(host: Arc<Host>, call: RepairSession) -> Reply<RepairView> {
     let id = host.reads.resolve(&call.session).await?;
     let reading = host.reads.each(id, &mut |_| ()).await?;
     let damage = match reading.tail {
@@ -130,7 +126,7 @@ pub async fn repair_session(
 
 fn nothing_to_repair(id: SessionId) -> CallError {
     let message = format!("session {} is intact; there is nothing to repair", short(id));
-    CallError::request(ErrorCode::InvalidRequest, message)
+    CallError::invalid(message)
 }
 
 fn written_by_a_newer_one(id: SessionId, damage: &Damage) -> CallError {

@@ -11,7 +11,7 @@ use kith_vocab::event::models::{ModelRef, Wire};
 use kith_vocab::json::Json;
 use kith_vocab::provider::{ModelChoice, Provider};
 
-use crate::error::{Blame, CallError};
+use crate::error::CallError;
 use crate::price::{Price, Priced};
 use crate::settings::address::ServerAddress;
 use crate::settings::forms::{ModelWire, SecretName};
@@ -172,8 +172,7 @@ impl ModelSource {
                     context_window: self.context_window,
                 };
                 let provider = OpenAiChat::new(choice, server.as_str(), key.map(Secret::new));
-                let provider = provider
-                    .map_err(|error| CallError::new(Blame::Request, "invalid_request", error))?;
+                let provider = provider.map_err(CallError::invalid)?;
                 match self.key.variable() {
                     Some(variable) => Arc::new(provider.with_key_source(variable)),
                     None => Arc::new(provider),
@@ -203,7 +202,7 @@ fn model_ref(name: &str, provider: &str, model: &str, server: Option<&ServerAddr
 fn address(text: &str, what: &str) -> Result<ServerAddress, CallError> {
     ServerAddress::parse(text.trim()).ok_or_else(|| {
         let message = format!("{what} is not valid; expected an address such as `{OPENAI_URL}`");
-        CallError::new(Blame::Request, "invalid_request", message)
+        CallError::invalid(message)
     })
 }
 
@@ -216,7 +215,7 @@ pub(super) fn variable(name: &str) -> Result<Option<String>, CallError> {
         Err(VarError::NotUnicode(_)) => {
             let message =
                 format!("the environment variable `{name}` is not valid UTF-8; set it again");
-            Err(CallError::new(Blame::Request, "invalid_request", message))
+            Err(CallError::invalid(message))
         }
     }
 }

@@ -3,7 +3,7 @@
 use tokio::io::{AsyncWriteExt, BufReader, duplex};
 
 use super::*;
-use crate::error::Blame;
+use crate::error::{Blame, ErrorCode};
 
 #[tokio::test]
 async fn a_wait_that_is_given_up_in_the_middle_of_a_line_loses_nothing_of_it() {
@@ -71,7 +71,7 @@ fn the_body_of_a_request_is_kept_as_it_came() {
 
 #[test]
 fn an_error_arrives_as_it_was_sent() {
-    for code in ErrorCode::ALL {
+    for &code in ErrorCode::ALL {
         let error = CallError::new(Blame::Environment, code, "no").hint("yes").at_line(3);
         let sent = HostFrame::error(Some("1".to_owned()), error.clone());
         let line = frame(&sent).unwrap();

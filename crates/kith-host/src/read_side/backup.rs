@@ -11,17 +11,12 @@ use kith_vocab::blocking::blocking;
 
 use super::ReadSide;
 use super::scripts::as_text;
-use crate::call::Response;
-use crate::caller::Caller;
+use crate::call::{Reply, Response};
 use crate::calls::house::{BackUpHouse, BackupSummary};
-use crate::error::{Blame, CallError, ErrorCode};
+use crate::error::CallError;
 use crate::house::House;
 
-pub async fn back_up_house(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: BackUpHouse,
-) -> Result<Response<BackupSummary>, CallError> {
+pub async fn back_up_house(side: Arc<ReadSide>, call: BackUpHouse) -> Reply<BackupSummary> {
     // Not through the journal: a copy of the files is what is asked for.
     let house = &side.house;
     let target = blocking(|| target(house, Path::new(&call.dir)))?;
@@ -81,9 +76,7 @@ fn target(house: &House, dir: &Path) -> Result<PathBuf, CallError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => true,
         Err(error) => return Err(failed(error)),
     };
-    let refuse = |message: String, hint: &str| {
-        Err(CallError::new(Blame::Request, ErrorCode::InvalidRequest, message).hint(hint))
-    };
+    let refuse = |message: String, hint: &str| Err(CallError::invalid(message).hint(hint));
     if !is_empty {
         let message = format!("`{}` is not empty", target.display());
         return refuse(message, "name a new or empty folder");
@@ -103,7 +96,7 @@ fn in_words(error: BackupError) -> CallError {
         BackupError::Make { ref path, ref source } => cannot_make(path, source),
         BackupError::Copy { ref source, .. } => {
             let message = format!("{error}: {source}");
-            CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
+            CallError::filesystem(message)
                 .hint("nothing was left behind; fix the cause and try again")
         }
     }
@@ -111,6 +104,5 @@ fn in_words(error: BackupError) -> CallError {
 
 fn cannot_make(dir: &Path, source: &io::Error) -> CallError {
     let message = format!("cannot create the folder `{}`: {source}", dir.display());
-    CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
-        .hint("check that its parent is a writable folder")
+    CallError::filesystem(message).hint("check that its parent is a writable folder")
 }

@@ -6,20 +6,15 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::ReadSide;
-use crate::call::Response;
-use crate::caller::Caller;
+use crate::call::{Reply, Response};
 use crate::calls::blob::{BlobPage, ReadBlob};
-use crate::error::{CallError, ErrorCode};
+use crate::error::CallError;
 
 /// Of one page, before it is written as base64: the whole blob is read and hashed for each, so they
 /// are as long as a line allows.
 const BLOB_PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-pub async fn read_blob(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: ReadBlob,
-) -> Result<Response<BlobPage>, CallError> {
+pub async fn read_blob(side: Arc<ReadSide>, call: ReadBlob) -> Reply<BlobPage> {
     // Before it becomes part of a path.
     if !is_sha256(&call.sha256) {
         return Err(invalid("`sha256` must be 64 hex digits in lower case".to_owned()));
@@ -48,7 +43,7 @@ fn is_sha256(name: &str) -> bool {
 }
 
 fn invalid(message: String) -> CallError {
-    CallError::request(ErrorCode::InvalidRequest, message)
+    CallError::invalid(message)
 }
 
 #[cfg(test)]

@@ -12,26 +12,21 @@ use kith_vocab::clock::Clock;
 use kith_vocab::event::control::SkillEntry;
 
 use super::ReadSide;
-use crate::call::Response;
-use crate::caller::Caller;
+use crate::call::{Reply, Response};
 use crate::calls::prompt::{ExplainAgent, GetPrompt, IdentityView, PromptView};
 use crate::calls::skill::{
     CheckSkills, ListSkillsInForce, ShowSkill, SkillCheckReport, SkillIssueView, SkillList,
     SkillView,
 };
 use crate::clock::SystemClock;
-use crate::error::{Blame, CallError, ErrorCode};
+use crate::error::CallError;
 use crate::trust::TrustView;
 use crate::{opening, skills};
 
 /// Of a name that is repeated in an error.
 const NAME_CHARS_MAX: usize = 80;
 
-pub async fn get_prompt(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: GetPrompt,
-) -> Result<Response<PromptView>, CallError> {
+pub async fn get_prompt(side: Arc<ReadSide>, call: GetPrompt) -> Reply<PromptView> {
     let now = SystemClock.now();
     let settings = side.settings()?;
     let whose = (&side.house, settings.team.choose(call.agent_id.as_deref())?);
@@ -46,11 +41,7 @@ pub async fn get_prompt(
     Ok(Response::new(view).with_notes(notes).with_notes(note))
 }
 
-pub async fn explain_identity(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: ExplainAgent,
-) -> Result<Response<IdentityView>, CallError> {
+pub async fn explain_identity(side: Arc<ReadSide>, call: ExplainAgent) -> Reply<IdentityView> {
     let settings = side.settings()?;
     let member = settings.team.choose(call.agent_id.as_deref())?;
     let identity = Identity::read(&member.identity, &member.home)?;
@@ -69,11 +60,7 @@ pub async fn explain_identity(
     }))
 }
 
-pub async fn list_skills(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: ListSkillsInForce,
-) -> Result<Response<SkillList>, CallError> {
+pub async fn list_skills(side: Arc<ReadSide>, call: ListSkillsInForce) -> Reply<SkillList> {
     let index = side.skills(call.agent_id.as_deref(), &call.cwd).await?;
     let note = match n_failed(&index.issues) {
         0 => None,
@@ -84,30 +71,22 @@ pub async fn list_skills(
     Ok(Response::new(SkillList { skills: index.entries }).with_notes(note))
 }
 
-pub async fn show_skill(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: ShowSkill,
-) -> Result<Response<SkillView>, CallError> {
+pub async fn show_skill(side: Arc<ReadSide>, call: ShowSkill) -> Reply<SkillView> {
     let index = side.skills(call.agent_id.as_deref(), &call.cwd).await?;
     let Some(entry) = index.entries.into_iter().find(|it| it.name == call.name) else {
         let name = call.name.chars().take(NAME_CHARS_MAX).flat_map(char::escape_debug);
         let message = format!("no skill `{}` is in use here", name.collect::<String>());
-        return Err(CallError::request(ErrorCode::InvalidRequest, message)
+        return Err(CallError::invalid(message)
             .hint("`kith skill ls` lists the skills in use, `kith skill check` those left out"));
     };
     let text = text_of(&entry).map_err(|source| {
         let message = format!("cannot read `{}`: {source}", entry.path);
-        CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)
+        CallError::filesystem(message)
     })?;
     Ok(Response::new(SkillView { entry, text }))
 }
 
-pub async fn check_skills(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: CheckSkills,
-) -> Result<Response<SkillCheckReport>, CallError> {
+pub async fn check_skills(side: Arc<ReadSide>, call: CheckSkills) -> Reply<SkillCheckReport> {
     let index = side.skills(call.agent_id.as_deref(), &call.cwd).await?;
     let issues = index.issues.iter().map(|issue| SkillIssueView {
         path: issue.path.to_string_lossy().into_owned(),

@@ -8,23 +8,17 @@ use kith_vocab::clock::Clock;
 use kith_vocab::header::Audience;
 
 use super::ReadSide;
-use crate::call::Response;
-use crate::caller::Caller;
+use crate::call::{Reply, Response};
 use crate::calls::trust::{
     FindUntrusted, ListRepositories, RepositoryList, RepositoryRow, UntrustedRepository,
     UntrustedView,
 };
 use crate::clock::SystemClock;
-use crate::error::CallError;
 use crate::opening;
 use crate::trust::{HouseClaim, TrustView};
 use crate::words::rfc3339;
 
-pub async fn list_repositories(
-    side: Arc<ReadSide>,
-    _: Caller,
-    _: ListRepositories,
-) -> Result<Response<RepositoryList>, CallError> {
+pub async fn list_repositories(side: Arc<ReadSide>, _: ListRepositories) -> Reply<RepositoryList> {
     let mut repositories = Vec::new();
     if let HouseClaim::Recorded(own) = HouseClaim::of(&side.house) {
         let path = own.folder.to_string_lossy().into_owned();
@@ -39,11 +33,7 @@ pub async fn list_repositories(
     Ok(Response::new(RepositoryList { repositories }))
 }
 
-pub async fn find_untrusted(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: FindUntrusted,
-) -> Result<Response<UntrustedView>, CallError> {
+pub async fn find_untrusted(side: Arc<ReadSide>, call: FindUntrusted) -> Reply<UntrustedView> {
     let (house, cwd) = (&side.house, Path::new(&call.cwd));
     let trust = TrustView::read(house, side.require_desk()?).await?;
     if trust.speaks_as_owner(cwd) {

@@ -17,22 +17,16 @@ use kith_vocab::clock::Clock;
 
 use super::sessions::WITHOUT_DESK;
 use super::{FoldedSession, ReadSide};
-use crate::call::Response;
-use crate::caller::Caller;
+use crate::call::{Reply, Response};
 use crate::calls::priming::{
     CheckScripts, ExportScript, ListScripts, ScriptCheckReport, ScriptFault, ScriptIssueView,
     ScriptList, ScriptRow, ScriptText, ScriptView, ShowScript,
 };
 use crate::clock::SystemClock;
-use crate::error::CallError;
 use crate::priming::warnings_in_words;
 use crate::words::{rfc3339, tail_in_words};
 
-pub async fn list_scripts(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: ListScripts,
-) -> Result<Response<ScriptList>, CallError> {
+pub async fn list_scripts(side: Arc<ReadSide>, call: ListScripts) -> Reply<ScriptList> {
     let agent_id = side.agent_id(call.agent_id.as_deref())?;
     let store = PrimingStore::new(&side.house.dir);
     let listing = store.search(&agent_id, call.query.as_deref().unwrap_or_default())?;
@@ -58,11 +52,7 @@ pub async fn list_scripts(
     Ok(Response::new(ScriptList { scripts }).with_notes(listing.is_cut.then_some(cut)))
 }
 
-pub async fn show_script(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: ShowScript,
-) -> Result<Response<ScriptView>, CallError> {
+pub async fn show_script(side: Arc<ReadSide>, call: ShowScript) -> Reply<ScriptView> {
     let script_ref: ScriptRef = call.script_ref.parse()?;
     let parsed = PrimingStore::new(&side.house.dir).load(&script_ref)?;
     let path = PrimingStore::path_of(&script_ref);
@@ -75,11 +65,7 @@ pub async fn show_script(
     Ok(Response::new(view).with_notes(warnings_in_words(&path, &parsed)))
 }
 
-pub async fn check_scripts(
-    side: Arc<ReadSide>,
-    _: Caller,
-    _: CheckScripts,
-) -> Result<Response<ScriptCheckReport>, CallError> {
+pub async fn check_scripts(side: Arc<ReadSide>, _: CheckScripts) -> Reply<ScriptCheckReport> {
     let report = PrimingStore::new(&side.house.dir).check_all()?;
     Ok(Response::new(ScriptCheckReport {
         checked: report.n_checked,
@@ -89,11 +75,7 @@ pub async fn check_scripts(
     }))
 }
 
-pub async fn export_script(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: ExportScript,
-) -> Result<Response<ScriptText>, CallError> {
+pub async fn export_script(side: Arc<ReadSide>, call: ExportScript) -> Reply<ScriptText> {
     let script = side.script_of(&call.session).await?;
     let text = ScriptText { records: script.data.records.len(), text: export(&script.data) };
     Ok(Response { data: text, notes: script.notes })
@@ -101,7 +83,7 @@ pub async fn export_script(
 
 impl ReadSide {
     /// The path from root to leaf as a script, and what a person should know about the session.
-    pub(crate) async fn script_of(&self, session: &str) -> Result<Response<Script>, CallError> {
+    pub(crate) async fn script_of(&self, session: &str) -> Reply<Script> {
         let id = self.resolve(session).await?;
         let FoldedSession { reading, state } = self.read(id).await?;
         let header = reading.header;

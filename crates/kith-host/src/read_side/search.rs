@@ -15,10 +15,9 @@ use kith_vocab::ids::{EventId, SessionId};
 
 use super::ReadSide;
 use super::sessions::WITHOUT_DESK;
-use crate::call::Response;
-use crate::caller::Caller;
+use crate::call::{Reply, Response};
 use crate::calls::session::{SearchHit, SearchHits, SearchSessions};
-use crate::error::{Blame, CallError, ErrorCode, damage_in_words};
+use crate::error::{CallError, damage_in_words};
 use crate::words::{rfc3339, short};
 
 /// What the index can say about a query.
@@ -28,18 +27,10 @@ struct IndexedHits {
     found: BTreeMap<SessionId, BTreeSet<EventId>>,
 }
 
-pub async fn search_sessions(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: SearchSessions,
-) -> Result<Response<SearchHits>, CallError> {
+pub async fn search_sessions(side: Arc<ReadSide>, call: SearchSessions) -> Reply<SearchHits> {
     let Some(query) = Query::parse(&call.query) else {
-        return Err(CallError::new(
-            Blame::Request,
-            ErrorCode::InvalidRequest,
-            "the query has no words to search for",
-        )
-        .hint("`kith session search garden plan` finds messages with both words"));
+        return Err(CallError::invalid("the query has no words to search for")
+            .hint("`kith session search garden plan` finds messages with both words"));
     };
     let known = side.known(&query).await;
     let limit = usize::try_from(call.limit).unwrap_or(usize::MAX);

@@ -14,14 +14,14 @@ use kith_vocab::ids::SessionId;
 use kith_vocab::json::Json;
 
 use super::{FoldedSession, ReadSide};
-use crate::call::{Delivery, Follower, Response};
+use crate::call::{Delivery, Follower, Reply, Response};
 use crate::caller::Caller;
 use crate::calls::session::{
     DamageView, DescribeSession, EventPage, ExportItem, ExportSession, ExportSummary, ListSessions,
     MismatchView, ReadEvents, SessionDescription, SessionList, SessionRow, SessionState,
     SessionView, ShowSession, Verification, VerifyProgress, VerifySession,
 };
-use crate::error::{CallError, ErrorCode, damage_in_words};
+use crate::error::{CallError, damage_in_words};
 use crate::words::{rfc3339, short, tail_in_words};
 
 /// Events of one page.
@@ -33,11 +33,7 @@ const PROGRESS_EVERY_EVENTS: u64 = 10_000;
 /// What is told when the desk cannot be read: it knows where each log should end.
 pub(super) const WITHOUT_DESK: &str = "only the session files were read";
 
-pub async fn list_sessions(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: ListSessions,
-) -> Result<Response<SessionList>, CallError> {
+pub async fn list_sessions(side: Arc<ReadSide>, call: ListSessions) -> Reply<SessionList> {
     let mut list = side.list().await?;
     if let Some(named) = &call.agent_id {
         let settings = side.settings()?;
@@ -47,11 +43,7 @@ pub async fn list_sessions(
     Ok(list.with_notes(side.desk_note(WITHOUT_DESK)))
 }
 
-pub async fn show_session(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: ShowSession,
-) -> Result<Response<SessionView>, CallError> {
+pub async fn show_session(side: Arc<ReadSide>, call: ShowSession) -> Reply<SessionView> {
     let id = side.resolve(&call.session).await?;
     let head = side.head(id).await?;
     let mut events = Vec::new();
@@ -69,14 +61,10 @@ pub async fn show_session(
     Ok(Response::new(view).with_notes(notes).with_notes(side.desk_note(WITHOUT_DESK)))
 }
 
-pub async fn read_events(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: ReadEvents,
-) -> Result<Response<EventPage>, CallError> {
+pub async fn read_events(side: Arc<ReadSide>, call: ReadEvents) -> Reply<EventPage> {
     if call.limit == 0 || call.limit > PAGE_EVENTS_MAX {
         let message = format!("`limit` must be between 1 and {PAGE_EVENTS_MAX}");
-        return Err(CallError::request(ErrorCode::InvalidRequest, message));
+        return Err(CallError::invalid(message));
     }
     let id = side.resolve(&call.session).await?;
     let limit = usize::try_from(call.limit).unwrap_or(usize::MAX);
@@ -100,9 +88,8 @@ pub async fn read_events(
 
 pub async fn describe_session(
     side: Arc<ReadSide>,
-    _: Caller,
     call: DescribeSession,
-) -> Result<Response<SessionDescription>, CallError> {
+) -> Reply<SessionDescription> {
     let session_id = match side.resolve(&call.session).await {
         Ok(id) => id,
         Err(error) => {
@@ -127,7 +114,7 @@ pub async fn verify_session(
     _: Caller,
     call: VerifySession,
     follower: Follower<VerifyProgress>,
-) -> Result<Response<Verification>, CallError> {
+) -> Reply<Verification> {
     // Without the desk nobody can tell whether the end of a log was lost.
     side.require_desk()?;
     let id = side.resolve(&call.session).await?;
@@ -165,7 +152,7 @@ pub async fn export_session(
     _: Caller,
     call: ExportSession,
     follower: Follower<ExportItem>,
-) -> Result<Response<ExportSummary>, CallError> {
+) -> Reply<ExportSummary> {
     let session_id = side.resolve(&call.session).await?;
     let _reading = side.whole_read(&follower.gone).await?;
     // Twice, so that nothing is kept: the title stands at the end of the log.
@@ -211,7 +198,7 @@ impl ReadSide {
         self.journal.read(id, head, 0, each).await
     }
 
-    pub(crate) async fn list(&self) -> Result<Response<SessionList>, CallError> {
+    pub(crate) async fn list(&self) -> Reply<SessionList> {
         let mut rows = Vec::new();
         let mut notes = Vec::new();
         let unread = match self.catalog.listing().await {

@@ -14,14 +14,13 @@ use kith_vocab::json::Json;
 
 use super::ReadSide;
 use super::sessions::WITHOUT_DESK;
-use crate::call::Response;
-use crate::caller::Caller;
+use crate::call::{Reply, Response};
 use crate::calls::session::{SessionRow, SessionState};
 use crate::calls::thread::{
     CurrentSession, GetThread, ListMessages, ListThreadSessions, ListThreads, MessageList,
     MessageSource, ThreadList, ThreadRowView, ThreadSessions, ThreadView,
 };
-use crate::error::{Blame, CallError, ErrorCode};
+use crate::error::{CallError, ErrorCode};
 
 /// Which session a thread is in.
 struct ThreadPosition {
@@ -29,11 +28,7 @@ struct ThreadPosition {
     audience: Audience,
 }
 
-pub async fn list_threads(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: ListThreads,
-) -> Result<Response<ThreadList>, CallError> {
+pub async fn list_threads(side: Arc<ReadSide>, call: ListThreads) -> Reply<ThreadList> {
     let agent_id = side.agent_id(call.agent_id.as_deref())?;
     let listed = side.list().await?;
     let mut rows: HashMap<SessionId, SessionRow> =
@@ -62,19 +57,14 @@ pub async fn list_threads(
 
 pub async fn list_thread_sessions(
     side: Arc<ReadSide>,
-    _: Caller,
     call: ListThreadSessions,
-) -> Result<Response<ThreadSessions>, CallError> {
+) -> Reply<ThreadSessions> {
     let agent_id = side.agent_id(call.agent_id.as_deref())?;
     let sessions = side.thread_sessions(&agent_id, &call.thread).await?;
     Ok(Response::new(ThreadSessions { sessions }).with_notes(side.desk_note(WITHOUT_DESK)))
 }
 
-pub async fn list_messages(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: ListMessages,
-) -> Result<Response<MessageList>, CallError> {
+pub async fn list_messages(side: Arc<ReadSide>, call: ListMessages) -> Reply<MessageList> {
     let messages = match &call.of {
         MessageSource::Session(session) => {
             let id = side.resolve(session).await?;
@@ -90,11 +80,7 @@ pub async fn list_messages(
     Ok(Response::new(list).with_notes(side.desk_note(WITHOUT_DESK)))
 }
 
-pub async fn get_thread(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: GetThread,
-) -> Result<Response<ThreadView>, CallError> {
+pub async fn get_thread(side: Arc<ReadSide>, call: GetThread) -> Reply<ThreadView> {
     let agent_id = side.agent_id(call.agent_id.as_deref())?;
     let current = match side.require_desk()? {
         Some(desk) => desk.current_session(&agent_id, &call.thread_id).await?,
@@ -195,7 +181,7 @@ pub fn resolve_thread<'a>(
     thread: &str,
 ) -> Result<ThreadKey, CallError> {
     let not_found = |message: String| {
-        CallError::new(Blame::Request, ErrorCode::SessionNotFound, message)
+        CallError::request(ErrorCode::SessionNotFound, message)
             .hint("`kith thread ls` lists the threads")
     };
     let mut fitting: Vec<&ThreadKey> = Vec::new();

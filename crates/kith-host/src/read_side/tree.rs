@@ -10,20 +10,14 @@ use kith_vocab::text::Text;
 
 use super::sessions::WITHOUT_DESK;
 use super::{FoldedSession, ReadSide};
-use crate::call::Response;
-use crate::caller::Caller;
+use crate::call::{Reply, Response};
 use crate::calls::tree::{ShowTree, TreeNode, TreeView};
-use crate::error::CallError;
 use crate::words::{outcome_in_words, rfc3339, tail_in_words};
 
 /// Of what was said: as much as tells it from the rest.
 const WORDS_CHARS_MAX: usize = 120;
 
-pub async fn show_tree(
-    side: Arc<ReadSide>,
-    _: Caller,
-    call: ShowTree,
-) -> Result<Response<TreeView>, CallError> {
+pub async fn show_tree(side: Arc<ReadSide>, call: ShowTree) -> Reply<TreeView> {
     let id = side.resolve(&call.session).await?;
     let FoldedSession { reading, state } = side.read(id).await?;
     let path: HashSet<EventId> = state.tree.from_leaf().map(|event| event.id).collect();

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::call::Delivery;
+use crate::call::{Delivery, Reply};
+use crate::error::ErrorCode;
 
 struct Shop;
 
@@ -47,7 +48,7 @@ impl Follow for Count {
     type Item = u32;
 }
 
-async fn greet(_: Arc<Shop>, caller: Caller, call: Greet) -> Result<Response<Greeted>, CallError> {
+async fn greet(_: Arc<Shop>, caller: Caller, call: Greet) -> Reply<Greeted> {
     if call.name.is_empty() {
         return Err(CallError::request(ErrorCode::Untrusted, "nobody is named"));
     }
@@ -55,12 +56,7 @@ async fn greet(_: Arc<Shop>, caller: Caller, call: Greet) -> Result<Response<Gre
     Ok(Response::new(data).with_notes(["it rains".to_owned()]))
 }
 
-async fn count(
-    _: Arc<Shop>,
-    _: Caller,
-    call: Count,
-    follower: Follower<u32>,
-) -> Result<Response<u32>, CallError> {
+async fn count(_: Arc<Shop>, _: Caller, call: Count, follower: Follower<u32>) -> Reply<u32> {
     for number in 1..=call.to {
         follower.push(number, Delivery::Certain)?;
     }
@@ -68,14 +64,14 @@ async fn count(
 }
 
 fn router() -> Router<Shop> {
-    Router::default().on(greet).on_follow(count)
+    Router::default().on_caller(greet).on_follow(count)
 }
 
 fn caller() -> Caller {
     Caller::owner("test")
 }
 
-async fn text(name: &str, body: &str) -> Result<Response<Json>, CallError> {
+async fn text(name: &str, body: &str) -> Reply<Json> {
     let body = Json::parse(body).unwrap();
     router().dispatch(&Arc::new(Shop), caller(), name, &body, Follower::none()).unwrap().await
 }

@@ -197,8 +197,7 @@ impl Link {
 fn item_line(item: &HostFrame) -> Result<Vec<u8>, CallError> {
     frame(item).ok_or_else(|| {
         let message = format!("a part of the answer is longer than {FRAME_BYTES_MAX} bytes");
-        CallError::request(ErrorCode::InvalidRequest, message)
-            .hint("run the command without `--remote`")
+        CallError::invalid(message).hint("run the command without `--remote`")
     })
 }
 
@@ -206,7 +205,7 @@ fn item_line(item: &HostFrame) -> Result<Vec<u8>, CallError> {
 fn too_long(message: &HostFrame) -> Option<HostFrame> {
     let HostFrame::Response(response) = message else { return None };
     let text = format!("the answer is longer than {FRAME_BYTES_MAX} bytes");
-    let error = CallError::request(ErrorCode::InvalidRequest, text)
+    let error = CallError::invalid(text)
         .hint("run the command without `--remote`, or read the session in pages");
     Some(HostFrame::error(Some(response.request_id.clone()), error))
 }

@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::nearest::nearest;
 use super::tables::{MODELS_KEYS, NOT_A_MODEL, SettingsTables};
 use super::{SettingPlace, refused, shown_name};
-use crate::error::{Blame, CallError, quoted};
+use crate::error::{CallError, ErrorCode, quoted};
 
 const SETTINGS_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -67,7 +67,7 @@ impl SettingsFile {
         };
         let message = format!("`{}` cannot be used: {why}", self.path.display());
         let fix = format!("check it, then `chown $USER {0}; chmod go-w {0}`", quoted(&self.path));
-        Err(CallError::new(Blame::Request, "untrusted", message).hint(fix))
+        Err(CallError::request(ErrorCode::Untrusted, message).hint(fix))
     }
 
     pub(super) fn place_of<T>(&self, spanned: &Spanned<T>) -> SettingPlace {
@@ -201,11 +201,11 @@ fn line_of(text: &str, at: usize) -> usize {
 fn read_bounded(path: &Path) -> Result<Option<(String, Option<Problem>)>, CallError> {
     let refuse = |what: &str| {
         let message = format!("`{}` {what}", path.display());
-        Err(CallError::new(Blame::Request, "invalid_request", message))
+        Err(CallError::invalid(message))
     };
     let failed = |source: io::Error| {
         let message = format!("cannot read `{}`: {source}", path.display());
-        CallError::new(Blame::Environment, "filesystem_error", message)
+        CallError::filesystem(message)
     };
     match fs::metadata(path) {
         Err(error)

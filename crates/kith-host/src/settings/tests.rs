@@ -1,5 +1,7 @@
 //! What is refused in `kith.toml`, where, and with what advice; and what comes of the rest.
 
+mod page;
+
 use std::fs;
 
 use proptest::prelude::{ProptestConfig, any, prop, proptest};

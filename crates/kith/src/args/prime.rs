@@ -25,50 +25,35 @@ pub(crate) struct New {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Prime {
-    Ls(PrimeLs),
-    Show(PrimeShow),
-    Check(PrimeCheck),
-    Parse(PrimeParse),
-    Export(PrimeExport),
+    /// List the scripts this agent may use, most recently used first
+    #[command(after_help = "Example:\n  kith prime ls\n  kith prime ls probe")]
+    Ls {
+        /// Show only scripts with this text in their reference or title
+        query: Option<String>,
+    },
+    /// Print a script as kith reads it
+    #[command(after_help = "Example:\n  kith prime show individual/main/probe")]
+    Show {
+        /// Script reference: `individual/<member>/<slug>` or `team_shared/<slug>`
+        #[arg(value_name = "REF")]
+        script_ref: String,
+    },
+    /// Check every script of the house and report problems with file and line
+    #[command(after_help = "Example:\n  kith prime check\n  kith prime check --json")]
+    Check,
+    /// Check any file as a script
+    #[command(after_help = "Example:\n  kith prime parse draft.md --json")]
+    Parse {
+        /// File to read
+        file: PathBuf,
+    },
+    /// Print a session as a script
+    #[command(after_help = "Example:\n  kith prime export latest > draft.md")]
+    Export {
+        #[arg(help = SESSION)]
+        session: String,
+    },
     Save(PrimeSave),
-}
-
-/// List the scripts this agent may use, most recently used first
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith prime ls\n  kith prime ls probe")]
-pub(crate) struct PrimeLs {
-    /// Show only scripts with this text in their reference or title
-    pub(crate) query: Option<String>,
-}
-
-/// Print a script as kith reads it
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith prime show individual/main/probe")]
-pub(crate) struct PrimeShow {
-    /// Script reference: `individual/<member>/<slug>` or `team_shared/<slug>`
-    #[arg(value_name = "REF")]
-    pub(crate) script_ref: String,
-}
-
-/// Check every script of the house and report problems with file and line
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith prime check\n  kith prime check --json")]
-pub(crate) struct PrimeCheck {}
-
-/// Check any file as a script
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith prime parse draft.md --json")]
-pub(crate) struct PrimeParse {
-    /// File to read
-    pub(crate) file: PathBuf,
-}
-
-/// Print a session as a script
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith prime export latest > draft.md")]
-pub(crate) struct PrimeExport {
-    #[arg(help = SESSION)]
-    pub(crate) session: String,
 }
 
 /// Save a session as a script that others can start with

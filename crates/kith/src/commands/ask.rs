@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use kith_host::call::{Follow, Response};
+use kith_host::call::{Follow, Reply, Response};
 use kith_host::calls::feed::TurnItem;
 use kith_host::calls::message::{
     MessageOutcome, MessageReply, MessageTarget, ModelName, SendMessage, TurnEnd,
@@ -21,17 +21,13 @@ use kith_vocab::event::messages::StopReason;
 use kith_vocab::ingress::{MESSAGE_BYTES_MAX, RunningBehavior};
 use tokio_util::sync::CancellationToken;
 
-use super::{client_of, house_of, leave, print_form, print_notes, thread_of};
+use super::{CommandResult, client_of, house_of, leave, print_form, print_notes, thread_of};
 use crate::program::args::{Ask, GlobalArgs, ModelArg, leaf_of};
 use crate::program::screen::{Live, Quiet, Screen, StreamJson};
 use crate::program::signals::StopSignal;
 use crate::program::ui::{self, EXIT_EARLY};
 
-pub(crate) async fn run(
-    shared: &GlobalArgs,
-    model: ModelArg,
-    args: Ask,
-) -> Result<ExitCode, CallError> {
+pub(crate) async fn run(shared: &GlobalArgs, model: ModelArg, args: Ask) -> CommandResult {
     let model = args.model.model.clone().or(model.model);
     let house = house_of(shared)?;
     // All that can be refused is refused before the house is touched.
@@ -96,7 +92,7 @@ pub(super) fn print(
     told: &Response<MessageReply>,
     shown: &TurnDisplay,
     stop: &StopSignal,
-) -> Result<ExitCode, CallError> {
+) -> CommandResult {
     let MessageReply { answer, outcome } = &told.data;
     if let Some(error) = failure_of(outcome, stop) {
         print_notes(&told.notes);
@@ -143,7 +139,7 @@ pub(super) async fn send<C: Follow<Answer = MessageReply, Item = TurnItem>>(
     message: C,
     screen: Arc<dyn Screen>,
     stop: &mut StopSignal,
-) -> Result<Response<MessageReply>, CallError> {
+) -> Reply<MessageReply> {
     let cancel = CancellationToken::new();
     let show = move |item: TurnItem| screen.show(&item);
     let call = client.follow(message, show, cancel.clone());
@@ -225,8 +221,7 @@ pub(super) fn check_length(bytes: usize) -> Result<(), CallError> {
         return Ok(());
     }
     let message = format!("the message is longer than {MESSAGE_BYTES_MAX} bytes");
-    Err(CallError::request(ErrorCode::InvalidRequest, message)
-        .hint("put it in a file and ask the agent to read it"))
+    Err(CallError::invalid(message).hint("put it in a file and ask the agent to read it"))
 }
 
 fn from_stdin() -> Result<String, CallError> {
@@ -235,7 +230,7 @@ fn from_stdin() -> Result<String, CallError> {
         .lock()
         .take(MESSAGE_BYTES_MAX as u64 + 1)
         .read_to_end(&mut bytes)
-        .map_err(|source| CallError::new(Blame::Environment, ErrorCode::FilesystemError, source))?;
+        .map_err(CallError::filesystem)?;
     // A message that is too long may be cut within a letter; its length is what is wrong with it.
     check_length(bytes.len())?;
     as_text(bytes)
@@ -245,7 +240,6 @@ pub(super) fn as_text(bytes: Vec<u8>) -> Result<String, CallError> {
     String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();
         let message = format!("stdin is not valid UTF-8 (byte {})", place + 1);
-        CallError::request(ErrorCode::InvalidRequest, message)
-            .hint("convert it with `iconv -t UTF-8`")
+        CallError::invalid(message).hint("convert it with `iconv -t UTF-8`")
     })
 }

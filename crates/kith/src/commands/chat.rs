@@ -18,7 +18,7 @@ use kith_host::calls::thread::GetThread;
 use kith_host::client::Client;
 use kith_host::clock::SystemClock;
 use kith_host::connection::UnfinishedTurns;
-use kith_host::error::{Blame, CallError, ErrorCode};
+use kith_host::error::{Blame, CallError};
 use kith_host::house::House;
 use kith_host::models::{ChosenModel, DEMO_LABEL, ModelRegistry};
 use kith_host::settings::watch::SettingsWatch;
@@ -29,7 +29,7 @@ use kith_vocab::ingress::{MESSAGE_BYTES_MAX, RunningBehavior};
 use tokio::sync::mpsc;
 
 use super::ask::{as_text, check_length, failure_of, send};
-use super::{client_of, house_of, leave, print_notes};
+use super::{CommandResult, client_of, house_of, leave, print_notes};
 use crate::program::args::{GlobalArgs, ModelArg};
 use crate::program::screen::{Live, Quiet};
 use crate::program::signals::{StopKind, StopSignal};
@@ -38,7 +38,7 @@ use crate::program::{transcript, ui};
 const HELP: &str = "Type a message and press Enter. /new starts a new session, Ctrl-C stops an \
                     answer, /quit or Ctrl-D quits.";
 
-pub(crate) async fn run(shared: &GlobalArgs, model: ModelArg) -> Result<ExitCode, CallError> {
+pub(crate) async fn run(shared: &GlobalArgs, model: ModelArg) -> CommandResult {
     if shared.json {
         return Err(CallError::usage("the interactive chat has no JSON output")
             .hint("use `kith ask --json TEXT` instead"));
@@ -324,7 +324,7 @@ fn next_line(stdin: &mut impl BufRead) -> Option<Result<String, CallError>> {
         }
         Err(source) => {
             let message = format!("cannot read from the terminal: {source}");
-            Some(Err(CallError::new(Blame::Environment, ErrorCode::FilesystemError, message)))
+            Some(Err(CallError::filesystem(message)))
         }
     }
 }

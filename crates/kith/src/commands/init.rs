@@ -7,11 +7,11 @@ use kith_host::error::{CallError, ErrorCode, quoted};
 use kith_host::init::{InitReport, adopted_files, init};
 use serde_json::json;
 
-use super::print_notes;
+use super::{CommandResult, print_notes};
 use crate::program::args::{GlobalArgs, Init};
 use crate::program::ui;
 
-pub(crate) fn run(shared: &GlobalArgs, args: Init) -> Result<ExitCode, CallError> {
+pub(crate) fn run(shared: &GlobalArgs, args: Init) -> CommandResult {
     let named = args.dir.or_else(|| shared.home.clone());
     let Some(dir) = named.filter(|dir| !dir.as_os_str().is_empty()) else {
         return Err(CallError::usage("no folder was given for the agent")
@@ -64,8 +64,7 @@ fn confirm(shared: &GlobalArgs, dir: &Path) -> Result<(), CallError> {
             .hint("read the files, then pass `--yes` if you trust them"));
     }
     ui::line(&what);
-    ui::prompt("Trust them and create the agent? [y/N] ");
-    if ui::is_yes()? {
+    if ui::confirm("Trust them and create the agent? [y/N] ")? {
         return Ok(());
     }
     Err(CallError::request(ErrorCode::Cancelled, "nothing was created"))

@@ -1,10 +1,7 @@
 //! `kith new`: creates a session before its first message.
 
-use std::process::ExitCode;
-
 use kith_host::calls::dialog::CreateDialog;
 use kith_host::clock::SystemClock;
-use kith_host::error::CallError;
 use kith_host::priming;
 use kith_host::settings::Settings;
 use kith_host::words::short;
@@ -12,12 +9,12 @@ use kith_vocab::clock::Clock;
 use kith_vocab::header::Priming;
 use kith_vocab::ids::SessionId;
 
-use super::{call, folder, house_of, print_form, print_notes, thread_of};
+use super::{CommandResult, call, counted, folder, house_of, print_answer, thread_of};
 use crate::program::args::GlobalArgs;
 use crate::program::args::prime::New;
 use crate::program::ui;
 
-pub(crate) async fn run(shared: &GlobalArgs, args: New) -> Result<ExitCode, CallError> {
+pub(crate) async fn run(shared: &GlobalArgs, args: New) -> CommandResult {
     let script_refs = priming::script_refs(&args.prime)?;
     let mut house = house_of(shared)?;
     if let Some(cwd) = &args.cwd {
@@ -37,17 +34,12 @@ pub(crate) async fn run(shared: &GlobalArgs, args: New) -> Result<ExitCode, Call
         priming: Some(priming),
     };
     let told = call(shared, create).await?;
-    if shared.json {
-        print_form(true, &told.data);
-    } else {
-        let told_events = match told.data.primed {
+    Ok(print_answer(shared, &told, |created| {
+        let primed = match created.primed {
             0 => "empty".to_owned(),
-            1 => "1 event primed".to_owned(),
-            n => format!("{n} events primed"),
+            n => format!("{} primed", counted(n, "event")),
         };
-        let (id, thread) = (short(told.data.session_id), told.data.thread_id.as_str());
-        ui::line(&format!("{id}  {thread}  {told_events}"));
-    }
-    print_notes(&told.notes);
-    Ok(ExitCode::SUCCESS)
+        let (id, thread) = (short(created.session_id), created.thread_id.as_str());
+        ui::line(&format!("{id}  {thread}  {primed}"));
+    }))
 }

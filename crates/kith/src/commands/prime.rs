@@ -1,33 +1,147 @@
-//! `kith prime`: the scripts of a house.
+//! `kith prime`: the priming scripts of a house.
 
-mod check;
-mod ls;
-mod parse;
-mod save;
+use std::path::Path;
 
-use std::process::ExitCode;
+use kith_host::calls::priming::{
+    CheckScripts, ExportScript, ListScripts, SaveScript, SavedScript, ScriptIssueView, ScriptRow,
+    ScriptView, ShowScript,
+};
+use kith_host::priming::{check_slug, parse_file};
+use kith_vocab::json::Json;
+use serde::Serialize;
+use serde_json::json;
 
-use kith_host::error::CallError;
-
+use super::{CheckForm, CommandResult, call, counted, exit_of_check};
+use super::{print_answer, print_as, print_form, print_notes};
 use crate::program::args::GlobalArgs;
-use crate::program::args::prime::Prime;
+use crate::program::args::prime::{Prime, PrimeSave};
+use crate::program::ui;
 
-pub(crate) async fn run(shared: &GlobalArgs, command: Prime) -> Result<ExitCode, CallError> {
+/// A script as `--json` prints it; one of any file has no reference.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ScriptForm<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    script_ref: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<&'a str>,
+    script: &'a Json,
+}
+
+pub(crate) async fn run(shared: &GlobalArgs, command: Prime) -> CommandResult {
     match command {
-        Prime::Ls(args) => ls::run(shared, args).await,
-        Prime::Show(args) => parse::show(shared, args).await,
-        Prime::Check(_) => check::run(shared).await,
-        Prime::Parse(args) => parse::run(shared, &args),
-        Prime::Export(args) => save::export(shared, args).await,
-        Prime::Save(args) => save::run(shared, args).await,
+        Prime::Ls { query } => list(shared, query).await,
+        Prime::Show { script_ref } => show(shared, script_ref).await,
+        Prime::Check => check(shared).await,
+        Prime::Parse { file } => parse(shared, &file),
+        Prime::Export { session } => export(shared, session).await,
+        Prime::Save(args) => save(shared, args).await,
     }
+}
+
+async fn list(shared: &GlobalArgs, query: Option<String>) -> CommandResult {
+    let list = ListScripts { agent_id: shared.agent_id(), query: query.clone() };
+    Ok(print_answer(shared, &call(shared, list).await?, |list| {
+        let scripts = &list.scripts;
+        match query.as_deref().unwrap_or_default() {
+            "" if scripts.is_empty() => {
+                ui::note(
+                    "no scripts yet; `kith prime save latest SLUG` saves a conversation as one",
+                );
+            }
+            query if scripts.is_empty() => ui::note(&format!("no script matches `{query}`")),
+            _ => {
+                let names = scripts.iter().map(|it| name_of(it).chars().count());
+                let width = names.max().unwrap_or_default();
+                ui::lines(scripts.iter().map(|it| line_of(it, width)));
+            }
+        }
+    }))
+}
+
+fn name_of(script: &ScriptRow) -> &str {
+    script.script_ref.as_ref().unwrap_or(&script.path)
+}
+
+fn line_of(script: &ScriptRow, width: usize) -> String {
+    let name = name_of(script);
+    match (&script.error, script.records) {
+        (Some(error), _) => {
+            format!("{name:width$}  unusable{}: {}", at_line(error.line), error.message)
+        }
+        (None, n_records) => {
+            let n_records = counted(n_records.unwrap_or_default(), "record");
+            let title = script.title.as_deref().unwrap_or_default();
+            format!("{name:width$}  {n_records}  {title}").trim_end().to_owned()
+        }
+    }
+}
+
+async fn show(shared: &GlobalArgs, script_ref: String) -> CommandResult {
+    let told = call(shared, ShowScript { script_ref }).await?;
+    let ScriptView { script_ref, path, script, .. } = &told.data;
+    let form = ScriptForm { script_ref: Some(script_ref), path: Some(path), script };
+    Ok(print_as(shared, &told, &form, |view| ui::document(&view.text)))
+}
+
+/// A file that lies anywhere needs no house.
+fn parse(shared: &GlobalArgs, file: &Path) -> CommandResult {
+    let parsed = parse_file(file)?;
+    let form = ScriptForm { script_ref: None, path: None, script: &parsed.data.script };
+    Ok(print_as(shared, &parsed, &form, |script| {
+        let title = script.title.as_ref().map_or_else(String::new, |title| format!("  {title}"));
+        ui::line(&format!("{}{title}", counted(script.records, "record")));
+    }))
+}
+
+async fn check(shared: &GlobalArgs) -> CommandResult {
+    let report = call(shared, CheckScripts {}).await?.data;
+    let (checked, failed, issues) = (report.checked, report.failed, &report.issues);
+    let is_sound = issues.is_empty();
+    if shared.json {
+        print_form(is_sound, &CheckForm { checked, failed, issues });
+    } else {
+        for issue in issues {
+            ui::line(&issue_in_words(issue));
+        }
+        let scripts = counted(checked, "script");
+        ui::line(&format!("{scripts} checked, {failed} unusable"));
+    }
+    print_notes(&report.warnings.iter().map(issue_in_words).collect::<Vec<_>>());
+    Ok(exit_of_check(is_sound))
+}
+
+async fn export(shared: &GlobalArgs, session: String) -> CommandResult {
+    let told = call(shared, ExportScript { session }).await?;
+    // Nothing was written.
+    let form = json!({ "path": null, "records": told.data.records });
+    Ok(print_as(shared, &told, &form, |script| ui::document(&script.text)))
+}
+
+async fn save(shared: &GlobalArgs, args: PrimeSave) -> CommandResult {
+    // Refused before the house is touched.
+    check_slug(&args.slug)?;
+    let save = SaveScript {
+        session: args.session,
+        slug: args.slug,
+        agent_id: shared.agent_id(),
+        shared: args.shared,
+        overwrite: args.overwrite,
+    };
+    let told = call(shared, save).await?;
+    let SavedScript { script_ref, path, records } = &told.data;
+    let form = json!({ "path": path, "records": records });
+    Ok(print_as(shared, &told, &form, |_| {
+        ui::line(&format!("Saved {} to `{path}`", counted(*records, "record")));
+        ui::line(&format!("\nStart a session with it:\n  kith new --prime {script_ref}"));
+    }))
+}
+
+fn issue_in_words(issue: &ScriptIssueView) -> String {
+    format!("`{}`{}: {}", issue.path, at_line(issue.line), issue.message)
 }
 
 /// `, line 3`, if it is about a line.
 fn at_line(line: Option<usize>) -> String {
     line.map_or_else(String::new, |line| format!(", line {line}"))
-}
-
-fn n_records_in_words(n_records: usize) -> String {
-    if n_records == 1 { "1 record".to_owned() } else { format!("{n_records} records") }
 }

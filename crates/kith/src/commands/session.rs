@@ -1,57 +1,55 @@
-//! `kith session`: list, show, verify; the other verbs in files of their own.
+//! `kith session`: one function per verb; the export in a file of its own.
 
-mod branch;
 mod export;
-mod rename;
-mod repair;
-mod rm;
-mod search;
-mod tree;
 
 use std::process::ExitCode;
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use kith_host::call::Response;
+use kith_host::call::Reply;
 use kith_host::calls::session::{
-    ListSessions, SessionList, SessionRow, SessionState, SessionView, ShowSession, VerifySession,
+    DescribeSession, ListSessions, RemoveSession, RenameSession, RepairSession, SearchSessions,
+    SessionDescription, SessionList, SessionRow, SessionState, SessionView, ShowSession,
+    VerifySession,
 };
 use kith_host::calls::thread::GetThread;
+use kith_host::calls::tree::{BranchSession, CloneSession, ShowTree};
+use kith_host::clock::SystemClock;
 use kith_host::error::{CallError, ErrorCode};
-use kith_host::words::short;
+use kith_host::host::upkeep::checked_title;
+use kith_host::words::{place_in_words, short};
+use kith_vocab::clock::Clock;
+use kith_vocab::ids::{EventId, LeafId, SessionId};
 
-use super::{call, follow, house_of, print_form, print_notes};
-use crate::program::args::{GlobalArgs, SessionCommand, SessionShow, SessionVerify};
-use crate::program::transcript;
-use crate::program::ui::{self, EXIT_REQUEST};
+use super::{CommandResult, call, exit_of_check, follow, house_of, local_time};
+use super::{print_answer, print_form, print_notes};
+use crate::program::args::{GlobalArgs, SessionCommand, SessionRm, SessionShow, leaf_of};
+use crate::program::branches::drawn;
+use crate::program::{transcript, ui};
 
-pub(crate) async fn run(
-    shared: &GlobalArgs,
-    command: SessionCommand,
-) -> Result<ExitCode, CallError> {
+pub(crate) async fn run(shared: &GlobalArgs, command: SessionCommand) -> CommandResult {
     match command {
-        SessionCommand::Ls(_) => list(shared).await,
+        SessionCommand::Ls => list(shared).await,
         SessionCommand::Show(args) => show(shared, args).await,
-        SessionCommand::Verify(args) => verify(shared, args).await,
-        SessionCommand::Export(args) => export::run(shared, args).await,
-        SessionCommand::Rename(args) => rename::run(shared, args).await,
-        SessionCommand::Repair(args) => repair::run(shared, args).await,
-        SessionCommand::Search(args) => search::run(shared, args).await,
-        SessionCommand::Rm(args) => rm::run(shared, args).await,
-        SessionCommand::Tree(args) => tree::run(shared, args).await,
-        SessionCommand::Branch(args) => branch::run(shared, args).await,
-        SessionCommand::Clone(args) => branch::run_clone(shared, args).await,
+        SessionCommand::Verify { session } => verify(shared, session).await,
+        SessionCommand::Export { session, format } => export::run(shared, session, format).await,
+        SessionCommand::Rename { session, title } => rename(shared, session, &title).await,
+        SessionCommand::Repair { session } => repair(shared, session).await,
+        SessionCommand::Search { query, limit } => search(shared, &query, limit).await,
+        SessionCommand::Rm(args) => remove(shared, args).await,
+        SessionCommand::Tree { session } => tree(shared, session).await,
+        SessionCommand::Branch { session, to, expected_leaf } => {
+            branch(shared, session, to, expected_leaf.as_deref()).await
+        }
+        SessionCommand::Clone { session, at } => clone(shared, session, at).await,
     }
 }
 
-async fn list(shared: &GlobalArgs) -> Result<ExitCode, CallError> {
-    let told = sessions_of(shared).await?;
-    let sessions = &told.data.sessions;
-    if shared.json {
-        print_form(true, &told.data);
-    } else if sessions.is_empty() {
-        ui::note("no sessions yet; `kith ask \"hello\"` starts one");
-    } else {
+async fn list(shared: &GlobalArgs) -> CommandResult {
+    Ok(print_answer(shared, &sessions_of(shared).await?, |list| {
+        let sessions = &list.sessions;
+        if sessions.is_empty() {
+            return ui::note("no sessions yet; `kith ask \"hello\"` starts one");
+        }
         let zone = TimeZone::system();
         let width = |of: fn(&SessionRow) -> &str| {
             sessions.iter().map(|row| of(row).chars().count()).max().unwrap_or_default()
@@ -59,17 +57,12 @@ async fn list(shared: &GlobalArgs) -> Result<ExitCode, CallError> {
         // Whose it is is worth a column only where there are several.
         let is_team = sessions.iter().any(|row| agent(row) != agent(&sessions[0]));
         let widths = (is_team.then(|| width(agent)), width(thread));
-        // In one piece: ten thousand small writes would take longer than finding the rows.
-        let lines: Vec<String> =
-            sessions.iter().map(|row| table_line(row, widths, &zone)).collect();
-        ui::line(&lines.join("\n"));
-    }
-    print_notes(&told.notes);
-    Ok(ExitCode::SUCCESS)
+        ui::lines(sessions.iter().map(|row| table_line(row, widths, &zone)));
+    }))
 }
 
 /// The sessions of the agent that is named, or of all of them.
-async fn sessions_of(shared: &GlobalArgs) -> Result<Response<SessionList>, CallError> {
+async fn sessions_of(shared: &GlobalArgs) -> Reply<SessionList> {
     call(shared, ListSessions { agent_id: shared.agent_id() }).await
 }
 
@@ -112,11 +105,8 @@ fn table_line(
         SessionState::Waiting => "waiting",
         SessionState::ReadOnly => "read-only",
     };
-    let updated = row.updated_at.as_ref().and_then(|time| time.parse::<Timestamp>().ok());
-    let updated = updated.map_or_else(
-        || "-".to_owned(),
-        |time| time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
-    );
+    let updated = row.updated_at.as_ref().and_then(|time| local_time(time, zone));
+    let updated = updated.unwrap_or_else(|| "-".to_owned());
     let untitled = if row.thread_id.is_none() { "(unreadable)" } else { "(no messages)" };
     let title = row.title.as_deref().unwrap_or(untitled);
     let title: Vec<&str> = title.split_whitespace().collect();
@@ -137,31 +127,24 @@ fn thread(row: &SessionRow) -> &str {
     row.thread_id.as_ref().map_or("-", |thread| thread.as_str())
 }
 
-async fn show(shared: &GlobalArgs, args: SessionShow) -> Result<ExitCode, CallError> {
+async fn show(shared: &GlobalArgs, args: SessionShow) -> CommandResult {
     let session = meant(shared, args.session).await?;
     let told = call(shared, ShowSession { session }).await?;
-    let events = &told.data.events;
-    if shared.json {
-        print_form(true, &told.data);
-    } else if args.all {
-        for event in events {
-            ui::json(event);
+    Ok(print_answer(shared, &told, |SessionView { header, events, leaf, .. }| {
+        if args.all {
+            return events.iter().for_each(ui::json);
         }
-    } else {
-        let SessionView { header, leaf, .. } = &told.data;
         let text = transcript::transcript(header, events, *leaf);
         if !text.is_empty() {
             ui::line(text.trim_end());
         }
         let n_hidden = events.iter().filter(|event| !transcript::is_shown(header, event)).count();
-        print_notes(&transcript::hidden_in_words(n_hidden).into_iter().collect::<Vec<_>>());
-    }
-    print_notes(&told.notes);
-    Ok(ExitCode::SUCCESS)
+        print_notes(&transcript::hidden_in_words(n_hidden));
+    }))
 }
 
-async fn verify(shared: &GlobalArgs, args: SessionVerify) -> Result<ExitCode, CallError> {
-    let session = meant(shared, args.session).await?;
+async fn verify(shared: &GlobalArgs, session: String) -> CommandResult {
+    let session = meant(shared, session).await?;
     let told = follow(shared, VerifySession { session }, |_| ()).await?;
     let found = &told.data;
     let is_sound = found.damaged.is_none() && found.mismatches.is_empty();
@@ -169,7 +152,7 @@ async fn verify(shared: &GlobalArgs, args: SessionVerify) -> Result<ExitCode, Ca
         // The form of this command names what was found; `ok` says whether all is well.
         print_form(is_sound, found);
         print_notes(&told.notes);
-        return Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::from(EXIT_REQUEST) });
+        return Ok(exit_of_check(is_sound));
     }
     for mismatch in &found.mismatches {
         ui::line(&format!(
@@ -214,4 +197,115 @@ async fn verify(shared: &GlobalArgs, args: SessionVerify) -> Result<ExitCode, Ca
     };
     ui::line(&format!("OK: {} events intact, {requests}", found.events));
     Ok(ExitCode::SUCCESS)
+}
+
+async fn rename(shared: &GlobalArgs, session: String, title: &[String]) -> CommandResult {
+    // Refused before the house is touched.
+    let title = checked_title(&title.join(" "))?;
+    let session = meant(shared, session).await?;
+    let told = call(shared, RenameSession { session, title }).await?;
+    Ok(print_answer(shared, &told, |renamed| {
+        ui::line(&format!("{}  {}", short(renamed.session_id), renamed.title));
+    }))
+}
+
+async fn repair(shared: &GlobalArgs, session: String) -> CommandResult {
+    let session = meant(shared, session).await?;
+    Ok(print_answer(shared, &call(shared, RepairSession { session }).await?, |repaired| {
+        ui::line(&format!(
+            "copied {} events into the new session {}; line {} is the first unreadable one ({})",
+            repaired.events,
+            short(repaired.session_id),
+            repaired.lost_from.line,
+            repaired.lost_from.code
+        ));
+    }))
+}
+
+async fn search(shared: &GlobalArgs, words: &[String], limit: u32) -> CommandResult {
+    let told = call(shared, SearchSessions { query: words.join(" "), limit }).await?;
+    Ok(print_answer(shared, &told, |found| {
+        if found.hits.is_empty() {
+            return ui::note("no messages match all of these words");
+        }
+        let zone = TimeZone::system();
+        ui::lines(found.hits.iter().map(|hit| {
+            let time = local_time(&hit.ts, &zone).unwrap_or_else(|| hit.ts.clone());
+            format!("{}  {time}  {}", short(hit.session_id), hit.text)
+        }));
+        if u32::try_from(found.hits.len()).is_ok_and(|n| n == limit) {
+            ui::note("there may be more; raise `--limit` to see them");
+        }
+    }))
+}
+
+async fn tree(shared: &GlobalArgs, session: String) -> CommandResult {
+    let told = call(shared, ShowTree { session }).await?;
+    Ok(print_answer(shared, &told, |view| ui::lines(drawn(view))))
+}
+
+async fn branch(
+    shared: &GlobalArgs,
+    session: String,
+    to: String,
+    expected_leaf: Option<&str>,
+) -> CommandResult {
+    // Refused before the house is touched.
+    let expected_leaf = leaf_of(expected_leaf)?;
+    let branch_id = EventId::from_uuid(SystemClock.new_id());
+    let told = call(shared, BranchSession { session, to, expected_leaf, branch_id }).await?;
+    Ok(print_answer(shared, &told, |at| {
+        let (session, place) = (short(at.session_id), place_in_words(LeafId::from(at.leaf)));
+        ui::line(&format!("session {session} now continues {place}"));
+    }))
+}
+
+async fn clone(shared: &GlobalArgs, session: String, at: Option<String>) -> CommandResult {
+    let clone_id = SessionId::from_uuid(SystemClock.new_id());
+    let told = call(shared, CloneSession { session, at, clone_id }).await?;
+    Ok(print_answer(shared, &told, |at| {
+        let (session, place) = (short(at.session_id), place_in_words(LeafId::from(at.leaf)));
+        ui::line(&format!("created session {session}, which continues {place}"));
+    }))
+}
+
+async fn remove(shared: &GlobalArgs, args: SessionRm) -> CommandResult {
+    let session = meant(shared, args.session).await?;
+    let described = call(shared, DescribeSession { session }).await?;
+    print_notes(&described.notes);
+    let described = described.data;
+    let id = described.session_id;
+    if !args.yes {
+        let what = in_words(&described);
+        if shared.json || !ui::is_interactive() || !ui::input_is_terminal() {
+            let message = format!("refusing to remove {what} without confirmation");
+            return Err(CallError::invalid(message).hint("pass `--yes` to confirm"));
+        }
+        ui::line(&what);
+        ui::note("this cannot be undone; clones and anything already sent stay as they are");
+        if !ui::confirm("Remove it? [y/N] ")? {
+            return Err(CallError::request(ErrorCode::Cancelled, "nothing was removed"));
+        }
+    }
+    // The whole id: what was shown is what goes.
+    let told = call(shared, RemoveSession { session: id.to_string() }).await?;
+    Ok(print_answer(shared, &told, |files| {
+        if described.is_gone {
+            ui::line(&format!("forgot session {}", short(id)));
+        }
+        for path in &files.removed {
+            ui::line(&format!("removed .kith/{path}"));
+        }
+    }))
+}
+
+/// The session that would be removed, and its size.
+fn in_words(described: &SessionDescription) -> String {
+    let id = short(described.session_id);
+    if described.is_gone {
+        return format!("session {id} (its file is missing)");
+    }
+    let title = described.title.as_ref().map_or_else(String::new, |title| format!(" ({title})"));
+    let (bytes, n_others) = (described.bytes, described.files.saturating_sub(1));
+    format!("session {id}{title} ({bytes} bytes in the log and {n_others} other files)")
 }

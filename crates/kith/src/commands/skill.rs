@@ -1,17 +1,16 @@
 //! `kith skill`: lists, shows and checks skills.
 
-use std::process::ExitCode;
-
 use kith_host::calls::skill::{
-    CheckSkills, ListSkillsInForce, ShowSkill, SkillCheckReport, SkillIssueView, SkillView,
+    CheckSkills, ListSkillsInForce, ShowSkill, SkillCheckReport, SkillIssueView, SkillList,
+    SkillView,
 };
-use kith_host::error::CallError;
 use kith_vocab::event::control::SkillEntry;
 use serde::Serialize;
 
-use super::{call, house_of, print_form, print_notes};
-use crate::program::args::{GlobalArgs, SkillCommand, SkillShow};
-use crate::program::ui::{self, EXIT_REQUEST};
+use super::{CheckForm, CommandResult, call, counted, exit_of_check, house_of};
+use super::{print_answer, print_as, print_form};
+use crate::program::args::{GlobalArgs, SkillCommand};
+use crate::program::ui;
 
 /// A skill as `kith skill show --json` prints it.
 #[derive(Serialize)]
@@ -21,67 +20,53 @@ struct SkillForm<'a> {
     text: &'a str,
 }
 
-/// A check as `kith skill check --json` prints it.
-#[derive(Serialize)]
-struct SkillCheckForm<'a> {
-    checked: usize,
-    failed: usize,
-    issues: &'a [SkillIssueView],
-}
-
-pub(crate) async fn run(shared: &GlobalArgs, command: SkillCommand) -> Result<ExitCode, CallError> {
+pub(crate) async fn run(shared: &GlobalArgs, command: SkillCommand) -> CommandResult {
     let cwd = house_of(shared)?.cwd.display().to_string();
     match command {
-        SkillCommand::Ls(_) => list(shared, cwd).await,
-        SkillCommand::Show(args) => show(shared, args, cwd).await,
-        SkillCommand::Check(_) => check(shared, cwd).await,
+        SkillCommand::Ls => list(shared, cwd).await,
+        SkillCommand::Show { name } => show(shared, name, cwd).await,
+        SkillCommand::Check => check(shared, cwd).await,
     }
 }
 
-async fn list(shared: &GlobalArgs, cwd: String) -> Result<ExitCode, CallError> {
+async fn list(shared: &GlobalArgs, cwd: String) -> CommandResult {
     let told = call(shared, ListSkillsInForce { agent_id: shared.agent_id(), cwd }).await?;
-    let skills = &told.data.skills;
-    if shared.json {
-        print_form(true, &told.data);
-    } else if skills.is_empty() && told.notes.is_empty() {
-        ui::note("no skills yet; create one as `skills/<name>/SKILL.md`");
-    } else {
+    Ok(print_answer(shared, &told, |SkillList { skills }| {
+        if skills.is_empty() && told.notes.is_empty() {
+            ui::note("no skills yet; create one as `skills/<name>/SKILL.md`");
+        }
         let width = skills.iter().map(|it| it.name.chars().count()).max().unwrap_or_default();
         for SkillEntry { name, scope, description, .. } in skills {
             ui::line(&format!("{name:width$}  {scope:11}  {description}"));
         }
-    }
-    print_notes(&told.notes);
-    Ok(ExitCode::SUCCESS)
+    }))
 }
 
-async fn show(shared: &GlobalArgs, args: SkillShow, cwd: String) -> Result<ExitCode, CallError> {
-    let show = ShowSkill { agent_id: shared.agent_id(), cwd, name: args.name };
-    let SkillView { entry, text } = call(shared, show).await?.data;
-    if shared.json {
-        print_form(true, &SkillForm { entry: &entry, text: &text });
-    } else {
-        ui::part(&text);
+async fn show(shared: &GlobalArgs, name: String, cwd: String) -> CommandResult {
+    let show = ShowSkill { agent_id: shared.agent_id(), cwd, name };
+    let told = call(shared, show).await?;
+    let SkillView { entry, text } = &told.data;
+    Ok(print_as(shared, &told, &SkillForm { entry, text }, |_| {
+        ui::part(text);
         if !text.ends_with('\n') {
             ui::line("");
         }
         ui::error_line(&entry.path);
-    }
-    Ok(ExitCode::SUCCESS)
+    }))
 }
 
-async fn check(shared: &GlobalArgs, cwd: String) -> Result<ExitCode, CallError> {
+async fn check(shared: &GlobalArgs, cwd: String) -> CommandResult {
     let report = call(shared, CheckSkills { agent_id: shared.agent_id(), cwd }).await?.data;
     let SkillCheckReport { checked, failed, issues, in_force } = report;
     let is_well = failed == 0;
     if shared.json {
-        print_form(is_well, &SkillCheckForm { checked, failed, issues: &issues });
+        print_form(is_well, &CheckForm { checked, failed, issues: &issues });
     } else {
         for SkillIssueView { path, line, message } in &issues {
             ui::line(&format!("{path}:{line}: {message}"));
         }
-        let folders = if checked == 1 { "folder" } else { "folders" };
-        ui::note(&format!("{checked} {folders} checked, {in_force} in use"));
+        let folders = counted(checked, "folder");
+        ui::note(&format!("{folders} checked, {in_force} in use"));
     }
-    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(EXIT_REQUEST) })
+    Ok(exit_of_check(is_well))
 }

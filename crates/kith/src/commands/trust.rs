@@ -4,34 +4,32 @@
 //! along; what is said of others is noted on the desk, by the host.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-use kith_host::call::Response;
 use kith_host::calls::trust::{
     DistrustRepository, ListRepositories, TrustRepository, TrustedFolder,
 };
-use kith_host::error::{CallError, ErrorCode};
+use kith_host::error::CallError;
 use kith_host::house::House;
 use kith_host::vouching::{self, FolderOwner};
 
-use super::{call, house_of, print_form, print_notes};
+use super::{CommandResult, call, house_of, print_answer};
 use crate::program::args::{GlobalArgs, TrustAction, TrustArgs};
 use crate::program::ui;
 
-pub(crate) async fn run(shared: &GlobalArgs, args: TrustArgs) -> Result<ExitCode, CallError> {
+pub(crate) async fn run(shared: &GlobalArgs, args: TrustArgs) -> CommandResult {
     match args.action {
         None => add(shared, args.dir.as_deref()).await,
-        Some(TrustAction::Ls(_)) => list(shared).await,
-        Some(TrustAction::Rm(args)) => remove(shared, &args.dir).await,
+        Some(TrustAction::Ls) => list(shared).await,
+        Some(TrustAction::Rm { dir }) => remove(shared, &dir).await,
     }
 }
 
-async fn add(shared: &GlobalArgs, dir: Option<&Path>) -> Result<ExitCode, CallError> {
+async fn add(shared: &GlobalArgs, dir: Option<&Path>) -> CommandResult {
     let house = house_of(shared)?;
     let dir = dir.unwrap_or(&house.cwd);
     let refused = |what: String| {
         let message = format!("cannot trust `{}`: {what}", dir.display());
-        CallError::request(ErrorCode::InvalidRequest, message)
+        CallError::invalid(message)
     };
     let real = dir.canonicalize().map_err(|source| refused(source.to_string()))?;
     if !real.is_dir() {
@@ -53,12 +51,12 @@ async fn add(shared: &GlobalArgs, dir: Option<&Path>) -> Result<ExitCode, CallEr
             .hint("name a folder inside the repository whose `AGENTS.md` you want to use"));
         }
     };
-    let path = &told.data.path;
-    let line = format!("trusted `{path}`; new sessions follow its files as your instructions");
-    Ok(print(shared, &told, &line))
+    Ok(print_answer(shared, &told, |TrustedFolder { path }| {
+        ui::line(&format!("trusted `{path}`; new sessions follow its files as your instructions"));
+    }))
 }
 
-async fn remove(shared: &GlobalArgs, dir: &Path) -> Result<ExitCode, CallError> {
+async fn remove(shared: &GlobalArgs, dir: &Path) -> CommandResult {
     let house = house_of(shared)?;
     let real = where_it_was(&house, dir);
     let owner = vouching::owner_of(&house, &real).unwrap_or(FolderOwner::Repository(real));
@@ -69,24 +67,23 @@ async fn remove(shared: &GlobalArgs, dir: &Path) -> Result<ExitCode, CallError> 
             call(shared, DistrustRepository { path }).await?
         }
     };
-    let path = &told.data.path;
-    let line = format!("`{path}` is no longer trusted; existing sessions stay as they are");
-    Ok(print(shared, &told, &line))
+    Ok(print_answer(shared, &told, |TrustedFolder { path }| {
+        ui::line(&format!("`{path}` is no longer trusted; existing sessions stay as they are"));
+    }))
 }
 
-async fn list(shared: &GlobalArgs) -> Result<ExitCode, CallError> {
+async fn list(shared: &GlobalArgs) -> CommandResult {
     let told = call(shared, ListRepositories {}).await?;
-    if shared.json {
-        print_form(true, &told.data);
-    } else if told.data.repositories.is_empty() {
-        ui::note("no trusted repositories; run `kith trust .` inside one to use its `AGENTS.md`");
-    } else {
-        for row in &told.data.repositories {
+    Ok(print_answer(shared, &told, |list| {
+        if list.repositories.is_empty() {
+            ui::note(
+                "no trusted repositories; run `kith trust .` inside one to use its `AGENTS.md`",
+            );
+        }
+        for row in &list.repositories {
             ui::line(&format!("{}  {}", row.trusted_at, row.path));
         }
-    }
-    print_notes(&told.notes);
-    Ok(ExitCode::SUCCESS)
+    }))
 }
 
 /// What is gone can be taken back too; the folder it lay in tells where it was.
@@ -94,14 +91,4 @@ fn where_it_was(house: &House, dir: &Path) -> PathBuf {
     let dir = house.cwd.join(dir);
     let in_parent = || Some(dir.parent()?.canonicalize().ok()?.join(dir.file_name()?));
     dir.canonicalize().ok().or_else(in_parent).unwrap_or(dir)
-}
-
-fn print(shared: &GlobalArgs, told: &Response<TrustedFolder>, line: &str) -> ExitCode {
-    if shared.json {
-        print_form(true, &told.data);
-    } else {
-        ui::line(line);
-    }
-    print_notes(&told.notes);
-    ExitCode::SUCCESS
 }

@@ -16,3 +16,13 @@ fn json_is_the_same_value_with_such_characters_escaped() {
     assert_eq!(text, r#"{"text":"a\u009b\u202e\u007f\udb40\udc41\n四"}"#);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
 }
+
+#[test]
+fn only_a_plain_yes_is_one() {
+    for yes in ["y", "Y\n", " yes ", "YES\r\n", "同意"] {
+        assert!(is_yes(yes), "{yes}");
+    }
+    for no in ["", "\n", "n", "no", "yeah but no", "ye", "不", "y n", "hello"] {
+        assert!(!is_yes(no), "{no}");
+    }
+}

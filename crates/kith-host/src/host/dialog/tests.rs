@@ -8,7 +8,7 @@ use kith_vocab::ingress::RunningBehavior;
 use tempfile::TempDir;
 
 use super::*;
-use crate::call::Follower;
+use crate::call::{Follower, Reply};
 use crate::caller::CLI;
 use crate::calls::message::{MessageTarget, SendMessage};
 use crate::calls::session::RenameSession;
@@ -27,10 +27,7 @@ fn house(n_records: usize) -> TempDir {
     dir
 }
 
-async fn create(
-    host: &Arc<Host>,
-    call: CreateDialog,
-) -> Result<Response<CreatedDialog>, CallError> {
+async fn create(host: &Arc<Host>, call: CreateDialog) -> Reply<CreatedDialog> {
     create_dialog(Arc::clone(host), Caller::owner(CLI), call).await
 }
 

@@ -7,7 +7,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::call::Follower;
-use crate::caller::CLI;
+use crate::caller::{CLI, Caller};
+use crate::error::ErrorCode;
 use crate::house::House;
 use crate::routes;
 

@@ -1,6 +1,7 @@
 //! A session in pages.
 
 use super::*;
+use crate::error::ErrorCode;
 use crate::tests::{answer_to_owner, host, new_dialog};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -11,8 +11,8 @@ use kith_host::error::CallError;
 use kith_vocab::header::SessionHeader;
 use serde_json::json;
 
-use super::super::{call, follow, print_notes};
-use crate::program::args::{ExportFormat, GlobalArgs, SessionExport};
+use super::super::{CommandResult, call, follow, print_notes};
+use crate::program::args::{ExportFormat, GlobalArgs};
 use crate::program::transcript::{hidden_in_words, is_shown, markdown};
 use crate::program::ui;
 
@@ -26,10 +26,14 @@ struct Exporter {
     failure: Option<CallError>,
 }
 
-pub(super) async fn run(shared: &GlobalArgs, args: SessionExport) -> Result<ExitCode, CallError> {
-    let session = super::meant(shared, args.session).await?;
+pub(super) async fn run(
+    shared: &GlobalArgs,
+    session: String,
+    format: ExportFormat,
+) -> CommandResult {
+    let session = super::meant(shared, session).await?;
     let exporter = Arc::new(Mutex::new(Exporter {
-        format: args.format,
+        format,
         text: shared.json.then(String::new),
         header: None,
         n_hidden: 0,
@@ -38,7 +42,7 @@ pub(super) async fn run(shared: &GlobalArgs, args: SessionExport) -> Result<Exit
     let taking = Arc::clone(&exporter);
     let take = move |item| taking.lock().unwrap_or_else(PoisonError::into_inner).take(item);
     let told = follow(shared, ExportSession { session }, take).await?;
-    let messages = if args.format == ExportFormat::Uimessages {
+    let messages = if format == ExportFormat::Uimessages {
         let of = MessageSource::Session(told.data.session_id.to_string());
         let listed = call(shared, ListMessages { agent_id: None, of }).await?;
         ui::json_line(&listed.data.messages)?
@@ -50,7 +54,7 @@ pub(super) async fn run(shared: &GlobalArgs, args: SessionExport) -> Result<Exit
         return Err(failure);
     }
     exporter.put(&messages);
-    print_notes(&hidden_in_words(exporter.n_hidden).into_iter().collect::<Vec<_>>());
+    print_notes(&hidden_in_words(exporter.n_hidden));
     if let Some(text) = &exporter.text {
         ui::json(&json!({ "ok": true, "sessionId": told.data.session_id, "text": text }));
     }

@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-use super::tables::{ModelSettings, SettingsTables};
+use super::super::tables::{ModelSettings, SettingsTables};
 
 const OPENING: &str = "\
 # Settings

@@ -1,0 +1,41 @@
+//! `kith retry` and `kith cancel`: continue a turn that failed or was interrupted; stop a running one.
+
+use kith_host::calls::control::{CancelTurn, RetryTurn};
+use kith_host::clock::SystemClock;
+use kith_host::words::short;
+use kith_vocab::clock::Clock as _;
+use kith_vocab::ids::EventId;
+
+use super::ask::{TurnDisplay, print, send};
+use super::session::named_or_current;
+use super::{CommandResult, call, client_of, house_of, leave, print_answer};
+use crate::program::args::{GlobalArgs, Retry};
+use crate::program::signals::StopSignal;
+use crate::program::ui;
+
+pub(crate) async fn retry(shared: &GlobalArgs, args: Retry) -> CommandResult {
+    let session = named_or_current(shared, args.session).await?;
+    let client = client_of(shared, house_of(shared)?);
+    let retry_id = EventId::from_uuid(SystemClock.new_id());
+    let shown = TurnDisplay::new(shared.json, args.stream_json);
+    let mut stop = StopSignal::listen()?;
+    let sent = send(&client, RetryTurn { session, retry_id }, shown.screen(), &mut stop).await;
+    shown.end_line();
+    let printed = sent.and_then(|told| print(&told, &shown, &stop));
+    leave(client, &mut stop).await;
+    printed
+}
+
+pub(crate) async fn cancel(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
+    let session = named_or_current(shared, session).await?;
+    let cancel_id = EventId::from_uuid(SystemClock.new_id());
+    let told = call(shared, CancelTurn { session, cancel_id }).await?;
+    Ok(print_answer(shared, &told, |turn| {
+        let id = short(turn.session_id);
+        if turn.was_running {
+            ui::line(&format!("stopping the turn in session {id}"));
+        } else {
+            ui::note(&format!("no turn is running in session {id}"));
+        }
+    }))
+}
