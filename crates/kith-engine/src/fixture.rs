@@ -13,7 +13,7 @@ use kith_sessions::catalog::{
     SearchCoverage,
 };
 use kith_sessions::desk::{Inbox, MemoryDesk, RowTarget};
-use kith_sessions::journal::{FilesJournal, MemoryJournal};
+use kith_sessions::journal::FilesJournal;
 use kith_sessions::storage::StorageFuture;
 use kith_sessions::store::SessionStore;
 use kith_sessions::words::Query;
@@ -138,7 +138,7 @@ impl TestHouse {
         TestHouse {
             files: MemoryFiles::new(),
             desk: MemoryDesk::new("device"),
-            catalog: MemoryCatalog::new(MemoryJournal::default()),
+            catalog: MemoryCatalog::new(store_on(MemoryFiles::new())),
             listing: None,
             // Beyond the ids of any transcript.
             clock: Arc::new(FakeClock::starting_at_id(1_000_000).passing_when_idle()),
@@ -148,7 +148,7 @@ impl TestHouse {
     }
 
     pub(crate) fn store(&self) -> SessionStore {
-        SessionStore::new(Arc::new(self.files.clone()), &PathBuf::from("/house/.kith"))
+        store_on(self.files.clone())
     }
 
     pub(crate) fn engine(&self) -> Engine {
@@ -223,6 +223,10 @@ impl TestHouse {
     pub(crate) async fn desk_is_clear(&self, id: SessionId) -> bool {
         self.desk.open_rows(id).await.unwrap().is_empty()
     }
+}
+
+pub(crate) fn store_on(files: MemoryFiles) -> SessionStore {
+    SessionStore::new(Arc::new(files), &PathBuf::from("/house/.kith"))
 }
 
 /// A catalog in memory of logs in files. The one on disk has a thread of its own, and a clock that

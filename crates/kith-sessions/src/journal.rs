@@ -4,7 +4,6 @@
 //! while another took over is refused instead of writing a second history.
 
 pub mod files;
-pub mod memory;
 
 use kith_vocab::clock::Clock;
 use kith_vocab::event::Event;
@@ -17,7 +16,6 @@ use crate::read::Reading;
 use crate::storage::{StorageError, StorageErrorKind, StorageFuture};
 
 pub use files::FilesJournal;
-pub use memory::MemoryJournal;
 
 /// Gets events one at a time, so that a session of any length can be read.
 pub type EachEvent<'a> = &'a mut (dyn FnMut(Event) + Send);
@@ -174,10 +172,6 @@ pub trait Journal: Send + Sync {
 
     /// Whether there is a blob of this hash; its bytes are not read.
     fn has_blob(&self, sha256: &str) -> bool;
-}
-
-fn not_found(id: SessionId) -> StorageError {
-    StorageError::new(StorageErrorKind::NotFound, format!("session `{id}` does not exist"))
 }
 
 fn not_open(id: SessionId) -> StorageError {

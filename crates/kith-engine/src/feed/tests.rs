@@ -1,7 +1,8 @@
 //! What a follower sees: every event once and in order, and what is said now as far as it goes.
 
-use kith_sessions::journal::{Journal, MemoryJournal};
+use kith_sessions::journal::{FilesJournal, Journal};
 use kith_testkit::clock::FakeClock;
+use kith_testkit::files::MemoryFiles;
 use kith_vocab::block::Block;
 use kith_vocab::event::Body;
 use kith_vocab::event::control::{Level, Notice};
@@ -9,7 +10,7 @@ use kith_vocab::event::messages::{AnswerContent, AssistantMessage, StopReason};
 use kith_vocab::provider::DeltaPart;
 
 use super::*;
-use crate::fixture::{header, within};
+use crate::fixture::{header, store_on, within};
 use crate::session::{EventSource, Session, SessionParts};
 
 const EPOCH: &str = "this life";
@@ -25,7 +26,8 @@ struct CallStage {
 impl CallStage {
     fn new() -> CallStage {
         let clock = Arc::new(FakeClock::new());
-        let (journal, feed) = (Arc::new(MemoryJournal::default()), Feed::new(EPOCH.to_owned()));
+        let journal = Arc::new(FilesJournal::new(store_on(MemoryFiles::new())));
+        let feed = Feed::new(EPOCH.to_owned());
         let id = SessionId::from_uuid(kith_vocab::clock::Clock::new_id(&*clock));
         let parts = SessionParts { journal: journal.clone(), feed: feed.session(id), clock };
         CallStage { feed, journal, session: Session::new(parts, header(id)), id }

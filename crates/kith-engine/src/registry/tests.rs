@@ -1,13 +1,14 @@
 use std::cell::Cell;
 
-use kith_sessions::journal::MemoryJournal;
+use kith_sessions::journal::FilesJournal;
 use kith_testkit::clock::numbered_id;
+use kith_testkit::files::MemoryFiles;
 use kith_vocab::ids::EventId;
 use tokio::sync::oneshot;
 
 use super::*;
 use crate::command::{CommandAction, DriverCommand};
-use crate::fixture::header;
+use crate::fixture::{header, store_on};
 
 fn session_id() -> SessionId {
     SessionId::from_uuid(numbered_id(0, 1))
@@ -25,7 +26,7 @@ fn mail() -> (Mail, Answer) {
 
 #[tokio::test]
 async fn a_session_is_closed_only_if_its_driver_ends() {
-    let journal = MemoryJournal::default();
+    let journal = FilesJournal::new(store_on(MemoryFiles::new()));
     let id = session_id();
     journal.create(&header(id), Vec::new()).await.unwrap();
     let registry = Registry::new();

@@ -30,7 +30,7 @@ impl KeptCheckpoints {
 
 pub(crate) struct SimCatalog {
     pub(crate) store: SessionStore,
-    /// It compares with a journal of its own, which is empty: whatever is listed is unread.
+    /// It compares with a store of its own, which is empty: whatever is listed is unread.
     pub(crate) known: MemoryCatalog,
     pub(crate) checkpoints: KeptCheckpoints,
     pub(crate) world: Arc<World>,

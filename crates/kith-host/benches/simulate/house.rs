@@ -6,7 +6,6 @@ use std::sync::Arc;
 use kith_engine::state::State;
 use kith_sessions::catalog::MemoryCatalog;
 use kith_sessions::desk::{Desk, Inbox, MemoryDesk, RowStatus, ThreadRecords};
-use kith_sessions::journal::MemoryJournal;
 use kith_sessions::read::Tail;
 use kith_sessions::storage::StorageFuture;
 use kith_sessions::store::SessionStore;
@@ -42,7 +41,10 @@ impl House {
         House {
             files: MemoryFiles::new(),
             desk: MemoryDesk::new("device"),
-            catalog: MemoryCatalog::new(MemoryJournal::default()),
+            catalog: MemoryCatalog::new(SessionStore::new(
+                Arc::new(MemoryFiles::new()),
+                &settings::house().kith_dir(),
+            )),
             checkpoints: KeptCheckpoints::default(),
             wall: WALL_START,
             next_id: 1,

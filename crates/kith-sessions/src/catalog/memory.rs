@@ -1,22 +1,23 @@
-//! The catalog of a journal in memory.
+//! The catalog in memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kith_vocab::blocking::blocking;
 use kith_vocab::ids::{EventId, SessionId};
 
 use super::{
     CHECKPOINT_BYTES_MAX, Catalog, CatalogListing, CatalogRow, Checkpoint, FOUND_MAX, LogStamp,
-    PASSAGE_BYTES_MAX, Passage, SearchCoverage, compare,
+    PASSAGE_BYTES_MAX, Passage, SearchCoverage, compare, stamps,
 };
-use crate::journal::MemoryJournal;
 use crate::storage::StorageFuture;
+use crate::store::SessionStore;
 use crate::words::Query;
 
 /// A handle on a catalog in memory; clones are the same catalog.
 #[derive(Clone, Debug)]
 pub struct MemoryCatalog {
-    journal: MemoryJournal,
+    store: SessionStore,
     known: Arc<Mutex<CatalogTables>>,
 }
 
@@ -29,8 +30,8 @@ struct CatalogTables {
 }
 
 impl MemoryCatalog {
-    pub fn new(journal: MemoryJournal) -> MemoryCatalog {
-        MemoryCatalog { journal, known: Arc::default() }
+    pub fn new(store: SessionStore) -> MemoryCatalog {
+        MemoryCatalog { store, known: Arc::default() }
     }
 
     fn known(&self) -> MutexGuard<'_, CatalogTables> {
@@ -46,7 +47,7 @@ impl MemoryCatalog {
 
 impl Catalog for MemoryCatalog {
     fn stamp(&self, session: SessionId) -> StorageFuture<'_, LogStamp> {
-        Box::pin(std::future::ready(self.journal.stamp(session)))
+        Box::pin(async move { Ok(blocking(|| self.store.stat(session))?) })
     }
 
     fn put_rows(&self, rows: Vec<CatalogRow>) -> StorageFuture<'_, ()> {
@@ -55,7 +56,7 @@ impl Catalog for MemoryCatalog {
 
     fn listing(&self) -> StorageFuture<'_, CatalogListing> {
         let rows: Vec<CatalogRow> = self.known().rows.values().cloned().collect();
-        Box::pin(std::future::ready(Ok(compare(rows, self.journal.stamps()))))
+        Box::pin(async move { Ok(compare(rows, blocking(|| stamps(&self.store))?)) })
     }
 
     fn put_checkpoint(&self, session: SessionId, checkpoint: Checkpoint) -> StorageFuture<'_, ()> {

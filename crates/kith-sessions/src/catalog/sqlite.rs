@@ -16,8 +16,8 @@ use tokio::sync::OnceCell;
 
 use super::{
     Catalog, CatalogListing, CatalogRow, Checkpoint, LogStamp, Passage, SearchCoverage, compare,
+    stamps,
 };
-use crate::log::LogError;
 use crate::storage::StorageFuture;
 use crate::store::SessionStore;
 use crate::words::Query;
@@ -149,40 +149,6 @@ impl Catalog for SqliteCatalog {
             Ok(index.run(move |index| tables::forget(index, session)).await?)
         })
     }
-}
-
-/// Looking at many files is most of what a long list waits for, so two threads do it.
-fn stamps(store: &SessionStore) -> Result<Vec<(SessionId, LogStamp)>, LogError> {
-    let ids = store.list()?;
-    let (first, second) = ids.split_at(ids.len() / 2);
-    let (first, second) = std::thread::scope(|scope| {
-        let beside = (!first.is_empty()).then(|| scope.spawn(|| stamps_of(store, first)));
-        let second = stamps_of(store, second);
-        let first = beside.map_or_else(
-            || Ok(Vec::new()),
-            |thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-        );
-        (first, second)
-    });
-    let mut stamps = first?;
-    stamps.extend(second?);
-    Ok(stamps)
-}
-
-fn stamps_of(
-    store: &SessionStore,
-    ids: &[SessionId],
-) -> Result<Vec<(SessionId, LogStamp)>, LogError> {
-    let mut stamps = Vec::new();
-    for &id in ids {
-        match store.stat(id) {
-            Ok(stamp) => stamps.push((id, stamp)),
-            // Removed since it was listed.
-            Err(LogError::NotFound { .. }) => (),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(stamps)
 }
 
 impl std::fmt::Debug for SqliteCatalog {

@@ -1,8 +1,10 @@
 //! What every catalog does alike.
 
 use std::fmt::Debug;
+use std::path::Path;
 use std::sync::Arc;
 
+use kith_testkit::files::MemoryFiles;
 use tempfile::TempDir;
 
 use super::{outcome, same};
@@ -11,7 +13,7 @@ use crate::catalog::{
     SearchCoverage, SqliteCatalog,
 };
 use crate::disk::DiskFiles;
-use crate::journal::{Cursor, FilesJournal, Journal, MemoryJournal};
+use crate::journal::{Cursor, FilesJournal, Journal};
 use crate::line::{LineHash, LogHead};
 use crate::samples::{NOW, event_id, header, notice, session_id};
 use crate::storage::StorageErrorKind;
@@ -27,14 +29,14 @@ struct Backend {
 
 impl Backend {
     fn all() -> Vec<Backend> {
-        let memory = MemoryJournal::default();
+        let memory = SessionStore::new(Arc::new(MemoryFiles::new()), Path::new("/"));
         let folder = tempfile::tempdir().unwrap();
         let store = SessionStore::new(Arc::new(DiskFiles), folder.path());
         vec![
             Backend {
                 name: "memory",
                 catalog: Arc::new(MemoryCatalog::new(memory.clone())),
-                journal: Arc::new(memory),
+                journal: Arc::new(FilesJournal::new(memory)),
                 _folder: tempfile::tempdir().unwrap(),
             },
             Backend {

@@ -14,7 +14,7 @@ use super::{outcome, same};
 use crate::blob::BLOB_BYTES_MAX;
 use crate::damage::{Damage, DamageCode};
 use crate::disk::DiskFiles;
-use crate::journal::{Batch, Cursor, FilesJournal, Journal, MemoryJournal, NewBlob, OpenedSession};
+use crate::journal::{Batch, Cursor, FilesJournal, Journal, NewBlob, OpenedSession};
 use crate::line::{LineHash, LogHead};
 use crate::read::Tail;
 use crate::samples::{
@@ -44,7 +44,6 @@ impl Backend {
             Backend { name, journal, memory_disk, folder }
         };
         vec![
-            backend("memory", &|_| (Arc::new(MemoryJournal::default()), None)),
             backend("files on a memory disk", &|dir| {
                 let files = MemoryFiles::default();
                 let store = SessionStore::new(Arc::new(files.clone()), dir);
@@ -291,10 +290,7 @@ async fn a_cursor_saves_reading_what_stands_before_it() {
             Cursor { head: cursors[1].head, ..first.clone() },
             Cursor { head: LogHead { hash: LineHash::of(b"x"), ..first.head }, ..first.clone() },
         ];
-        // The head of the second is that of a place in memory, so only files know better.
-        for (n, misfit) in
-            misfits.iter().enumerate().filter(|(n, _)| *n != 2 || it.name != "memory")
-        {
+        for (n, misfit) in misfits.iter().enumerate() {
             let opened = it.open(None, Some(misfit), &mut Vec::new()).await;
             assert_eq!(opened, Ok(None), "{} {n}", it.name);
             assert_eq!(it.journal.open_bytes(session_id(1)), None);

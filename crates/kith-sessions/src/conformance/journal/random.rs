@@ -22,6 +22,18 @@ const STEPS: u64 = 60;
 struct Memory {
     heads: BTreeMap<u64, Option<LogHead>>,
     cursors: BTreeMap<u64, Cursor>,
+    /// The events of each session that were acknowledged.
+    events: BTreeMap<u64, Vec<Event>>,
+    open: BTreeSet<u64>,
+}
+
+impl Memory {
+    fn note(&mut self, n: u64, head: Option<LogHead>, batches: &[Batch]) {
+        self.heads.insert(n, head);
+        let events = batches.iter().flat_map(|batch| batch.events.clone());
+        self.events.entry(n).or_default().extend(events);
+        self.open.insert(n);
+    }
 }
 
 /// Everything that can be seen of a session.
@@ -48,7 +60,12 @@ async fn whatever_is_done_all_journals_look_the_same() {
                 let done = random_step(it, &mut random, &mut memory, &clock).await;
                 let mut views = Vec::new();
                 for n in 0..N_SESSIONS {
-                    views.push(view(&*it.journal, session_id(n)).await);
+                    let view = view(&*it.journal, session_id(n)).await;
+                    let is_open = view.as_ref().is_some_and(|it| it.open_bytes.is_some());
+                    assert_eq!(is_open, memory.open.contains(&n), "{}: {done:?}", it.name);
+                    let events = view.as_ref().map(|it| &it.events);
+                    assert_eq!(events, memory.events.get(&n), "{}: {done:?}", it.name);
+                    views.push(view);
                 }
                 seen.push((done, it.journal.list().await.unwrap(), views));
             }
@@ -104,9 +121,11 @@ async fn random_step(
                 let batch = random_batch(random, &mut seq);
                 batches.push(batch);
             }
-            let made = outcome(journal.create(&header(n), batches).await);
+            let is_there = memory.events.contains_key(&n);
+            let made = outcome(journal.create(&header(n), batches.clone()).await);
+            assert_eq!(is_there, made == Err(StorageErrorKind::Exists), "{}", backend.name);
             if let Ok(head) = made {
-                memory.heads.insert(n, head);
+                memory.note(n, head, &batches);
             }
             ("create", made)
         }
@@ -114,21 +133,34 @@ async fn random_step(
             let mut seq = known.map_or(0, |head| head.seq) + 1;
             let batch = random_batch(random, &mut seq);
             let expected = random_head(random, known);
-            let appended = outcome(journal.append(id, expected, batch).await);
-            if let Ok(head) = appended {
-                memory.heads.insert(n, head);
+            let was_open = memory.open.contains(&n);
+            let appended = outcome(journal.append(id, expected, batch.clone()).await);
+            match &appended {
+                Ok(head) => memory.note(n, *head, &[batch]),
+                Err(StorageErrorKind::Fenced) => (),
+                Err(_) => _ = memory.open.remove(&n),
             }
+            let is_refused = appended.as_ref().is_err_and(|it| *it == StorageErrorKind::MustReopen);
+            assert_eq!(is_refused, !was_open, "{}", backend.name);
+            let is_fenced = appended.as_ref().is_err_and(|it| *it == StorageErrorKind::Fenced);
+            assert_eq!(is_fenced, was_open && expected != known, "{}", backend.name);
             ("append", appended)
         }
         7 | 8 => {
             let head = if random.one_in(2) { None } else { random_head(random, known) };
             let cursor = memory.cursors.get(&n).filter(|_| random.one_in(2));
             let opened = outcome(journal.open(id, head, cursor, clock, &mut |_| ()).await);
+            memory.open.remove(&n);
+            if let Ok(Some(session)) = &opened {
+                assert_eq!(session.head, known, "{}", backend.name);
+                memory.open.insert(n);
+            }
             ("open", opened.map(|it| it.and_then(|it| it.head)))
         }
         9 => {
             memory.cursors.extend(journal.cursor(id).map(|cursor| (n, cursor)));
             journal.close(id);
+            memory.open.remove(&n);
             ("close", Ok(None))
         }
         10 => {
@@ -138,8 +170,11 @@ async fn random_step(
         }
         _ => {
             let removed = outcome(journal.remove(id).await);
+            let is_in_use = removed.as_ref().is_err_and(|it| *it == StorageErrorKind::InUse);
+            assert_eq!(is_in_use, memory.open.contains(&n), "{}", backend.name);
             if removed.is_ok() {
                 memory.heads.remove(&n);
+                memory.events.remove(&n);
             }
             ("remove", removed.map(|_| None))
         }
