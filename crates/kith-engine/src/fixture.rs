@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kith_sessions::catalog::{
-    Catalog, CatalogListing, CatalogRow, Checkpoint, LogStamp, MemoryCatalog, Passage,
-    SearchCoverage,
+    Catalog, CatalogListing, CatalogRow, Checkpoint, LogStamp, Passage, SearchCoverage,
+    SqliteCatalog,
 };
 use kith_sessions::desk::{Inbox, MemoryDesk, RowTarget};
 use kith_sessions::journal::FilesJournal;
@@ -60,7 +60,7 @@ const PATIENCE: Duration = Duration::from_hours(720);
 pub(crate) struct TestHouse {
     pub(crate) files: MemoryFiles,
     pub(crate) desk: MemoryDesk,
-    catalog: MemoryCatalog,
+    catalog: Arc<SqliteCatalog>,
     /// Where the catalog waits before it lists a session.
     pub(crate) listing: Option<Gate>,
     pub(crate) clock: Arc<FakeClock>,
@@ -138,7 +138,7 @@ impl TestHouse {
         TestHouse {
             files: MemoryFiles::new(),
             desk: MemoryDesk::new("device"),
-            catalog: MemoryCatalog::new(store_on(MemoryFiles::new())),
+            catalog: Arc::new(SqliteCatalog::in_memory(store_on(MemoryFiles::new()))),
             listing: None,
             // Beyond the ids of any transcript.
             clock: Arc::new(FakeClock::starting_at_id(1_000_000).passing_when_idle()),
@@ -152,10 +152,11 @@ impl TestHouse {
     }
 
     pub(crate) fn engine(&self) -> Engine {
-        let (store, known, listing) = (self.store(), self.catalog.clone(), self.listing.clone());
+        let (store, known, listing) =
+            (self.store(), Arc::clone(&self.catalog), self.listing.clone());
         Engine::new(EngineParts {
             journal: Arc::new(FilesJournal::new(store.clone())),
-            desk: Arc::new(self.desk.clone()),
+            desk: Arc::new(self.desk.handle()),
             catalog: Arc::new(TestCatalog { store, known, listing }),
             clock: self.clock.clone(),
             models: Arc::clone(&self.models),
@@ -233,7 +234,7 @@ pub(crate) fn store_on(files: MemoryFiles) -> SessionStore {
 /// passes when all tasks wait would not wait for that.
 struct TestCatalog {
     store: SessionStore,
-    known: MemoryCatalog,
+    known: Arc<SqliteCatalog>,
     listing: Option<Gate>,
 }
 

@@ -4,7 +4,6 @@
 //! may answer "unknown" to anything: a session is then `unread`, has no checkpoint, and is searched
 //! by reading its log.
 
-pub mod memory;
 pub mod sqlite;
 
 use std::collections::BTreeMap;
@@ -17,7 +16,6 @@ use crate::storage::StorageFuture;
 use crate::store::SessionStore;
 use crate::words::Query;
 
-pub use memory::MemoryCatalog;
 pub use sqlite::{INDEX_VERSION, SqliteCatalog};
 
 /// A larger state is not kept: reading the session again costs less than its copies.

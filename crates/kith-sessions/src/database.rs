@@ -4,11 +4,13 @@
 //! `await`. The tables belong to the desk and to the index.
 
 mod group;
+mod memory;
 
 use std::fmt::Write;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -22,6 +24,7 @@ use crate::own_file;
 use group::{Change, GROUP_CHANGES_MAX, Pending};
 
 pub(crate) use group::Durability;
+pub(crate) use memory::MemoryDatabase;
 
 /// Requests queued for a database's thread; further callers wait for a free place.
 const DATABASE_QUEUE_MAX: usize = 1024;
@@ -44,9 +47,17 @@ fn is_retryable(error: &rusqlite::Error) -> bool {
     )
 }
 
+/// Who does the work on a database.
+#[derive(Debug)]
+pub(crate) enum Worker {
+    Thread(WorkerThread),
+    /// The caller itself, on a database in memory.
+    Here(Arc<MemoryDatabase>),
+}
+
 /// The thread. When this is dropped, the file is closed.
 #[derive(Debug)]
-pub(crate) struct Worker {
+pub(crate) struct WorkerThread {
     /// `None` only while it is dropped.
     jobs: Option<mpsc::Sender<Job>>,
     thread: Option<thread::JoinHandle<()>>,
@@ -95,7 +106,7 @@ impl Worker {
             .name(name.to_owned())
             .spawn(work)
             .map_err(StartError::NoThread)?;
-        let worker = Worker { jobs: Some(jobs), thread: Some(thread) };
+        let worker = Worker::Thread(WorkerThread { jobs: Some(jobs), thread: Some(thread) });
         let known = opened.await.map_err(|_| StartError::Gone)?.map_err(StartError::Refused)?;
         Ok(known.map(|known| (worker, known)))
     }
@@ -105,13 +116,12 @@ impl Worker {
         &self,
         work: impl FnOnce(&mut Connection) -> T + Send + 'static,
     ) -> Result<T, WorkerStopped> {
-        let jobs = self.jobs.as_ref().ok_or(WorkerStopped)?;
         let (reply, answer) = oneshot::channel();
         let job = Job::Alone(Box::new(move |connection| {
             // The caller may have stopped waiting; the change is made all the same.
             reply.send(work(connection)).ok();
         }));
-        jobs.send(job).await.map_err(|_| WorkerStopped)?;
+        self.send(job).await?;
         answer.await.map_err(|_| WorkerStopped)
     }
 
@@ -148,11 +158,23 @@ impl Worker {
         durability: Durability,
         work: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<oneshot::Receiver<rusqlite::Result<T>>, WorkerStopped> {
-        let jobs = self.jobs.as_ref().ok_or(WorkerStopped)?;
         let (reply, answer) = oneshot::channel();
         let change = Pending { durability, work, result: None, reply };
-        jobs.send(Job::Change(Box::new(change))).await.map_err(|_| WorkerStopped)?;
+        self.send(Job::Change(Box::new(change))).await?;
         Ok(answer)
+    }
+
+    async fn send(&self, job: Job) -> Result<(), WorkerStopped> {
+        match self {
+            Worker::Thread(WorkerThread { jobs, .. }) => {
+                let jobs = jobs.as_ref().ok_or(WorkerStopped)?;
+                jobs.send(job).await.map_err(|_| WorkerStopped)
+            }
+            Worker::Here(database) => {
+                database.perform(job);
+                Ok(())
+            }
+        }
     }
 }
 
@@ -181,7 +203,7 @@ fn serve(mut connection: Connection, mut queue: mpsc::Receiver<Job>) {
     }
 }
 
-impl Drop for Worker {
+impl Drop for WorkerThread {
     // Waits for the file to be closed, so that the next process finds no WAL to recover.
     fn drop(&mut self) {
         self.jobs.take();

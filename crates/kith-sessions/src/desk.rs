@@ -97,28 +97,6 @@ pub enum RowOutcome {
     Removed,
 }
 
-impl RowOutcome {
-    pub const ALL: [RowOutcome; 6] = [
-        RowOutcome::Done,
-        RowOutcome::Cancelled,
-        RowOutcome::Failed,
-        RowOutcome::Bound,
-        RowOutcome::Declined,
-        RowOutcome::Removed,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            RowOutcome::Done => "done",
-            RowOutcome::Cancelled => "cancelled",
-            RowOutcome::Failed => "failed",
-            RowOutcome::Bound => "bound",
-            RowOutcome::Declined => "declined",
-            RowOutcome::Removed => "removed",
-        }
-    }
-}
-
 /// A conversation on a platform and the session it is in now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadRow {
@@ -147,19 +125,6 @@ pub enum WakeupReason {
     ModelRetry,
     SessionRetry,
     ApprovalExpiry,
-}
-
-impl WakeupReason {
-    pub const ALL: [WakeupReason; 3] =
-        [WakeupReason::ModelRetry, WakeupReason::SessionRetry, WakeupReason::ApprovalExpiry];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            WakeupReason::ModelRetry => "model_retry",
-            WakeupReason::SessionRetry => "session_retry",
-            WakeupReason::ApprovalExpiry => "approval_expiry",
-        }
-    }
 }
 
 /// A repository that the owner trusts.

@@ -14,14 +14,14 @@
 //! - [`read`]: reads a session file and tells a torn tail from damage.
 //! - [`log`]: one session, open for appending.
 //! - [`store`]: the sessions of a house: made, opened, read, listed.
-//! - [`journal`]: where session logs are kept, whatever keeps them: files or memory.
+//! - [`journal`]: where session logs are kept, whatever keeps them.
 //! - `last_line`, [`thread_file`]: what a thread looks like to others, derived from its sessions.
 //! - [`own_file`]: which files of `.kith` are opened at all.
 //! - [`disk`]: the real files.
 //! - [`lock`]: the lock of a house; only its holder writes.
 //! - [`socket`]: where the holder listens.
 //! - `database`: a SQLite file and the one thread that owns it.
-//! - [`desk`]: promises to the outside (inbox, threads, wake-ups), in SQLite or in memory.
+//! - [`desk`]: promises to the outside (inbox, threads, wake-ups), in SQLite.
 //! - [`backup`]: copies all of it while it is in use.
 //! - [`words`]: splits text into words for searching.
 //! - [`catalog`]: an index of the logs: lists, search, checkpoints.

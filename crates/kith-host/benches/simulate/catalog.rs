@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use kith_sessions::catalog::{
-    Catalog, CatalogListing, CatalogRow, Checkpoint, LogStamp, MemoryCatalog, Passage,
-    SearchCoverage,
+    Catalog, CatalogListing, CatalogRow, Checkpoint, LogStamp, Passage, SearchCoverage,
+    SqliteCatalog,
 };
 use kith_sessions::storage::{StorageError, StorageErrorKind, StorageFuture};
 use kith_sessions::store::SessionStore;
@@ -31,7 +31,7 @@ impl KeptCheckpoints {
 pub(crate) struct SimCatalog {
     pub(crate) store: SessionStore,
     /// It compares with a store of its own, which is empty: whatever is listed is unread.
-    pub(crate) known: MemoryCatalog,
+    pub(crate) known: Arc<SqliteCatalog>,
     pub(crate) checkpoints: KeptCheckpoints,
     pub(crate) world: Arc<World>,
 }

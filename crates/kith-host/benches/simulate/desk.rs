@@ -7,7 +7,7 @@ use kith_engine::engine::Engine;
 
 use kith_sessions::desk::{
     AcceptOutcome, Desk, Inbox, InboxRow, MemoryDesk, Repository, RowOutcome, RowStatus, RowTarget,
-    ThreadRecords, ThreadRow, TrustRecords, Wakeup, WakeupReason, WakeupRecords,
+    SqliteDesk, ThreadRecords, ThreadRow, TrustRecords, Wakeup, WakeupReason, WakeupRecords,
 };
 use kith_sessions::line::LogHead;
 use kith_sessions::storage::{StorageError, StorageErrorKind, StorageFuture};
@@ -49,7 +49,7 @@ impl SimDesk {
     /// A change that nobody waits for, so nobody is told if it fails.
     fn later<'a>(
         &'a self,
-        work: impl FnOnce(&'a MemoryDesk) -> StorageFuture<'a, ()> + Send + 'a,
+        work: impl FnOnce(&'a SqliteDesk) -> StorageFuture<'a, ()> + Send + 'a,
     ) -> StorageFuture<'a, ()> {
         Box::pin(async move {
             self.world.step().await;
@@ -60,7 +60,7 @@ impl SimDesk {
     /// A change that is waited for: the disk may refuse it.
     fn change<'a, T: Send + 'a>(
         &'a self,
-        work: impl FnOnce(&'a MemoryDesk) -> StorageFuture<'a, T> + Send + 'a,
+        work: impl FnOnce(&'a SqliteDesk) -> StorageFuture<'a, T> + Send + 'a,
     ) -> StorageFuture<'a, T> {
         Box::pin(async move {
             self.world.step().await;
@@ -84,7 +84,7 @@ impl SimDesk {
     /// One call: a step before it, and one after it, so that a kill may come between.
     fn call<'a, T: Send + 'a>(
         &'a self,
-        work: impl FnOnce(&'a MemoryDesk) -> StorageFuture<'a, T> + Send + 'a,
+        work: impl FnOnce(&'a SqliteDesk) -> StorageFuture<'a, T> + Send + 'a,
     ) -> StorageFuture<'a, T> {
         Box::pin(async move {
             self.world.step().await;

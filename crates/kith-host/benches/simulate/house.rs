@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kith_engine::state::State;
-use kith_sessions::catalog::MemoryCatalog;
+use kith_sessions::catalog::SqliteCatalog;
 use kith_sessions::desk::{Desk, Inbox, MemoryDesk, RowStatus, ThreadRecords};
 use kith_sessions::read::Tail;
 use kith_sessions::storage::StorageFuture;
@@ -26,7 +26,7 @@ const OLD_DESKS_MAX: usize = 3;
 pub(crate) struct House {
     pub(crate) files: MemoryFiles,
     pub(crate) desk: MemoryDesk,
-    pub(crate) catalog: MemoryCatalog,
+    pub(crate) catalog: Arc<SqliteCatalog>,
     /// Of each session, the oldest first.
     pub(crate) checkpoints: KeptCheckpoints,
     pub(crate) wall: u64,
@@ -41,10 +41,10 @@ impl House {
         House {
             files: MemoryFiles::new(),
             desk: MemoryDesk::new("device"),
-            catalog: MemoryCatalog::new(SessionStore::new(
+            catalog: Arc::new(SqliteCatalog::in_memory(SessionStore::new(
                 Arc::new(MemoryFiles::new()),
                 &settings::house().kith_dir(),
-            )),
+            ))),
             checkpoints: KeptCheckpoints::default(),
             wall: WALL_START,
             next_id: 1,

@@ -52,6 +52,14 @@ impl SqliteCatalog {
         SqliteCatalog::of(path, store, IndexAccess::Read)
     }
 
+    /// In memory, for tests. It is gone with the handle.
+    pub fn in_memory(store: SessionStore) -> SqliteCatalog {
+        let path = PathBuf::from(":memory:");
+        // Without an index everything is read from the logs.
+        let index = OnceCell::from(Index::in_memory(&path).ok());
+        SqliteCatalog { path, store, access: IndexAccess::Write, index }
+    }
+
     fn of(path: &Path, store: SessionStore, access: IndexAccess) -> SqliteCatalog {
         SqliteCatalog { path: path.to_owned(), store, access, index: OnceCell::new() }
     }

@@ -9,8 +9,8 @@ use tempfile::TempDir;
 
 use super::{outcome, same};
 use crate::catalog::{
-    CHECKPOINT_BYTES_MAX, Catalog, CatalogListing, CatalogRow, Checkpoint, MemoryCatalog, Passage,
-    SearchCoverage, SqliteCatalog,
+    CHECKPOINT_BYTES_MAX, Catalog, CatalogListing, CatalogRow, Checkpoint, Passage, SearchCoverage,
+    SqliteCatalog,
 };
 use crate::disk::DiskFiles;
 use crate::journal::{Cursor, FilesJournal, Journal};
@@ -35,7 +35,7 @@ impl Backend {
         vec![
             Backend {
                 name: "memory",
-                catalog: Arc::new(MemoryCatalog::new(memory.clone())),
+                catalog: Arc::new(SqliteCatalog::in_memory(memory.clone())),
                 journal: Arc::new(FilesJournal::new(memory)),
                 _folder: tempfile::tempdir().unwrap(),
             },

@@ -21,6 +21,15 @@ use crate::storage::StorageErrorKind;
 
 const DEVICE: &str = "019a8a00-0000-7000-a000-000000000001";
 
+const OUTCOMES: [RowOutcome; 6] = [
+    RowOutcome::Done,
+    RowOutcome::Cancelled,
+    RowOutcome::Failed,
+    RowOutcome::Bound,
+    RowOutcome::Declined,
+    RowOutcome::Removed,
+];
+
 struct Backend {
     name: &'static str,
     desk: Arc<dyn Desk>,
@@ -33,7 +42,11 @@ impl Backend {
         let path = folder.path().join("state.db");
         let sqlite = SqliteDesk::open(&path, DEVICE.to_owned()).await.unwrap();
         vec![
-            Backend { name: "memory", desk: Arc::new(MemoryDesk::new(DEVICE)), _folder: None },
+            Backend {
+                name: "memory",
+                desk: Arc::new(MemoryDesk::new(DEVICE).handle()),
+                _folder: None,
+            },
             Backend { name: "sqlite", desk: Arc::new(sqlite), _folder: Some(folder) },
         ]
     }
@@ -200,7 +213,7 @@ async fn closing_enters_what_is_not_known_and_changes_no_outcome() {
         assert_eq!(it.keys(1).await, ["m-1", "m-2"]);
         it.accept("m-0", 1).await;
         assert_eq!(it.keys(1).await, ["m-1", "m-2", "m-0"], "in the order of acceptance");
-        let rows = RowOutcome::ALL.map(|outcome| (format!("k-{}", outcome.as_str()), outcome));
+        let rows = OUTCOMES.map(|outcome| (format!("k-{outcome:?}"), outcome));
         it.desk.close(rows.to_vec(), session_id(1), head(4), NOW).await.unwrap();
         for (key, outcome) in rows {
             assert_eq!(it.desk.row(&key).await.unwrap(), Some(closed(1, outcome)));

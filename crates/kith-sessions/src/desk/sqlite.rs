@@ -7,7 +7,7 @@ mod check;
 mod columns;
 mod error;
 mod inbox;
-mod schema;
+pub(super) mod schema;
 mod threads;
 mod trust;
 mod wakeups;
@@ -90,13 +90,16 @@ impl SqliteDesk {
         };
         let path = path.to_owned();
         match Worker::start("kith-desk", open).await {
-            Ok(opened) => Ok(opened.map(|(worker, (device_id, found_generation))| {
-                SqliteDesk(Arc::new(OpenDesk { path, device_id, found_generation, worker }))
-            })),
+            Ok(opened) => Ok(opened.map(|(worker, facts)| SqliteDesk::of(path, facts, worker))),
             Err(StartError::Refused(error)) => Err(error),
             Err(StartError::NoThread(source)) => Err(DeskError::Open { path, source }),
             Err(StartError::Gone) => Err(DeskError::Gone { path }),
         }
+    }
+
+    pub(super) fn of(path: PathBuf, facts: (String, u64), worker: Worker) -> SqliteDesk {
+        let (device_id, found_generation) = facts;
+        SqliteDesk(Arc::new(OpenDesk { path, device_id, found_generation, worker }))
     }
 
     /// Has the desk's thread change something durably, in one commit with what else waits.

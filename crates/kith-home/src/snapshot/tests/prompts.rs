@@ -167,7 +167,7 @@ fn a_home_needs_only_its_constitution() {
 
     # Tools
 
-    - CurrentFiles before you act. Read what is there, change it in small steps, then check the result.
+    - Look before you act. Read what is there, change it in small steps, then check the result.
     - Do what was asked and no more. Before anything that is hard to undo, say so and ask.
     - A call may wait for a person's approval. A refusal stands: do not reach the same end another way; explain and offer alternatives.
     - Report failures as they are, with their cause, and try something different instead of the same call again.

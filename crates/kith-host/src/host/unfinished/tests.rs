@@ -97,7 +97,7 @@ async fn host_with(dir: &Path, desk: MemoryDesk, is_new_desk: bool) -> Result<Ho
     let house = house(dir);
     let settings = SettingsWatch::open(&house).unwrap();
     let parts = HostParts::on_disk(house, settings, Arc::new(SystemClock), lock).await.unwrap();
-    Host::assemble(HostParts { desk: Arc::new(desk), is_new_desk, ..parts }).await
+    Host::assemble(HostParts { desk: Arc::new(desk.handle()), is_new_desk, ..parts }).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, ErrorCode};
 
 use super::tables;
-use crate::database::{StartError, Worker, WorkerStopped};
+use crate::database::{MemoryDatabase, StartError, Worker, WorkerStopped};
 use crate::storage::{StorageError, StorageErrorKind, kind_of_io, words_of};
 
 /// A handle on the file. When the last one is gone, the file is closed.
@@ -67,6 +67,12 @@ impl Index {
         // Without an index everything is read from the logs.
         let (worker, ()) = Worker::start("kith-index", open).await.ok().flatten()?;
         Some(Index(Arc::new(OpenIndex { path: path.to_owned(), worker })))
+    }
+
+    pub(super) fn in_memory(path: &Path) -> rusqlite::Result<Index> {
+        let database = MemoryDatabase::new(tables::open_in_memory()?)?;
+        let (path, worker) = (path.to_owned(), Worker::Here(Arc::new(database)));
+        Ok(Index(Arc::new(OpenIndex { path, worker })))
     }
 
     pub(super) async fn run<T: Send + 'static>(

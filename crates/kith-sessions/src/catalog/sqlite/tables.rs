@@ -103,6 +103,12 @@ pub(super) fn open_read_only(path: &Path) -> Option<Connection> {
     matches!(is_ours(&connection), Ok(Some(true))).then_some(connection)
 }
 
+pub(super) fn open_in_memory() -> Result<Connection> {
+    let mut connection = Connection::open_in_memory()?;
+    make_tables(&mut connection)?;
+    Ok(connection)
+}
+
 /// Replaces a file that turned out to be damaged.
 pub(super) fn renew(index: &mut Connection, path: &Path) {
     // The file must be closed before it can go. If anything fails here, the next opening meets

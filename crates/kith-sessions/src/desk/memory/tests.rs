@@ -1,9 +1,10 @@
 use super::*;
 use crate::desk::{
-    Inbox, RowOutcome, RowTarget, ThreadRecords, Wakeup, WakeupReason, WakeupRecords,
+    Desk, Inbox, RowOutcome, RowTarget, ThreadRecords, Wakeup, WakeupReason, WakeupRecords,
 };
 use crate::line::{LineHash, LogHead};
 use crate::samples::{NOW, said, session_id};
+use crate::storage::StorageErrorKind;
 
 #[tokio::test]
 async fn a_power_cut_takes_what_was_not_synced_from_its_end() {

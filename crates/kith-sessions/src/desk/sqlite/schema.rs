@@ -159,12 +159,12 @@ pub(super) fn open_read_only(path: &Path) -> Result<Option<Connection>, DeskErro
     Ok(Some(connection))
 }
 
-pub(super) fn device_id(connection: &Connection) -> rusqlite::Result<String> {
+pub(in crate::desk) fn device_id(connection: &Connection) -> rusqlite::Result<String> {
     connection.query_row("SELECT value FROM facts WHERE name = ?1", [DEVICE_ID], |row| row.get(0))
 }
 
 /// A desk that has never had one is of generation 0.
-pub(super) fn generation(connection: &Connection) -> rusqlite::Result<u64> {
+pub(in crate::desk) fn generation(connection: &Connection) -> rusqlite::Result<u64> {
     let value: Option<String> = connection
         .prepare_cached("SELECT value FROM facts WHERE name = ?1")?
         .query_row([GENERATION], |row| row.get(0))
@@ -204,7 +204,10 @@ fn check_version(path: &Path, connection: &Connection) -> Result<u32, DeskError>
     Ok(found)
 }
 
-fn migrate(connection: &mut Connection, new_device_id: &str) -> rusqlite::Result<()> {
+pub(in crate::desk) fn migrate(
+    connection: &mut Connection,
+    new_device_id: &str,
+) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Read again under the lock: another program may have been quicker.
     let found: u32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
