@@ -221,12 +221,11 @@ impl ModelDesk {
     /// A key that is not known is entered; one that is closed keeps its outcome.
     fn close(&mut self, key: &str, outcome: RowOutcome, session_id: SessionId, now: u64) {
         let closed = Some((outcome, now));
-        match self.rows.iter_mut().find(|row| row.key == key) {
-            Some(row) => row.closed = row.closed.or(closed),
-            None => {
-                let (key, event) = (key.to_owned(), None);
-                self.rows.push(ModelRow { key, session_id, event, accepted_at: now, closed });
-            }
+        if let Some(row) = self.rows.iter_mut().find(|row| row.key == key) {
+            row.closed = row.closed.or(closed);
+        } else {
+            let (key, event) = (key.to_owned(), None);
+            self.rows.push(ModelRow { key, session_id, event, accepted_at: now, closed });
         }
     }
 

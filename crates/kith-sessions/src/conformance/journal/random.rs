@@ -115,12 +115,10 @@ async fn random_step(
     let known = memory.heads.get(&n).copied().flatten();
     match random.below(12) {
         0 | 1 => {
-            let mut batches = Vec::new();
             let mut seq = 1;
-            for _ in 0..random.below(3) {
-                let batch = random_batch(random, &mut seq);
-                batches.push(batch);
-            }
+            let n_batches = random.below(3);
+            let batches: Vec<Batch> =
+                (0..n_batches).map(|_| random_batch(random, &mut seq)).collect();
             let is_there = memory.events.contains_key(&n);
             let made = outcome(journal.create(&header(n), batches.clone()).await);
             assert_eq!(is_there, made == Err(StorageErrorKind::Exists), "{}", backend.name);
@@ -140,10 +138,10 @@ async fn random_step(
                 Err(StorageErrorKind::Fenced) => (),
                 Err(_) => _ = memory.open.remove(&n),
             }
-            let is_refused = appended.as_ref().is_err_and(|it| *it == StorageErrorKind::MustReopen);
-            assert_eq!(is_refused, !was_open, "{}", backend.name);
-            let is_fenced = appended.as_ref().is_err_and(|it| *it == StorageErrorKind::Fenced);
-            assert_eq!(is_fenced, was_open && expected != known, "{}", backend.name);
+            let is_refused = |kind| appended.as_ref().is_err_and(|it| *it == kind);
+            assert_eq!(is_refused(StorageErrorKind::MustReopen), !was_open, "{}", backend.name);
+            let is_behind = was_open && expected != known;
+            assert_eq!(is_refused(StorageErrorKind::Fenced), is_behind, "{}", backend.name);
             ("append", appended)
         }
         7 | 8 => {
@@ -170,8 +168,8 @@ async fn random_step(
         }
         _ => {
             let removed = outcome(journal.remove(id).await);
-            let is_in_use = removed.as_ref().is_err_and(|it| *it == StorageErrorKind::InUse);
-            assert_eq!(is_in_use, memory.open.contains(&n), "{}", backend.name);
+            let is_open = memory.open.contains(&n);
+            assert_eq!(is_open, removed == Err(StorageErrorKind::InUse), "{}", backend.name);
             if removed.is_ok() {
                 memory.heads.remove(&n);
                 memory.events.remove(&n);
