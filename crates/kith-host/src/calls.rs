@@ -1,16 +1,12 @@
 //! Every call there is, each with its answer, by the noun it is about.
 
-pub mod blob;
-pub mod control;
-pub mod dialog;
+pub mod agent;
 pub mod feed;
 pub mod house;
 pub mod message;
 pub mod priming;
-pub mod prompt;
 pub mod queue;
 pub mod session;
-pub mod skill;
 pub mod subscription;
 pub mod thread;
 pub mod tree;

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{Access, Call, Delivery, Follow, Follower, Payload, Reply};
 use crate::caller::Caller;
-use crate::connection::{HostConnection, UnfinishedTurns};
+use crate::connection::HostConnection;
 use crate::error::CallError;
 use crate::house::House;
 use crate::read_side::ReadSide;
@@ -39,10 +40,11 @@ impl Client {
         Client { house, caller, reads_from, connection }
     }
 
-    /// If the host is ever in this process, it resumes what an earlier one left.
+    /// If the host is ever in this process, it resumes turns that an earlier one left unfinished, and
+    /// says what became of each.
     #[must_use]
-    pub fn resuming(mut self, unfinished: Option<UnfinishedTurns>) -> Client {
-        self.connection = self.connection.with_unfinished(unfinished);
+    pub fn resuming(mut self, notes: mpsc::UnboundedSender<String>) -> Client {
+        self.connection = self.connection.resuming(notes);
         self
     }
 

@@ -36,16 +36,11 @@ pub struct HostConnection {
     caller: Caller,
     /// Read when they are first needed.
     settings: OnceCell<Arc<SettingsWatch>>,
-    /// Whether and how a host in this process resumes turns that an earlier one left.
-    unfinished: Option<UnfinishedTurns>,
+    /// Where a host in this process tells what became of turns that an earlier one left unfinished;
+    /// without it, it does not resume them.
+    resume_notes: Option<mpsc::UnboundedSender<String>>,
     /// The host, if it is in this process.
     here: Mutex<Option<HostHere>>,
-}
-
-/// Resumes turns that an earlier host left unfinished, and reports on each.
-pub struct UnfinishedTurns {
-    /// What became of each, in words.
-    pub notes: mpsc::UnboundedSender<String>,
 }
 
 /// A host in this process, with its socket.
@@ -54,24 +49,17 @@ struct HostHere {
     server: Server,
 }
 
-enum HostPlace {
-    Here(Arc<Host>),
-    /// With what the lock says of its holder.
-    Elsewhere {
-        holder: String,
-    },
-}
-
 impl HostConnection {
     pub fn new(house: House, caller: Caller) -> HostConnection {
         let (settings, here) = (OnceCell::new(), Mutex::default());
-        HostConnection { house, caller, settings, unfinished: None, here }
+        HostConnection { house, caller, settings, resume_notes: None, here }
     }
 
-    /// If the host is ever in this process, it goes on with what an earlier one left.
+    /// If the host is ever in this process, it resumes turns that an earlier one left unfinished, and
+    /// says what became of each.
     #[must_use]
-    pub fn with_unfinished(mut self, unfinished: Option<UnfinishedTurns>) -> HostConnection {
-        self.unfinished = unfinished;
+    pub fn resuming(mut self, notes: mpsc::UnboundedSender<String>) -> HostConnection {
+        self.resume_notes = Some(notes);
         self
     }
 
@@ -82,25 +70,23 @@ impl HostConnection {
 
     /// Becomes the host unless the house has one elsewhere; whether it is in this process now.
     pub async fn is_here(&self) -> Result<bool, CallError> {
-        Ok(matches!(self.enter().await?, HostPlace::Here(_)))
+        Ok(matches!(self.enter().await?, HostStart::Here(_)))
     }
 
     async fn settings(&self) -> Result<&Arc<SettingsWatch>, CallError> {
         self.settings.get_or_try_init(async || SettingsWatch::open(&self.house)).await
     }
 
-    async fn enter(&self) -> Result<HostPlace, CallError> {
+    async fn enter(&self) -> Result<HostStart, CallError> {
         let mut here = self.here.lock().await;
         if let Some(here) = &*here {
-            return Ok(HostPlace::Here(Arc::clone(&here.host)));
+            return Ok(HostStart::Here(Arc::clone(&here.host)));
         }
-        let host: Arc<Host> =
-            match Host::start(self.house.clone(), Arc::clone(self.settings().await?)).await? {
-                HostStart::Here(host) => Arc::from(host),
-                HostStart::Elsewhere { holder } => return Ok(HostPlace::Elsewhere { holder }),
-            };
+        let settings = Arc::clone(self.settings().await?);
+        let start = Host::start(self.house.clone(), settings).await?;
+        let HostStart::Here(host) = start else { return Ok(start) };
         // Before anyone is let in: what they say is not something that was left.
-        let left = match &self.unfinished {
+        let left = match &self.resume_notes {
             Some(_) => host.unfinished().await?,
             None => Vec::new(),
         };
@@ -110,7 +96,7 @@ impl HostConnection {
             CallError::filesystem(message)
                 .hint("remove whatever is there, and check that its folder is writable")
         })?;
-        if let Some(UnfinishedTurns { notes }) = &self.unfinished {
+        if let Some(notes) = &self.resume_notes {
             let (host, notes) = (Arc::clone(&host), notes.clone());
             server.beside(async move {
                 // Nobody hears it after the end; the log has it all the same.
@@ -119,7 +105,7 @@ impl HostConnection {
             });
         }
         *here = Some(HostHere { host: Arc::clone(&host), server });
-        Ok(HostPlace::Here(host))
+        Ok(HostStart::Here(host))
     }
 
     /// Leaves the house. If the host is here, it stays until the turns it accepted rest.
@@ -156,11 +142,11 @@ impl HostConnection {
         let mut holder = String::new();
         for _ in 0..TRIES_MAX {
             match self.enter().await? {
-                HostPlace::Here(host) => {
+                HostStart::Here(host) => {
                     let answer = routes::answer(&host, self.caller.clone(), call, follower);
                     return on_a_worker(answer).await;
                 }
-                HostPlace::Elsewhere { holder: named } => holder = named,
+                HostStart::Elsewhere { holder: named } => holder = named,
             }
             let path = attach::host_socket(&self.house.kith_dir());
             let timeouts = Timeouts::default();

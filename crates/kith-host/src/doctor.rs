@@ -6,8 +6,6 @@
 mod disk;
 mod life;
 mod settings;
-mod threads;
-mod trust;
 
 use std::env;
 use std::sync::Arc;
@@ -72,8 +70,8 @@ async fn examine(house: House, agent: Option<&str>) -> Vec<Check> {
     let files = store.thread_files();
     let journal: Arc<dyn Journal> = Arc::new(FilesJournal::reader(store));
     checks.extend(life::sessions(&*journal, desk, SystemClock.now()).await);
-    checks.push(threads::files(ThreadFileSync::new(journal, files), is_hosted).await);
-    checks.push(trust::trust(&house, desk).await);
+    checks.push(life::threads(ThreadFileSync::new(journal, files), is_hosted).await);
+    checks.push(settings::trust(&house, desk).await);
     match blocking(|| SettingsWatch::open(&house)) {
         Ok(watch) => {
             let settings = watch.last_good();
@@ -139,6 +137,10 @@ async fn prompt_files(house: &House, member: &Member, desk: Option<&dyn Desk>) -
         return ok(name, counts);
     }
     warn(name, format!("{}; {counts}", problems.join("; ")), "run `kith prompt` to see the prompt")
+}
+
+fn and_more(n: usize) -> String {
+    if n == 0 { String::new() } else { format!(" and {n} more") }
 }
 
 fn ok(name: &'static str, detail: String) -> Check {

@@ -153,23 +153,11 @@ pub(crate) const DESK_LOST: &str = "nothing was changed; move `.kith/state.db` w
 
 impl From<DeskError> for CallError {
     fn from(error: DeskError) -> CallError {
-        match &error {
-            _ if error.is_disk_full() => {
-                CallError::new(Blame::Environment, ErrorCode::DiskFull, error)
-                    .hint("free some disk space and send it again")
-            }
-            DeskError::NewerVersion { .. } => CallError::request(ErrorCode::NewerVersion, error),
-            DeskError::NotADatabase { .. }
-            | DeskError::NotADesk { .. }
-            | DeskError::DamagedRow { .. }
-            | DeskError::Damaged { .. } => {
-                CallError::request(ErrorCode::Damaged, error).hint(DESK_LOST)
-            }
-            DeskError::NeedsRecovery { .. } => CallError::request(ErrorCode::Conflict, error)
-                .hint("run a command that writes, such as `kith ask`"),
-            DeskError::Busy { .. } => CallError::request(ErrorCode::RuntimeBusy, error),
-            _ => on_disk(error),
+        if error.is_disk_full() {
+            return CallError::new(Blame::Environment, ErrorCode::DiskFull, error)
+                .hint("free some disk space and send it again");
         }
+        StorageError::from(error).into()
     }
 }
 

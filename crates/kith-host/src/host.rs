@@ -1,6 +1,5 @@
 //! The host: the one process that writes in a house. It holds the lock and the engine.
 
-pub mod control;
 pub mod dialog;
 pub mod message;
 pub mod parts;
@@ -68,7 +67,7 @@ const KEYS_KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 
 /// Where the host of a house is.
 pub enum HostStart {
-    Here(Box<Host>),
+    Here(Arc<Host>),
     /// The house has a host already: who it is, as far as it says.
     Elsewhere {
         holder: String,
@@ -89,7 +88,7 @@ impl Host {
             Err(error) => return Err(error.into()),
         };
         let parts = HostParts::on_disk(house, settings, clock, Box::new(lock)).await?;
-        Ok(HostStart::Here(Box::new(Host::assemble(parts).await?)))
+        Ok(HostStart::Here(Arc::new(Host::assemble(parts).await?)))
     }
 
     /// Starts a host that works with these parts. It must be the only one that does.

@@ -104,7 +104,29 @@ impl ModelRegistry {
         Ok(ChosenModel { refs, provider, name, by_default, has_price, notes })
     }
 
-    fn find_recorded(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, ModelUnavailable> {
+    fn provider(&self, source: &ModelSource) -> Result<Arc<dyn Provider>, CallError> {
+        let key = source.key()?;
+        let digest = source.digest(key.as_deref());
+        // The map is never left half-changed, so a panic elsewhere does not spoil it.
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(provider) = kept.get(&digest) {
+            return Ok(Arc::clone(provider));
+        }
+        let provider = match &self.maker {
+            Some(make) => make(&source.model_ref),
+            None => source.provider(key)?,
+        };
+        if kept.len() == PROVIDERS_KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(digest, Arc::clone(&provider));
+        Ok(provider)
+    }
+}
+
+impl Models for ModelRegistry {
+    /// The model that a message was accepted for, if it is still set up here in the same way.
+    fn find(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, ModelUnavailable> {
         let settings = self.settings.recent();
         let ModelRef { name, provider, model: vendor_name, .. } = model;
         let unavailable = |why: String| ModelUnavailable {
@@ -136,34 +158,9 @@ impl ModelRegistry {
         }
         self.provider(&source).map_err(|report| unavailable(format!("but {}", report.message())))
     }
-
-    fn provider(&self, source: &ModelSource) -> Result<Arc<dyn Provider>, CallError> {
-        let key = source.key()?;
-        let digest = source.digest(key.as_deref());
-        // The map is never left half-changed, so a panic elsewhere does not spoil it.
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(provider) = kept.get(&digest) {
-            return Ok(Arc::clone(provider));
-        }
-        let provider = match &self.maker {
-            Some(make) => make(&source.model_ref),
-            None => source.provider(key)?,
-        };
-        if kept.len() == PROVIDERS_KEPT_MAX {
-            kept.clear();
-        }
-        kept.insert(digest, Arc::clone(&provider));
-        Ok(provider)
-    }
 }
 
 /// The model of this name, which the caller gives.
-impl Models for ModelRegistry {
-    fn find(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, ModelUnavailable> {
-        self.find_recorded(model)
-    }
-}
-
 fn named_source(name: &str, settings: &Settings) -> Result<ModelSource, CallError> {
     find_source(name, settings)?.ok_or_else(|| {
         let message =

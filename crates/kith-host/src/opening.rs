@@ -13,6 +13,7 @@ use kith_engine::state::knowledge::ModelKnowledge;
 use kith_engine::turn::TurnSetup;
 use kith_home::error::HomeError;
 use kith_home::platform::Platform;
+use kith_home::skills::{skill_folders, skills};
 use kith_home::snapshot::{AssembledSnapshot, SnapshotRequest, snapshot};
 use kith_home::user::UserFacts;
 use kith_sessions::desk::Repository;
@@ -31,7 +32,7 @@ use crate::house::{House, OWNER_ID};
 use crate::policy::ReadsOnly;
 use crate::settings::Settings;
 use crate::settings::watch::SettingsWatch;
-use crate::skills;
+use crate::skills::look_for;
 use crate::team::Member;
 use crate::trust::CurrentTrust;
 
@@ -114,9 +115,15 @@ impl HomeSetup {
         let roots = Roots::new(&cwd, vec![root, home.clone()])
             .map_err(|error| SetupError(Box::new(error)))?;
         let roots = roots.with_house(&self.house.dir);
-        let roots = roots.with_skills(&skills::folders(&self.house, &member, &extra, &trust, &cwd));
+        let roots = roots.with_skills(&look_for(
+            (&self.house, &member),
+            &extra,
+            &trust,
+            &cwd,
+            skill_folders,
+        ));
         let house = self.house.clone();
-        let list = move || skills::index(&house, &member, &extra, &trust, &cwd).entries;
+        let list = move || look_for((&house, &member), &extra, &trust, &cwd, skills).entries;
         let trust = Arc::clone(&self.trust);
         // Asked per path and call, so that a repository that appears meanwhile counts.
         let trust_of = move |path: &Path| trust.view().trust_of_path(path);
@@ -190,7 +197,7 @@ impl AgentSetup for HomeSetup {
         let trust = self.trust.view();
         let mut news = self.looks.news((&self.house, &member, trust.folders()), header, told, now);
         let (extra, cwd) = (&settings.extra_skills, Path::new(&header.cwd));
-        let disk = skills::index(&self.house, &member, extra, &trust, cwd);
+        let disk = look_for((&self.house, &member), extra, &trust, cwd, skills);
         news.extend(news::of_skills(&disk, told));
         news
     }

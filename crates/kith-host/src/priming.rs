@@ -100,23 +100,22 @@ pub fn record_in_words(json: &Json) -> Option<(String, String)> {
 
 impl From<StoreError> for CallError {
     fn from(error: StoreError) -> CallError {
-        let refused = |code| move |error| CallError::new(Blame::Request, code, error);
         match error {
             StoreError::Script { error: ref wrong, .. } => {
                 let line = wrong.line;
-                refused(ErrorCode::InvalidRequest)(error).at_line(line)
+                CallError::invalid(error).at_line(line)
             }
             StoreError::NotFound { .. } => {
-                refused(ErrorCode::InvalidRequest)(error).hint("`kith prime ls` lists the scripts")
+                CallError::invalid(error).hint("`kith prime ls` lists the scripts")
             }
-            StoreError::NotApplicable { .. } => refused(ErrorCode::InvalidRequest)(error)
+            StoreError::NotApplicable { .. } => CallError::invalid(error)
                 .hint("its folder and its `applicableMemberIds` say which agents may use it"),
             StoreError::LeadsOutside { .. }
             | StoreError::NotAFile { .. }
-            | StoreError::Unreadable { .. } => refused(ErrorCode::InvalidRequest)(error),
-            StoreError::AlreadyExists { .. } => refused(ErrorCode::AlreadyExists)(error)
+            | StoreError::Unreadable { .. } => CallError::invalid(error),
+            StoreError::AlreadyExists { .. } => CallError::request(ErrorCode::AlreadyExists, error)
                 .hint("`--overwrite` replaces it; nothing was changed"),
-            StoreError::CaseClash { .. } => refused(ErrorCode::Conflict)(error),
+            StoreError::CaseClash { .. } => CallError::request(ErrorCode::Conflict, error),
             StoreError::Name(error) => error.into(),
             StoreError::Write { ref source, .. } | StoreError::WriteRecent { ref source, .. }
                 if source.kind() == ErrorKind::StorageFull =>

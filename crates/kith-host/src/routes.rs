@@ -9,8 +9,8 @@ use crate::call::{Access, Call, Follower, Payload, Reply};
 use crate::caller::Caller;
 use crate::error::CallError;
 use crate::host::{
-    Host, control, dialog, message, queue, scripts, subscription, threads as thread_files, tree,
-    trust, upkeep,
+    Host, dialog, message, queue, scripts, subscription, threads as thread_files, tree, trust,
+    upkeep,
 };
 use crate::read_side::{
     ReadSide, backup, blobs, home, repositories, scripts as script_files, search, sessions,
@@ -57,8 +57,8 @@ pub fn writes() -> &'static Router<Host> {
     static WRITES: LazyLock<Router<Host>> = LazyLock::new(|| {
         Router::default()
             .on_follow(message::send_message)
-            .on_caller(control::cancel_turn)
-            .on_follow(control::retry_turn)
+            .on_caller(message::cancel_turn)
+            .on_follow(message::retry_turn)
             .on_caller(queue::edit_queue)
             .on_caller(queue::take_next)
             .on_follow(subscription::subscribe)

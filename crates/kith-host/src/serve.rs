@@ -34,7 +34,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use crate::attach::is_own_user;
 use crate::call::{Call, Follower, Response};
 use crate::caller::Caller;
-use crate::calls::blob::ReadBlob;
+use crate::calls::session::ReadBlob;
 use crate::error::{CallError, ErrorCode};
 use crate::host::Host;
 use crate::house::House;

@@ -2,35 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use kith_home::skills::{SkillIndex, SkillRequest, skill_folders, skills};
+use kith_home::skills::SkillRequest;
 
 use crate::house::House;
 use crate::team::Member;
 use crate::trust::{HouseClaim, TrustView};
 
-/// The skills in force for someone who works in this folder.
-pub fn index(
-    house: &House,
-    member: &Member,
-    extra: &[PathBuf],
-    trust: &TrustView,
-    cwd: &Path,
-) -> SkillIndex {
-    with_request((house, member), extra, trust, cwd, skills)
-}
-
-/// The folders they lie in, which tools may read.
-pub fn folders(
-    house: &House,
-    member: &Member,
-    extra: &[PathBuf],
-    trust: &TrustView,
-    cwd: &Path,
-) -> Vec<PathBuf> {
-    with_request((house, member), extra, trust, cwd, skill_folders)
-}
-
-fn with_request<T>(
+/// Looks for the skills of someone who works in this folder, or for the folders they lie in.
+pub fn look_for<T>(
     (house, member): (&House, &Member),
     extra: &[PathBuf],
     trust: &TrustView,

@@ -9,7 +9,7 @@ use kith_vocab::ids::SessionId;
 
 use crate::call::{Call, Follower};
 use crate::caller::{CLI, Caller};
-use crate::calls::dialog::CreateDialog;
+use crate::calls::session::CreateDialog;
 use crate::clock::SystemClock;
 use crate::error::CallError;
 use crate::host::{Host, HostStart};
@@ -28,7 +28,7 @@ pub(crate) async fn host(dir: &Path) -> Arc<Host> {
     let house = house(dir);
     let settings = SettingsWatch::open(&house).unwrap();
     match Host::start(house, settings).await.unwrap() {
-        HostStart::Here(host) => Arc::from(host),
+        HostStart::Here(host) => host,
         HostStart::Elsewhere { holder } => panic!("{holder} holds a new house"),
     }
 }

@@ -9,14 +9,13 @@
 //! desk says of other repositories counts only then. And a path belongs to the innermost repository
 //! that holds it, whatever lies around that.
 
-mod claim;
 mod repositories;
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kith_home::error::HomeError;
-use kith_home::trust::{covers, folder_fingerprint};
+use kith_home::trust::{self as records, FolderTrust, covers, folder_fingerprint};
 use kith_sessions::desk::{Desk, Repository};
 use kith_vocab::event::messages::Trust;
 
@@ -26,10 +25,36 @@ use crate::house::House;
 use crate::models::is_vendors_own;
 use crate::settings::address::ServerAddress;
 
-pub use self::claim::HouseClaim;
+/// Why a house is or is not taken as the owner's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HouseClaim {
+    /// The owner made it or trusted it.
+    Recorded(FolderTrust),
+    /// No repository holds it and nobody vouched for it. It is taken as the owner's, but its
+    /// settings reach nothing outside it.
+    Unclaimed,
+    /// It belongs to this repository, which the owner does not trust.
+    ForeignRepository(PathBuf),
+}
 
-/// Folders looked into for repositories beneath a folder, before it counts as untrusted.
-const NESTED_FOLDERS_MAX: usize = 50_000;
+impl HouseClaim {
+    pub fn of(house: &House) -> HouseClaim {
+        HouseClaim::recorded(&house.dir, house.real_user_home().as_deref())
+    }
+
+    /// What the records in the user's folder say of a house. Both paths are canonical.
+    pub fn recorded(dir: &Path, user_home: Option<&Path>) -> HouseClaim {
+        let repository = records::repository_of(dir, user_home);
+        // Outside a repository, a record of a folder above is not about this house.
+        let within = repository.as_deref().unwrap_or(dir);
+        let records = user_home.map(|it| records::trusted_folders(it, dir)).unwrap_or_default();
+        match (records.into_iter().find(|it| it.folder.starts_with(within)), repository) {
+            (Some(record), _) => HouseClaim::Recorded(record),
+            (None, Some(root)) => HouseClaim::ForeignRepository(root),
+            (None, None) => HouseClaim::Unclaimed,
+        }
+    }
+}
 
 /// What is trusted now. It is made anew when a record of trust changes.
 pub struct TrustView {
@@ -100,16 +125,6 @@ impl TrustView {
         match self.repository_of(&real) {
             Some(root) if !covers(&self.trusted, &real, &root) => Trust::Untrusted,
             _ => Trust::Owner,
-        }
-    }
-
-    /// Returns the lowest trust of anything beneath this folder. A folder with too much in it to
-    /// look through is untrusted.
-    pub fn trust_beneath(&self, folder: &Path) -> Trust {
-        let own = self.trust_of_path(folder);
-        match self.roots.beneath(folder, NESTED_FOLDERS_MAX) {
-            Some(nested) => nested.iter().map(|it| self.trust_of_path(it)).fold(own, Trust::max),
-            None => Trust::Untrusted,
         }
     }
 

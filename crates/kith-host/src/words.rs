@@ -1,6 +1,7 @@
 //! Short texts for ids, times, outcomes and damage.
 
 use jiff::Timestamp;
+use kith_sessions::damage::Damage;
 use kith_sessions::read::Tail;
 use kith_vocab::event::messages::Outcome;
 use kith_vocab::ids::{EventId, LeafId, SessionId};
@@ -44,6 +45,11 @@ pub fn place_in_words(leaf: LeafId) -> String {
         None => "at the start".to_owned(),
         Some(id) => format!("after {}", short_event(id)),
     }
+}
+
+/// A note on a damaged session.
+pub fn damaged_session(id: SessionId, damage: &Damage) -> String {
+    format!("session {} {}", short(id), damage_in_words(damage))
 }
 
 /// What is wrong with the end of a session, if anything is.

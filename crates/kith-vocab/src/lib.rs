@@ -17,6 +17,7 @@
 //! - [`validate`]: rules that a well-typed event may still break.
 //! - [`conversation`]: the content of a request, independent of vendors.
 //! - [`ingress`]: events that wake an agent.
+//! - `schema`: these types in the description of calls.
 //! - [`provider`], [`tool`], [`policy`], [`clock`], [`files`]: the ports.
 //! - [`blocking`]: the one place where an async task may wait for the disk.
 
@@ -31,6 +32,7 @@ pub mod ids;
 pub mod ingress;
 pub mod invisible;
 pub mod json;
+mod schema;
 pub mod snapshot;
 pub mod text;
 pub mod validate;

@@ -3,8 +3,8 @@
 use std::future::Future;
 
 use kith_host::call::Follower;
-use kith_host::calls::control::{CancelTurn, RetryTurn};
 use kith_host::calls::feed::TurnItem;
+use kith_host::calls::message::{CancelTurn, RetryTurn};
 use kith_host::calls::queue::{EditQueue, TakeNext};
 use kith_host::calls::tree::{BranchSession, CloneSession};
 use kith_host::error::CallError;

@@ -3,14 +3,12 @@
 use kith_engine::feed::ThreadKey;
 use kith_host::call::Follower;
 use kith_host::caller::Caller;
-use kith_host::calls::control::{CancelTurn, RetryTurn};
-use kith_host::calls::dialog::CreateDialog;
 use kith_host::calls::feed::TurnItem;
-use kith_host::calls::message::{MessageTarget, SendMessage};
+use kith_host::calls::message::{CancelTurn, MessageTarget, RetryTurn, SendMessage};
 use kith_host::calls::queue::{EditQueue, QueueChange};
 use kith_host::calls::session::{
-    ListSessions, RemoveSession, RenameSession, RepairSession, ShowSession, VerifyProgress,
-    VerifySession,
+    CreateDialog, ListSessions, RemoveSession, RenameSession, RepairSession, ShowSession,
+    VerifyProgress, VerifySession,
 };
 use kith_host::calls::tree::{BranchSession, CloneSession};
 use kith_testkit::clock::START;

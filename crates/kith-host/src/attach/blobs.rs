@@ -13,7 +13,7 @@ use kith_vocab::json::Json;
 use super::request::OpenRequest;
 use super::{AskFailure, unreadable};
 use crate::call::Call;
-use crate::calls::blob::{BlobPage, ReadBlob};
+use crate::calls::session::{BlobPage, ReadBlob};
 use crate::error::ErrorCode;
 use crate::protocol::HostFrame;
 

@@ -52,7 +52,9 @@ async fn check_call<C: Call, I: Payload>(
             std::future::pending::<()>().await;
         }
     });
-    let asked = ask(&path, &Caller::owner(CLI), &mut call.clone(), follower, HURRIED).await;
+    // Only a host that is expected to be silent is given up on soon.
+    let timeouts = if expected == "deaf" { HURRIED } else { Timeouts::default() };
+    let asked = ask(&path, &Caller::owner(CLI), &mut call.clone(), follower, timeouts).await;
     host.abort();
     let told = match asked {
         Ok(answer) => format!("{answer:?}"),

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 pub enum TurnItem {
     /// It is on disk.
-    Event(#[schemars(with = "serde_json::Value")] Box<Event>),
+    Event(Box<Event>),
     /// A piece of an answer. Some may be missing; the event has them all.
     Delta(AnswerDelta),
     /// What the running request had said before this client came, or while it was behind.
@@ -25,12 +25,10 @@ pub struct AnswerDelta {
     /// Rises within one life of a host, with gaps.
     pub stream_seq: u64,
     /// The id that the answer's event will have.
-    #[schemars(with = "String")]
     pub request_id: EventId,
     /// The index of the block among the answer's blocks.
     pub block: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub call_id: Option<CallId>,
     pub kind: AnswerDeltaKind,
     pub text: String,

@@ -1,4 +1,4 @@
-//! The call that sends a message, and its outcome.
+//! Calls that send a message, and that cancel or retry a turn.
 
 use kith_engine::report::MessageEnd;
 use kith_vocab::event::control::Bound;
@@ -21,7 +21,6 @@ pub struct SendMessage {
     /// Whom it is for; with a session, only if the person said so: a session is somebody's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    #[schemars(with = "String")]
     pub thread_id: ThreadId,
     pub target: MessageTarget,
     pub cwd: String,
@@ -32,11 +31,9 @@ pub struct SendMessage {
     pub expects: ModelName,
     /// It is said only if the conversation ends there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub expected_leaf: Option<LeafId>,
     /// What it does if a turn is running: wait for its end, or steer it.
     #[serde(default)]
-    #[schemars(with = "String")]
     pub running_behavior: RunningBehavior,
 }
 
@@ -71,21 +68,15 @@ pub struct MessageReply {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MessageAnswer {
-    #[schemars(with = "String")]
     pub session_id: SessionId,
-    #[schemars(with = "String")]
     pub thread_id: ThreadId,
-    #[schemars(with = "Option<String>")]
     pub leaf: Option<EventId>,
     pub text: String,
-    #[schemars(with = "serde_json::Value")]
     pub usage: Usage,
-    #[schemars(with = "Option<serde_json::Value>")]
     pub stop_reason: Option<StopReason>,
     pub end: TurnEnd,
     /// The limit at which the turn was stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub bound: Option<Bound>,
     pub pending_approvals: Vec<String>,
 }
@@ -129,3 +120,34 @@ pub enum MessageOutcome {
     Stopped(String),
     Failed(String),
 }
+
+/// Stops the turn that runs in a session, whoever began it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CancelTurn {
+    pub session: String,
+    /// A repeated id gets the first answer again.
+    pub cancel_id: EventId,
+}
+
+call!(Write "cancel_turn", CancelTurn => CancelledTurn);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CancelledTurn {
+    pub session_id: SessionId,
+    /// Whether a turn was running.
+    pub was_running: bool,
+}
+
+/// Takes up the last turn of a session, if it did not end well, with the model it began with; or
+/// goes on with one that was cut short. Follows it until it has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RetryTurn {
+    pub session: String,
+    /// A repeated id begins no second turn.
+    pub retry_id: EventId,
+}
+
+call!(Write "retry_turn", RetryTurn => MessageReply, items TurnItem);

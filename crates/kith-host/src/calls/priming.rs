@@ -63,7 +63,6 @@ call!(Read "show_script", ShowScript => ScriptView);
 pub struct ScriptView {
     pub script_ref: String,
     pub path: String,
-    #[schemars(with = "serde_json::Value")]
     pub script: Json,
     /// The script as a file.
     pub text: String,

@@ -14,10 +14,8 @@ use crate::call::call;
 pub struct EditQueue {
     pub session: String,
     /// A repeated id gets the first answer again.
-    #[schemars(with = "String")]
     pub edit_id: EventId,
     /// `follow_up` or `steer`.
-    #[schemars(with = "String")]
     pub queue: Queue,
     pub change: QueueChange,
 }
@@ -61,7 +59,6 @@ impl QueueChange {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueView {
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     pub queue: Vec<QueuedMessage>,
 }
@@ -85,7 +82,6 @@ pub struct QueuedMessage {
 pub struct TakeNext {
     pub session: String,
     /// A repeated id begins no second turn.
-    #[schemars(with = "String")]
     pub take_id: EventId,
 }
 
@@ -94,7 +90,6 @@ call!(Write "take_next", TakeNext => TakenMessage);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TakenMessage {
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     /// Whether a turn has begun; false if nothing waited.
     pub has_begun: bool,

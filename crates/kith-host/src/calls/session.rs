@@ -1,7 +1,7 @@
-//! Calls about sessions.
+//! Calls about sessions, their events and the long texts of those.
 
 use kith_vocab::event::Event;
-use kith_vocab::header::SessionHeader;
+use kith_vocab::header::{Priming, SessionHeader};
 use kith_vocab::ids::{EventId, SessionId, ThreadId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,16 +29,13 @@ pub struct SessionList {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRow {
-    #[schemars(with = "String")]
     pub session_id: SessionId,
-    #[schemars(with = "Option<String>")]
     pub thread_id: Option<ThreadId>,
     pub agent_id: Option<String>,
     pub title: Option<String>,
     pub created_at: Option<String>,
     pub updated_at: Option<String>,
     pub events: u64,
-    #[schemars(with = "Option<String>")]
     pub leaf: Option<EventId>,
     pub state: SessionState,
 }
@@ -65,11 +62,8 @@ call!(Read "show_session", ShowSession => SessionView);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionView {
-    #[schemars(with = "serde_json::Value")]
     pub header: SessionHeader,
-    #[schemars(with = "Vec<serde_json::Value>")]
     pub events: Vec<Event>,
-    #[schemars(with = "Option<String>")]
     pub leaf: Option<EventId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damaged: Option<DamageView>,
@@ -99,7 +93,6 @@ call!(Read "read_events", ReadEvents => EventPage);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EventPage {
-    #[schemars(with = "Vec<serde_json::Value>")]
     pub events: Vec<Event>,
     /// Where the next page begins; absent at the end of the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,7 +111,6 @@ call!(Read "describe_session", DescribeSession => SessionDescription);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionDescription {
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     pub title: Option<String>,
     /// Whether the desk knows it and its file is gone.
@@ -154,14 +146,12 @@ pub struct Verification {
     pub mismatches: Vec<MismatchView>,
     /// Requests made by another version of the renderer: neither proven nor disproven.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "Vec<String>")]
     pub other_renderer: Vec<EventId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MismatchView {
-    #[schemars(with = "String")]
     pub request_id: EventId,
     pub expected: String,
     pub rebuilt: String,
@@ -180,18 +170,13 @@ call!(Read "export_session", ExportSession => ExportSummary, items ExportItem);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ExportItem {
-    Header {
-        #[schemars(with = "serde_json::Value")]
-        header: SessionHeader,
-        title: Option<String>,
-    },
-    Event(#[schemars(with = "serde_json::Value")] Event),
+    Header { header: SessionHeader, title: Option<String> },
+    Event(Event),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExportSummary {
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     pub events: u64,
 }
@@ -216,9 +201,7 @@ pub struct SearchHits {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchHit {
-    #[schemars(with = "String")]
     pub session_id: SessionId,
-    #[schemars(with = "String")]
     pub event_id: EventId,
     /// An excerpt.
     pub text: String,
@@ -238,7 +221,6 @@ call!(Write "rename_session", RenameSession => RenamedSession);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RenamedSession {
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     pub title: String,
 }
@@ -256,7 +238,6 @@ call!(Write "repair_session", RepairSession => RepairView);
 #[serde(rename_all = "camelCase")]
 pub struct RepairView {
     /// The new session.
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     /// How many events were copied.
     pub events: u64,
@@ -278,4 +259,55 @@ call!(Write "remove_session", RemoveSession => RemovedFiles);
 #[serde(rename_all = "camelCase")]
 pub struct RemovedFiles {
     pub removed: Vec<String>,
+}
+
+/// Reads a page of a blob.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReadBlob {
+    /// 64 hex digits in lower case.
+    pub sha256: String,
+    /// The first byte of the page.
+    #[serde(default)]
+    pub offset: u64,
+}
+
+call!(Read "read_blob", ReadBlob => BlobPage);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BlobPage {
+    /// The size of the whole blob.
+    pub bytes: u64,
+    /// The bytes of the page in base64, with padding. A character may be cut at its end.
+    pub data: String,
+    /// Where the next page begins; absent at the end of the blob.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<u64>,
+}
+
+/// Begins a session, empty or with a history that scripts tell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CreateDialog {
+    /// The id the session will have. A repeated one makes no second session.
+    pub session_id: SessionId,
+    /// Whose; without it, the default agent's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    pub thread_id: ThreadId,
+    pub cwd: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priming: Option<Priming>,
+}
+
+call!(Write "create_dialog", CreateDialog => CreatedDialog);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CreatedDialog {
+    pub session_id: SessionId,
+    pub thread_id: ThreadId,
+    /// How many events its scripts became.
+    pub primed: usize,
 }

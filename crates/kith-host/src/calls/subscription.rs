@@ -46,7 +46,6 @@ pub enum SubscribedTo {
     /// Whichever session the thread is in.
     Thread {
         agent_id: String,
-        #[schemars(with = "String")]
         thread_id: ThreadId,
     },
 }
@@ -61,7 +60,6 @@ pub enum SubscriptionItem {
         /// This life of the host, within which deltas are numbered.
         epoch: String,
         /// None if the thread has no session yet.
-        #[schemars(with = "Option<String>")]
         session_id: Option<SessionId>,
         /// The events behind this one follow.
         after_seq: u64,
@@ -71,7 +69,7 @@ pub enum SubscriptionItem {
     Failed(String),
     /// The thread is in this session from now on, or the damaged session goes on in this copy. What
     /// happens there follows from its first event.
-    Moved(#[schemars(with = "String")] SessionId),
+    Moved(SessionId),
     /// The session was removed.
     Removed,
 }
@@ -166,8 +164,6 @@ pub struct ThreadChanges {
 #[serde(rename_all = "camelCase")]
 pub struct ChangedThread {
     pub agent_id: String,
-    #[schemars(with = "String")]
     pub thread_id: ThreadId,
-    #[schemars(with = "String")]
     pub session_id: SessionId,
 }

@@ -12,12 +12,12 @@ use kith_vocab::ids::{LeafId, SessionId, ThreadId};
 use kith_vocab::ingress::RunningBehavior;
 use kith_vocab::json::Json;
 
-use super::dialog::{CreateDialog, CreatedDialog};
 use super::feed::{AnswerDelta, AnswerDeltaKind, TurnItem};
 use super::message::{
     MessageAnswer, MessageOutcome, MessageReply, MessageTarget, ModelName, SendMessage, TurnEnd,
 };
 use super::queue::{EditQueue, QueueChange, TakeNext};
+use super::session::{CreateDialog, CreatedDialog};
 use super::session::{
     DamageView, EventPage, ExportItem, ListSessions, MismatchView, ReadEvents, SearchHit,
     SearchHits, SearchSessions, SessionList, SessionRow, SessionState, SessionView, ShowSession,

@@ -28,12 +28,9 @@ pub struct ThreadList {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadRowView {
-    #[schemars(with = "String")]
     pub thread_id: ThreadId,
-    #[schemars(with = "String")]
     pub audience: Audience,
     /// The one that the next message goes to.
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     pub title: Option<String>,
     pub updated_at: Option<String>,
@@ -55,7 +52,6 @@ call!(Read "list_thread_sessions", ListThreadSessions => ThreadSessions);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadSessions {
-    #[schemars(with = "Vec<String>")]
     pub sessions: Vec<SessionId>,
 }
 
@@ -65,7 +61,6 @@ pub struct ThreadSessions {
 pub struct GetThread {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    #[schemars(with = "String")]
     pub thread_id: ThreadId,
 }
 
@@ -81,12 +76,10 @@ pub struct ThreadView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CurrentSession {
-    #[schemars(with = "String")]
     pub session_id: SessionId,
     pub title: Option<String>,
     /// What it was primed with, for someone who is about to say the first thing in it. Empty where
     /// something was said already, and where the history is not to be seen.
-    #[schemars(with = "Vec<serde_json::Value>")]
     pub history: Vec<Event>,
 }
 
@@ -112,7 +105,6 @@ pub enum MessageSource {
 #[serde(rename_all = "camelCase")]
 pub struct MessageList {
     /// An array of AI SDK `UIMessage`s.
-    #[schemars(with = "serde_json::Value")]
     pub messages: Json,
 }
 

@@ -18,9 +18,7 @@ call!(Read "show_tree", ShowTree => TreeView);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TreeView {
-    #[schemars(with = "String")]
     pub session_id: SessionId,
-    #[schemars(with = "Option<String>")]
     pub leaf: Option<EventId>,
     /// In the order of the log.
     pub nodes: Vec<TreeNode>,
@@ -29,9 +27,7 @@ pub struct TreeView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TreeNode {
-    #[schemars(with = "String")]
     pub event_id: EventId,
-    #[schemars(with = "Option<String>")]
     pub parent_id: Option<EventId>,
     /// The type of the event.
     pub kind: String,
@@ -50,10 +46,8 @@ pub struct BranchSession {
     pub to: String,
     /// It is done only if the conversation ends there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
     pub expected_leaf: Option<LeafId>,
     /// A repeated id gets the first answer again.
-    #[schemars(with = "String")]
     pub branch_id: EventId,
 }
 
@@ -68,7 +62,6 @@ pub struct CloneSession {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// The session to be made. A repeated id gets the first answer again.
-    #[schemars(with = "String")]
     pub clone_id: SessionId,
 }
 
@@ -78,8 +71,6 @@ call!(Write "clone_session", CloneSession => SessionPlace);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionPlace {
-    #[schemars(with = "String")]
     pub session_id: SessionId,
-    #[schemars(with = "Option<String>")]
     pub leaf: Option<EventId>,
 }

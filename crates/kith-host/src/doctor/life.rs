@@ -1,7 +1,8 @@
-//! Checks the host, the desk, the inbox, the sessions, their blobs and the clock.
+//! Checks the host, the desk, the inbox, the sessions with their blobs, the thread files and the clock.
 
 use std::collections::BTreeSet;
 
+use kith_engine::thread_file_sync::{ThreadFileSync, ThreadFileSyncError};
 use kith_sessions::damage::DamageCode;
 use kith_sessions::desk::{DESK_VERSION, Desk, SqliteDesk};
 use kith_sessions::journal::Journal;
@@ -12,7 +13,7 @@ use kith_vocab::blocking::blocking;
 use kith_vocab::event::Event;
 use kith_vocab::ids::SessionId;
 
-use super::{Check, fail, failed, ok, warn};
+use super::{Check, and_more, fail, failed, ok, warn};
 use crate::attach::{self, AskFailure};
 use crate::error::{CallError, DESK_LOST};
 use crate::house::House;
@@ -140,6 +141,37 @@ async fn copied_sessions(journal: &dyn Journal) -> BTreeSet<SessionId> {
     copied
 }
 
+/// Whether the thread files are up to date with the sessions.
+pub(super) async fn threads(threads: ThreadFileSync, is_hosted: bool) -> Check {
+    let name = "threads";
+    let looked = async {
+        let sessions = threads.sessions().await?;
+        let mut behind = Vec::new();
+        for key in sessions.keys() {
+            if !threads.is_up_to_date(key).await? {
+                behind.push(key.thread_id.to_string());
+            }
+        }
+        Ok::<_, ThreadFileSyncError>((sessions.len(), behind))
+    };
+    let (n_threads, behind) = match looked.await {
+        Ok(found) => found,
+        Err(error) => return failed(name, &CallError::from(error)),
+    };
+    if behind.is_empty() {
+        return ok(name, format!("{n_threads} up to date"));
+    }
+    if is_hosted {
+        return ok(name, format!("updating {} thread files", behind.len()));
+    }
+    let detail = format!("the files of {} are missing or out of date", first_of(&behind));
+    warn(
+        name,
+        detail,
+        "run `kith thread rebuild`; the next turn of each thread also updates its file",
+    )
+}
+
 impl SessionHealth {
     fn add(&mut self, id: SessionId, reading: Result<Reading, StorageError>) {
         let damage = match reading {
@@ -232,8 +264,10 @@ fn repair(ids: &[SessionId]) -> String {
 }
 
 fn names(ids: &[SessionId]) -> String {
-    let shown: Vec<String> = ids.iter().take(NAMES_SHOWN_MAX).map(|id| short(*id)).collect();
-    let rest = ids.len() - shown.len();
-    let more = if rest == 0 { String::new() } else { format!(" and {rest} more") };
-    format!("{}{more}", shown.join(", "))
+    first_of(&ids.iter().map(|id| short(*id)).collect::<Vec<_>>())
+}
+
+fn first_of(names: &[String]) -> String {
+    let shown = names.iter().take(NAMES_SHOWN_MAX).map(String::as_str).collect::<Vec<_>>();
+    format!("{}{}", shown.join(", "), and_more(names.len() - shown.len()))
 }

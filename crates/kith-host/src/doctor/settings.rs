@@ -1,15 +1,18 @@
-//! Checks the agents, the settings files and the model they select.
+//! Checks the agents, the settings files, the model they select, and what is trusted.
 
 use std::sync::Arc;
 
 use kith_home::house::is_home;
+use kith_sessions::desk::Desk;
 
-use super::{Check, failed, ok, warn};
+use super::{Check, and_more, fail, failed, ok, warn};
 use crate::client::ModelName;
+use crate::error::quoted;
 use crate::house::House;
 use crate::models::ModelRegistry;
 use crate::settings::Settings;
 use crate::settings::watch::SettingsWatch;
+use crate::trust::{HouseClaim, TrustView};
 
 /// So many keys in force are named; the rest is counted.
 const KEYS_NAMED_MAX: usize = 100;
@@ -56,10 +59,6 @@ pub(super) fn settings(settings: &Settings) -> Check {
     ok("settings", detail)
 }
 
-fn and_more(n: usize) -> String {
-    if n == 0 { String::new() } else { format!(" and {n} more") }
-}
-
 /// The model that the settings lead to. Nothing is asked over the network.
 pub(super) fn model(watch: Arc<SettingsWatch>) -> Vec<Check> {
     let name = "model";
@@ -84,4 +83,36 @@ pub(super) fn model(watch: Arc<SettingsWatch>) -> Vec<Check> {
         checks.push(warn("setting", detail.to_owned(), "add `price` to the model"));
     }
     checks
+}
+
+/// Whether the house and the current repository are trusted.
+pub(super) async fn trust(house: &House, desk: Option<&dyn Desk>) -> Check {
+    let name = "trust";
+    let view = match TrustView::read(house, desk).await {
+        Ok(view) => view,
+        Err(report) => return failed(name, &report),
+    };
+    let about_the_house = match view.claim() {
+        HouseClaim::Recorded(record) => {
+            format!("the house is yours: you created or trusted `{}`", record.folder.display())
+        }
+        HouseClaim::Unclaimed => "the house is not part of a repository".to_owned(),
+        HouseClaim::ForeignRepository(root) => {
+            let detail = format!(
+                "the house came with the repository `{}`, which is not trusted",
+                root.display()
+            );
+            return fail(
+                name,
+                detail,
+                format!("run `kith trust {}` if you trust it", quoted(root)),
+            );
+        }
+    };
+    let Some(root) = view.repository_of(&house.cwd) else { return ok(name, about_the_house) };
+    if view.speaks_as_owner(&house.cwd) {
+        return ok(name, format!("{about_the_house}; this folder is in a trusted repository"));
+    }
+    let detail = format!("{about_the_house}; the repository `{}` is not trusted", root.display());
+    warn(name, detail, format!("run `kith trust {}` to use its `AGENTS.md`", quoted(&root)))
 }

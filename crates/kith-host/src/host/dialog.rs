@@ -17,7 +17,7 @@ use kith_vocab::ids::EventId;
 use super::Host;
 use crate::call::{Reply, Response};
 use crate::caller::Caller;
-use crate::calls::dialog::{CreateDialog, CreatedDialog};
+use crate::calls::session::{CreateDialog, CreatedDialog};
 use crate::error::{CallError, ErrorCode};
 use crate::priming;
 

@@ -1,4 +1,5 @@
-//! Sends a message: accepts it, runs its turn to the end and reports the outcome.
+//! Sends a message: accepts it, runs its turn to the end and reports the outcome. Cancels and retries
+//! turns.
 
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ use crate::call::{Delivery, Follower, Reply, Response};
 use crate::caller::Caller;
 use crate::calls::feed::TurnItem;
 use crate::calls::message::{
-    MessageAnswer, MessageOutcome, MessageReply, MessageTarget, ModelName, SendMessage, TurnEnd,
+    CancelTurn, CancelledTurn, MessageAnswer, MessageOutcome, MessageReply, MessageTarget,
+    ModelName, RetryTurn, SendMessage, TurnEnd,
 };
 use crate::error::{CallError, ErrorCode, damage_in_words};
 use crate::settings::Settings;
@@ -49,6 +51,45 @@ pub async fn send_message(
         host.engine.wake(session_id);
     }
     host.answer_for(&caller, row?, notes, follower).await
+}
+
+pub async fn cancel_turn(
+    host: Arc<Host>,
+    caller: Caller,
+    call: CancelTurn,
+) -> Reply<CancelledTurn> {
+    let session_id = host.reads.resolve(&call.session).await?;
+    let action = CommandAction::Cancel { key: None };
+    let answer = host.command(&caller, session_id, call.cancel_id, action).await?;
+    Ok(Response::new(CancelledTurn { session_id, was_running: answer.event_id.is_some() }))
+}
+
+pub async fn retry_turn(
+    host: Arc<Host>,
+    caller: Caller,
+    call: RetryTurn,
+    follower: Follower<TurnItem>,
+) -> Reply<MessageReply> {
+    let session_id = host.reads.resolve(&call.session).await?;
+    let has_open_rows = !host.desk.open_rows(session_id).await?.is_empty();
+    let action = CommandAction::Retry { key: None, attended: caller.attended };
+    let key = match host.command(&caller, session_id, call.retry_id, action).await {
+        Ok(answer) => answer.message_key,
+        // What was cut short goes on by itself once the session is open.
+        Err(EngineError::TurnRunning { .. }) => None,
+        Err(EngineError::NothingToRetry { .. }) if has_open_rows => None,
+        Err(error) => return Err(error.into()),
+    };
+    let row = match key {
+        Some(key) => Some(host.engine.follow_key(session_id, &key).await?),
+        None => host.engine.follow_last_row(session_id).await?,
+    };
+    let Some(row) = row else {
+        return Err(EngineError::NothingToRetry { session_id }.into());
+    };
+    host.engine.wake(session_id);
+    let notes = host.take_start_notes();
+    host.answer_for(&caller, row, notes, follower).await
 }
 
 fn is_failed(accepted: &AcceptOutcome) -> bool {

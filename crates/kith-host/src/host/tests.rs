@@ -5,7 +5,7 @@ use kith_vocab::ids::SessionId;
 
 use super::*;
 use crate::caller::{CLI, Caller};
-use crate::calls::dialog::CreateDialog;
+use crate::calls::session::CreateDialog;
 use crate::host::dialog::create_dialog;
 use crate::house::AGENT_ID;
 use crate::tests::host;

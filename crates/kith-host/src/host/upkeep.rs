@@ -16,9 +16,9 @@ use crate::calls::session::{
     DamageView, RemoveSession, RemovedFiles, RenameSession, RenamedSession, RepairSession,
     RepairView,
 };
-use crate::error::{CallError, ErrorCode, damage_in_words};
+use crate::error::{CallError, ErrorCode};
 use crate::read_side::FoldedSession;
-use crate::words::short;
+use crate::words::{damaged_session, short};
 
 /// Of a title given by hand.
 const TITLE_CHARS_MAX: usize = 200;
@@ -130,7 +130,7 @@ fn nothing_to_repair(id: SessionId) -> CallError {
 }
 
 fn written_by_a_newer_one(id: SessionId, damage: &Damage) -> CallError {
-    let message = format!("session {} {}", short(id), damage_in_words(damage));
+    let message = damaged_session(id, damage);
     CallError::request(ErrorCode::NewerVersion, message)
         .at_line(damage.line)
         .hint("it is not damaged; a newer kith can read all of it")

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::ReadSide;
 use crate::call::{Reply, Response};
-use crate::calls::blob::{BlobPage, ReadBlob};
+use crate::calls::session::{BlobPage, ReadBlob};
 use crate::error::CallError;
 
 /// Of one page, before it is written as base64: the whole blob is read and hashed for each, so they

@@ -7,21 +7,21 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kith_home::identity::Identity;
-use kith_home::skills::{SKILL_FILE_BYTES_MAX, SkillIndex, SkillIssue};
+use kith_home::skills::{SKILL_FILE_BYTES_MAX, SkillIndex, SkillIssue, skills};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::control::SkillEntry;
 
 use super::ReadSide;
 use crate::call::{Reply, Response};
-use crate::calls::prompt::{ExplainAgent, GetPrompt, IdentityView, PromptView};
-use crate::calls::skill::{
-    CheckSkills, ListSkillsInForce, ShowSkill, SkillCheckReport, SkillIssueView, SkillList,
-    SkillView,
+use crate::calls::agent::{
+    CheckSkills, ExplainAgent, GetPrompt, IdentityView, ListSkillsInForce, PromptView, ShowSkill,
+    SkillCheckReport, SkillIssueView, SkillList, SkillView,
 };
 use crate::clock::SystemClock;
 use crate::error::CallError;
+use crate::opening;
+use crate::skills::look_for;
 use crate::trust::TrustView;
-use crate::{opening, skills};
 
 /// Of a name that is repeated in an error.
 const NAME_CHARS_MAX: usize = 80;
@@ -107,7 +107,7 @@ impl ReadSide {
         let member = settings.team.choose(agent_id)?;
         let trust = TrustView::read(&self.house, self.require_desk()?).await?;
         let (extra, cwd) = (&settings.extra_skills, Path::new(cwd));
-        Ok(skills::index(&self.house, member, extra, &trust, cwd))
+        Ok(look_for((&self.house, member), extra, &trust, cwd, skills))
     }
 }
 

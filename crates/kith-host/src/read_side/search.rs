@@ -17,8 +17,8 @@ use super::ReadSide;
 use super::sessions::WITHOUT_DESK;
 use crate::call::{Reply, Response};
 use crate::calls::session::{SearchHit, SearchHits, SearchSessions};
-use crate::error::{CallError, damage_in_words};
-use crate::words::{rfc3339, short};
+use crate::error::CallError;
+use crate::words::{damaged_session, rfc3339, short};
 
 /// What the index can say about a query.
 #[derive(Default)]
@@ -54,7 +54,7 @@ pub async fn search_sessions(side: Arc<ReadSide>, call: SearchSessions) -> Reply
         match side.each(id, each).await {
             Ok(reading) => {
                 if let Tail::Damaged(damage) = &reading.tail {
-                    notes.push(format!("session {} {}", short(id), damage_in_words(damage)));
+                    notes.push(damaged_session(id, damage));
                 }
             }
             Err(report) => notes.push(format!("session {}: {}", short(id), report.message())),

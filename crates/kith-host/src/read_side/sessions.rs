@@ -21,8 +21,8 @@ use crate::calls::session::{
     MismatchView, ReadEvents, SessionDescription, SessionList, SessionRow, SessionState,
     SessionView, ShowSession, Verification, VerifyProgress, VerifySession,
 };
-use crate::error::{CallError, damage_in_words};
-use crate::words::{rfc3339, short, tail_in_words};
+use crate::error::CallError;
+use crate::words::{damaged_session, rfc3339, short, tail_in_words};
 
 /// Events of one page.
 const PAGE_EVENTS_MAX: u32 = 10_000;
@@ -234,7 +234,7 @@ impl ReadSide {
             Ok(read) => read,
             Err(error) => {
                 let note = match error.damage() {
-                    Some(damage) => format!("session {} {}", short(id), damage_in_words(damage)),
+                    Some(damage) => damaged_session(id, damage),
                     None => format!("session {}: {}", short(id), CallError::from(error).message()),
                 };
                 return Ok((0, unreadable(id), Some(note)));
@@ -242,9 +242,7 @@ impl ReadSide {
         };
         let (updated, mut row) = session_row(row_of(&header, &state, LogStamp::default()));
         let note = match &tail {
-            Tail::Damaged(damage) => {
-                Some(format!("session {} {}", short(id), damage_in_words(damage)))
-            }
+            Tail::Damaged(damage) => Some(damaged_session(id, damage)),
             Tail::Clean | Tail::Torn { .. } => None,
         };
         if note.is_some() {

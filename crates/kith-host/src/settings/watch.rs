@@ -5,8 +5,6 @@
 //! and before a turn begins. That costs a few system calls while nothing has changed.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kith_vocab::clock::Clock;
@@ -15,10 +13,8 @@ use super::Settings;
 use crate::clock::SystemClock;
 use crate::error::CallError;
 use crate::house::House;
+use crate::stamp::FileStamp;
 use crate::trust::HouseClaim;
-
-/// Coarser than the clock of any disk in use: within it a file may change twice and look the same.
-const TICK_MS: u128 = 2_000;
 
 /// How old settings may be that are asked for many times in a turn.
 const RECENT_MS: u64 = 1_000;
@@ -46,20 +42,9 @@ impl KeptSettings {
 #[derive(PartialEq, Eq)]
 struct Sources {
     claim: HouseClaim,
-    files: Vec<Option<SettingsStamp>>,
+    files: Vec<Option<FileStamp>>,
     /// Whether another change of a file would show.
     is_settled: bool,
-}
-
-/// By which one sees without reading it that a file is as it was.
-#[derive(PartialEq, Eq)]
-struct SettingsStamp {
-    bytes: u64,
-    modified_ns: (i64, i64),
-    changed_ns: (i64, i64),
-    node: (u64, u64),
-    /// Whoever may write to the file could have written it.
-    owner: (u32, u32),
 }
 
 impl SettingsWatch {
@@ -130,29 +115,11 @@ impl Sources {
         let near = Some(house.dir.join("kith.toml"));
         let far = house.user_home.as_ref().map(|it| it.join(".kith/config.toml"));
         let paths = [near, far];
-        let files: Vec<_> = paths.iter().flatten().map(|path| SettingsStamp::of(path)).collect();
-        let now_ms = u128::from(SystemClock.now());
-        let is_settled = files.iter().flatten().all(|it| it.changed_ms() + TICK_MS < now_ms);
+        // One that may not be looked at is as good as none.
+        let stamp = |path| fs::metadata(path).ok().map(|it| FileStamp::of(&it));
+        let files: Vec<Option<FileStamp>> = paths.iter().flatten().map(stamp).collect();
+        let is_settled = files.iter().flatten().all(FileStamp::is_settled);
         Sources { claim: HouseClaim::of(house), files, is_settled }
-    }
-}
-
-impl SettingsStamp {
-    /// `None` if there is no such file, or none that may be looked at.
-    fn of(path: &Path) -> Option<SettingsStamp> {
-        let metadata = fs::metadata(path).ok()?;
-        Some(SettingsStamp {
-            bytes: metadata.len(),
-            modified_ns: (metadata.mtime(), metadata.mtime_nsec()),
-            changed_ns: (metadata.ctime(), metadata.ctime_nsec()),
-            node: (metadata.dev(), metadata.ino()),
-            owner: (metadata.uid(), metadata.mode()),
-        })
-    }
-
-    fn changed_ms(&self) -> u128 {
-        let seconds = self.changed_ns.0.max(self.modified_ns.0);
-        u128::try_from(seconds).unwrap_or_default() * 1000
     }
 }
 

@@ -4,32 +4,19 @@
 //! making a repository in it adds an entry, and that moves its times.
 
 use std::collections::HashMap;
-use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use kith_home::discovery::{REPOSITORY_ENTRIES, WALK_FOLDERS_MAX, holds_repository};
-use kith_vocab::clock::Clock;
+use kith_home::discovery::{WALK_FOLDERS_MAX, holds_repository};
 
-use crate::clock::SystemClock;
+use crate::stamp::FileStamp;
 
 /// Beyond that all are looked at again.
 const FOLDERS_KEPT_MAX: usize = 10_000;
-/// Coarser than the clock of any disk in use: within it a folder may change twice and look the same.
-const TICK_SECS: i64 = 2;
-
 #[derive(Default)]
 pub(super) struct RepositoryRoots {
-    kept: Mutex<HashMap<PathBuf, (FolderStamp, bool)>>,
-}
-
-/// By which one sees that no entry was added to a folder.
-#[derive(PartialEq, Eq)]
-struct FolderStamp {
-    node: (u64, u64),
-    modified_ns: (i64, i64),
-    changed_ns: (i64, i64),
+    kept: Mutex<HashMap<PathBuf, (FileStamp, bool)>>,
 }
 
 impl RepositoryRoots {
@@ -39,41 +26,12 @@ impl RepositoryRoots {
         folders.find(|folder| self.is_root(folder)).map(Path::to_owned)
     }
 
-    /// The roots beneath a folder, or `None` if there is too much to look through. Links are not
-    /// followed.
-    pub(super) fn beneath(&self, folder: &Path, folders_max: usize) -> Option<Vec<PathBuf>> {
-        let mut roots = Vec::new();
-        let mut open = vec![folder.to_owned()];
-        let mut n_folders = 0;
-        while let Some(folder) = open.pop() {
-            n_folders += 1;
-            if n_folders > folders_max {
-                return None;
-            }
-            // What may not be looked into cannot be read by a tool either.
-            let Ok(entries) = fs::read_dir(&folder) else { continue };
-            for entry in entries.flatten() {
-                let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
-                let is_inner = REPOSITORY_ENTRIES.iter().any(|it| entry.file_name() == *it);
-                if !is_folder || is_inner {
-                    continue;
-                }
-                let path = entry.path();
-                if self.is_root(&path) {
-                    roots.push(path.clone());
-                }
-                open.push(path);
-            }
-        }
-        Some(roots)
-    }
-
     fn is_root(&self, folder: &Path) -> bool {
         let Ok(metadata) = fs::metadata(folder) else { return false };
         if !metadata.is_dir() {
             return false;
         }
-        let stamp = FolderStamp::of(&metadata);
+        let stamp = FileStamp::of(&metadata);
         // The map is never left half-changed, so a panic elsewhere does not spoil it.
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((before, is_root)) = kept.get(folder)
@@ -89,21 +47,5 @@ impl RepositoryRoots {
             kept.insert(folder.to_owned(), (stamp, is_root));
         }
         is_root
-    }
-}
-
-impl FolderStamp {
-    fn of(metadata: &Metadata) -> FolderStamp {
-        FolderStamp {
-            node: (metadata.dev(), metadata.ino()),
-            modified_ns: (metadata.mtime(), metadata.mtime_nsec()),
-            changed_ns: (metadata.ctime(), metadata.ctime_nsec()),
-        }
-    }
-
-    /// Whether another change would show.
-    fn is_settled(&self) -> bool {
-        let now = i64::try_from(SystemClock.now() / 1000).unwrap_or_default();
-        self.changed_ns.0.max(self.modified_ns.0) + TICK_SECS < now
     }
 }

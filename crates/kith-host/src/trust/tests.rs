@@ -114,15 +114,14 @@ fn a_repository_that_is_made_later_is_seen() {
 }
 
 #[test]
-fn a_folder_is_as_trusted_as_what_lies_beneath_it() {
+fn a_repository_within_the_house_is_untrusted_until_the_owner_trusts_it() {
     let places = Places::new(&["user/h/a/b/clone/.git/", "user/h/c/"]);
+    let clone = places.root.join("user/h/a/b/clone");
     let view = TrustView::new(&places.house, &[]);
-    assert_eq!(view.trust_beneath(&places.root.join("user/h")), UNTRUSTED);
-    assert_eq!(view.trust_beneath(&places.root.join("user/h/c")), OWNER);
-    assert_eq!(view.roots.beneath(&places.root.join("user/h"), 3), None);
-    let trusted = [places.repository("user/h/a/b/clone")];
-    let view = TrustView::new(&places.house, &trusted);
-    assert_eq!(view.trust_beneath(&places.root.join("user/h")), OWNER);
+    assert_eq!(view.trust_of_path(&clone), UNTRUSTED);
+    assert_eq!(view.trust_of_path(&places.root.join("user/h/c")), OWNER);
+    let view = TrustView::new(&places.house, &[places.repository("user/h/a/b/clone")]);
+    assert_eq!(view.trust_of_path(&clone), OWNER);
 }
 
 #[test]

@@ -11,13 +11,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
-use kith_host::calls::control::CancelTurn;
-use kith_host::calls::message::{MessageOutcome, MessageReply, MessageTarget, SendMessage};
-use kith_host::calls::prompt::ExplainAgent;
+use kith_host::calls::agent::ExplainAgent;
+use kith_host::calls::message::{
+    CancelTurn, MessageOutcome, MessageReply, MessageTarget, SendMessage,
+};
 use kith_host::calls::thread::GetThread;
 use kith_host::client::Client;
 use kith_host::clock::SystemClock;
-use kith_host::connection::UnfinishedTurns;
 use kith_host::error::{Blame, CallError};
 use kith_host::house::House;
 use kith_host::models::{ChosenModel, DEMO_LABEL, ModelRegistry};
@@ -55,7 +55,7 @@ pub(crate) async fn run(shared: &GlobalArgs, model: ModelArg) -> CommandResult {
     let cwd = house.cwd.display().to_string();
     let agent_id = settings.last_good().team.choose(shared.agent())?.id.clone();
     let (sender, notes) = mpsc::unbounded_channel();
-    let client = client_of(shared, house.clone()).resuming(Some(UnfinishedTurns { notes: sender }));
+    let client = client_of(shared, house.clone()).resuming(sender);
     if is_attended {
         first_sight::of_repository(&client, &agent_id, &cwd).await?;
         greet(&client, &house, &agent_id, &thread_id, &chosen).await?;

@@ -3,8 +3,8 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use kith_host::calls::agent::{ExplainAgent, GetPrompt, IdentityView};
 use kith_host::calls::house::{BackUpHouse, BackupSummary, CheckHouse, Health};
-use kith_host::calls::prompt::{ExplainAgent, GetPrompt, IdentityView};
 use kith_host::doctor::without_house;
 use kith_host::error::CallError;
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! `kith new`: creates a session before its first message.
 
-use kith_host::calls::dialog::CreateDialog;
+use kith_host::calls::session::CreateDialog;
 use kith_host::clock::SystemClock;
 use kith_host::priming;
 use kith_host::settings::Settings;

@@ -1,6 +1,6 @@
 //! `kith skill`: lists, shows and checks skills.
 
-use kith_host::calls::skill::{
+use kith_host::calls::agent::{
     CheckSkills, ListSkillsInForce, ShowSkill, SkillCheckReport, SkillIssueView, SkillList,
     SkillView,
 };

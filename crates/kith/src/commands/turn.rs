@@ -1,6 +1,6 @@
 //! `kith retry` and `kith cancel`: continue a turn that failed or was interrupted; stop a running one.
 
-use kith_host::calls::control::{CancelTurn, RetryTurn};
+use kith_host::calls::message::{CancelTurn, RetryTurn};
 use kith_host::clock::SystemClock;
 use kith_host::words::short;
 use kith_vocab::clock::Clock as _;

@@ -10,8 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::call::Call;
-use crate::calls::control::{CancelTurn, RetryTurn};
-use crate::calls::message::SendMessage;
+use crate::calls::message::{CancelTurn, RetryTurn, SendMessage};
 use crate::calls::session::ShowSession;
 use crate::error::ErrorCode;
 use crate::host::message::tests::{ask, guest, message};

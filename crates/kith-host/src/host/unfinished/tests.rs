@@ -16,9 +16,8 @@ use kith_vocab::ids::ThreadId;
 use kith_vocab::ingress::{IngressContent, IngressEvent, RunningBehavior};
 
 use super::*;
-use crate::calls::control::CancelTurn;
-use crate::calls::dialog::CreateDialog;
-use crate::calls::message::{SendMessage, TurnEnd};
+use crate::calls::message::{CancelTurn, SendMessage, TurnEnd};
+use crate::calls::session::CreateDialog;
 use crate::clock::SystemClock;
 use crate::host::message::tests::{ask, guest, message};
 use crate::host::parts::HostParts;

@@ -8,8 +8,7 @@ use kith_vocab::digest::sha256_hex;
 use super::*;
 use crate::attach::{self, Timeouts};
 use crate::call::Delivery;
-use crate::calls::blob::ReadBlob;
-use crate::calls::session::{ExportItem, ExportSession};
+use crate::calls::session::{ExportItem, ExportSession, ReadBlob};
 
 const LONG_TEXT_BYTES: usize = 20_000_000;
 

@@ -7,7 +7,7 @@ use kith_vocab::event::control::{Queue, QueueItem};
 use kith_vocab::ingress::MESSAGE_BYTES_MAX;
 
 use super::*;
-use crate::calls::control::CancelTurn;
+use crate::calls::message::CancelTurn;
 use crate::calls::queue::{EditQueue, QueueChange, QueueView, TakeNext, TakenMessage};
 
 /// A client that follows a session and another that gives commands.

@@ -1,10 +1,57 @@
-//! Calls about skills.
+//! Calls about an agent: what it is told, who it is, and its skills.
 
 use kith_vocab::event::control::SkillEntry;
+use kith_vocab::header::Audience;
+use kith_vocab::snapshot::InstructionSnapshot;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::call::call;
+
+/// Shows what a new session would be told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct GetPrompt {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    pub audience: Audience,
+    pub cwd: String,
+}
+
+call!(Read "get_prompt", GetPrompt => PromptView);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptView {
+    pub system_prompt: String,
+    pub snapshot: InstructionSnapshot,
+}
+
+/// Says what an agent is called, and where that comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExplainAgent {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+}
+
+call!(Read "explain_identity", ExplainAgent => IdentityView);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct IdentityView {
+    pub name: String,
+    pub role: Option<String>,
+    pub goal: Option<String>,
+    pub voice: Option<String>,
+    pub emoji: Option<String>,
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    pub style: Option<String>,
+    pub avatar: Option<String>,
+    /// Where the name comes from.
+    pub source: String,
+}
 
 /// Lists the skills in force in a folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,7 +67,6 @@ call!(Read "list_skills", ListSkillsInForce => SkillList);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SkillList {
-    #[schemars(with = "Vec<serde_json::Value>")]
     pub skills: Vec<SkillEntry>,
 }
 
@@ -39,7 +85,6 @@ call!(Read "show_skill", ShowSkill => SkillView);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SkillView {
-    #[schemars(with = "serde_json::Value")]
     pub entry: SkillEntry,
     pub text: String,
 }
