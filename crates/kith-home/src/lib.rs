@@ -37,7 +37,7 @@ pub mod user;
 
 mod fields;
 mod markdown;
-mod ownership;
+pub mod ownership;
 mod rendering;
 
 #[cfg(test)]

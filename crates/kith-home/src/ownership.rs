@@ -7,7 +7,6 @@ use std::fs::{self, Metadata};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::Problem;
 
@@ -16,7 +15,7 @@ const OTHERS_WRITE: u32 = 0o002;
 const ROOT: u32 = 0;
 
 /// The resolution of file times, coarser than that of any file system in use.
-const TICK_MS: u128 = 2_000;
+const TICK_SECS: i64 = 2;
 
 /// Two paths with equal keys are one file: by link, or by letters on a disk that ignores case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -28,9 +27,9 @@ impl FileKey {
     }
 }
 
-/// Metadata by which a file is seen to be unchanged without reading it.
+/// Metadata by which a file or folder is seen to be unchanged without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FileStamp {
+pub enum FileStamp {
     Absent,
     /// A link that leads nowhere, or a place that may not be looked at.
     Unreadable,
@@ -38,14 +37,16 @@ pub(crate) enum FileStamp {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileStat {
+pub struct FileStat {
     bytes: u64,
-    modified: Option<SystemTime>,
-    node: (u64, u64, i64, i64, u32, u32),
+    modified_ns: (i64, i64),
+    changed_ns: (i64, i64),
+    node: (u64, u64, u32, u32),
+    is_folder: bool,
 }
 
 impl FileStamp {
-    pub(crate) fn of(path: &Path) -> FileStamp {
+    pub fn of(path: &Path) -> FileStamp {
         match fs::metadata(path) {
             Ok(metadata) => FileStamp::Present(FileStat::of(&metadata)),
             Err(_) if fs::symlink_metadata(path).is_ok() => FileStamp::Unreadable,
@@ -54,15 +55,19 @@ impl FileStamp {
         }
     }
 
+    pub fn is_folder(&self) -> bool {
+        matches!(self, FileStamp::Present(FileStat { is_folder: true, .. }))
+    }
+
     /// Whether it was taken long enough after the file's last change that another change could not
     /// carry the same time. Disks count time in ticks, and a file can change twice within one.
-    pub(crate) fn is_settled(&self, taken_ms: u64) -> bool {
+    pub fn is_settled(&self, taken_ms: u64) -> bool {
         match self {
             FileStamp::Absent => true,
             FileStamp::Unreadable => false,
             FileStamp::Present(stat) => {
-                let modified = stat.modified.and_then(|it| it.duration_since(UNIX_EPOCH).ok());
-                modified.is_some_and(|it| it.as_millis() + TICK_MS < u128::from(taken_ms))
+                let changed_secs = stat.modified_ns.0.max(stat.changed_ns.0);
+                i64::try_from(taken_ms / 1000).is_ok_and(|taken| changed_secs + TICK_SECS < taken)
             }
         }
     }
@@ -72,16 +77,10 @@ impl FileStat {
     fn of(metadata: &Metadata) -> FileStat {
         FileStat {
             bytes: metadata.len(),
-            // Not every system tells; then the file is read each time.
-            modified: metadata.modified().ok(),
-            node: (
-                metadata.dev(),
-                metadata.ino(),
-                metadata.ctime(),
-                metadata.ctime_nsec(),
-                metadata.mode(),
-                metadata.uid(),
-            ),
+            modified_ns: (metadata.mtime(), metadata.mtime_nsec()),
+            changed_ns: (metadata.ctime(), metadata.ctime_nsec()),
+            node: (metadata.dev(), metadata.ino(), metadata.mode(), metadata.uid()),
+            is_folder: metadata.is_dir(),
         }
     }
 }

@@ -15,7 +15,6 @@
 //! - [`priming`]: the scripts that were chosen for a conversation.
 //! - [`doctor`]: what may be wrong with a house.
 //! - [`error`]: what a call answers when it fails: a code, whose move it is, and what may help.
-//! - `stamp`: whether a file has changed, without reading it.
 //! - [`words`]: short words for ids, times and outcomes.
 
 #![cfg(unix)]
@@ -45,7 +44,6 @@ pub mod routes;
 pub mod serve;
 pub mod settings;
 pub mod skills;
-mod stamp;
 pub mod team;
 pub mod trust;
 pub mod vouching;

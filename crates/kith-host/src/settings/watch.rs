@@ -4,16 +4,15 @@
 //! next turn on, so both files and the trust in the house are looked at before a message is accepted
 //! and before a turn begins. That costs a few system calls while nothing has changed.
 
-use std::fs;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kith_home::ownership::FileStamp;
 use kith_vocab::clock::Clock;
 
 use super::Settings;
 use crate::clock::SystemClock;
 use crate::error::CallError;
 use crate::house::House;
-use crate::stamp::FileStamp;
 use crate::trust::HouseClaim;
 
 /// How old settings may be that are asked for many times in a turn.
@@ -42,7 +41,7 @@ impl KeptSettings {
 #[derive(PartialEq, Eq)]
 struct Sources {
     claim: HouseClaim,
-    files: Vec<Option<FileStamp>>,
+    files: Vec<FileStamp>,
     /// Whether another change of a file would show.
     is_settled: bool,
 }
@@ -115,10 +114,9 @@ impl Sources {
         let near = Some(house.dir.join("kith.toml"));
         let far = house.user_home.as_ref().map(|it| it.join(".kith/config.toml"));
         let paths = [near, far];
-        // One that may not be looked at is as good as none.
-        let stamp = |path| fs::metadata(path).ok().map(|it| FileStamp::of(&it));
-        let files: Vec<Option<FileStamp>> = paths.iter().flatten().map(stamp).collect();
-        let is_settled = files.iter().flatten().all(FileStamp::is_settled);
+        let files: Vec<_> = paths.iter().flatten().map(|path| FileStamp::of(path)).collect();
+        let now = SystemClock.now();
+        let is_settled = files.iter().all(|it| it.is_settled(now));
         Sources { claim: HouseClaim::of(house), files, is_settled }
     }
 }

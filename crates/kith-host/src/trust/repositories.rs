@@ -4,13 +4,14 @@
 //! making a repository in it adds an entry, and that moves its times.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use kith_home::discovery::{WALK_FOLDERS_MAX, holds_repository};
+use kith_home::ownership::FileStamp;
+use kith_vocab::clock::Clock;
 
-use crate::stamp::FileStamp;
+use crate::clock::SystemClock;
 
 /// Beyond that all are looked at again.
 const FOLDERS_KEPT_MAX: usize = 10_000;
@@ -27,11 +28,10 @@ impl RepositoryRoots {
     }
 
     fn is_root(&self, folder: &Path) -> bool {
-        let Ok(metadata) = fs::metadata(folder) else { return false };
-        if !metadata.is_dir() {
+        let stamp = FileStamp::of(folder);
+        if !stamp.is_folder() {
             return false;
         }
-        let stamp = FileStamp::of(&metadata);
         // The map is never left half-changed, so a panic elsewhere does not spoil it.
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((before, is_root)) = kept.get(folder)
@@ -40,7 +40,7 @@ impl RepositoryRoots {
             return *is_root;
         }
         let is_root = holds_repository(folder);
-        if stamp.is_settled() {
+        if stamp.is_settled(SystemClock.now()) {
             if kept.len() == FOLDERS_KEPT_MAX {
                 kept.clear();
             }
