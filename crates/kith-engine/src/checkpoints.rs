@@ -14,7 +14,7 @@ use kith_sessions::journal::{Cursor, Journal};
 use kith_sessions::line::LogHead;
 use kith_sessions::read::Tail;
 use kith_vocab::bounded::BoundedBytes;
-use kith_vocab::event::{Body, Event};
+use kith_vocab::event::Event;
 use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::SessionId;
 
@@ -178,10 +178,7 @@ async fn read_session(
     let mut passages = Vec::new();
     let (mut seq, mut state) = (0, State::default());
     let each = &mut |event: Event| {
-        state.fold(&event);
-        if matches!(event.body, Body::Compact(_)) {
-            state.trim();
-        }
+        state.fold_trimming(&event);
         seq = event.seq;
         if event.seq > after.seq {
             passages.extend(passage(&event));

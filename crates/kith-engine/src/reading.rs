@@ -9,7 +9,7 @@ use kith_sessions::journal::{EachEvent, Journal};
 use kith_sessions::line::LogHead;
 use kith_sessions::read::Reading;
 use kith_sessions::storage::StorageError;
-use kith_vocab::event::{Body, Event};
+use kith_vocab::event::Event;
 use kith_vocab::ids::SessionId;
 
 use crate::state::State;
@@ -44,9 +44,10 @@ struct StateReader {
 
 impl StateReader {
     fn take(&mut self, event: &Event) {
-        self.state.fold(event);
-        if !self.keeps_all && matches!(event.body, Body::Compact(_)) {
-            self.state.trim();
+        if self.keeps_all {
+            self.state.fold(event);
+        } else {
+            self.state.fold_trimming(event);
         }
     }
 

@@ -17,10 +17,11 @@ use kith_sessions::journal::{Batch, Cursor, Journal, NewBlob};
 use kith_sessions::line::LogHead;
 use kith_sessions::storage::{StorageError, StorageErrorKind};
 use kith_vocab::clock::Clock;
-use kith_vocab::event::control::Resumed;
+use kith_vocab::event::control::{Level, Notice, Resumed};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::{CallId, EventId, SessionId};
+use kith_vocab::text::Text;
 use kith_vocab::tool::CallPlan;
 
 use crate::feed::{SessionFeed, ThreadKey};
@@ -174,10 +175,6 @@ impl Session {
         self.clock.now()
     }
 
-    pub fn is_created(&self) -> bool {
-        self.is_created
-    }
-
     /// Whether the log holds the row already, or will with the next commit.
     pub fn has_row(&self, key: &str) -> bool {
         self.keys.contains(key) || self.state.holds_row(key)
@@ -256,6 +253,11 @@ impl Session {
     /// Stages what the runtime does by itself.
     pub fn stage(&mut self, body: Body) -> EventId {
         self.stage_from(EventSource::RUNTIME, body)
+    }
+
+    /// Stages a line from the runtime to the person.
+    pub fn stage_notice(&mut self, text: impl Into<Text>, level: Level, about: Option<String>) {
+        self.stage(Body::Notice(Notice { text: text.into(), level, about }));
     }
 
     /// Stages a reminder or a change of the skill index. A reminder joins the last result where it
@@ -392,9 +394,9 @@ async fn read(
         if event.seq > known_seq {
             keys.read(&state, &event);
         }
-        state.fold(&event);
-        if trim == Trim::AtCompactions && matches!(event.body, Body::Compact(_)) {
-            state.trim();
+        match trim {
+            Trim::AtCompactions => state.fold_trimming(&event),
+            Trim::Never => state.fold(&event),
         }
     };
     let opened = parts.journal.open(id, head, cursor, &*parts.clock, &mut each).await?;

@@ -75,6 +75,15 @@ impl State {
         state
     }
 
+    /// Folds an event, and drops what is not needed any more after a compaction: so the state of a
+    /// long log fits into the memory that its context needs.
+    pub fn fold_trimming(&mut self, event: &Event) {
+        self.fold(event);
+        if matches!(event.body, Body::Compact(_)) {
+            self.trim();
+        }
+    }
+
     /// Drops events that neither the next decision nor the next request needs.
     pub fn trim(&mut self) {
         self.tree.trim();

@@ -48,9 +48,10 @@ impl Verifier {
             self.n_requests += 1;
             self.compare(requested);
         }
-        self.state.fold(event);
-        if self.trims && matches!(event.body, Body::Compact(_)) {
-            self.state.trim();
+        if self.trims {
+            self.state.fold_trimming(event);
+        } else {
+            self.state.fold(event);
         }
     }
 

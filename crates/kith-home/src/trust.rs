@@ -12,6 +12,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use kith_vocab::digest::sha256_hex;
+use kith_vocab::files::if_found;
 use serde::{Deserialize, Serialize};
 
 use crate::beneath::{Existing, make_folders, write};
@@ -86,11 +87,8 @@ pub fn record_trust(user_home: &Path, folder: &Path, now_ms: u64) -> Result<(), 
 /// Removes the record of a folder, and tells whether there was one.
 pub fn remove_trust(user_home: &Path, folder: &Path) -> Result<bool, HomeError> {
     let path = record_path(user_home, folder);
-    match fs::remove_file(&path) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(source) => Err(HomeError::WriteFile { path, source }),
-    }
+    let removed = if_found(fs::remove_file(&path));
+    removed.map(|it| it.is_some()).map_err(|source| HomeError::WriteFile { path, source })
 }
 
 /// The trusted folders among this one and those above it, the nearest first.

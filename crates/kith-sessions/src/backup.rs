@@ -11,8 +11,9 @@ use std::process;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use kith_vocab::files::FileSystem;
+use kith_vocab::files::{FileSystem, if_found};
 
+use crate::blob::{each_chunk, write_all};
 use crate::database::beside;
 use crate::desk::{DeskError, SqliteDesk, ThreadRecords};
 use crate::disk::DiskFiles;
@@ -26,7 +27,6 @@ use crate::store::SessionStore;
 const DEPTH_MAX: usize = 32;
 /// Maximum number of attempts to copy the desk while hosts start or stop.
 const DESK_TRIES_MAX: usize = 5;
-const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Files that are not copied: derived ones, and those of the running process.
 const LEFT_OUT: [&str; 8] = [
@@ -228,11 +228,7 @@ impl BackupCounts {
     }
 
     fn add_at(&mut self, from: &Path, to: &Path, depth: usize) -> io::Result<()> {
-        let metadata = match fs::symlink_metadata(from) {
-            Ok(metadata) => metadata,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let Some(metadata) = if_found(fs::symlink_metadata(from))? else { return Ok(()) };
         if metadata.is_file() {
             let is_of_life = from.ancestors().any(|it| it.ends_with(".kith"));
             if is_of_life && let Err(error) = own_file::metadata(from) {
@@ -260,32 +256,13 @@ impl BackupCounts {
 
     /// A file that grows meanwhile is copied up to its length at the start.
     fn add_file(&mut self, from: &Path, to: &Path) -> io::Result<()> {
-        let file = match File::open(from) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let Some(file) = if_found(File::open(from))? else { return Ok(()) };
         if let Some(folder) = to.parent() {
             DiskFiles.create_dir_all(folder)?;
         }
         let len = file.metadata()?.len();
-        let mut source = file.take(len);
         let mut copy = DiskFiles.create_new(to)?;
-        let mut chunk = vec![0; CHUNK_BYTES];
-        loop {
-            let n_read = source.read(&mut chunk)?;
-            if n_read == 0 {
-                break;
-            }
-            let mut rest = chunk.get(..n_read).unwrap_or_default();
-            while !rest.is_empty() {
-                let n_written = copy.write(rest)?;
-                if n_written == 0 {
-                    return Err(io::ErrorKind::WriteZero.into());
-                }
-                rest = rest.get(n_written..).unwrap_or_default();
-            }
-        }
+        each_chunk(file.take(len), &mut |chunk| write_all(&mut *copy, chunk))?;
         copy.sync_data()?;
         self.count(to);
         Ok(())
@@ -307,10 +284,9 @@ struct DeskStamp {
 
 impl DeskStamp {
     fn of(path: &Path) -> io::Result<DeskStamp> {
-        let file = match own_file::metadata(path)? {
-            Some(metadata) => Some((metadata.len(), metadata.modified()?)),
-            None => None,
-        };
+        let file =
+            own_file::metadata(path)?.map(|it| Ok::<_, io::Error>((it.len(), it.modified()?)));
+        let file = file.transpose()?;
         Ok(DeskStamp { is_in_use: beside(path, "-wal").try_exists()?, file })
     }
 }

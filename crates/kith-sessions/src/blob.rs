@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kith_vocab::digest::sha256_hex;
+use kith_vocab::digest::{is_sha256_hex, sha256_hex};
 use kith_vocab::files::{AppendFile, FileSystem};
 
 use crate::damage::{BadLine, DamageCode, Flaw};
@@ -27,6 +27,7 @@ pub(crate) use pins::{BlobPin, Collection};
 pub const BLOB_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Maximum number of half-written files of one blob, left by crashes, before writing it fails.
 const BLOB_TRIES_MAX: u32 = 100;
+const CHUNK_BYTES: usize = 256 * 1024;
 
 /// The blobs of a house.
 #[derive(Clone)]
@@ -92,7 +93,7 @@ impl Blobs {
         let path = self.folder.join(sha256);
         let bad =
             |detail: &str| LogError::BadBlob { path: path.clone(), detail: detail.to_owned() };
-        if !is_sha256(sha256) {
+        if !is_sha256_hex(sha256) {
             return Err(bad("its name is not a SHA-256 in lower-case hex"));
         }
         let bytes = match self.read_up_to(&path, BLOB_BYTES_MAX) {
@@ -113,13 +114,13 @@ impl Blobs {
 
     /// Whether a file has this name; what it holds is judged when it is read.
     pub(crate) fn has(&self, sha256: &str) -> bool {
-        is_sha256(sha256) && self.files.len(&self.path(sha256)).is_ok()
+        is_sha256_hex(sha256) && self.files.len(&self.path(sha256)).is_ok()
     }
 
     /// The text that a line names, if it is there and is that text.
     pub(crate) fn text(&self, named: &BlobRef) -> Result<String, BadLine> {
         let path = self.folder.join(&named.blob);
-        if !is_sha256(&named.blob) {
+        if !is_sha256_hex(&named.blob) {
             let name: String = named.blob.chars().take(80).collect();
             return Err(bad_blob(&name, "is not named by a SHA-256 in lower-case hex").into());
         }
@@ -225,8 +226,19 @@ fn bad_blob(name: &str, problem: &str) -> Flaw {
     Flaw::wrong(DamageCode::BadBlob, format!("the blob `{name}` {problem}"))
 }
 
-fn is_sha256(name: &str) -> bool {
-    name.len() == 64 && name.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
+/// Reads to the end, a piece at a time.
+pub(crate) fn each_chunk(
+    mut source: impl Read,
+    each: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        let n_read = source.read(&mut chunk)?;
+        if n_read == 0 {
+            return Ok(());
+        }
+        each(chunk.get(..n_read).unwrap_or_default())?;
+    }
 }
 
 pub(crate) fn write_all(file: &mut dyn AppendFile, mut bytes: &[u8]) -> io::Result<()> {

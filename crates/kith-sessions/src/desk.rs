@@ -9,7 +9,7 @@ mod checks;
 pub mod memory;
 pub mod sqlite;
 
-use kith_vocab::header::Audience;
+use kith_vocab::header::{Audience, SessionHeader};
 use kith_vocab::ids::{SessionId, ThreadId};
 use kith_vocab::ingress::IngressEvent;
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,14 @@ pub struct ThreadRow {
     pub session_id: SessionId,
     pub audience: Audience,
     pub updated_at: u64,
+}
+
+impl ThreadRow {
+    /// The thread of a session that it is in.
+    pub fn of(header: &SessionHeader, updated_at: u64) -> ThreadRow {
+        let SessionHeader { agent_id, thread_id, session_id, audience, .. } = header.clone();
+        ThreadRow { agent_id, thread_id, session_id, audience, updated_at }
+    }
 }
 
 /// A time at which a session or a thread is to be looked at again.

@@ -4,7 +4,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use kith_vocab::files::{AppendFile, FileSystem};
+use kith_vocab::files::{AppendFile, FileSystem, if_found};
 
 use crate::own_file;
 
@@ -111,11 +111,8 @@ impl AppendFile for DiskFile {
     }
 
     fn is_at(&self, path: &Path, len: u64) -> io::Result<bool> {
-        match fs::symlink_metadata(path) {
-            Ok(there) => Ok(own_file::identity(&there) == self.identity && there.len() == len),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+        let there = if_found(fs::symlink_metadata(path))?;
+        Ok(there.is_some_and(|it| own_file::identity(&it) == self.identity && it.len() == len))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use kith_vocab::files::FileSystem;
+use kith_vocab::files::{FileSystem, if_found};
 
 /// Read at once, from the end back.
 const CHUNK_BYTES: u64 = 16 * 1024;
@@ -21,11 +21,8 @@ pub enum LastLine {
 }
 
 pub(crate) fn last_line(files: &dyn FileSystem, path: &Path) -> io::Result<LastLine> {
-    let len = match files.len(path) {
-        Ok(0) => return Ok(LastLine::Absent),
-        Ok(len) => len,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LastLine::Absent),
-        Err(error) => return Err(error),
+    let Some(len) = if_found(files.len(path))?.filter(|len| *len > 0) else {
+        return Ok(LastLine::Absent);
     };
     let mut wanted = CHUNK_BYTES;
     // The piece doubles, so a line of any length is read at most twice.

@@ -75,36 +75,6 @@ pub enum LogError {
     Changed { path: PathBuf },
 }
 
-impl LogError {
-    /// Whether making room may help.
-    pub fn is_disk_full(&self) -> bool {
-        match self {
-            LogError::Full { .. } => true,
-            LogError::Create { source, .. }
-            | LogError::Repair { source, .. }
-            | LogError::Write { source, .. }
-            | LogError::PutBlob { source, .. }
-            | LogError::Sync { source, .. } => is_full(source),
-            LogError::NotFound { .. }
-            | LogError::Exists { .. }
-            | LogError::Read { .. }
-            | LogError::List { .. }
-            | LogError::Remove { .. }
-            | LogError::Damaged { .. }
-            | LogError::Refused { .. }
-            | LogError::RefusedHeader { .. }
-            | LogError::ReadBlob { .. }
-            | LogError::BadBlob { .. }
-            | LogError::BlobNotFound { .. }
-            | LogError::BlobTooLong { .. }
-            | LogError::RefusedBlob { .. }
-            | LogError::NotDamaged { .. }
-            | LogError::Poisoned { .. }
-            | LogError::Changed { .. } => false,
-        }
-    }
-}
-
 impl From<LogError> for StorageError {
     fn from(error: LogError) -> StorageError {
         let kind = match &error {
@@ -319,7 +289,7 @@ impl fmt::Debug for SessionLog {
 /// Maps an error of a write. A full disk is a kind of its own: a person can do something about it.
 fn write_error(path: &Path, source: io::Error) -> LogError {
     let path = path.to_owned();
-    if is_full(&source) {
+    if kind_of_io(&source) == StorageErrorKind::Full {
         LogError::Full { path, source }
     } else {
         LogError::Write { path, source }
@@ -330,13 +300,6 @@ fn write_error(path: &Path, source: io::Error) -> LogError {
 fn short_write(taken: usize, given: usize) -> io::Error {
     let words = format!("only {taken} of {given} bytes were written");
     io::Error::new(io::ErrorKind::StorageFull, words)
-}
-
-fn is_full(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-    )
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use kith_vocab::files::if_found;
 use rustix::fs::OFlags;
 
 const KITH_DIR: &str = ".kith";
@@ -47,11 +48,7 @@ pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 /// Looks at a file that others open by its name. `None` if there is none.
 pub(crate) fn metadata(path: &Path) -> io::Result<Option<Metadata>> {
     check_folder_of(path)?;
-    let metadata = match fs::symlink_metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    let Some(metadata) = if_found(fs::symlink_metadata(path))? else { return Ok(None) };
     match problem_of(&metadata) {
         Some(problem) => Err(refused(path, problem)),
         None => Ok(Some(metadata)),

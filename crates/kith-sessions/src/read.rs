@@ -97,25 +97,10 @@ pub(crate) fn scan(
     let ending = lines.next(&mut line)?;
     let (header, hash) =
         first_line(&line, ending).map_err(|flaw| ReadError::Damaged(flaw.at(1)))?;
-    let good = GoodPart {
-        len: lines.offset,
-        line_start: 0,
-        n_events: 0,
-        marks: EventValidator::after_header(hash).marks(),
-        newline_missing: ending == Some(LineEnding::EndOfFile),
-    };
-    let mut reader = LogReader {
-        lines,
-        decoder: Decoder::default(),
-        head,
-        text_of,
-        each,
-        validator: EventValidator::after_header(hash),
-        older_ids: Some(OlderIds::new()),
-        batch: OpenBatch::default(),
-        good,
-        line_number: 1,
-    };
+    let newline_missing = ending == Some(LineEnding::EndOfFile);
+    let validator = EventValidator::after_header(hash);
+    let mut reader = LogReader::new(lines, validator, newline_missing, head, text_of, each);
+    reader.older_ids = Some(OlderIds::new());
     let end = reader.read_batches(&mut line)?;
     Ok(reader.conclude(header, end))
 }
@@ -152,25 +137,9 @@ pub(crate) fn scan_from(
     if !is_there || !is_acknowledged {
         return Ok(None);
     }
-    let good = GoodPart {
-        len: lines.offset,
-        line_start: place.line_start,
-        n_events: 0,
-        marks: validator.marks(),
-        newline_missing: ending == Some(LineEnding::EndOfFile),
-    };
-    let mut reader = LogReader {
-        lines,
-        decoder: Decoder::default(),
-        head,
-        text_of,
-        each,
-        validator,
-        older_ids: None,
-        batch: OpenBatch::default(),
-        good,
-        line_number,
-    };
+    let newline_missing = ending == Some(LineEnding::EndOfFile);
+    let mut reader = LogReader::new(lines, validator, newline_missing, head, text_of, each);
+    reader.line_number = line_number;
     match reader.read_batches(&mut line)? {
         ReadEnd::Unsure => Ok(None),
         end => Ok(Some(reader.conclude(header, end))),
@@ -259,7 +228,31 @@ enum ReadEnd {
     Unsure,
 }
 
-impl LogReader<'_> {
+impl<'a> LogReader<'a> {
+    /// Reads on behind the first line, or behind a checkpoint.
+    fn new(
+        lines: LogLines,
+        validator: EventValidator,
+        newline_missing: bool,
+        head: Option<&'a LogHead>,
+        text_of: TextOf<'a>,
+        each: &'a mut dyn FnMut(Event),
+    ) -> LogReader<'a> {
+        let (len, line_start, marks) = (lines.offset, lines.line_start, validator.marks());
+        LogReader {
+            lines,
+            decoder: Decoder::default(),
+            head,
+            text_of,
+            each,
+            validator,
+            older_ids: None,
+            batch: OpenBatch::default(),
+            good: GoodPart { len, line_start, n_events: 0, marks, newline_missing },
+            line_number: 1,
+        }
+    }
+
     fn read_batches(&mut self, line: &mut Vec<u8>) -> io::Result<ReadEnd> {
         while let Some(ending) = self.lines.next(line)? {
             self.line_number += 1;

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use kith_vocab::digest::sha256_hex;
+use kith_vocab::files::if_found;
 
 use crate::lock::socket_path_of_holder;
 
@@ -83,11 +84,7 @@ impl HostSocket {
             Some(path) => path,
             None => choose_socket_path(kith_dir)?,
         };
-        match fs::remove_file(&path) {
-            Ok(()) => (),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => (),
-            Err(error) => return Err(error),
-        }
+        if_found(fs::remove_file(&path))?;
         let listener = UnixListener::bind(&path)?;
         listener.set_nonblocking(true)?;
         Ok((HostSocket { path }, listener))

@@ -72,10 +72,6 @@ impl StorageError {
         self.kind == StorageErrorKind::Full
     }
 
-    pub fn is_read_only(&self) -> bool {
-        self.kind == StorageErrorKind::ReadOnly
-    }
-
     pub fn is_not_found(&self) -> bool {
         self.kind == StorageErrorKind::NotFound
     }

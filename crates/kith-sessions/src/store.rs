@@ -5,7 +5,6 @@
 //! nothing a person may want back is ever destroyed.
 
 pub(crate) mod draft;
-mod peek;
 pub(crate) mod remove;
 pub(crate) mod repair;
 mod torn;
@@ -19,15 +18,17 @@ use std::time::UNIX_EPOCH;
 use kith_vocab::clock::Clock;
 use kith_vocab::event::control::LogRepaired;
 use kith_vocab::event::{Body, Event};
-use kith_vocab::files::FileSystem;
+use kith_vocab::files::{FileSystem, if_found};
 use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::{EventId, SessionId};
+use serde::Deserialize;
 
 use crate::blob::Blobs;
 use crate::catalog::LogStamp;
 use crate::checkpoint::CheckpointPlace;
 use crate::damage::{Damage, DamageCode};
 use crate::journal::Batch;
+use crate::last_line::{LastLine, last_line};
 use crate::line::LogHead;
 use crate::log::{Extent, LogError, SessionLog};
 use crate::own_file;
@@ -220,27 +221,25 @@ impl SessionStore {
 
     pub fn exists(&self, id: SessionId) -> Result<bool, LogError> {
         let path = self.path(id);
-        match self.files.len(&path) {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(source) => Err(LogError::Read { path, source }),
-        }
+        let len = if_found(self.files.len(&path));
+        len.map(|len| len.is_some()).map_err(|source| LogError::Read { path, source })
     }
 
     /// All sessions, oldest first, by the names of their files.
     pub fn list(&self) -> Result<Vec<SessionId>, LogError> {
-        let paths = match self.files.list(&self.sessions) {
-            Ok(paths) => paths,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(source) => return Err(LogError::List { path: self.sessions.clone(), source }),
-        };
         let id_of = |path: &PathBuf| -> Option<SessionId> {
             path.file_name()?.to_str()?.strip_suffix(SESSION_SUFFIX)?.parse().ok()
         };
         // What has another name is a torn tail, a file half made, or not ours.
-        let mut ids: Vec<SessionId> = paths.iter().filter_map(id_of).collect();
+        let mut ids: Vec<SessionId> = self.session_files()?.iter().filter_map(id_of).collect();
         ids.sort_unstable();
         Ok(ids)
+    }
+
+    /// Everything in the folder of sessions, in no particular order.
+    fn session_files(&self) -> Result<Vec<PathBuf>, LogError> {
+        let listed = if_found(self.files.list(&self.sessions)).map(Option::unwrap_or_default);
+        listed.map_err(|source| LogError::List { path: self.sessions.clone(), source })
     }
 
     /// Looks at the file from outside, to see whether it is as it was.
@@ -260,6 +259,31 @@ impl SessionStore {
             Ok(bytes) => Ok(LogStamp { bytes, modified_ns: 0 }),
             Err(error) => Err(read_error(&path, error.into())),
         }
+    }
+
+    /// The first line, which says whose session it is.
+    pub fn header(&self, id: SessionId) -> Result<SessionHeader, LogError> {
+        let path = self.path(id);
+        let failed = |error| read_error(&path, error);
+        let source = self.files.open_read(&path).map_err(|error| failed(error.into()))?;
+        let (header, _) = read_header(source).map_err(failed)?;
+        check_header(&path, id, &header)?;
+        Ok(header)
+    }
+
+    /// The number of the last event, by the looks of the last line; `None` if that is torn or no
+    /// event.
+    pub fn newest_seq(&self, id: SessionId) -> Result<Option<u64>, LogError> {
+        #[derive(Deserialize)]
+        struct SeqOnly {
+            seq: u64,
+        }
+        let path = self.path(id);
+        let line = last_line(&*self.files, &path);
+        let line = line.map_err(|error| read_error(&path, error.into()))?;
+        let LastLine::Whole(line) = line else { return Ok(None) };
+        // What else the line holds is for those who read the session.
+        Ok(serde_json::from_slice::<SeqOnly>(&line).ok().map(|it| it.seq))
     }
 
     /// The bytes of a blob, which have its hash.
@@ -310,13 +334,7 @@ impl SessionStore {
         let source = source().map_err(|error| failed(error.into()))?;
         let mut text_of = |named: &_| self.blobs.text(named);
         let scanned = scan(source, head, &mut text_of, each).map_err(failed)?;
-        let header = &scanned.reading.header;
-        if header.session_id != id {
-            let code = DamageCode::InvalidHeader;
-            let detail = format!("it is the header of session `{}`", header.session_id);
-            let damage = Damage { line: 1, code, detail };
-            return Err(LogError::Damaged { path, damage });
-        }
+        check_header(&path, id, &scanned.reading.header)?;
         Ok(scanned)
     }
 
@@ -384,6 +402,15 @@ pub(crate) fn own_event(seq: u64, clock: &dyn Clock, body: Body) -> Event {
         source_tag: None,
         body,
     }
+}
+
+fn check_header(path: &Path, id: SessionId, header: &SessionHeader) -> Result<(), LogError> {
+    if header.session_id == id {
+        return Ok(());
+    }
+    let detail = format!("it is the header of session `{}`", header.session_id);
+    let damage = Damage { line: 1, code: DamageCode::InvalidHeader, detail };
+    Err(LogError::Damaged { path: path.to_owned(), damage })
 }
 
 fn read_error(path: &Path, error: ReadError) -> LogError {

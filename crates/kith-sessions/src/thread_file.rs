@@ -7,8 +7,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kith_vocab::digest::sha256_hex;
-use kith_vocab::files::FileSystem;
+use kith_vocab::digest::{hex, sha256_hex};
+use kith_vocab::files::{FileSystem, if_found};
 use kith_vocab::ids::ThreadId;
 
 use crate::blob::write_all;
@@ -63,11 +63,8 @@ impl ThreadFiles {
         folders.extend(others.map(|it| self.folder.join(encoded(it))));
         let mut paths = Vec::new();
         for folder in folders {
-            match self.files.list(&folder) {
-                Ok(found) => paths.extend(found),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => (),
-                Err(source) => return Err(ThreadFileError::Read { path: folder, source }),
-            }
+            let found = if_found(self.files.list(&folder));
+            paths.extend(found.map_err(|source| failed_read(&folder, source))?.unwrap_or_default());
         }
         let is_ours = |path: &PathBuf| path.to_string_lossy().ends_with(SUFFIX);
         paths.retain(is_ours);
@@ -82,13 +79,10 @@ impl ThreadFiles {
     /// The whole lines of the file; `None` if there is no file, or one too long to be ours.
     pub fn lines(&self, path: &Path) -> Result<Option<Vec<Vec<u8>>>, ThreadFileError> {
         let mut bytes = Vec::new();
-        let source = match self.files.open_read(path) {
-            Ok(source) => source,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(failed_read(path, source)),
-        };
-        let read = source.take(THREAD_FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
-        read.map_err(|source| failed_read(path, source))?;
+        let failed = |source| failed_read(path, source);
+        let source = if_found(self.files.open_read(path)).map_err(failed)?;
+        let Some(source) = source else { return Ok(None) };
+        source.take(THREAD_FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
         if bytes.len() as u64 > THREAD_FILE_BYTES_MAX {
             return Ok(None);
         }
@@ -136,10 +130,7 @@ impl ThreadFiles {
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        match self.files.remove(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        if_found(self.files.remove(path)).map(drop)
     }
 }
 
@@ -163,7 +154,7 @@ fn encoded(text: &str) -> String {
             b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => name.push(char::from(byte)),
             _ => {
                 name.push('%');
-                name.extend([byte >> 4, byte & 15].map(hex_digit));
+                name.push_str(&hex(&[byte]));
             }
         }
     }
@@ -173,10 +164,6 @@ fn encoded(text: &str) -> String {
         name.push_str(&sha256_hex(text.as_bytes()));
     }
     name
-}
-
-fn hex_digit(digit: u8) -> char {
-    char::from_digit(digit.into(), 16).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -6,6 +6,14 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+/// `None` where there is no such file.
+pub fn if_found<T>(looked_up: io::Result<T>) -> io::Result<Option<T>> {
+    match looked_up {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
+    }
+}
+
 pub trait FileSystem: Send + Sync {
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>>;
 

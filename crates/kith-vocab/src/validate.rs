@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use crate::block::Block;
+use crate::digest::is_sha256_hex;
 use crate::event::{Body, Event};
 use crate::json::Json;
 use crate::snapshot::{InstructionSnapshot, SNAPSHOT_VERSION, SectionKind, ToolsetSnapshot};
@@ -159,12 +160,8 @@ fn object(field: &str, json: &Json) -> Result<(), String> {
 }
 
 fn sha256(field: &str, hex: &str) -> Result<(), String> {
-    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    if hex.len() == 64 && hex.bytes().all(is_hex) {
-        Ok(())
-    } else {
-        Err(format!("`{field}` is not a SHA-256 in lower-case hex"))
-    }
+    let refused = || format!("`{field}` is not a SHA-256 in lower-case hex");
+    is_sha256_hex(hex).then_some(()).ok_or_else(refused)
 }
 
 #[cfg(test)]

@@ -8,9 +8,10 @@ use kith_vocab::block::plain_text;
 use kith_vocab::event::Body;
 use kith_vocab::event::calls::{ApprovalDecided, Decision, Via};
 use kith_vocab::event::control::{
-    CancelRequested, LeafMoved, LeafReason, Level, Notice, Queue, QueueItem, QueueUpdate,
+    CancelRequested, LeafMoved, LeafReason, Level, Queue, QueueItem, QueueUpdate,
 };
 use kith_vocab::ids::LeafId;
+use kith_vocab::provider::ModelUnavailable;
 
 use super::SessionDriver;
 use crate::command::{CommandAction, CommandAnswer, DriverCommand, QueueEdit};
@@ -74,16 +75,13 @@ impl SessionDriver {
             return Ok(());
         }
         if matches!(mail.command.action, CommandAction::Retry { .. } | CommandAction::TakeNext) {
-            match self.may_begin(&mail.command, is_running) {
+            let may_begin = self.may_begin(&mail.command, is_running);
+            if let Ok(true) = may_begin {
                 // A turn begins when the thread's permit is held.
-                Ok(true) => self.beginning = Some(mail),
-                Ok(false) => {
-                    let answer = self.answer(&mail.command, false);
-                    mail.reply.send(Ok(answer)).ok();
-                }
-                Err(error) => {
-                    mail.reply.send(Err(error)).ok();
-                }
+                self.beginning = Some(mail);
+            } else {
+                let answer = may_begin.map(|_| self.answer(&mail.command, false));
+                mail.reply.send(answer).ok();
             }
             return Ok(());
         }
@@ -158,11 +156,7 @@ impl SessionDriver {
     pub(super) fn cancel_for_another_session(&mut self) {
         let language = self.session.state().turn.as_ref().map_or("", |turn| &turn.language);
         let text = NoticeText::MovedToAnotherSession.in_language(language);
-        self.session.stage(Body::Notice(Notice {
-            text: text.into(),
-            level: Level::Info,
-            about: None,
-        }));
+        self.session.stage_notice(text, Level::Info, None);
         let by = CLIENT_ID.to_owned();
         self.session.stage(Body::CancelRequested(CancelRequested { by }));
     }
@@ -180,9 +174,8 @@ impl SessionDriver {
                     (self.is_waiting_for_model, self.is_cut_short) = (false, true);
                     Ok(false)
                 }
-                Err(unavailable) => {
-                    self.give_up_turn(unavailable.reason.clone());
-                    let reason = unavailable.reason;
+                Err(ModelUnavailable { reason }) => {
+                    self.give_up_turn(reason.clone());
                     Err(EngineError::ModelUnavailable { session_id, reason })
                 }
             };
@@ -198,13 +191,11 @@ impl SessionDriver {
         let Some(ended) = command.retried(state) else {
             return Err(EngineError::NothingToRetry { session_id });
         };
-        match find_model(&*self.engine.models, &ended.models) {
-            Ok(_) => Ok(true),
-            Err(unavailable) => {
-                let reason = unavailable.reason;
-                Err(EngineError::ModelUnavailable { session_id, reason })
-            }
-        }
+        let found = find_model(&*self.engine.models, &ended.models);
+        found.map(|_| true).map_err(|ModelUnavailable { reason }| EngineError::ModelUnavailable {
+            session_id,
+            reason,
+        })
     }
 
     /// Begins the turn that a command asks for, now that the thread's permit is held.

@@ -195,11 +195,7 @@ impl SessionDriver {
         let is_follow_up = |it: &IngressEvent| it.running_behavior == RunningBehavior::FollowUp;
         if turn.calls.any_asked() && queued.iter().any(is_follow_up) {
             let text = NoticeText::QueuedBehindApproval.in_language(&turn.language);
-            self.session.stage(Body::Notice(Notice {
-                text: text.into(),
-                level: Level::Info,
-                about: None,
-            }));
+            self.session.stage_notice(text, Level::Info, None);
         }
     }
 }

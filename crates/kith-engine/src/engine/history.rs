@@ -10,8 +10,8 @@ use kith_sessions::journal::{Batch, RepairedSession};
 use kith_sessions::line::LogHead;
 use kith_sessions::read::Tail;
 use kith_sessions::storage::{StorageError, StorageErrorKind};
-use kith_vocab::event::control::{Level, Notice};
-use kith_vocab::event::{Body, Event, SourceTag};
+use kith_vocab::event::control::Level;
+use kith_vocab::event::{Event, SourceTag};
 use kith_vocab::header::{CloneOrigin, HeaderMeta, LOG_FORMAT_VERSION, SessionHeader};
 use kith_vocab::ids::{EventId, LeafId, SessionId, ThreadId};
 use kith_vocab::ingress::IngressEvent;
@@ -253,14 +253,7 @@ impl EngineShared {
         header: &SessionHeader,
         head: Option<LogHead>,
     ) -> Result<(), StorageError> {
-        let thread = ThreadRow {
-            agent_id: header.agent_id.clone(),
-            thread_id: header.thread_id.clone(),
-            session_id: header.session_id,
-            audience: header.audience,
-            updated_at: self.clock.now(),
-        };
-        self.desk.place_session(thread, head).await?;
+        self.desk.place_session(ThreadRow::of(header, self.clock.now()), head).await?;
         self.feed.thread_changed(ThreadKey::of(header), header.session_id);
         Ok(())
     }
@@ -397,8 +390,7 @@ impl EngineShared {
             Err(error) => return Err(error.into()),
         };
         let text = text.in_language(event.language.as_deref().unwrap_or_default());
-        let notice = Notice { text: text.into(), level: Level::Warn, about: Some(id.to_string()) };
-        Ok(self.write_notice(session, notice).await)
+        Ok(self.write_notice(session, text, id).await)
     }
 
     async fn load_copy(&self, copy: SessionId) -> Result<Session, StorageError> {
@@ -408,9 +400,9 @@ impl EngineShared {
 
     /// Writes the notice, and says to which session. The rows wait for that one by now, so whatever
     /// goes wrong is left to its own driver.
-    async fn write_notice(&self, mut session: Session, notice: Notice) -> SessionId {
+    async fn write_notice(&self, mut session: Session, text: String, of: SessionId) -> SessionId {
         let id = session.id();
-        session.stage(Body::Notice(notice));
+        session.stage_notice(text, Level::Warn, Some(of.to_string()));
         // Without the notice the conversation goes on all the same.
         session.commit().await.ok();
         self.journal.close(id);

@@ -60,13 +60,7 @@ impl Engine {
             if let Some(head) = head {
                 self.enter(keys, id, head).await?;
             }
-            let row = ThreadRow {
-                agent_id: header.agent_id.clone(),
-                thread_id: header.thread_id.clone(),
-                session_id: id,
-                audience: header.audience,
-                updated_at: state.last_ts.max(header.created_at),
-            };
+            let row = ThreadRow::of(&header, state.last_ts.max(header.created_at));
             // Ids rise with time, so the last session of a thread that was spoken in wins.
             let known = threads.get(&ThreadKey::of(&header));
             if known.is_none_or(|known| known.updated_at <= row.updated_at) {
@@ -184,19 +178,11 @@ impl EngineShared {
     /// Enters the row of a message that a log holds and has not finished: another delivery of it
     /// then gets the same report, and the message is not written twice.
     async fn accept_again(&self, id: SessionId, event: &IngressEvent) -> Result<(), StorageError> {
-        let accepted = self.desk.accept(event, RowTarget::Session(id), id, self.clock.now()).await;
-        match accepted {
-            Ok(_) => Ok(()),
+        use StorageErrorKind::{Conflict, LimitReached};
+        match self.desk.accept(event, RowTarget::Session(id), id, self.clock.now()).await {
             // The key is known, with other words, or there are more than the desk takes.
-            Err(error)
-                if matches!(
-                    error.kind,
-                    StorageErrorKind::Conflict | StorageErrorKind::LimitReached
-                ) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(error),
+            Err(error) if !matches!(error.kind, Conflict | LimitReached) => Err(error),
+            _ => Ok(()),
         }
     }
 }

@@ -3,7 +3,7 @@
 use kith_vocab::block::ToolCall;
 use kith_vocab::event::Body;
 use kith_vocab::event::calls::{ApprovalDecided, Decision, Via};
-use kith_vocab::event::control::{CancelRequested, EndReason, Level, Notice, TurnEnded};
+use kith_vocab::event::control::{CancelRequested, EndReason, Level, TurnEnded};
 use kith_vocab::event::messages::{Outcome, Trust};
 
 use super::calls;
@@ -30,7 +30,7 @@ pub(super) fn turn(session: &mut Session, ending: Ending) {
     };
     if let Some(text) = told.map(|told| told.in_language(&turn.language)) {
         let about = Some(turn.began_with.to_string());
-        session.stage(Body::Notice(Notice { text: text.into(), level: Level::Warn, about }));
+        session.stage_notice(text, Level::Warn, about);
     }
     let (reason, bound) = (ending.reason, ending.bound);
     session.stage(Body::TurnEnded(TurnEnded { reason, bound, steps: turn.n_steps }));

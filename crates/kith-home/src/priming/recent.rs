@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use kith_vocab::files::if_found;
 use serde::{Deserialize, Serialize};
 
 use super::slug::{MemberId, ScriptRef};
@@ -95,12 +96,9 @@ impl PrimingStore {
 
     fn recent_lines(&self, member: &MemberId) -> Result<Vec<RecentLine>, StoreError> {
         let path = recent_path(member);
-        let text = match beneath::open(self.house(), &path).and_then(read_text) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(source) => return Err(StoreError::ReadRecent { path, source }),
-        };
-        let file: RecentFile = serde_json::from_str(&text).unwrap_or_default();
+        let text = if_found(beneath::open(self.house(), &path).and_then(read_text))
+            .map_err(|source| StoreError::ReadRecent { path, source })?;
+        let file: RecentFile = serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default();
         Ok(if file.version == RECENT_VERSION { file.entries } else { Vec::new() })
     }
 }

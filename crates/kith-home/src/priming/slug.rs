@@ -87,12 +87,6 @@ impl MemberId {
 }
 
 impl ScriptRef {
-    pub fn slug(&self) -> &Slug {
-        match self {
-            ScriptRef::Individual { slug, .. } | ScriptRef::TeamShared { slug } => slug,
-        }
-    }
-
     /// Where the script lies, relative to the priming folder.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("{self}.md"))

@@ -132,12 +132,11 @@ impl PrimingStore {
         let member: MemberId = agent_id.parse()?;
         let own = Path::new(INDIVIDUAL).join(member.as_str());
         let mut listing = self.read_folders(&[own, PathBuf::from(TEAM_SHARED)])?;
-        let is_agent = |id: &String| id == agent_id;
-        listing.files.retain(|file| match &file.summary {
-            Ok(summary) => summary.applies_to.as_ref().is_none_or(|ids| ids.iter().any(is_agent)),
-            Err(_) => true,
-        });
-        let entries = listing.files.iter().map(ScriptFile::entry).collect();
+        let is_for_agent = |it: &ScriptFile| {
+            it.applies_to.as_ref().is_none_or(|ids| ids.iter().any(|id| id == agent_id))
+        };
+        listing.files.retain(is_for_agent);
+        let entries = listing.files.into_iter().map(|file| file.entry).collect();
         Ok(ScriptListing { entries, is_cut: listing.is_cut })
     }
 
@@ -224,20 +223,15 @@ impl PrimingStore {
         let listing =
             self.read_folders(&[PathBuf::from(INDIVIDUAL), PathBuf::from(TEAM_SHARED)])?;
         let mut report = CheckReport { n_checked: listing.files.len(), ..CheckReport::default() };
-        for file in &listing.files {
-            let issue = |line, message| ScriptIssue { path: file.path.clone(), line, message };
+        for ScriptFile { entry, warnings, .. } in listing.files {
+            let issue = |line, message| ScriptIssue { path: entry.path.clone(), line, message };
             let n_issues = report.issues.len();
-            match &file.summary {
-                Err(broken) => report.issues.push(broken.clone()),
-                Ok(summary) => {
-                    let warnings = summary.warnings.iter();
-                    report
-                        .warnings
-                        .extend(warnings.map(|it| issue(Some(it.line), it.message.clone())));
-                }
-            }
-            if let Some(other) = &file.clashes_with {
+            report.warnings.extend(warnings.into_iter().map(|it| issue(Some(it.line), it.message)));
+            if let Some(other) = &entry.clashes_with {
                 report.issues.push(issue(None, clash_message(other)));
+            }
+            if let ScriptState::Broken(broken) = entry.state {
+                report.issues.insert(n_issues, broken);
             }
             report.n_failed += usize::from(report.issues.len() > n_issues);
         }
@@ -297,8 +291,10 @@ impl PrimingStore {
         n_bytes: &mut usize,
     ) -> ScriptFile {
         let path = Path::new(PRIMING_FOLDER).join(relative);
-        let broken = |line, message| Err(ScriptIssue { path: path.clone(), line, message });
-        let summary = match (&script_ref, read_bytes(&self.folder(), relative)) {
+        let (mut applies_to, mut warnings) = (None, Vec::new());
+        let broken =
+            |line, message| ScriptState::Broken(ScriptIssue { path: path.clone(), line, message });
+        let state = match (&script_ref, read_bytes(&self.folder(), relative)) {
             (Err(error), _) => broken(None, error.to_string()),
             (_, Err(ReadFailure::Outside)) => {
                 broken(None, "is a link that points outside the priming folder".to_owned())
@@ -308,12 +304,22 @@ impl PrimingStore {
             (_, Ok(bytes)) => {
                 *n_bytes += bytes.len();
                 match parse_bytes(&bytes) {
-                    Ok(parsed) => Ok(ScriptSummary::of(parsed)),
+                    Ok(parsed) => {
+                        (applies_to, warnings) =
+                            (parsed.script.applicable_member_ids(), parsed.warnings);
+                        ScriptState::Ready {
+                            title: parsed.script.title(),
+                            n_records: parsed.script.records.len(),
+                            n_warnings: warnings.len(),
+                        }
+                    }
                     Err(error) => broken(Some(error.line), error.problem.to_string()),
                 }
             }
         };
-        ScriptFile { path, script_ref: script_ref.ok(), summary, clashes_with: None }
+        let script_ref = script_ref.ok();
+        let entry = ScriptEntry { path, script_ref, state, clashes_with: None };
+        ScriptFile { entry, applies_to, warnings }
     }
 
     /// Every file beneath the folders, relative to the priming folder, in order.
@@ -361,54 +367,16 @@ struct ScriptFiles {
     is_cut: bool,
 }
 
+/// A script without its records; thousands of whole ones would not fit into memory.
 struct ScriptFile {
-    path: PathBuf,
-    script_ref: Option<ScriptRef>,
-    summary: Result<ScriptSummary, ScriptIssue>,
-    clashes_with: Option<ScriptRef>,
-}
-
-/// The part of a script that a listing needs; thousands of whole ones would not fit into memory.
-struct ScriptSummary {
-    title: Option<String>,
+    entry: ScriptEntry,
     applies_to: Option<Vec<String>>,
-    n_records: usize,
     warnings: Vec<Warning>,
-}
-
-impl ScriptSummary {
-    fn of(parsed: ScriptWithWarnings) -> ScriptSummary {
-        ScriptSummary {
-            title: parsed.script.title(),
-            applies_to: parsed.script.applicable_member_ids(),
-            n_records: parsed.script.records.len(),
-            warnings: parsed.warnings,
-        }
-    }
-}
-
-impl ScriptFile {
-    fn entry(&self) -> ScriptEntry {
-        let state = match &self.summary {
-            Ok(summary) => ScriptState::Ready {
-                title: summary.title.clone(),
-                n_records: summary.n_records,
-                n_warnings: summary.warnings.len(),
-            },
-            Err(issue) => ScriptState::Broken(issue.clone()),
-        };
-        ScriptEntry {
-            path: self.path.clone(),
-            script_ref: self.script_ref.clone(),
-            state,
-            clashes_with: self.clashes_with.clone(),
-        }
-    }
 }
 
 fn mark_clashes(files: &mut [ScriptFile]) {
     let mut by_letters: BTreeMap<String, ScriptRef> = BTreeMap::new();
-    for file in files {
+    for ScriptFile { entry: file, .. } in files {
         let Some(script_ref) = &file.script_ref else { continue };
         let letters = script_ref.to_string().to_ascii_lowercase();
         match by_letters.get(&letters) {

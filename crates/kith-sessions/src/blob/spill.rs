@@ -5,15 +5,12 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use kith_vocab::digest::{hex, sha256_hex};
+use kith_vocab::digest::{Sha256Writer, is_sha256_hex, sha256_hex};
 use kith_vocab::files::AppendFile;
 use kith_vocab::tool::SpillFile;
-use sha2::{Digest, Sha256};
 
-use super::{BLOB_BYTES_MAX, Blobs, is_sha256, write_all};
+use super::{BLOB_BYTES_MAX, Blobs, each_chunk, write_all};
 use crate::log::LogError;
-
-const CHUNK_BYTES: usize = 256 * 1024;
 
 impl Blobs {
     /// Makes the file a blob. It is moved, not copied, unless it lies on another disk.
@@ -23,7 +20,7 @@ impl Blobs {
         if *bytes > BLOB_BYTES_MAX {
             return Err(LogError::BlobTooLong { path: path.clone(), bytes: *bytes });
         }
-        if !is_sha256(sha256) {
+        if !is_sha256_hex(sha256) {
             return refused("its hash is not a SHA-256 in lower-case hex".to_owned());
         }
         // A link would make a blob of a file that others can still change.
@@ -84,34 +81,19 @@ impl Blobs {
     }
 
     fn copy(&self, from: &Path, file: &mut dyn AppendFile) -> io::Result<()> {
-        self.each_chunk(from, &mut |chunk| write_all(file, chunk))?;
+        each_chunk(self.open_bounded(from)?, &mut |chunk| write_all(file, chunk))?;
         file.sync_data()
     }
 
     fn hash_of(&self, path: &Path) -> io::Result<String> {
-        let mut hasher = Sha256::new();
-        self.each_chunk(path, &mut |chunk| {
-            hasher.update(chunk);
-            Ok(())
-        })?;
-        Ok(hex(&hasher.finalize()))
+        let mut hasher = Sha256Writer::default();
+        io::copy(&mut self.open_bounded(path)?, &mut hasher)?;
+        Ok(hasher.finish_hex())
     }
 
     /// At most one byte more than a blob may have, so that a file which grows comes to an end.
-    fn each_chunk(
-        &self,
-        path: &Path,
-        each: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let mut source = self.files.open_read(path)?.take(BLOB_BYTES_MAX + 1);
-        let mut chunk = vec![0; CHUNK_BYTES];
-        loop {
-            let n_read = source.read(&mut chunk)?;
-            if n_read == 0 {
-                return Ok(());
-            }
-            each(chunk.get(..n_read).unwrap_or_default())?;
-        }
+    fn open_bounded(&self, path: &Path) -> io::Result<impl Read> {
+        Ok(self.files.open_read(path)?.take(BLOB_BYTES_MAX + 1))
     }
 
     fn discard(&self, path: &Path) {

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use kith_vocab::blocking::blocking;
 use kith_vocab::ids::{EventId, SessionId};
+use rusqlite::Connection;
 use tokio::sync::OnceCell;
 
 use super::{
@@ -74,6 +75,19 @@ impl SqliteCatalog {
         };
         self.index.get_or_init(open).await.as_ref()
     }
+
+    /// Does the work on the index. Without an index nothing is known, and nothing is noted.
+    fn ask<T: Default + Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> StorageFuture<'_, T> {
+        Box::pin(async move {
+            match self.index().await {
+                Some(index) => Ok(index.run(work).await?),
+                None => Ok(T::default()),
+            }
+        })
+    }
 }
 
 impl Catalog for SqliteCatalog {
@@ -82,33 +96,20 @@ impl Catalog for SqliteCatalog {
     }
 
     fn put_rows(&self, rows: Vec<CatalogRow>) -> StorageFuture<'_, ()> {
-        Box::pin(async move {
-            let Some(index) = self.index().await else { return Ok(()) };
-            Ok(index.run(move |index| tables::put_rows(index, &rows)).await?)
-        })
+        self.ask(move |index| tables::put_rows(index, &rows))
     }
 
     fn listing(&self) -> StorageFuture<'_, CatalogListing> {
         Box::pin(async move {
-            let known = async {
-                match self.index().await {
-                    Some(index) => index.run(tables::rows).await,
-                    None => Ok(Vec::new()),
-                }
-            };
             // While the index is read on its own thread, this one looks at the files.
             let files = async { blocking(|| stamps(&self.store)) };
-            let (known, files) = tokio::join!(biased; known, files);
+            let (known, files) = tokio::join!(biased; self.ask(tables::rows), files);
             Ok(compare(known?, files?))
         })
     }
 
     fn put_checkpoint(&self, session: SessionId, checkpoint: Checkpoint) -> StorageFuture<'_, ()> {
-        Box::pin(async move {
-            let Some(index) = self.index().await else { return Ok(()) };
-            let work = move |index: &mut _| tables::put_checkpoint(index, session, &checkpoint);
-            Ok(index.run(work).await?)
-        })
+        self.ask(move |index| tables::put_checkpoint(index, session, &checkpoint))
     }
 
     fn checkpoint(
@@ -116,10 +117,7 @@ impl Catalog for SqliteCatalog {
         session: SessionId,
         fold_version: u32,
     ) -> StorageFuture<'_, Option<Checkpoint>> {
-        Box::pin(async move {
-            let Some(index) = self.index().await else { return Ok(None) };
-            Ok(index.run(move |index| tables::checkpoint(index, session, fold_version)).await?)
-        })
+        self.ask(move |index| tables::checkpoint(index, session, fold_version))
     }
 
     fn put_passages(
@@ -129,33 +127,20 @@ impl Catalog for SqliteCatalog {
         now: SearchCoverage,
         passages: Vec<Passage>,
     ) -> StorageFuture<'_, ()> {
-        Box::pin(async move {
-            let Some(index) = self.index().await else { return Ok(()) };
-            let work = move |index: &mut _| passages::put(index, session, (after, now), &passages);
-            Ok(index.run(work).await?)
-        })
+        self.ask(move |index| passages::put(index, session, (after, now), &passages))
     }
 
     fn search_coverage(&self) -> StorageFuture<'_, BTreeMap<SessionId, SearchCoverage>> {
-        Box::pin(async move {
-            let Some(index) = self.index().await else { return Ok(BTreeMap::new()) };
-            Ok(index.run(passages::search_coverage).await?)
-        })
+        self.ask(passages::search_coverage)
     }
 
     fn find<'a>(&'a self, query: &'a Query) -> StorageFuture<'a, Vec<(SessionId, EventId)>> {
-        Box::pin(async move {
-            let Some(index) = self.index().await else { return Ok(Vec::new()) };
-            let words = query.for_fts5();
-            Ok(index.run(move |index| passages::find(index, &words)).await?)
-        })
+        let words = query.for_fts5();
+        self.ask(move |index| passages::find(index, &words))
     }
 
     fn forget(&self, session: SessionId) -> StorageFuture<'_, ()> {
-        Box::pin(async move {
-            let Some(index) = self.index().await else { return Ok(()) };
-            Ok(index.run(move |index| tables::forget(index, session)).await?)
-        })
+        self.ask(move |index| tables::forget(index, session))
     }
 }
 

@@ -142,7 +142,7 @@ fn a_blob_that_cannot_be_written_leaves_the_session_as_it_was() {
     let before = files.contents(log.path()).unwrap();
     files.fail_at(3, Fault::Torn);
     let error = log.append(&[notice(2, &long('a'))]).unwrap_err();
-    assert!(error.is_disk_full(), "{error}");
+    assert!(StorageError::from(error).is_full());
     assert_eq!(files.contents(log.path()).unwrap(), before);
     log.append(&[notice(2, &long('a'))]).unwrap();
 }
@@ -156,7 +156,7 @@ fn a_full_disk_leaves_the_session_as_it_was() {
         let before = files.contents(log.path()).unwrap();
         files.fail_at(0, fault);
         let error = log.append(&[notice(3, "lost"), notice(4, "lost")]).unwrap_err();
-        assert!(error.is_disk_full(), "{fault:?}: {error}");
+        assert!(StorageError::from(error).is_full(), "{fault:?}");
         assert_eq!(files.contents(log.path()).unwrap(), before, "{fault:?}");
         log.append(&[notice(3, "kept")]).unwrap();
         assert_eq!(texts(&files).0, ["begins", "opens the file", "kept"], "{fault:?}");
@@ -186,7 +186,8 @@ fn after_a_failed_cut_nothing_is_acknowledged() {
     let mut log = store.create(&header(1), &[notice(1, "begins")]).unwrap();
     log.append(&[notice(2, "opens the file")]).unwrap();
     files.fail_at(0, Fault::Offline);
-    assert!(log.append(&[notice(3, "lost")]).unwrap_err().is_disk_full());
+    let error = log.append(&[notice(3, "lost")]).unwrap_err();
+    assert!(StorageError::from(error).is_full());
     files.heal();
     assert!(matches!(log.append(&[notice(3, "x")]).unwrap_err(), LogError::Poisoned { .. }));
 }

@@ -8,14 +8,15 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use kith_vocab::files::if_found;
 use kith_vocab::ids::SessionId;
 
 use super::{SESSION_SUFFIX, SessionStore, read_error};
+use crate::blob::each_chunk;
 use crate::log::LogError;
 
 const REMOVED_SUFFIX: &str = ".removed";
 const SHA256_CHARS: usize = 64;
-const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The files that are removed with a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,7 +76,7 @@ impl SessionStore {
     /// read once.
     fn removals(&self, id: SessionId) -> Result<Vec<SessionRemoval>, LogError> {
         let log = self.path(id);
-        let all = self.all_files()?;
+        let all = self.session_files()?;
         let mut removals = vec![self.removal_of(&log, &log, &all)?];
         let removed = format!("{SESSION_SUFFIX}{REMOVED_SUFFIX}");
         for left in all.iter().filter(|path| name_of(path).ends_with(&removed)) {
@@ -152,35 +153,22 @@ impl SessionStore {
     }
 
     fn unlink(&self, path: &Path) -> io::Result<()> {
-        match self.files.remove(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            removed => removed,
-        }
+        if_found(self.files.remove(path)).map(drop)
     }
 
     fn each_hash_in(&self, path: &Path, each: &mut dyn FnMut(&str)) -> Result<(), LogError> {
         let failed = |error: io::Error| read_error(path, error.into());
-        let mut file = self.files.open_read(path).map_err(failed)?;
-        each_hash(&mut *file, each).map_err(failed)
-    }
-
-    fn all_files(&self) -> Result<Vec<PathBuf>, LogError> {
-        match self.files.list(&self.sessions) {
-            Ok(paths) => Ok(paths),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(source) => Err(LogError::List { path: self.sessions.clone(), source }),
-        }
+        let file = self.files.open_read(path).map_err(failed)?;
+        each_hash(file, each).map_err(failed)
     }
 }
 
 /// Gives everything that has the form of a blob's name. What merely looks like one keeps a blob that
 /// could have gone, and harms nothing.
-pub(crate) fn each_hash(source: &mut dyn Read, each: &mut dyn FnMut(&str)) -> io::Result<()> {
-    let mut chunk = vec![0; CHUNK_BYTES];
+fn each_hash(source: impl Read, each: &mut dyn FnMut(&str)) -> io::Result<()> {
     let mut run = String::new();
-    loop {
-        let n_read = source.read(&mut chunk)?;
-        for byte in chunk.iter().take(n_read) {
+    each_chunk(source, &mut |chunk| {
+        for byte in chunk {
             match byte {
                 b'0'..=b'9' | b'a'..=b'f' if run.len() <= SHA256_CHARS => {
                     run.push(char::from(*byte));
@@ -194,10 +182,8 @@ pub(crate) fn each_hash(source: &mut dyn Read, each: &mut dyn FnMut(&str)) -> io
                 }
             }
         }
-        if n_read == 0 {
-            return Ok(());
-        }
-    }
+        Ok(())
+    })
 }
 
 fn name_of(path: &Path) -> &str {

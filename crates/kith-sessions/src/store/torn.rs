@@ -1,17 +1,16 @@
 //! Moves a torn tail, the rest of an unfinished write, to a file of its own.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use kith_vocab::files::AppendFile;
 
 use super::SessionStore;
-use crate::blob::write_all;
+use crate::blob::{each_chunk, write_all};
 use crate::log::LogError;
 
 /// Maximum number of torn tails with the same time before opening fails.
 const TORN_NAMES_MAX: u32 = 100;
-const COPY_CHUNK_BYTES: u64 = 256 * 1024;
 
 impl SessionStore {
     /// Copies what follows `good_len` to a file of its own, then cuts it off.
@@ -56,16 +55,8 @@ impl SessionStore {
     }
 
     fn copy_tail(&self, path: &Path, from: u64, torn: &mut dyn AppendFile) -> io::Result<()> {
-        let mut source = self.files.open_read_at(path, from)?;
-        let mut chunk = Vec::new();
-        // Ends with the file, whose length the reader has seen.
-        loop {
-            chunk.clear();
-            (&mut source).take(COPY_CHUNK_BYTES).read_to_end(&mut chunk)?;
-            if chunk.is_empty() {
-                return torn.sync_data();
-            }
-            write_all(torn, &chunk)?;
-        }
+        let source = self.files.open_read_at(path, from)?;
+        each_chunk(source, &mut |chunk| write_all(torn, chunk))?;
+        torn.sync_data()
     }
 }

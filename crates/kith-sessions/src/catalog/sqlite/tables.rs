@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 
 use kith_vocab::digest::sha256_hex;
+use kith_vocab::files::if_found;
 use kith_vocab::header::LOG_FORMAT_VERSION;
 use kith_vocab::ids::{SessionId, ThreadId};
 use rusqlite::config::DbConfig;
@@ -73,23 +74,21 @@ const TABLES: &str = "
 
 /// Opens the file for writing. One that is not a good index is replaced.
 pub(super) fn open(path: &Path) -> std::result::Result<Connection, IndexError> {
-    let failed = |source| IndexError::Failed { path: path.to_owned(), source };
     match open_ours(path) {
         Ok(Some(connection)) => return Ok(connection),
         // Then it may be good, and throwing it away would not help.
-        Err(OpenFailure::Sqlite(error)) if !is_the_file(&error) => return Err(failed(error)),
-        Ok(None) | Err(OpenFailure::Sqlite(_)) => (),
-        Err(OpenFailure::Io(source)) => {
-            return Err(IndexError::Open { path: path.to_owned(), source });
-        }
+        Err(IndexError::Failed { source, .. }) if is_the_file(&source) => (),
+        Err(error) => return Err(error),
+        Ok(None) => (),
     }
+    open_anew(path)
+}
+
+/// Throws the file away, and makes another.
+fn open_anew(path: &Path) -> std::result::Result<Connection, IndexError> {
     throw_away(path).map_err(|source| IndexError::Open { path: path.to_owned(), source })?;
-    match open_ours(path) {
-        Ok(Some(connection)) => Ok(connection),
-        Ok(None) => Err(failed(rusqlite::Error::InvalidQuery)),
-        Err(OpenFailure::Sqlite(error)) => Err(failed(error)),
-        Err(OpenFailure::Io(source)) => Err(IndexError::Open { path: path.to_owned(), source }),
-    }
+    let source = rusqlite::Error::InvalidQuery;
+    open_ours(path)?.ok_or_else(|| IndexError::Failed { path: path.to_owned(), source })
 }
 
 /// Opens the file for reading; `None` if there is no good index. Makes no file.
@@ -115,43 +114,25 @@ pub(super) fn renew(index: &mut Connection, path: &Path) {
     // the same damage and tries again.
     let Ok(nothing) = Connection::open_in_memory() else { return };
     drop(std::mem::replace(index, nothing));
-    if let Ok(fresh) = open_after(throw_away(path), path) {
+    if let Ok(fresh) = open_anew(path) {
         *index = fresh;
     }
 }
 
-fn open_after(
-    thrown_away: io::Result<()>,
-    path: &Path,
-) -> std::result::Result<Connection, IndexError> {
-    thrown_away.map_err(|source| IndexError::Open { path: path.to_owned(), source })?;
-    open(path)
-}
-
-enum OpenFailure {
-    Io(io::Error),
-    Sqlite(rusqlite::Error),
-}
-
-impl From<io::Error> for OpenFailure {
-    fn from(error: io::Error) -> OpenFailure {
-        OpenFailure::Io(error)
-    }
-}
-
-impl From<rusqlite::Error> for OpenFailure {
-    fn from(error: rusqlite::Error) -> OpenFailure {
-        OpenFailure::Sqlite(error)
-    }
-}
-
 /// `None` if the file is of something else or of another version.
-fn open_ours(path: &Path) -> std::result::Result<Option<Connection>, OpenFailure> {
-    if !path.try_exists()? {
-        // A log of an index that somebody removed belongs to no other.
-        throw_away(path)?;
-    }
-    make_file(path)?;
+fn open_ours(path: &Path) -> std::result::Result<Option<Connection>, IndexError> {
+    let made = || {
+        if !path.try_exists()? {
+            // A log of an index that somebody removed belongs to no other.
+            throw_away(path)?;
+        }
+        make_file(path)
+    };
+    made().map_err(|source| IndexError::Open { path: path.to_owned(), source })?;
+    connect_ours(path).map_err(|source| IndexError::Failed { path: path.to_owned(), source })
+}
+
+fn connect_ours(path: &Path) -> Result<Option<Connection>> {
     require_room(path)?;
     let mut connection = connect(path)?;
     // Asked first: the journal mode of somebody else's file is not ours to change.
@@ -165,9 +146,7 @@ fn open_ours(path: &Path) -> std::result::Result<Option<Connection>, OpenFailure
     // Its log stays for the next program: to write it back and remove it would cost each command
     // that ends four syncs.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    if keep_room(path, &connection).is_err() {
-        return Err(no_room().into());
-    }
+    keep_room(path, &connection).map_err(|_| no_room())?;
     if found.is_none() {
         make_tables(&mut connection)?;
     }
@@ -214,10 +193,7 @@ fn is_the_file(error: &rusqlite::Error) -> bool {
 
 fn throw_away(path: &Path) -> io::Result<()> {
     for suffix in ["", "-wal", "-shm", "-journal"] {
-        match fs::remove_file(beside(path, suffix)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => (),
-        }
+        if_found(fs::remove_file(beside(path, suffix)))?;
     }
     Ok(())
 }

@@ -18,8 +18,7 @@ pub(super) fn word<T: Serialize>(value: &T) -> Result<String> {
 pub(super) fn read_word<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> Result<T> {
     let word: String = row.get(column)?;
     let deserializer: StringDeserializer<serde::de::value::Error> = word.into_deserializer();
-    T::deserialize(deserializer)
-        .map_err(|error| Error::FromSqlConversionFailure(column, Type::Text, error.into()))
+    T::deserialize(deserializer).map_err(|error| unreadable(column, error))
 }
 
 pub(super) fn json(event: &IngressEvent) -> Result<String> {
@@ -28,8 +27,7 @@ pub(super) fn json(event: &IngressEvent) -> Result<String> {
 
 pub(super) fn from_json(row: &Row<'_>, column: usize) -> Result<IngressEvent> {
     let text: String = row.get(column)?;
-    serde_json::from_str(&text)
-        .map_err(|error| Error::FromSqlConversionFailure(column, Type::Text, error.into()))
+    serde_json::from_str(&text).map_err(|error| unreadable(column, error))
 }
 
 pub(super) fn parsed<T>(row: &Row<'_>, column: usize) -> Result<T>
@@ -37,8 +35,14 @@ where
     T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
 {
     let text: String = row.get(column)?;
-    text.parse()
-        .map_err(|error: T::Err| Error::FromSqlConversionFailure(column, Type::Text, error.into()))
+    text.parse().map_err(|error: T::Err| unreadable(column, error))
+}
+
+pub(super) fn unreadable(
+    column: usize,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> Error {
+    Error::FromSqlConversionFailure(column, Type::Text, error.into())
 }
 
 // SQLite counts to 2^63.
@@ -69,7 +73,7 @@ pub(super) fn in_row(what: impl Into<String>, error: Error) -> Error {
 
 pub(super) fn bad_row(what: impl Into<String>, problem: impl Into<String>) -> Error {
     let (what, problem) = (what.into(), problem.into());
-    Error::FromSqlConversionFailure(0, Type::Text, BadRow { what, problem }.into())
+    unreadable(0, BadRow { what, problem })
 }
 
 /// What is wrong with a row, if it is that: SQLite has read it and we cannot.

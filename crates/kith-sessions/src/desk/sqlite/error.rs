@@ -69,17 +69,6 @@ impl DeskError {
         }
     }
 
-    pub fn is_read_only(&self) -> bool {
-        match self {
-            DeskError::ReadOnly { .. } => true,
-            DeskError::Open { source, .. } => matches!(
-                source.kind(),
-                io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied
-            ),
-            _ => false,
-        }
-    }
-
     /// Whether the disk alone may be at fault: SQLite calls a read that fails damage.
     pub(super) fn is_retryable(&self) -> bool {
         matches!(

@@ -8,6 +8,7 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use super::DeskError;
+use super::columns::unreadable;
 use crate::database::{
     FileState, connect, connect_read_only, file_state, keep_room, make_file, require_room,
 };
@@ -170,9 +171,7 @@ pub(in crate::desk) fn generation(connection: &Connection) -> rusqlite::Result<u
         .query_row([GENERATION], |row| row.get(0))
         .optional()?;
     let Some(value) = value else { return Ok(0) };
-    value.parse().map_err(|error: std::num::ParseIntError| {
-        rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, error.into())
-    })
+    value.parse().map_err(|error: std::num::ParseIntError| unreadable(0, error))
 }
 
 /// Raises the generation to at least this one, and gives the one it has now.

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
 use super::SqliteDesk;
-use super::columns::{number, read_word, stored, word};
+use super::columns::{number, read_word, stored, unreadable, word};
 use crate::desk::{Wakeup, WakeupReason, WakeupRecords};
 use crate::storage::StorageFuture;
 
@@ -58,11 +58,9 @@ fn set(desk: &Connection, wakeup: &Wakeup) -> Result<()> {
 
 fn wakeup(row: &Row<'_>) -> Result<Wakeup> {
     let maybe = |column| row.get::<_, Option<String>>(column);
-    let bad = |column, error: kith_vocab::ids::IdError| {
-        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, error.into())
-    };
-    let session_id = maybe(1)?.map(|it| it.parse()).transpose().map_err(|error| bad(1, error))?;
-    let thread_id = maybe(3)?.map(|it| it.parse()).transpose().map_err(|error| bad(3, error))?;
+    let bad = |column| move |error: kith_vocab::ids::IdError| unreadable(column, error);
+    let session_id = maybe(1)?.map(|it| it.parse().map_err(bad(1))).transpose()?;
+    let thread_id = maybe(3)?.map(|it| it.parse().map_err(bad(3))).transpose()?;
     Ok(Wakeup {
         key: row.get(0)?,
         session_id,
