@@ -287,13 +287,7 @@ impl SessionDriver {
         let idle = Box::new(IdleSession { session, permit });
         match engine.registry.rest(&mailbox, idle, &*engine.journal) {
             Ok(()) => Ok(None),
-            Err(idle) => {
-                let mut driver = opening::reuse(engine, mailbox, *idle, rows);
-                if let Some(permit) = &mut driver.permit {
-                    permit.run_again().await;
-                }
-                Ok(Some(driver))
-            }
+            Err(idle) => Ok(Some(opening::reuse(engine, mailbox, *idle, rows).await)),
         }
     }
 }

@@ -23,7 +23,9 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use ask::find_model;
 pub(crate) use calls::PreparedCall;
 pub(crate) use end::stop;
-pub(crate) use queue::{NewTurn, begin as begin_turn, items_of, queue_messages, turn_started};
+pub(crate) use queue::{
+    NewTurn, begin as begin_turn, items_of, queue_messages, remove_queued, turn_started,
+};
 
 use crate::failure::SessionFailure;
 use crate::session::Session;

@@ -85,6 +85,13 @@ impl StorageError {
     }
 }
 
+/// Whether this process is the writer of the files, or reads while another may write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FilesAccess {
+    Write,
+    Read,
+}
+
 /// An error of a backend in words: its own, and those of what caused it.
 pub(crate) fn words_of(kind: StorageErrorKind, error: &dyn Error) -> StorageError {
     let mut causes: Vec<String> = Vec::new();

@@ -119,7 +119,7 @@ impl SessionStore {
         clock: &dyn Clock,
         each: &mut dyn FnMut(Event),
     ) -> Result<SessionLog, LogError> {
-        let scanned = self.scan(id, head, None, each)?;
+        let scanned = self.scan(&self.path(id), id, head, None, each)?;
         self.prepare_for_writing(id, scanned, head, clock, each)
     }
 
@@ -190,7 +190,7 @@ impl SessionStore {
         head: Option<&LogHead>,
         each: &mut dyn FnMut(Event),
     ) -> Result<Reading, LogError> {
-        self.scan(id, head, None, each).map(|scanned| scanned.reading)
+        self.scan(&self.path(id), id, head, None, each).map(|scanned| scanned.reading)
     }
 
     /// Reads the session as far as `len`, as if it ended there.
@@ -201,7 +201,7 @@ impl SessionStore {
         len: u64,
         each: &mut dyn FnMut(Event),
     ) -> Result<Reading, LogError> {
-        self.scan(id, head, Some(len), each).map(|scanned| scanned.reading)
+        self.scan(&self.path(id), id, head, Some(len), each).map(|scanned| scanned.reading)
     }
 
     /// Syncs the file, and says how long it was before.
@@ -304,37 +304,27 @@ impl SessionStore {
         head: Option<&LogHead>,
         each: &mut dyn FnMut(Event),
     ) -> Result<Reading, LogError> {
-        self.scan_file(path.to_owned(), id, head, None, each).map(|scanned| scanned.reading)
+        self.scan(path, id, head, None, each).map(|scanned| scanned.reading)
     }
 
     fn scan(
         &self,
+        path: &Path,
         id: SessionId,
         head: Option<&LogHead>,
         len: Option<u64>,
         each: &mut dyn FnMut(Event),
     ) -> Result<ScanResult, LogError> {
-        self.scan_file(self.path(id), id, head, len, each)
-    }
-
-    fn scan_file(
-        &self,
-        path: PathBuf,
-        id: SessionId,
-        head: Option<&LogHead>,
-        len: Option<u64>,
-        each: &mut dyn FnMut(Event),
-    ) -> Result<ScanResult, LogError> {
-        let failed = |error| read_error(&path, error);
+        let failed = |error| read_error(path, error);
         // What a writer adds while the file is read is not read: half of it would look like damage.
         let source = || -> io::Result<Box<dyn Read + Send>> {
-            let len = len.map_or_else(|| self.files.len(&path), Ok)?;
-            Ok(Box::new(self.files.open_read(&path)?.take(len)))
+            let len = len.map_or_else(|| self.files.len(path), Ok)?;
+            Ok(Box::new(self.files.open_read(path)?.take(len)))
         };
         let source = source().map_err(|error| failed(error.into()))?;
         let mut text_of = |named: &_| self.blobs.text(named);
         let scanned = scan(source, head, &mut text_of, each).map_err(failed)?;
-        check_header(&path, id, &scanned.reading.header)?;
+        check_header(path, id, &scanned.reading.header)?;
         Ok(scanned)
     }
 

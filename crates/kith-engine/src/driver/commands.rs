@@ -19,7 +19,7 @@ use crate::engine::EngineError;
 use crate::failure::SessionFailure;
 use crate::mailbox::Mail;
 use crate::session::{CLIENT_ID, EventSource};
-use crate::turn::{self, find_model, items_of, turn_started};
+use crate::turn::{self, find_model, items_of, remove_queued, turn_started};
 use crate::words::NoticeText;
 
 /// Whether the command wrote something.
@@ -135,7 +135,8 @@ impl SessionDriver {
                 self.withdraw(&row.event, command.id);
                 return true;
             }
-            if self.remove_queued(command, |item| item.ingress_key.as_deref() == Some(key)) {
+            let fits = |item: &QueueItem| item.ingress_key.as_deref() == Some(key);
+            if remove_queued(&mut self.session, source(command), fits) {
                 return true;
             }
         }
@@ -272,24 +273,6 @@ impl SessionDriver {
         }
         self.session.stage_from(source(command), Body::QueueUpdate(QueueUpdate { queue, items }));
         Ok(true)
-    }
-
-    fn remove_queued(
-        &mut self,
-        command: &DriverCommand,
-        fits: impl Fn(&QueueItem) -> bool,
-    ) -> bool {
-        for queue in [Queue::Steer, Queue::FollowUp] {
-            let mut items = items_of(&self.session, queue).to_vec();
-            let n_before = items.len();
-            items.retain(|item| !fits(item));
-            if items.len() < n_before {
-                let body = Body::QueueUpdate(QueueUpdate { queue, items });
-                self.session.stage_from(source(command), body);
-                return true;
-            }
-        }
-        false
     }
 
     fn decide_call(

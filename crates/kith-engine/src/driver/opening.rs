@@ -28,11 +28,7 @@ pub(super) async fn start(
     idle: Option<Box<IdleSession>>,
 ) -> Result<Option<SessionDriver>, SessionFailure> {
     if let Some(idle) = idle {
-        let mut driver = reuse(engine, mailbox, *idle, VecDeque::new());
-        if let Some(permit) = &mut driver.permit {
-            permit.run_again().await;
-        }
-        return Ok(Some(driver));
+        return Ok(Some(reuse(engine, mailbox, *idle, VecDeque::new()).await));
     }
     // What is announced from here on may be missing from these rows.
     let is_announced = mailbox.take_rows_flag();
@@ -47,7 +43,8 @@ pub(super) async fn start(
     if is_announced {
         mailbox.announce_rows();
     }
-    let mut driver = reuse(engine, mailbox, IdleSession { session, permit: None }, VecDeque::new());
+    let idle = IdleSession { session, permit: None };
+    let mut driver = reuse(engine, mailbox, idle, VecDeque::new()).await;
     driver.keep_new_rows(rows);
     driver.find_turn();
     // A command that waits already may end the turn; then it is not gone on with first.
@@ -55,14 +52,17 @@ pub(super) async fn start(
     Ok(Some(driver))
 }
 
-/// A driver of a session that is open already.
-pub(super) fn reuse(
+/// A driver of a session that is open already. A turn that waited for a person runs again.
+pub(super) async fn reuse(
     engine: Arc<EngineShared>,
     mailbox: Mailbox,
     idle: IdleSession,
     rows: VecDeque<InboxRow>,
 ) -> SessionDriver {
-    let IdleSession { session, permit } = idle;
+    let IdleSession { session, mut permit } = idle;
+    if let Some(permit) = &mut permit {
+        permit.run_again().await;
+    }
     SessionDriver {
         engine,
         mailbox,

@@ -104,7 +104,7 @@ pub(crate) fn begin(
     }
     session.stage(turn_started(setup, models, recorded, attended, language));
     if let Some(item_id) = queue_item_id {
-        remove_item(session, &item_id);
+        remove_queued(session, EventSource::RUNTIME, |item| item.id == item_id);
     }
 }
 
@@ -196,15 +196,22 @@ pub(super) fn drain_steers(session: &mut Session) {
     session.stage(Body::QueueUpdate(QueueUpdate { queue: Queue::Steer, items: kept }));
 }
 
-fn remove_item(session: &mut Session, item_id: &str) {
+/// Removes the items that fit from the queue that has some. False if none does.
+pub(crate) fn remove_queued(
+    session: &mut Session,
+    source: EventSource<'_>,
+    fits: impl Fn(&QueueItem) -> bool,
+) -> bool {
     for queue in [Queue::Steer, Queue::FollowUp] {
         let mut items = items_of(session, queue).to_vec();
         let n_before = items.len();
-        items.retain(|item| item.id != item_id);
+        items.retain(|item| !fits(item));
         if items.len() < n_before {
-            session.stage(Body::QueueUpdate(QueueUpdate { queue, items }));
+            session.stage_from(source, Body::QueueUpdate(QueueUpdate { queue, items }));
+            return true;
         }
     }
+    false
 }
 
 pub(crate) fn items_of(session: &Session, queue: Queue) -> &[QueueItem] {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use kith_vocab::block::Block;
 use kith_vocab::event::calls::{ApprovalDecided, ApprovalRequested, Decision};
 use kith_vocab::event::control::{EndReason, LeafMoved, LeafReason, Level};
-use kith_vocab::event::messages::{AssistantMessage, IngressRef, ToolResult, UserMessage};
+use kith_vocab::event::messages::{AssistantMessage, IngressRef, UserMessage};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::{CallId, EventId, SessionId, ThreadId};
@@ -156,7 +156,7 @@ impl Projection {
         match &event.body {
             Body::UserMessage(it) => self.add_message(event, it),
             Body::AssistantMessage(it) => self.add_answer(event, it),
-            Body::ToolResult(it) => self.set_tool_result(it),
+            Body::ToolResult(it) => self.change_call(it.call_id, |state| state.with_result(it)),
             Body::HarnessItem(it) => self.put_all(event, reminder(shown, it)),
             Body::Compact(it) => {
                 let data = CompactView {
@@ -166,7 +166,7 @@ impl Projection {
                 };
                 self.put(event, MessagePart::Compact(DataPart { id: shown, data }));
             }
-            Body::PrimedRecord(it) => self.put_all(event, Some(record(shown, &it.record))),
+            Body::PrimedRecord(it) => self.put(event, record(shown, &it.record)),
             Body::ModelFailed(it) => self.put(event, failure(shown, it)),
             Body::ApprovalRequested(it) => self.add_approval_request(event, it),
             Body::ApprovalReplied(it) => self.put(event, reply(shown, it)),
@@ -233,10 +233,6 @@ impl Projection {
                 turn.calls.insert(call.call_id, place);
             }
         }
-    }
-
-    fn set_tool_result(&mut self, result: &ToolResult) {
-        self.change_call(result.call_id, |state| state.with_result(result));
     }
 
     fn add_approval_request(&mut self, event: &Event, asked: &ApprovalRequested) {

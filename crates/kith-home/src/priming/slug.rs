@@ -74,12 +74,6 @@ const SLUG: &str = "a slug (segments of letters, digits, `.`, `_` and `-`, joine
 const MEMBER: &str = "a member id (letters, digits, `.`, `_` and `-`)";
 const SCRIPT_REF: &str = "a scriptRef (`individual/<member>/<slug>` or `team_shared/<slug>`)";
 
-impl Slug {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
 impl MemberId {
     pub fn as_str(&self) -> &str {
         &self.0

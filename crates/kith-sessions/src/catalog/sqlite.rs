@@ -19,7 +19,7 @@ use super::{
     Catalog, CatalogListing, CatalogRow, Checkpoint, LogStamp, Passage, SearchCoverage, compare,
     stamps,
 };
-use crate::storage::StorageFuture;
+use crate::storage::{FilesAccess, StorageFuture};
 use crate::store::SessionStore;
 use crate::words::Query;
 use index::Index;
@@ -31,26 +31,20 @@ pub use tables::INDEX_VERSION;
 pub struct SqliteCatalog {
     path: PathBuf,
     store: SessionStore,
-    access: IndexAccess,
+    access: FilesAccess,
     /// `None` if it could not be opened: then nothing is known, and nothing is noted.
     index: OnceCell<Option<Index>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum IndexAccess {
-    Write,
-    Read,
 }
 
 impl SqliteCatalog {
     /// `path` is that of the file, which is made when there is something to keep.
     pub fn new(path: &Path, store: SessionStore) -> SqliteCatalog {
-        SqliteCatalog::of(path, store, IndexAccess::Write)
+        SqliteCatalog::of(path, store, FilesAccess::Write)
     }
 
     /// For who only reads: no file is made, and nothing can be noted.
     pub fn read_only(path: &Path, store: SessionStore) -> SqliteCatalog {
-        SqliteCatalog::of(path, store, IndexAccess::Read)
+        SqliteCatalog::of(path, store, FilesAccess::Read)
     }
 
     /// In memory, for tests. It is gone with the handle.
@@ -58,10 +52,10 @@ impl SqliteCatalog {
         let path = PathBuf::from(":memory:");
         // Without an index everything is read from the logs.
         let index = OnceCell::from(Index::in_memory(&path).ok());
-        SqliteCatalog { path, store, access: IndexAccess::Write, index }
+        SqliteCatalog { path, store, access: FilesAccess::Write, index }
     }
 
-    fn of(path: &Path, store: SessionStore, access: IndexAccess) -> SqliteCatalog {
+    fn of(path: &Path, store: SessionStore, access: FilesAccess) -> SqliteCatalog {
         SqliteCatalog { path: path.to_owned(), store, access, index: OnceCell::new() }
     }
 
@@ -69,8 +63,8 @@ impl SqliteCatalog {
         let open = || async {
             match self.access {
                 // Without an index everything is read from the logs.
-                IndexAccess::Write => Index::open(&self.path).await.ok(),
-                IndexAccess::Read => Index::open_read_only(&self.path).await,
+                FilesAccess::Write => Index::open(&self.path).await.ok(),
+                FilesAccess::Read => Index::open_read_only(&self.path).await,
             }
         };
         self.index.get_or_init(open).await.as_ref()

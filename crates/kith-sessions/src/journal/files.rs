@@ -24,7 +24,7 @@ use crate::checkpoint::CheckpointPlace;
 use crate::line::LogHead;
 use crate::log::{LogError, SessionLog};
 use crate::read::Reading;
-use crate::storage::{StorageError, StorageFuture};
+use crate::storage::{FilesAccess, StorageError, StorageFuture};
 use crate::store::{Belongings, SessionStore};
 use places::ReadPlaces;
 
@@ -36,15 +36,6 @@ pub struct FilesJournal {
     synced: Mutex<BTreeMap<SessionId, u64>>,
     /// The names that earlier hosts gave are durable; those of this one always are.
     is_folder_synced: AtomicBool,
-}
-
-/// Whether a journal may write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FilesAccess {
-    /// This process is the only writer.
-    Write,
-    /// Another process may write them meanwhile.
-    Read,
 }
 
 /// The place of one session that is open, or is being opened, made or removed.
