@@ -8,9 +8,7 @@ use kith_sessions::journal::NewBlob;
 use kith_vocab::block::{Block, ToolCall};
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::Body;
-use kith_vocab::event::calls::{
-    ApprovalDecided, CallJudged, Decision, Effect, Sandbox, ToolStarted, Verdict, Via,
-};
+use kith_vocab::event::calls::{CallJudged, Effect, Sandbox, ToolStarted, Verdict, Via};
 use kith_vocab::event::messages::{Outcome, ToolResult, Trust};
 use kith_vocab::ids::CallId;
 use kith_vocab::json::Json;
@@ -21,6 +19,7 @@ use kith_vocab::tool::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::end::deny_asked;
 use super::{
     EffectKind, EffectOutcome, EffectStop, PrepareResult, TurnContext, TurnEffect, time_left,
 };
@@ -312,15 +311,9 @@ pub(super) fn refuse_lost(session: &mut Session) {
 pub(super) fn expire(session: &mut Session, call_id: CallId) {
     let turn = session.state().turn.as_ref();
     let stage = turn.and_then(|turn| turn.calls.get(call_id)).map(|it| it.stage.clone());
-    let Some(CallStage::Asked { approval_id, .. }) = stage else { return };
-    session.stage(Body::ApprovalDecided(ApprovalDecided {
-        approval_id,
-        decision: Decision::Deny,
-        by: CLIENT_ID.to_owned(),
-        via: Via::Expiry,
-        grant: None,
-        reason: Some("nobody answered in time".into()),
-    }));
+    if let Some(stage) = stage {
+        deny_asked(session, &stage, (CLIENT_ID, Via::Expiry), "nobody answered in time");
+    }
 }
 
 pub(super) fn finish_with_text(

@@ -12,10 +12,12 @@ use crate::state::calls::CallStage;
 use crate::step::Ending;
 use crate::words::NoticeText;
 
+const ENDED_BEFORE: &str = "the turn ended before anyone answered";
+
 pub(super) fn turn(session: &mut Session, ending: Ending) {
     let Some(turn) = session.state().turn.clone() else { return };
     for open in turn.calls.open() {
-        decide_asked(session, &open.stage, CLIENT_ID, Via::Cancel);
+        deny_asked(session, &open.stage, (CLIENT_ID, Via::Cancel), ENDED_BEFORE);
         finish_open_call(session, &open.call, &open.stage, ending.reason);
     }
     let told = match (ending.reason, ending.bound) {
@@ -40,14 +42,19 @@ pub(super) fn turn(session: &mut Session, ending: Ending) {
 pub(crate) fn stop(session: &mut Session, by: &str) {
     let Some(turn) = session.state().turn.clone() else { return };
     for open in turn.calls.open() {
-        decide_asked(session, &open.stage, by, Via::Branch);
+        deny_asked(session, &open.stage, (by, Via::Branch), ENDED_BEFORE);
     }
     session.stage(Body::CancelRequested(CancelRequested { by: by.to_owned() }));
     self::turn(session, Ending { reason: EndReason::Cancelled, bound: None });
 }
 
-/// Closes an open question: the turn that would act on the answer has ended.
-fn decide_asked(session: &mut Session, stage: &CallStage, by: &str, via: Via) {
+/// Closes an open question with a denial.
+pub(super) fn deny_asked(
+    session: &mut Session,
+    stage: &CallStage,
+    (by, via): (&str, Via),
+    reason: &str,
+) {
     let CallStage::Asked { approval_id, .. } = stage else { return };
     session.stage(Body::ApprovalDecided(ApprovalDecided {
         approval_id: approval_id.clone(),
@@ -55,7 +62,7 @@ fn decide_asked(session: &mut Session, stage: &CallStage, by: &str, via: Via) {
         by: by.to_owned(),
         via,
         grant: None,
-        reason: Some("the turn ended before anyone answered".into()),
+        reason: Some(reason.into()),
     }));
 }
 

@@ -153,15 +153,10 @@ impl Replay<'_> {
         else {
             return numbered.kept();
         };
-        let content = record.body.clone();
-        Body::HarnessItem(HarnessItemEvent {
-            item: HarnessItem { kind, origin, content: content.into(), visibility, data: None },
-            trust: self.trust,
-            author: None,
-            queue_item_id: None,
-            merged_into: None,
-            primed: Some(numbered.primed()),
-        })
+        let content = record.body.clone().into();
+        let item = HarnessItem { kind, origin, content, visibility, data: None };
+        let primed = Some(numbered.primed());
+        Body::HarnessItem(HarnessItemEvent { primed, ..HarnessItemEvent::new(item, self.trust) })
     }
 }
 

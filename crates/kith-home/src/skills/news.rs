@@ -82,21 +82,15 @@ fn apply(mut entries: Vec<SkillEntry>, delta: SkillIndexDelta) -> Vec<SkillEntry
 }
 
 fn reminder(kind: HarnessKind, content: String, data: Json) -> Body {
-    Body::HarnessItem(HarnessItemEvent {
-        item: HarnessItem {
-            kind,
-            origin: Origin::Skill,
-            content: content.into(),
-            visibility: Visibility::Hidden,
-            data: Some(data),
-        },
-        // Whatever is listed is the owner's own, or of someone the owner trusts as much.
-        trust: Trust::Owner,
-        author: None,
-        queue_item_id: None,
-        merged_into: None,
-        primed: None,
-    })
+    let item = HarnessItem {
+        kind,
+        origin: Origin::Skill,
+        content: content.into(),
+        visibility: Visibility::Hidden,
+        data: Some(data),
+    };
+    // Whatever is listed is the owner's own, or of someone the owner trusts as much.
+    Body::HarnessItem(HarnessItemEvent::new(item, Trust::Owner))
 }
 
 fn listing(entries: &[SkillEntry]) -> String {

@@ -51,14 +51,7 @@ impl Looks {
         let reminder = |item| {
             // Only the owner's own files are looked at, so they need no block.
             let trust = Trust::Owner;
-            Body::HarnessItem(HarnessItemEvent {
-                item,
-                trust,
-                author: None,
-                queue_item_id: None,
-                merged_into: None,
-                primed: None,
-            })
+            Body::HarnessItem(HarnessItemEvent::new(item, trust))
         };
         reminders(frozen, &heard, &look, now).into_iter().map(reminder).collect()
     }

@@ -158,6 +158,14 @@ pub struct HarnessItemEvent {
     pub primed: Option<Json>,
 }
 
+impl HarnessItemEvent {
+    /// A reminder that no person wrote and that stands by itself.
+    pub fn new(item: HarnessItem, trust: Trust) -> HarnessItemEvent {
+        let (author, queue_item_id, merged_into, primed) = (None, None, None, None);
+        HarnessItemEvent { item, trust, author, queue_item_id, merged_into, primed }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HarnessItem {

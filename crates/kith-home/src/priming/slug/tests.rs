@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn a_slug_is_segments_of_letters_digits_dots_and_dashes() {
     for slug in ["probe", "env/probe-1.2", "A_b", "...", ".hidden", "a/b/c", "x.md"] {
-        assert_eq!(slug.parse::<Slug>().unwrap().as_str(), slug);
+        assert_eq!(slug.parse::<Slug>().unwrap().to_string(), slug);
     }
 }
 

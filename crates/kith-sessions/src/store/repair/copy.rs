@@ -166,14 +166,7 @@ impl CopiedPart {
             visibility: Visibility::Compact,
             data: None,
         };
-        let body = Body::HarnessItem(HarnessItemEvent {
-            item,
-            trust: Trust::Owner,
-            author: None,
-            queue_item_id: None,
-            merged_into: None,
-            primed: None,
-        });
+        let body = Body::HarnessItem(HarnessItemEvent::new(item, Trust::Owner));
         let source_tag = Some(SourceTag::Clone);
         Event { parent_id: parent, source_tag, ..own_event(0, clock, body) }
     }
