@@ -7,7 +7,7 @@ use kith_vocab::json::Json;
 use super::record_type::{BodyRule, FRONT_MATTER, FieldForm, FieldRule, RecordType};
 use super::script::{
     GENSEQ_MAX, PrimingRecord, SCRIPT_KIND, SCRIPT_VERSION, ScriptError, ScriptField,
-    ScriptProblem, WARNINGS_MAX, Warning, excerpt,
+    ScriptProblem, Warning, excerpt, warn,
 };
 use super::yaml::YamlEntry;
 
@@ -137,11 +137,8 @@ fn check_known(
         return check_form(rule.name, rule.form, &entry.value)
             .map_err(|problem| ScriptError::new(entry.line, problem));
     }
-    if warnings.len() == WARNINGS_MAX {
-        return Ok(());
-    }
     let message = format!("`{}` is not a key of {owner} (kept, ignored)", excerpt(name));
-    warnings.push(Warning { line: entry.line, message });
+    warn(warnings, entry.line, message);
     Ok(())
 }
 

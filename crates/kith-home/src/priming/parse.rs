@@ -15,7 +15,7 @@ use super::heading::{LineKind, classify, open_fence};
 use super::record_type::{BodyRule, RecordType};
 use super::script::{
     PrimingRecord, RECORDS_MAX, SCRIPT_BYTES_MAX, Script, ScriptError, ScriptField, ScriptProblem,
-    WARNINGS_MAX, Warning, excerpt,
+    Warning, excerpt, warn,
 };
 use super::yaml::{self, YamlEntry};
 
@@ -132,8 +132,19 @@ impl<'a> ScriptReader<'a> {
         self.at = first + n_inside + 1;
         let (entries, body) = match record_type.body() {
             BodyRule::Json => (self.call(first, n_inside)?, String::new()),
-            BodyRule::Text(_) => self.text_block(first, n_inside)?,
-            BodyRule::Nothing => self.empty_block(record_type, first, n_inside)?,
+            BodyRule::Text(_) => {
+                let (entries, body) = self.block_parts(first, n_inside)?;
+                (entries, body.join("\n"))
+            }
+            BodyRule::Nothing => {
+                let (entries, body) = self.block_parts(first, n_inside)?;
+                if let Some(at) = body.iter().position(|line| !line.trim().is_empty()) {
+                    let line = first + n_inside - body.len() + at + 1;
+                    let problem = ScriptProblem::BodyNotAllowed { record: record_type };
+                    return Err(ScriptError::new(line, problem));
+                }
+                (entries, String::new())
+            }
         };
         let fields = record_fields(record_type, line, entries, &mut self.warnings)?;
         self.warn_of_swallowed_record(first, n_inside);
@@ -147,17 +158,13 @@ impl<'a> ScriptReader<'a> {
     /// text may also be about scripts, so this is only a warning.
     fn warn_of_swallowed_record(&mut self, first: usize, n_inside: usize) {
         let inside = &self.lines[first..first + n_inside];
-        let Some(at) = inside.iter().position(|line| matches!(classify(line), LineKind::Record(_)))
-        else {
-            return;
-        };
-        if self.warnings.len() < WARNINGS_MAX {
-            let message = format!(
-                "`{}` is inside the block that begins in line {first}; is a fence missing above it?",
-                excerpt(inside[at])
-            );
-            self.warnings.push(Warning { line: first + at + 1, message });
-        }
+        let is_record = |line: &&str| matches!(classify(line), LineKind::Record(_));
+        let Some(at) = inside.iter().position(is_record) else { return };
+        let message = format!(
+            "`{}` is inside the block that begins in line {first}; is a fence missing above it?",
+            excerpt(inside[at])
+        );
+        warn(&mut self.warnings, first + at + 1, message);
     }
 
     /// A front matter that lost its first line, or has it twice, is text.
@@ -168,36 +175,11 @@ impl<'a> ScriptReader<'a> {
         };
         let inside = &self.lines[first..first + n_inside];
         let Some(at) = inside.iter().position(is_field) else { return };
-        if self.warnings.len() < WARNINGS_MAX {
-            let message = format!(
-                "`{}` is in the text of the block; is the line `---` above it missing or repeated?",
-                excerpt(inside[at])
-            );
-            self.warnings.push(Warning { line: first + at + 1, message });
-        }
-    }
-
-    fn text_block(
-        &self,
-        first: usize,
-        n_inside: usize,
-    ) -> Result<(Vec<YamlEntry>, String), ScriptError> {
-        let (entries, body) = self.block_parts(first, n_inside)?;
-        Ok((entries, body.join("\n")))
-    }
-
-    fn empty_block(
-        &self,
-        record: RecordType,
-        first: usize,
-        n_inside: usize,
-    ) -> Result<(Vec<YamlEntry>, String), ScriptError> {
-        let (entries, body) = self.block_parts(first, n_inside)?;
-        if let Some(at) = body.iter().position(|line| !line.trim().is_empty()) {
-            let line = first + n_inside - body.len() + at + 1;
-            return Err(ScriptError::new(line, ScriptProblem::BodyNotAllowed { record }));
-        }
-        Ok((entries, String::new()))
+        let message = format!(
+            "`{}` is in the text of the block; is the line `---` above it missing or repeated?",
+            excerpt(inside[at])
+        );
+        warn(&mut self.warnings, first + at + 1, message);
     }
 
     /// The front matter of a block and the lines of its text.

@@ -207,6 +207,12 @@ impl ScriptError {
     }
 }
 
+pub(crate) fn warn(warnings: &mut Vec<Warning>, line: usize, message: String) {
+    if warnings.len() < WARNINGS_MAX {
+        warnings.push(Warning { line, message });
+    }
+}
+
 /// A piece of a script, shortened and escaped for a message.
 pub(crate) fn excerpt(text: &str) -> String {
     const SHOWN_CHARS_MAX: usize = 60;

@@ -103,7 +103,7 @@ pub(super) fn set_current(
     Ok(())
 }
 
-// Two turns of a session may end in one breath and be noted in either order.
+// Turns of a session that end close together may be noted in either order.
 pub(super) fn set_head(desk: &Connection, session: SessionId, head: LogHead) -> Result<()> {
     desk.prepare_cached(
         "INSERT INTO heads (session_id, seq, hash) VALUES (?1, ?2, ?3)
