@@ -53,14 +53,8 @@ fn git_folder(root: &Path) -> PathBuf {
 pub fn tracked_beneath(root: &Path, folder: &Path) -> Vec<String> {
     let Ok(relative) = folder.strip_prefix(root) else { return Vec::new() };
     let prefix = format!("{}/", relative.display());
-    let Ok(FileLookup::File(OpenFile { file, .. })) = open(&git_folder(root).join("index")) else {
-        return Vec::new();
-    };
-    let mut bytes = Vec::new();
-    if file.take(INDEX_BYTES_MAX).read_to_end(&mut bytes).is_err() {
-        return Vec::new();
-    }
-    let names = names_of_index(&bytes).unwrap_or_default().into_iter();
+    let bytes = read_up_to(&git_folder(root).join("index"), INDEX_BYTES_MAX);
+    let names = bytes.and_then(|it| names_of_index(&it)).unwrap_or_default().into_iter();
     let names = names.map(|it| String::from_utf8_lossy(&it).into_owned());
     names.filter(|it| it.starts_with(&prefix)).collect()
 }
@@ -129,10 +123,15 @@ fn worktree(git_folder: &Path) -> Option<String> {
 }
 
 /// `None` for a file that cannot be read: a session can begin without these facts.
-fn first_line(path: &Path) -> Option<String> {
+fn read_up_to(path: &Path, bytes_max: u64) -> Option<Vec<u8>> {
     let Ok(FileLookup::File(OpenFile { file, .. })) = open(path) else { return None };
     let mut bytes = Vec::new();
-    file.take(GIT_FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    file.take(bytes_max).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+fn first_line(path: &Path) -> Option<String> {
+    let bytes = read_up_to(path, GIT_FILE_BYTES_MAX)?;
     let text = String::from_utf8_lossy(&bytes);
     text.lines().next().map(|line| line.trim_end().to_owned())
 }

@@ -17,14 +17,10 @@ const ROOT: u32 = 0;
 /// The resolution of file times, coarser than that of any file system in use.
 const TICK_SECS: i64 = 2;
 
-/// Two paths with equal keys are one file: by link, or by letters on a disk that ignores case.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct FileKey(u64, u64);
-
-impl FileKey {
-    pub(crate) fn of(metadata: &Metadata) -> FileKey {
-        FileKey(metadata.dev(), metadata.ino())
-    }
+/// Device and inode number. Two paths with equal keys are one file: by link, or by letters on a disk
+/// that ignores case.
+pub(crate) fn file_key(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
 }
 
 /// Metadata by which a file or folder is seen to be unchanged without reading it.
@@ -83,11 +79,6 @@ impl FileStat {
             is_folder: metadata.is_dir(),
         }
     }
-}
-
-/// The inode number of a folder.
-pub(crate) fn inode(metadata: &Metadata) -> u64 {
-    metadata.ino()
 }
 
 /// The reason why the file may not be the owner's own, if there is one.

@@ -29,7 +29,7 @@ use crate::error::{HomeError, Problem};
 use crate::house::CONSTITUTIONS;
 use crate::identity::ConfiguredIdentity;
 use crate::markdown::is_effectively_empty;
-use crate::ownership::{self, FileKey, FileStamp};
+use crate::ownership::{self, FileStamp, file_key};
 use crate::platform::Platform;
 use crate::prompt_file::{FileLookup, OpenFile, PromptFile, open};
 use crate::rendering::{NAME_CHARS_MAX, file_block, one_line};
@@ -166,7 +166,7 @@ struct Assembly<'a> {
     repository: Option<PathBuf>,
     unreadable: Unreadable,
     reports: Vec<FileReport>,
-    loaded: HashSet<FileKey>,
+    loaded: HashSet<(u64, u64)>,
     /// Every path that was read or found missing.
     stamps: Vec<(PathBuf, FileStamp)>,
 }
@@ -268,7 +268,7 @@ impl<'a> Assembly<'a> {
             }
             _ => (),
         }
-        if !self.loaded.insert(FileKey::of(&metadata)) {
+        if !self.loaded.insert(file_key(&metadata)) {
             return Ok(None);
         }
         let mut found = PromptFile::read(path, file, &metadata)?;

@@ -9,6 +9,7 @@
 
 use std::fs::{self, Metadata};
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use kith_vocab::digest::sha256_hex;
@@ -60,7 +61,7 @@ pub fn folder_fingerprint(folder: &Path) -> io::Result<String> {
     let made = metadata.created().ok();
     let since_1970 = made.and_then(|it| it.duration_since(std::time::UNIX_EPOCH).ok());
     let made = since_1970.map_or_else(|| "-".to_owned(), |it| it.as_nanos().to_string());
-    Ok(format!("{}:{made}", ownership::inode(&metadata)))
+    Ok(format!("{}:{made}", metadata.ino()))
 }
 
 /// The reason why a file may not be the owner's own, if there is one.

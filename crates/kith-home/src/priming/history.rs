@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kith_vocab::block::{Block, Media};
 use kith_vocab::event::messages::{
-    AssistantMessage, Compact, HarnessItemEvent, HarnessKind, Origin, ToolResult, Trust,
-    UserMessage, Visibility,
+    AssistantMessage, Compact, HarnessItem, HarnessItemEvent, HarnessKind, Origin, ToolResult,
+    Trust, UserMessage, Visibility,
 };
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::{CallId, EventId};
@@ -208,28 +208,30 @@ impl History {
     }
 
     fn reminder(&mut self, event: &HarnessItemEvent) {
-        let item = &event.item;
-        if let Some(record) = primed_as(RecordType::HarnessItem, event.primed.as_ref()) {
-            self.trust = self.trust.max(event.trust);
-            self.records.push(PrimingRecord { body: item.content.to_string(), ..record });
-            return;
-        }
         self.trust = self.trust.max(event.trust);
-        let fields = vec![
-            ScriptField::count("genseq", self.next_generation()),
-            ScriptField::new("kind", Json::of(&item.kind)),
-            ScriptField::new("origin", Json::of(&item.origin)),
-            ScriptField::new("visibility", Json::of(&item.visibility)),
-        ];
-        self.push(RecordType::HarnessItem, fields, item.content.to_string());
+        let HarnessItem { kind, origin, visibility, content, .. } = &event.item;
+        match primed_as(RecordType::HarnessItem, event.primed.as_ref()) {
+            Some(record) => {
+                self.records.push(PrimingRecord { body: content.to_string(), ..record });
+            }
+            None => self.harness_item((*kind, *origin, *visibility), content.to_string()),
+        }
     }
 
     fn runtime_notice(&mut self, text: String) {
+        self.harness_item((HarnessKind::RuntimeNotice, Origin::System, Visibility::Compact), text);
+    }
+
+    fn harness_item(
+        &mut self,
+        (kind, origin, visibility): (HarnessKind, Origin, Visibility),
+        text: String,
+    ) {
         let fields = vec![
             ScriptField::count("genseq", self.next_generation()),
-            ScriptField::new("kind", Json::of(&HarnessKind::RuntimeNotice)),
-            ScriptField::new("origin", Json::of(&Origin::System)),
-            ScriptField::new("visibility", Json::of(&Visibility::Compact)),
+            ScriptField::new("kind", Json::of(&kind)),
+            ScriptField::new("origin", Json::of(&origin)),
+            ScriptField::new("visibility", Json::of(&visibility)),
         ];
         self.push(RecordType::HarnessItem, fields, text);
     }

@@ -158,6 +158,10 @@ const fn may(name: &'static str, form: FieldForm) -> FieldRule {
 }
 
 const CONTENT: BodyRule = BodyRule::Text("content");
+const QUESTION: BodyRule = BodyRule::Text("tellaskContent");
+const RESULT: BodyRule = BodyRule::Text("result");
+const RESPONSE: BodyRule = BodyRule::Text("response");
+const NOTHING: BodyRule = BodyRule::Nothing;
 
 /// The name, body and fields of each type, in the order of the enumeration.
 const RULES: [(RecordType, &str, BodyRule, &[FieldRule]); 14] = [
@@ -167,33 +171,13 @@ const RULES: [(RecordType, &str, BodyRule, &[FieldRule]); 14] = [
     (RecordType::UiOnlyMarkdown, "ui_only_markdown_record", CONTENT, WORDS),
     (RecordType::FuncCall, "func_call_record", BodyRule::Json, FUNC_CALL),
     (RecordType::FuncResult, "func_result_record", CONTENT, FUNC_RESULT),
-    (RecordType::GenStart, "gen_start_record", BodyRule::Nothing, GEN_START),
-    (RecordType::GenFinish, "gen_finish_record", BodyRule::Nothing, GEN_FINISH),
-    (RecordType::WebSearchCall, "web_search_call_record", BodyRule::Nothing, WEB_SEARCH_CALL),
-    (
-        RecordType::QuestForSup,
-        "quest_for_sup_record",
-        BodyRule::Text("tellaskContent"),
-        QUEST_FOR_SUP,
-    ),
-    (
-        RecordType::TeammateCallResult,
-        "teammate_call_result_record",
-        BodyRule::Text("result"),
-        TEAMMATE_CALL_RESULT,
-    ),
-    (
-        RecordType::TeammateResponse,
-        "teammate_response_record",
-        BodyRule::Text("response"),
-        TEAMMATE_RESPONSE,
-    ),
-    (
-        RecordType::TeammateCallAnchor,
-        "teammate_call_anchor_record",
-        BodyRule::Nothing,
-        TEAMMATE_CALL_ANCHOR,
-    ),
+    (RecordType::GenStart, "gen_start_record", NOTHING, GEN_START),
+    (RecordType::GenFinish, "gen_finish_record", NOTHING, GEN_FINISH),
+    (RecordType::WebSearchCall, "web_search_call_record", NOTHING, WEB_SEARCH_CALL),
+    (RecordType::QuestForSup, "quest_for_sup_record", QUESTION, QUEST_FOR_SUP),
+    (RecordType::TeammateCallResult, "teammate_call_result_record", RESULT, TEAMMATE_CALL_RESULT),
+    (RecordType::TeammateResponse, "teammate_response_record", RESPONSE, TEAMMATE_RESPONSE),
+    (RecordType::TeammateCallAnchor, "teammate_call_anchor_record", NOTHING, TEAMMATE_CALL_ANCHOR),
     (RecordType::HarnessItem, "harness_item_record", CONTENT, HARNESS_ITEM),
 ];
 
