@@ -6,16 +6,16 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{Access, Call, Delivery, Follow, Follower, Payload, Reply};
 use crate::caller::Caller;
-use crate::connection::HostConnection;
-use crate::error::CallError;
+use crate::connection::HostHere;
 use crate::house::House;
 use crate::read_side::ReadSide;
 use crate::routes;
+use crate::settings::watch::SettingsWatch;
 
 pub use crate::calls::message::ModelName;
 
@@ -28,23 +28,29 @@ pub enum ReadsFrom {
 }
 
 pub struct Client {
-    house: House,
-    caller: Caller,
+    pub(crate) house: House,
+    pub(crate) caller: Caller,
     reads_from: ReadsFrom,
-    connection: HostConnection,
+    /// Read when they are first needed.
+    pub(crate) settings: OnceCell<Arc<SettingsWatch>>,
+    /// Where a host in this process tells what became of turns that an earlier one left unfinished;
+    /// without it, it does not resume them.
+    pub(crate) resume_notes: Option<mpsc::UnboundedSender<String>>,
+    /// The host, if it is in this process.
+    pub(crate) here: Mutex<Option<HostHere>>,
 }
 
 impl Client {
     pub fn new(house: House, caller: Caller, reads_from: ReadsFrom) -> Client {
-        let connection = HostConnection::new(house.clone(), caller.clone());
-        Client { house, caller, reads_from, connection }
+        let (settings, here) = (OnceCell::new(), Mutex::default());
+        Client { house, caller, reads_from, settings, resume_notes: None, here }
     }
 
     /// If the host is ever in this process, it resumes turns that an earlier one left unfinished, and
     /// says what became of each.
     #[must_use]
     pub fn resuming(mut self, notes: mpsc::UnboundedSender<String>) -> Client {
-        self.connection = self.connection.resuming(notes);
+        self.resume_notes = Some(notes);
         self
     }
 
@@ -71,22 +77,13 @@ impl Client {
 
     async fn ask<C: Call, I: Payload>(&self, call: C, follower: Follower<I>) -> Reply<C::Answer> {
         if C::ACCESS == Access::Write || self.reads_from == ReadsFrom::Host {
-            return self.connection.ask(call, follower).await;
+            return self.ask_host(call, follower).await;
         }
-        let side = match self.connection.started().await {
-            Some(host) => Arc::clone(host.reads()),
+        let started = self.here.lock().await.as_ref().map(|here| Arc::clone(here.host.reads()));
+        let side = match started {
+            Some(side) => side,
             None => Arc::new(ReadSide::open(self.house.clone()).await),
         };
         routes::reads().answer(&side, self.caller.clone(), call, follower).await
-    }
-
-    /// Becomes the host unless the house has one elsewhere; whether it is in this process now.
-    pub async fn is_host(&self) -> Result<bool, CallError> {
-        self.connection.is_here().await
-    }
-
-    /// Leaves the house. If the host is here, it stays until the turns it accepted rest.
-    pub async fn leave(self, stop: impl Future<Output = ()>, on_long_wait: impl FnOnce()) {
-        self.connection.leave(stop, on_long_wait).await;
     }
 }

@@ -9,67 +9,36 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kith_sessions::socket::socket_path;
-use tokio::sync::{Mutex, OnceCell, mpsc};
+
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::attach::{self, AskFailure, Timeouts};
 use crate::call::{Call, Follower, Payload, Reply};
-use crate::caller::Caller;
+use crate::client::Client;
 use crate::error::{CallError, ErrorCode};
 use crate::host::{Host, HostStart};
-use crate::house::House;
 use crate::routes;
 use crate::serve::Server;
 use crate::settings::watch::SettingsWatch;
 
-/// How often a request is tried with one host after the other.
+/// Maximum number of hosts that a request is tried with, one after the other.
 const TRIES_MAX: u32 = 10_000;
 /// How long a holder of the lock may be out of reach before we give up on it.
 const UNREACHED_MS_MAX: u64 = 10_000;
 /// How long to wait before looking again for a host that is on its way up or down.
 const LOOK_AGAIN_MS: u64 = 10;
-/// A person who waits longer than this for the end is told what for.
+/// How long the end may take before the person is told what it waits for.
 const QUIET_END_MS: u64 = 500;
 
-pub struct HostConnection {
-    house: House,
-    caller: Caller,
-    /// Read when they are first needed.
-    settings: OnceCell<Arc<SettingsWatch>>,
-    /// Where a host in this process tells what became of turns that an earlier one left unfinished;
-    /// without it, it does not resume them.
-    resume_notes: Option<mpsc::UnboundedSender<String>>,
-    /// The host, if it is in this process.
-    here: Mutex<Option<HostHere>>,
-}
-
 /// A host in this process, with its socket.
-struct HostHere {
-    host: Arc<Host>,
+pub(crate) struct HostHere {
+    pub(crate) host: Arc<Host>,
     server: Server,
 }
 
-impl HostConnection {
-    pub fn new(house: House, caller: Caller) -> HostConnection {
-        let (settings, here) = (OnceCell::new(), Mutex::default());
-        HostConnection { house, caller, settings, resume_notes: None, here }
-    }
-
-    /// If the host is ever in this process, it resumes turns that an earlier one left unfinished, and
-    /// says what became of each.
-    #[must_use]
-    pub fn resuming(mut self, notes: mpsc::UnboundedSender<String>) -> HostConnection {
-        self.resume_notes = Some(notes);
-        self
-    }
-
-    /// The host in this process, if it was started.
-    pub(crate) async fn started(&self) -> Option<Arc<Host>> {
-        self.here.lock().await.as_ref().map(|here| Arc::clone(&here.host))
-    }
-
+impl Client {
     /// Becomes the host unless the house has one elsewhere; whether it is in this process now.
-    pub async fn is_here(&self) -> Result<bool, CallError> {
+    pub async fn is_host(&self) -> Result<bool, CallError> {
         Ok(matches!(self.enter().await?, HostStart::Here(_)))
     }
 
@@ -92,8 +61,7 @@ impl HostConnection {
         };
         let server = Server::start(&self.house, &host).map_err(|source| {
             let path = socket_path(&self.house.kith_dir());
-            let message = format!("cannot listen at `{}`: {source}", path.display());
-            CallError::filesystem(message)
+            CallError::filesystem(format!("cannot listen at `{}`: {source}", path.display()))
                 .hint("remove whatever is there, and check that its folder is writable")
         })?;
         if let Some(notes) = &self.resume_notes {
@@ -133,7 +101,7 @@ impl HostConnection {
     }
 
     /// Asks the host. `I` is the item of a follow, else `()`.
-    pub(crate) async fn ask<C: Call, I: Payload>(
+    pub(crate) async fn ask_host<C: Call, I: Payload>(
         &self,
         mut call: C,
         follower: Follower<I>,

@@ -61,8 +61,7 @@ pub struct Host {
     lock: Mutex<Box<dyn WriterLock>>,
 }
 
-/// How long the key of a message that was dealt with is remembered. Whoever delivers it again after
-/// that says it again.
+/// How long the key of a closed message is remembered. One delivered again later is a new message.
 const KEYS_KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 
 /// Where the host of a house is.

@@ -105,8 +105,7 @@ pub fn refuse_users_home(dir: &Path, user_home: Option<&Path>) -> Result<(), Cal
     if user_home.and_then(real).is_none_or(|home| Some(home) != real(dir)) {
         return Ok(());
     }
-    let message = "your home folder cannot be an agent's house";
-    Err(CallError::invalid(message)
+    Err(CallError::invalid("your home folder cannot be an agent's house")
         .hint("give the agent a folder of its own: `kith init ~/my-agent`"))
 }
 

@@ -23,7 +23,7 @@ pub use self::source::{endpoint_of, is_vendors_own};
 
 pub const DEMO_LABEL: &str = "using the built-in demo model; set OPENAI_API_KEY to use a real one";
 const ANTHROPIC_NOTE: &str = "ANTHROPIC_API_KEY is ignored: Kith cannot use Anthropic's API yet";
-/// Beyond that all are made again when they are needed.
+/// Maximum number of cached providers; the cache is cleared when it is full.
 const PROVIDERS_KEPT_MAX: usize = 64;
 
 /// The model that a message is for, and those to ask when it fails.

@@ -15,7 +15,7 @@ use crate::call::{Reply, Response};
 use crate::error::{Blame, CallError, ErrorCode};
 use crate::house::House;
 
-/// Of one conversation: enough for any, and few enough to be held at once.
+/// Maximum number of scripts a conversation starts with: few enough to be held in memory at once.
 pub const PRIMED_SCRIPTS_MAX: usize = 16;
 
 /// The names as they are meant, before any file is looked at.

@@ -22,7 +22,7 @@ use crate::error::CallError;
 pub const PROTOCOL: u32 = 3;
 /// A longer line is refused and its connection closed.
 pub const FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Of the name that a client gives itself.
+/// Maximum length of the name that a client gives itself.
 const CLIENT_ID_BYTES_MAX: usize = 64;
 /// The type of a request that stops another one.
 pub const CANCEL: &str = "cancel";

@@ -55,7 +55,7 @@ pub struct ReadSide {
     whole_reads: Semaphore,
 }
 
-/// Sessions that are read whole at once; each may take as much memory as its log is long.
+/// Maximum number of sessions read whole at once; each may take as much memory as its log is long.
 const WHOLE_READS_MAX: usize = 4;
 
 impl Side for ReadSide {

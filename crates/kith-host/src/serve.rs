@@ -46,11 +46,11 @@ use crate::routes;
 
 use link::{Link, write_all};
 
-/// Clients that are attached at once, where the system lets us have enough descriptors.
+/// Maximum number of attached clients, if the system allows enough descriptors.
 const CLIENTS_MAX: usize = 512;
-/// Where it does not: fewer than this would be of no use.
+/// Number of clients that are let in even if it does not.
 const CLIENTS_MIN: usize = 4;
-/// Descriptors that are never given to clients: those of the house itself, and of a turn at work.
+/// Descriptors reserved for the house itself and its running turns.
 const DESCRIPTORS_KEPT: u64 = 32;
 /// How long a client may take to say hello.
 const HELLO_MS_MAX: u64 = 5_000;
@@ -195,8 +195,7 @@ async fn converse(
     let caller = if let Ok(Ok(Some(Greeting::Hello(hello)))) = hello {
         caller_of(hello)
     } else {
-        let message = "the first line must be a hello";
-        Err(CallError::invalid(message))
+        Err(CallError::invalid("the first line must be a hello"))
     };
     let caller = match caller {
         Ok(caller) => caller,
@@ -209,8 +208,7 @@ async fn converse(
             // It has no more requests. If it has left, the writer finds that out.
             Ok(None) => return,
             Err(error) => {
-                let message = format!("a request could not be read: {error}");
-                let error = CallError::invalid(message);
+                let error = CallError::invalid(format!("a request could not be read: {error}"));
                 return link.send(&HostFrame::error(None, error));
             }
         }
@@ -318,8 +316,7 @@ async fn wait_for_the_end(
         () = link.gone.cancelled() => (),
         () = state.over.cancelled() => (),
         () = cancel.cancelled() => {
-            let message = "stopped while the host was shutting down";
-            let error = CallError::stopped(message)
+            let error = CallError::stopped("stopped while the host was shutting down")
                 .hint("send it again if it still matters");
             link.end(&request_id);
             link.send(&HostFrame::error(Some(request_id), error));

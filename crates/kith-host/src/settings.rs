@@ -71,7 +71,7 @@ pub struct SettingPlace {
     pub line: usize,
 }
 
-/// Of a name that is repeated in an error.
+/// Maximum length of a name quoted in an error.
 const NAME_CHARS_MAX: usize = 80;
 
 impl Settings {

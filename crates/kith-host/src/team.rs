@@ -125,8 +125,7 @@ impl Team {
         self.members.get(id).ok_or_else(|| {
             let shown: String =
                 id.chars().filter(|ch| !ch.is_control()).take(ID_CHARS_MAX).collect();
-            let message = format!("there is no agent `{shown}` in this house");
-            let report = CallError::invalid(message);
+            let report = CallError::invalid(format!("there is no agent `{shown}` in this house"));
             let near = nearest(id, self.members.keys().map(String::as_str));
             let report = match near {
                 Some(near) => report.hint(format!("did you mean `{near}`?")),
@@ -155,7 +154,7 @@ impl Member {
     }
 }
 
-/// Of a name that is repeated in an error.
+/// Maximum length of an id quoted in an error.
 const ID_CHARS_MAX: usize = 64;
 
 /// The folder, which must be there and lie beneath the house, whatever links it goes through.

@@ -8,7 +8,7 @@ use kith_vocab::ids::{EventId, LeafId, SessionId};
 
 use crate::error::damage_in_words;
 
-/// The end of an id, as lists show it: the beginning is a time, and alike for what began together.
+/// Length of a short id, taken from the end: the beginning is a time, alike for ids made together.
 const SHORT_ID_CHARS: usize = 8;
 
 pub fn short(id: SessionId) -> String {

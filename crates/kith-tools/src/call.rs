@@ -38,7 +38,9 @@ pub(crate) trait FileReader: Send + Sync + 'static {
     fn open(&self, input: &Json) -> Result<(Self::Target, CallPlan), Refusal>;
 
     /// Whether reading takes less time than waking another thread to do it.
-    fn is_short(target: &Self::Target) -> bool;
+    fn is_short(_: &Self::Target) -> bool {
+        false
+    }
 
     fn read(&self, target: Self::Target, stop: &CancellationToken) -> Result<QuotedText, Refusal>;
 }

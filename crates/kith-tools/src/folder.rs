@@ -15,6 +15,9 @@ use kith_home::beneath::{self, READ};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+/// A NUL this near to the front makes a file binary, as it does for git.
+const BINARY_HEAD_BYTES_MAX: u64 = 8 * 1024;
+
 #[derive(Debug)]
 pub(crate) struct Folder(OwnedFd);
 
@@ -130,6 +133,13 @@ impl Folder {
             _ => EntryKind::Other,
         }
     }
+}
+
+/// Reads the first bytes of a file; none if they are not text.
+pub(crate) fn text_head(file: &mut File) -> io::Result<Option<Vec<u8>>> {
+    let mut head = Vec::new();
+    file.take(BINARY_HEAD_BYTES_MAX).read_to_end(&mut head)?;
+    Ok((!head.contains(&0)).then_some(head))
 }
 
 // With `/` for a root, as in a container, `/proc/self/environ` would hand out every key.

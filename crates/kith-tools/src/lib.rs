@@ -4,10 +4,9 @@
 //! order:
 //!
 //! - [`roots`]: the folders that tools may read, and the only way to open something in them.
-//! - `folder`: a folder held by its descriptor.
+//! - `folder`: a folder held by its descriptor; what counts as a text file.
 //! - `walk`: what lies beneath a folder, in order, without what is ignored.
 //! - `glob`: a pattern for the paths beneath a folder.
-//! - `text`: what counts as a text file.
 //! - `display`: names and numbers as the model reads them.
 //! - [`trust`]: how far the text of a result is trusted.
 //! - `call`: what all tools do around their own work.
@@ -29,7 +28,6 @@ mod folder;
 mod glob;
 mod hard_links;
 pub mod roots;
-mod text;
 mod walk;
 
 mod call;
@@ -51,19 +49,11 @@ pub mod skill;
 ///
 /// `trust_of` is asked at each call with the real paths of what its result quotes.
 pub fn built_in(roots: Arc<Roots>, skills: ListSkills, trust_of: TrustOf) -> Vec<Arc<dyn Tool>> {
+    let (at, whose) = (|| Arc::clone(&roots), || Arc::clone(&trust_of));
     vec![
-        Arc::new(FileTool::new(ReadFile {
-            roots: Arc::clone(&roots),
-            trust_of: Arc::clone(&trust_of),
-        })),
-        Arc::new(FileTool::new(ListFiles {
-            roots: Arc::clone(&roots),
-            trust_of: Arc::clone(&trust_of),
-        })),
-        Arc::new(FileTool::new(SearchFiles {
-            roots: Arc::clone(&roots),
-            trust_of: Arc::clone(&trust_of),
-        })),
+        Arc::new(FileTool::new(ReadFile { roots: at(), trust_of: whose() })),
+        Arc::new(FileTool::new(ListFiles { roots: at(), trust_of: whose() })),
+        Arc::new(FileTool::new(SearchFiles { roots: at(), trust_of: whose() })),
         Arc::new(FileTool::new(Skill { roots, skills, trust_of })),
     ]
 }

@@ -19,16 +19,6 @@ use crate::trust::{QuotedText, TrustOf, own_refusal};
 use crate::walk::{WALK_DEPTH_MAX, Walk, WalkEntry};
 
 const NAME: &str = "list_files";
-const DESCRIPTION: &str = "List a folder with file sizes in bytes, or the paths beneath it that \
-    match `pattern`. What .gitignore names is left out.";
-const INPUT_SCHEMA: &str = r#"{
-    "type": "object",
-    "properties": {
-        "path": {"type": "string", "description": "default ."},
-        "pattern": {"type": "string", "description": "glob, e.g. **/*.rs"}
-    },
-    "additionalProperties": false
-}"#;
 
 pub(crate) const LIST_ENTRIES_MAX: usize = 500;
 /// Header and footer without path and pattern.
@@ -56,8 +46,16 @@ pub(crate) struct ListTarget {
 
 impl FileReader for ListFiles {
     const NAME: &'static str = NAME;
-    const DESCRIPTION: &'static str = DESCRIPTION;
-    const INPUT_SCHEMA: &'static str = INPUT_SCHEMA;
+    const DESCRIPTION: &'static str = "List a folder with file sizes in bytes, or the paths beneath it that \
+    match `pattern`. What .gitignore names is left out.";
+    const INPUT_SCHEMA: &'static str = r#"{
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "default ."},
+        "pattern": {"type": "string", "description": "glob, e.g. **/*.rs"}
+    },
+    "additionalProperties": false
+}"#;
 
     type Target = ListTarget;
 
@@ -76,64 +74,54 @@ impl FileReader for ListFiles {
         Ok((ListTarget { input, pattern, folder }, prepared))
     }
 
-    fn is_short(_: &ListTarget) -> bool {
-        false
-    }
-
     fn read(&self, target: ListTarget, stop: &CancellationToken) -> Result<QuotedText, Refusal> {
-        list(target, &self.trust_of, stop)
-    }
-}
+        let ListTarget { input, pattern, folder } = target;
+        let pattern = pattern.as_ref();
+        let path = display::name(&input.path);
+        let of_pattern =
+            input.pattern.as_deref().map(|text| format!(" of `{}`", display::name(text)));
+        let of_pattern = of_pattern.unwrap_or_default();
+        let body_bytes_max =
+            TOOL_OUTPUT_BYTES_MAX - REMARKS_BYTES_MAX - path.len() - of_pattern.len();
 
-fn list(
-    target: ListTarget,
-    trust_of: &TrustOf,
-    stop: &CancellationToken,
-) -> Result<QuotedText, Refusal> {
-    let ListTarget { input, pattern, folder } = target;
-    let pattern = pattern.as_ref();
-    let path = display::name(&input.path);
-    let of_pattern = input.pattern.as_deref().map(|text| format!(" of `{}`", display::name(text)));
-    let of_pattern = of_pattern.unwrap_or_default();
-    let body_bytes_max = TOOL_OUTPUT_BYTES_MAX - REMARKS_BYTES_MAX - path.len() - of_pattern.len();
-
-    let mut walk =
-        Walk::new(folder, pattern.map_or(1, |pattern| pattern.depth_max), stop, trust_of);
-    let (mut body, mut n_shown, mut n_all) = (String::new(), 0, 0);
-    while let Some(found) = walk.next() {
-        if pattern.is_some_and(|pattern| !pattern.matches(&found)) {
-            continue;
-        }
-        n_all += 1;
-        // Once one did not fit, none is shown: a list with a hole in it looks whole.
-        if n_shown + 1 == n_all && n_shown < LIST_ENTRIES_MAX as u64 {
-            let bytes = if pattern.is_none() { walk.bytes_of(&found) } else { None };
-            let line = line(&found, bytes);
-            if body.len() + line.len() <= body_bytes_max {
-                body.push_str(&line);
-                n_shown += 1;
+        let depth_max = pattern.map_or(1, |pattern| pattern.depth_max);
+        let mut walk = Walk::new(folder, depth_max, stop, &self.trust_of);
+        let (mut body, mut n_shown, mut n_all) = (String::new(), 0, 0);
+        while let Some(found) = walk.next() {
+            if pattern.is_some_and(|pattern| !pattern.matches(&found)) {
+                continue;
+            }
+            n_all += 1;
+            // Once one did not fit, none is shown: a list with a hole in it looks whole.
+            if n_shown + 1 == n_all && n_shown < LIST_ENTRIES_MAX as u64 {
+                let bytes = if pattern.is_none() { walk.bytes_of(&found) } else { None };
+                let line = line(&found, bytes);
+                if body.len() + line.len() <= body_bytes_max {
+                    body.push_str(&line);
+                    n_shown += 1;
+                }
             }
         }
-    }
-    if stop.is_cancelled() {
-        return Err(own_refusal(call::cancelled(NAME)));
-    }
-    let at_least = if walk.is_cut { "at least " } else { "" };
-    let n_found = match pattern {
-        None => display::count(n_all, "entry", "entries"),
-        Some(_) => display::count(n_all, "match", "matches") + &of_pattern,
-    };
-    let n_more = n_all - n_shown;
-    let footer = match pattern {
-        Some(pattern) if n_all == 0 && pattern.depth_max < WALK_DEPTH_MAX => {
-            "put `**/` in front to look in all folders beneath".to_owned()
+        if stop.is_cancelled() {
+            return Err(own_refusal(call::cancelled(NAME)));
         }
-        _ if n_more == 0 => String::new(),
-        Some(_) => format!("… {at_least}{} more; narrow the pattern", display::number(n_more)),
-        None => format!("… {at_least}{} more; use a pattern", display::number(n_more)),
-    };
-    let text = format!("{path}: {at_least}{n_found}{}\n{body}{footer}", walk.left_out());
-    Ok(QuotedText { text, trust: walk.trust() })
+        let at_least = if walk.is_cut { "at least " } else { "" };
+        let n_found = match pattern {
+            None => display::count(n_all, "entry", "entries"),
+            Some(_) => display::count(n_all, "match", "matches") + &of_pattern,
+        };
+        let n_more = n_all - n_shown;
+        let footer = match pattern {
+            Some(pattern) if n_all == 0 && pattern.depth_max < WALK_DEPTH_MAX => {
+                "put `**/` in front to look in all folders beneath".to_owned()
+            }
+            _ if n_more == 0 => String::new(),
+            Some(_) => format!("… {at_least}{} more; narrow the pattern", display::number(n_more)),
+            None => format!("… {at_least}{} more; use a pattern", display::number(n_more)),
+        };
+        let text = format!("{path}: {at_least}{n_found}{}\n{body}{footer}", walk.left_out());
+        Ok(QuotedText { text, trust: walk.trust() })
+    }
 }
 
 fn line(found: &WalkEntry, bytes: Option<u64>) -> String {

@@ -17,27 +17,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{self, FileReader};
 use crate::display;
+use crate::folder;
 use crate::roots::{OpenedFile, Roots};
-use crate::text;
-use crate::trust::{QuotedText, TrustOf, own_refusal};
+use crate::trust::{QuotedText, TrustOf, own_refusal, quoted};
 
 const NAME: &str = "read_file";
-const DESCRIPTION: &str =
-    "Read a text file. Each line comes as number, tab, text; long files come in pages.";
-const INPUT_SCHEMA: &str = r#"{
-    "type": "object",
-    "properties": {
-        "path": {"type": "string"},
-        "offset": {"type": "integer", "description": "first line, from 1"},
-        "limit": {"type": "integer", "description": "number of lines"}
-    },
-    "required": ["path"],
-    "additionalProperties": false
-}"#;
 
-/// No more of a file is looked at; of what lies beyond only "at least" can be said.
+/// Maximum number of bytes of a file that are read; beyond them lines are counted as "at least".
 pub(crate) const READ_FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Between two of these the tool looks whether it was cancelled.
+/// Size of a chunk; the tool checks for a cancel after each.
 const CHUNK_BYTES_MAX: usize = 64 * 1024;
 /// Header and footer without the path.
 const REMARKS_BYTES_MAX: usize = 384;
@@ -62,8 +50,18 @@ const SHORT_FILE_BYTES_MAX: u64 = 256 * 1024;
 
 impl FileReader for ReadFile {
     const NAME: &'static str = NAME;
-    const DESCRIPTION: &'static str = DESCRIPTION;
-    const INPUT_SCHEMA: &'static str = INPUT_SCHEMA;
+    const DESCRIPTION: &'static str =
+        "Read a text file. Each line comes as number, tab, text; long files come in pages.";
+    const INPUT_SCHEMA: &'static str = r#"{
+    "type": "object",
+    "properties": {
+        "path": {"type": "string"},
+        "offset": {"type": "integer", "description": "first line, from 1"},
+        "limit": {"type": "integer", "description": "number of lines"}
+    },
+    "required": ["path"],
+    "additionalProperties": false
+}"#;
 
     type Target = (ReadFileInput, OpenedFile);
 
@@ -91,10 +89,7 @@ impl FileReader for ReadFile {
         stop: &CancellationToken,
     ) -> Result<QuotedText, Refusal> {
         let trust = file.trust(&self.trust_of);
-        match page_of(&input, file, stop) {
-            Ok(text) => Ok(QuotedText { text, trust }),
-            Err(text) => Err(Refusal { text, trust }),
-        }
+        quoted(page_of(&input, file, stop), trust)
     }
 }
 
@@ -119,7 +114,7 @@ fn page_of(
     let failed = |error: io::Error| format!("`{path}` cannot be read: {error}");
     let OpenedFile { mut file, bytes, .. } = opened;
 
-    let Some(head) = text::head_of(&mut file).map_err(failed)? else {
+    let Some(head) = folder::text_head(&mut file).map_err(failed)? else {
         let size = display::count(bytes, "byte", "bytes");
         return Err(format!("`{path}` is a binary file of {size}; {NAME} shows text only"));
     };

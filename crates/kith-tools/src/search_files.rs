@@ -19,41 +19,26 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{self, FileReader};
 use crate::display;
-use crate::folder::EntryKind;
+use crate::folder::{self, EntryKind};
 use crate::glob::Glob;
 use crate::hard_links::{PrivateFiles, has_hard_links};
 use crate::roots::{OpenedFile, OpenedFolder, OpenedPath, Roots};
 use crate::search_files::page::{Around, Detail, SearchPage};
 use crate::search_files::pattern::{Case, Pattern};
-use crate::text;
-use crate::trust::{LowestTrust, QuotedText, TrustOf, own_refusal};
+use crate::trust::{LowestTrust, QuotedText, TrustOf, own_refusal, quoted};
 use crate::walk::{WALK_DEPTH_MAX, Walk};
 
 mod page;
 mod pattern;
 
 const NAME: &str = "search_files";
-const DESCRIPTION: &str = "Search file contents line by line. What .gitignore names is left out.";
-const INPUT_SCHEMA: &str = r#"{
-    "type": "object",
-    "properties": {
-        "pattern": {"type": "string", "description": "Rust regex"},
-        "path": {"type": "string", "description": "file or folder, default ."},
-        "glob": {"type": "string", "description": "which files, e.g. *.rs"},
-        "filesOnly": {"type": "boolean"},
-        "ignoreCase": {"type": "boolean"},
-        "context": {"type": "integer", "description": "lines around, 0-5"}
-    },
-    "required": ["pattern"],
-    "additionalProperties": false
-}"#;
 
 pub(crate) const SEARCH_CONTEXT_LINES_MAX: usize = 5;
-/// Larger files are not searched.
+/// Maximum size of a file that is searched.
 pub(crate) const SEARCH_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// The search of a file ends at a longer line.
 pub(crate) const SEARCH_LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// No more is read in one search.
+/// Maximum number of bytes read in one search.
 pub(crate) const SEARCH_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// Bytes times places of the pattern, which no search exceeds: a large pattern gets fewer bytes.
 pub(crate) const SEARCH_STEPS_MAX: u64 = 8 * 1024 * 1024 * 1024;
@@ -90,8 +75,21 @@ pub(crate) struct SearchTarget {
 
 impl FileReader for SearchFiles {
     const NAME: &'static str = NAME;
-    const DESCRIPTION: &'static str = DESCRIPTION;
-    const INPUT_SCHEMA: &'static str = INPUT_SCHEMA;
+    const DESCRIPTION: &'static str =
+        "Search file contents line by line. What .gitignore names is left out.";
+    const INPUT_SCHEMA: &'static str = r#"{
+    "type": "object",
+    "properties": {
+        "pattern": {"type": "string", "description": "Rust regex"},
+        "path": {"type": "string", "description": "file or folder, default ."},
+        "glob": {"type": "string", "description": "which files, e.g. *.rs"},
+        "filesOnly": {"type": "boolean"},
+        "ignoreCase": {"type": "boolean"},
+        "context": {"type": "integer", "description": "lines around, 0-5"}
+    },
+    "required": ["pattern"],
+    "additionalProperties": false
+}"#;
 
     type Target = SearchTarget;
 
@@ -113,12 +111,21 @@ impl FileReader for SearchFiles {
         Ok((SearchTarget { input, pattern, glob, path }, prepared))
     }
 
-    fn is_short(_: &SearchTarget) -> bool {
-        false
-    }
-
     fn read(&self, target: SearchTarget, stop: &CancellationToken) -> Result<QuotedText, Refusal> {
-        search(target, &self.trust_of, &self.roots.private_files(), stop)
+        let SearchTarget { input, pattern, glob, path } = target;
+        let mut search = Search::new(&input, pattern, &self.trust_of, stop);
+        let left_out = match path {
+            OpenedPath::File(file) => search.named_file(&input.path, file),
+            OpenedPath::Folder(folder) => {
+                let private = self.roots.private_files();
+                Ok(search.folder(&input.path, folder, glob.as_ref(), &private))
+            }
+        };
+        if stop.is_cancelled() {
+            return Err(own_refusal(call::cancelled(NAME)));
+        }
+        let trust = search.trust.lowest();
+        quoted(left_out.map(|left_out| search.into_text(&input, &left_out)), trust)
     }
 }
 
@@ -140,30 +147,6 @@ fn summary(input: &SearchFilesInput) -> String {
     match &input.glob {
         None => format!("{NAME} {pattern} in {path}"),
         Some(glob) => format!("{NAME} {pattern} in {path}, glob {}", display::name(glob)),
-    }
-}
-
-fn search(
-    target: SearchTarget,
-    trust_of: &TrustOf,
-    private: &PrivateFiles<'_>,
-    stop: &CancellationToken,
-) -> Result<QuotedText, Refusal> {
-    let SearchTarget { input, pattern, glob, path } = target;
-    let mut search = Search::new(&input, pattern, trust_of, stop);
-    let left_out = match path {
-        OpenedPath::File(file) => search.named_file(&input.path, file),
-        OpenedPath::Folder(folder) => {
-            Ok(search.folder(&input.path, folder, glob.as_ref(), private))
-        }
-    };
-    if stop.is_cancelled() {
-        return Err(own_refusal(call::cancelled(NAME)));
-    }
-    let trust = search.trust.lowest();
-    match left_out {
-        Ok(left_out) => Ok(QuotedText { text: search.into_text(&input, &left_out), trust }),
-        Err(text) => Err(Refusal { text, trust }),
     }
 }
 
@@ -303,7 +286,7 @@ impl<'a> Search<'a> {
         if bytes > SEARCH_FILE_BYTES_MAX {
             return FileOutcome::TooLarge;
         }
-        let head = match text::head_of(&mut file) {
+        let head = match folder::text_head(&mut file) {
             Ok(Some(head)) => head,
             Ok(None) => return FileOutcome::Binary,
             Err(error) => return FileOutcome::Unreadable(error),

@@ -17,24 +17,17 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{self, FileReader};
 use crate::display;
 use crate::roots::{OpenedFile, Roots};
-use crate::trust::{LowestTrust, QuotedText, TrustOf, own_refusal};
+use crate::trust::{LowestTrust, QuotedText, TrustOf, own_refusal, quoted};
 
 const NAME: &str = "skill";
-const DESCRIPTION: &str = "Load a skill: its SKILL.md, and the folder its other files lie in.";
-const INPUT_SCHEMA: &str = r#"{
-    "type": "object",
-    "properties": {"name": {"type": "string"}},
-    "required": ["name"],
-    "additionalProperties": false
-}"#;
 
-/// No more of a `SKILL.md` is looked at.
+/// Maximum size of a `SKILL.md` that is read.
 pub const SKILL_BYTES_MAX: u64 = 1024 * 1024;
 /// Header and footer without names and paths.
 const REMARKS_BYTES_MAX: usize = 384;
-/// Names that an unknown one is answered with.
+/// Maximum number of names listed in the answer to an unknown one.
 const NAMES_SHOWN_MAX: usize = 50;
-/// Characters of a name that are compared with others.
+/// Maximum number of characters compared between names.
 const NAME_CHARS_MAX: usize = 64;
 /// Letters that may differ between a name and the one that was meant.
 const TYPOS_MAX: usize = 3;
@@ -57,8 +50,14 @@ struct SkillInput {
 
 impl FileReader for Skill {
     const NAME: &'static str = NAME;
-    const DESCRIPTION: &'static str = DESCRIPTION;
-    const INPUT_SCHEMA: &'static str = INPUT_SCHEMA;
+    const DESCRIPTION: &'static str =
+        "Load a skill: its SKILL.md, and the folder its other files lie in.";
+    const INPUT_SCHEMA: &'static str = r#"{
+    "type": "object",
+    "properties": {"name": {"type": "string"}},
+    "required": ["name"],
+    "additionalProperties": false
+}"#;
 
     type Target = (SkillEntry, OpenedFile);
 
@@ -93,10 +92,7 @@ impl FileReader for Skill {
         _stop: &CancellationToken,
     ) -> Result<QuotedText, Refusal> {
         let trust = file.trust(&self.trust_of);
-        match read(&entry, file) {
-            Ok(text) => Ok(QuotedText { text, trust }),
-            Err(text) => Err(Refusal { text, trust }),
-        }
+        quoted(read(&entry, file), trust)
     }
 }
 

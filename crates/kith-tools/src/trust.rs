@@ -48,6 +48,14 @@ impl<'a> LowestTrust<'a> {
     }
 }
 
+/// What came of reading something that has this trust.
+pub(crate) fn quoted(read: Result<String, String>, trust: Trust) -> Result<QuotedText, Refusal> {
+    match read {
+        Ok(text) => Ok(QuotedText { text, trust }),
+        Err(text) => Err(Refusal { text, trust }),
+    }
+}
+
 /// A refusal that repeats nothing but the call itself and names of our own.
 pub(crate) fn own_refusal(text: String) -> Refusal {
     Refusal { text, trust: Trust::Owner }

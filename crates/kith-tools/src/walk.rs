@@ -20,11 +20,11 @@ use crate::folder::{EntryKind, Folder, FolderEntries, FolderEntry};
 use crate::roots::{self, OpenedFolder};
 use crate::trust::{LowestTrust, TrustOf};
 
-/// FolderEntries looked at before a walk gives up.
+/// Maximum number of entries a walk looks at.
 pub(crate) const WALK_ENTRIES_MAX: usize = 200_000;
-/// Every level holds a descriptor.
+/// Maximum depth of a walk: every level holds a descriptor.
 pub(crate) const WALK_DEPTH_MAX: usize = 64;
-/// Rules beyond this are not read.
+/// Maximum size of an ignore file that is read.
 const IGNORE_FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// Yields folders before what they hold, neighbours by name. `.git` and `.kith` are left out, and

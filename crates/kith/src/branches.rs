@@ -1,19 +1,18 @@
 //! The tree of a session as a person at a terminal sees it: a line for each turn.
 //!
-//! The way the conversation takes stays at the margin; every other way is drawn beside the turn it
-//! leaves from. The id on a line names the end of its turn: going there is going on after it.
+//! The current branch stays at the margin; every other branch is drawn beside the turn it starts
+//! from. The id on a line names the end of its turn: a branch to it continues after that turn.
 
 use std::collections::HashMap;
 
 use kith_host::calls::tree::{TreeNode, TreeView};
 use kith_host::words::short_event;
 use kith_vocab::ids::EventId;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::program::columns::{columns, fitted};
-
-/// A line is not wider, in columns.
+/// Maximum width of a line, in columns.
 const LINE_COLUMNS_MAX: usize = 100;
-/// Ways that leave ways that leave ways are drawn so deep; beyond that they stand below each other.
+/// Maximum depth to which branches of branches are indented; deeper ones stand below each other.
 const DEPTH_MAX: usize = 12;
 
 /// A stretch of the conversation without a fork: one turn, or a part of one.
@@ -74,7 +73,7 @@ fn line(lead: &str, is_here: bool, on_path: bool, name: &str, words: &str) -> St
     let here = if is_here { "  <- here" } else { "" };
     let begin = format!("{lead}{mark} {name}");
     let gap = if words.is_empty() { "" } else { "  " };
-    let taken = columns(&begin) + columns(gap) + columns(here);
+    let taken = begin.width() + gap.width() + here.width();
     format!("{begin}{gap}{}{here}", fitted(words, LINE_COLUMNS_MAX.saturating_sub(taken)))
 }
 
@@ -131,6 +130,23 @@ fn stretches_of(view: &TreeView) -> (Vec<Stretch<'_>>, Vec<usize>) {
         place_of.insert(node.event_id, (place, &node.kind));
     }
     (stretches, beginnings)
+}
+
+/// The beginning of the text that fits, with `…` if something is left out.
+fn fitted(text: &str, columns_max: usize) -> String {
+    if text.width() <= columns_max {
+        return text.to_owned();
+    }
+    let mut fitted = String::new();
+    let mut taken = 1;
+    for ch in text.chars() {
+        taken += ch.width().unwrap_or(1);
+        if taken > columns_max {
+            break;
+        }
+        fitted.push(ch);
+    }
+    format!("{}…", fitted.trim_end())
 }
 
 #[cfg(test)]

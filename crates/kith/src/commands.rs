@@ -97,8 +97,7 @@ fn thread_of(house: &House, thread: Option<&str>) -> Result<ThreadId, CallError>
 /// The real path of a folder that was named.
 fn folder(dir: &Path) -> Result<PathBuf, CallError> {
     let unusable = |what: String| {
-        let message = format!("cannot use the folder `{}`: {what}", dir.display());
-        CallError::invalid(message)
+        CallError::invalid(format!("cannot use the folder `{}`: {what}", dir.display()))
     };
     let real = dir.canonicalize().map_err(|source| unusable(source.to_string()))?;
     if real.is_dir() { Ok(real) } else { Err(unusable("not a folder".to_owned())) }

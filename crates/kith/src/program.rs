@@ -5,12 +5,11 @@
 //! - [`resources`]: threads and descriptors, and what happens where there are none.
 //! - [`signals`]: what the kernel tells the program.
 //! - [`screen`], [`transcript`]: a turn as it is watched, a session as a person reads it.
-//! - [`branches`], [`columns`]: the tree of a session in a terminal.
+//! - [`branches`]: the tree of a session in a terminal.
 //! - [`ui`]: the only place that prints.
 
 mod args;
 mod branches;
-mod columns;
 mod commands;
 mod resources;
 mod screen;

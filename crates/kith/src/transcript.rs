@@ -18,7 +18,7 @@ use kith_vocab::ids::{EventId, SessionId};
 
 use path::TranscriptPart;
 
-/// Entries of a primed history that the conversation shows when it begins.
+/// Maximum number of entries of a primed history shown when a conversation begins.
 const BEGINNING_ENTRIES_MAX: usize = 20;
 
 /// What was said and done on the way to the leaf, one entry after the other.
@@ -65,7 +65,7 @@ pub(crate) fn is_shown(header: &SessionHeader, event: &Event) -> bool {
     !(is_hidden && event.is_primed())
 }
 
-/// What to tell someone who does not see all.
+/// A note on events that are not shown.
 pub(crate) fn hidden_in_words(n_hidden: usize) -> Option<String> {
     let what = match n_hidden {
         0 => return None,
@@ -84,6 +84,16 @@ fn mark(event: &Event) -> &'static str {
     }
 }
 
+/// What stands behind an answer that is not whole.
+fn cut_short(stop_reason: StopReason) -> &'static str {
+    match stop_reason {
+        StopReason::Cancelled | StopReason::Error => " (interrupted)",
+        StopReason::MaxTokens => " (cut off at the length limit)",
+        StopReason::Refusal => " (refused)",
+        StopReason::EndTurn | StopReason::ToolCall => "",
+    }
+}
+
 pub(crate) fn entry(event: &Event) -> Option<String> {
     let mark = mark(event);
     match &event.body {
@@ -97,12 +107,7 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
             if words.is_empty() && event.is_primed() {
                 return None;
             }
-            let cut = match it.stop_reason {
-                StopReason::Cancelled | StopReason::Error => " (interrupted)",
-                StopReason::MaxTokens => " (cut off at the length limit)",
-                StopReason::Refusal => " (refused)",
-                StopReason::EndTurn | StopReason::ToolCall => "",
-            };
+            let cut = cut_short(it.stop_reason);
             Some(format!("agent{mark}{cut}:\n{words}"))
         }
         Body::ToolResult(it) => {

@@ -17,10 +17,10 @@ use serde_json::json;
 pub(crate) const EXIT_REQUEST: u8 = 1;
 pub(crate) const EXIT_USAGE: u8 = 2;
 pub(crate) const EXIT_ENVIRONMENT: u8 = 3;
-/// At a limit, or because a person is waited for.
+/// The turn ended early: at a limit, or because it waits for a person.
 pub(crate) const EXIT_EARLY: u8 = 4;
 pub(crate) const EXIT_BUG: u8 = 70;
-/// As a shell has it for Ctrl-C.
+/// What shells use for Ctrl-C.
 pub(crate) const EXIT_STOPPED: u8 = 130;
 
 /// Limit on what is read as an answer, which is one word.
@@ -110,8 +110,7 @@ pub(crate) fn conclude(code: ExitCode) -> ExitCode {
     match STDOUT_GONE.get() {
         // The reader had enough (`kith session ls | head -1`): there is no one left to tell.
         Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            let message = format!("cannot write to stdout: {error}");
-            report_error(&CallError::filesystem(message), false)
+            report_error(&CallError::filesystem(format!("cannot write to stdout: {error}")), false)
         }
         _ => code,
     }

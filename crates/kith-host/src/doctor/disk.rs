@@ -13,9 +13,9 @@ use super::{Check, fail, ok, warn};
 use crate::error::quoted;
 use crate::house::House;
 
-/// Below this, the next long session may find the disk full.
+/// Free space below which the next long session may fill the disk.
 const FREE_BYTES_FEW: u64 = 100 * 1024 * 1024;
-/// Below this, hardly anything can be said.
+/// Free space below which hardly a message fits.
 const FREE_BYTES_MIN: u64 = 1024 * 1024;
 
 pub(super) fn checks(house: &House) -> Vec<Check> {

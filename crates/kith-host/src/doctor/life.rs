@@ -19,9 +19,9 @@ use crate::error::{CallError, DESK_LOST};
 use crate::house::House;
 use crate::words::{rfc3339, short};
 
-/// So many of what is wrong are named; the rest is counted.
+/// Maximum number of sessions or threads named in a check; the rest are counted.
 const NAMES_SHOWN_MAX: usize = 3;
-/// A clock may be this far behind another that wrote here.
+/// How far this clock may be behind the newest event.
 const CLOCK_BEHIND_MS_MAX: u64 = 60_000;
 /// The first of January 2026: earlier than any session.
 const CLOCK_MS_MIN: u64 = 1_767_225_600_000;

@@ -14,7 +14,7 @@ use crate::settings::Settings;
 use crate::settings::watch::SettingsWatch;
 use crate::trust::{HouseClaim, TrustView};
 
-/// So many keys in force are named; the rest is counted.
+/// Maximum number of keys named; the rest are counted.
 const KEYS_NAMED_MAX: usize = 100;
 
 /// Who lives here, if there are several.

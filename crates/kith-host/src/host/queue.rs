@@ -19,7 +19,7 @@ use crate::calls::queue::{
 };
 use crate::error::{CallError, ErrorCode};
 
-/// Of a message that is shown in a list of those that wait: a list of all fits into an answer.
+/// Maximum length of a message in a list of waiting ones, so that the whole list fits into an answer.
 const QUEUED_CHARS_SHOWN_MAX: usize = 10_000;
 
 pub async fn edit_queue(host: Arc<Host>, caller: Caller, call: EditQueue) -> Reply<QueueView> {
@@ -110,15 +110,14 @@ fn edit_of(change: QueueChange) -> Result<QueueEdit, CallError> {
 }
 
 fn check_text(text: &str) -> Result<(), CallError> {
-    let invalid = |message: String| CallError::invalid(message);
     if text.trim().is_empty() {
-        return Err(invalid("the new text is empty".to_owned()).hint("remove the message instead"));
+        return Err(CallError::invalid("the new text is empty").hint("remove the message instead"));
     }
     if text.len() > MESSAGE_BYTES_MAX {
         let n_bytes = text.len();
         let message =
             format!("the new text has {n_bytes} bytes, and the maximum is {MESSAGE_BYTES_MAX}");
-        return Err(invalid(message));
+        return Err(CallError::invalid(message));
     }
     Ok(())
 }

@@ -19,10 +19,8 @@ pub async fn trust_repository(
 ) -> Reply<TrustedFolder> {
     caller.require_owner()?;
     let path = call.path;
-    let mark = folder_fingerprint(Path::new(&path)).map_err(|source| {
-        let message = format!("cannot open `{path}`: {source}");
-        CallError::filesystem(message)
-    })?;
+    let mark = folder_fingerprint(Path::new(&path))
+        .map_err(|source| CallError::filesystem(format!("cannot open `{path}`: {source}")))?;
     let trusted_at = host.clock.now();
     host.desk.trust(Repository { path: path.clone(), mark, trusted_at }).await?;
     host.setup.set_repositories(host.desk.repositories().await?);

@@ -20,24 +20,23 @@ use crate::error::{CallError, ErrorCode};
 use crate::read_side::FoldedSession;
 use crate::words::{damaged_session, short};
 
-/// Of a title given by hand.
+/// Maximum length of a title given by hand.
 const TITLE_CHARS_MAX: usize = 200;
 
 /// The title as it is kept.
 pub fn checked_title(title: &str) -> Result<String, CallError> {
     let title = title.trim();
-    let refuse = |what: String| Err(CallError::invalid(what));
     if title.is_empty() {
-        return refuse("the title is empty".to_owned());
+        return Err(CallError::invalid("the title is empty"));
     }
     if title.chars().any(char::is_control) {
-        return refuse("the title must be one line, without control characters".to_owned());
+        return Err(CallError::invalid("the title must be one line, without control characters"));
     }
     let n_chars = title.chars().count();
     if n_chars > TITLE_CHARS_MAX {
-        return refuse(format!(
-            "the title has {n_chars} characters, and the maximum is {TITLE_CHARS_MAX}"
-        ));
+        let message =
+            format!("the title has {n_chars} characters, and the maximum is {TITLE_CHARS_MAX}");
+        return Err(CallError::invalid(message));
     }
     Ok(title.to_owned())
 }
@@ -95,7 +94,10 @@ pub async fn repair_session(host: Arc<Host>, call: RepairSession) -> Reply<Repai
     let reading = host.reads.each(id, &mut |_| ()).await?;
     let damage = match reading.tail {
         Tail::Damaged(damage) => damage,
-        Tail::Clean | Tail::Torn { .. } => return Err(nothing_to_repair(id)),
+        Tail::Clean | Tail::Torn { .. } => {
+            let message = format!("session {} is intact; there is nothing to repair", short(id));
+            return Err(CallError::invalid(message));
+        }
     };
     if damage.code == DamageCode::NewerVersion {
         return Err(written_by_a_newer_one(id, &damage));
@@ -122,11 +124,6 @@ pub async fn repair_session(host: Arc<Host>, call: RepairSession) -> Reply<Repai
     };
     let view = RepairView { session_id: copy, events: repaired.n_events, lost_from };
     Ok(Response::new(view).with_notes([note]))
-}
-
-fn nothing_to_repair(id: SessionId) -> CallError {
-    let message = format!("session {} is intact; there is nothing to repair", short(id));
-    CallError::invalid(message)
 }
 
 fn written_by_a_newer_one(id: SessionId, damage: &Damage) -> CallError {

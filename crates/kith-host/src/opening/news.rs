@@ -21,7 +21,7 @@ use super::{reading, system_zone};
 use crate::house::House;
 use crate::team::Member;
 
-/// Beyond that all are taken again.
+/// Maximum number of cached looks; the cache is cleared when it is full.
 const LOOKS_KEPT_MAX: usize = 64;
 
 #[derive(Default)]

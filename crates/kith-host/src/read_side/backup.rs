@@ -94,11 +94,8 @@ fn in_words(error: BackupError) -> CallError {
         BackupError::Storage(error) => error.into(),
         BackupError::Sessions(error) => StorageError::from(error).into(),
         BackupError::Make { ref path, ref source } => cannot_make(path, source),
-        BackupError::Copy { ref source, .. } => {
-            let message = format!("{error}: {source}");
-            CallError::filesystem(message)
-                .hint("nothing was left behind; fix the cause and try again")
-        }
+        BackupError::Copy { ref source, .. } => CallError::filesystem(format!("{error}: {source}"))
+            .hint("nothing was left behind; fix the cause and try again"),
     }
 }
 

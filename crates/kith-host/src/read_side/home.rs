@@ -23,7 +23,7 @@ use crate::opening;
 use crate::skills::look_for;
 use crate::trust::TrustView;
 
-/// Of a name that is repeated in an error.
+/// Maximum length of a name quoted in an error.
 const NAME_CHARS_MAX: usize = 80;
 
 pub async fn get_prompt(side: Arc<ReadSide>, call: GetPrompt) -> Reply<PromptView> {
@@ -80,8 +80,7 @@ pub async fn show_skill(side: Arc<ReadSide>, call: ShowSkill) -> Reply<SkillView
             .hint("`kith skill ls` lists the skills in use, `kith skill check` those left out"));
     };
     let text = text_of(&entry).map_err(|source| {
-        let message = format!("cannot read `{}`: {source}", entry.path);
-        CallError::filesystem(message)
+        CallError::filesystem(format!("cannot read `{}`: {source}", entry.path))
     })?;
     Ok(Response::new(SkillView { entry, text }))
 }

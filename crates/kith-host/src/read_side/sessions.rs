@@ -24,13 +24,13 @@ use crate::calls::session::{
 use crate::error::CallError;
 use crate::words::{damaged_session, rfc3339, short, tail_in_words};
 
-/// Events of one page.
+/// Maximum number of events in a page.
 const PAGE_EVENTS_MAX: u32 = 10_000;
-/// What the events of a page may come to: with its envelope it must fit into an answer.
+/// Maximum size of a page's events: with its envelope it must fit into an answer.
 const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// How often a verification shows how far it has come.
+/// How often a verification reports its progress.
 const PROGRESS_EVERY_EVENTS: u64 = 10_000;
-/// What is told when the desk cannot be read: it knows where each log should end.
+/// The note of an answer without the desk, which knows where each log should end.
 pub(super) const WITHOUT_DESK: &str = "only the session files were read";
 
 pub async fn list_sessions(side: Arc<ReadSide>, call: ListSessions) -> Reply<SessionList> {
@@ -63,8 +63,7 @@ pub async fn show_session(side: Arc<ReadSide>, call: ShowSession) -> Reply<Sessi
 
 pub async fn read_events(side: Arc<ReadSide>, call: ReadEvents) -> Reply<EventPage> {
     if call.limit == 0 || call.limit > PAGE_EVENTS_MAX {
-        let message = format!("`limit` must be between 1 and {PAGE_EVENTS_MAX}");
-        return Err(CallError::invalid(message));
+        return Err(CallError::invalid(format!("`limit` must be between 1 and {PAGE_EVENTS_MAX}")));
     }
     let id = side.resolve(&call.session).await?;
     let limit = usize::try_from(call.limit).unwrap_or(usize::MAX);

@@ -14,7 +14,7 @@ use crate::call::{Reply, Response};
 use crate::calls::tree::{ShowTree, TreeNode, TreeView};
 use crate::words::{outcome_in_words, rfc3339, tail_in_words};
 
-/// Of what was said: as much as tells it from the rest.
+/// Maximum length of a node's text: enough to recognise it.
 const WORDS_CHARS_MAX: usize = 120;
 
 pub async fn show_tree(side: Arc<ReadSide>, call: ShowTree) -> Reply<TreeView> {

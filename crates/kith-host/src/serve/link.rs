@@ -16,15 +16,15 @@ use crate::call::{Delivery, Undelivered};
 use crate::error::{CallError, ErrorCode};
 use crate::protocol::{FRAME_BYTES_MAX, HostFrame, KeepAlive, frame};
 
-/// Lines that wait to be sent to one client.
+/// Maximum number of lines waiting to be sent to one client.
 const FRAMES_WAITING_MAX: usize = 4096;
-/// What they may come to: a client that is behind by more has stopped reading.
+/// Maximum size of the waiting lines: a client that is behind by more has stopped reading.
 const FRAME_BYTES_WAITING_MAX: usize = 4 * FRAME_BYTES_MAX;
-/// Where so many lines wait, items that can wait do: answers find room behind them.
+/// Number of waiting lines from which on items wait, so that answers still find room.
 const ITEMS_WAITING_MAX: usize = 256;
-/// What the waiting lines may come to for such an item.
+/// Size of the waiting lines from which on items wait.
 const ITEM_BYTES_WAITING_MAX: usize = FRAME_BYTES_MAX;
-/// Requests of one client that run side by side.
+/// Maximum number of requests of one client that run at the same time.
 const REQUESTS_RUNNING_MAX: usize = 256;
 /// How long an item waits for a client that takes no line.
 const ROOM_WAIT_MS_MAX: u64 = 30_000;

@@ -199,13 +199,9 @@ fn line_of(text: &str, at: usize) -> usize {
 }
 
 fn read_bounded(path: &Path) -> Result<Option<(String, Option<Problem>)>, CallError> {
-    let refuse = |what: &str| {
-        let message = format!("`{}` {what}", path.display());
-        Err(CallError::invalid(message))
-    };
+    let refuse = |what: &str| Err(CallError::invalid(format!("`{}` {what}", path.display())));
     let failed = |source: io::Error| {
-        let message = format!("cannot read `{}`: {source}", path.display());
-        CallError::filesystem(message)
+        CallError::filesystem(format!("cannot read `{}`: {source}", path.display()))
     };
     match fs::metadata(path) {
         Err(error)

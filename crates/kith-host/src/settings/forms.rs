@@ -21,7 +21,7 @@ const MICROS: u32 = 1_000_000;
 const USD_MAX: u32 = 1_000_000;
 const SECOND_MS: u64 = 1000;
 const DAY_MS: u64 = 24 * 60 * 60 * SECOND_MS;
-/// Tables and lists within parameters.
+/// Maximum nesting of tables and lists within parameters.
 const DEPTH_MAX: usize = 32;
 /// How names of secrets end, without case, dashes and underscores.
 const SECRET_NAMES: [&str; 5] = ["apikey", "token", "secret", "password", "authorization"];

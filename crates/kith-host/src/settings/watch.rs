@@ -15,7 +15,7 @@ use crate::error::CallError;
 use crate::house::House;
 use crate::trust::HouseClaim;
 
-/// How old settings may be that are asked for many times in a turn.
+/// Maximum age of settings that are asked for many times in a turn.
 const RECENT_MS: u64 = 1_000;
 
 pub struct SettingsWatch {

@@ -13,7 +13,7 @@ use kith_vocab::clock::Clock;
 
 use crate::clock::SystemClock;
 
-/// Beyond that all are looked at again.
+/// Maximum number of cached folders; the cache is cleared when it is full.
 const FOLDERS_KEPT_MAX: usize = 10_000;
 #[derive(Default)]
 pub(super) struct RepositoryRoots {

@@ -35,7 +35,7 @@ private
 
 #[test]
 fn schema_names_the_fields_of_the_input() {
-    let schema: Value = serde_json::from_str(INPUT_SCHEMA).unwrap();
+    let schema: Value = serde_json::from_str(ListFiles::INPUT_SCHEMA).unwrap();
     let all =
         serde_json::to_value(ListFilesInput { path: call::cwd(), pattern: Some(String::new()) })
             .unwrap();

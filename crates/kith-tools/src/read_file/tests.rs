@@ -12,7 +12,7 @@ use crate::fixture::{World, write_file};
 
 #[test]
 fn schema_names_the_fields_of_the_input() {
-    let schema: Value = serde_json::from_str(INPUT_SCHEMA).unwrap();
+    let schema: Value = serde_json::from_str(ReadFile::INPUT_SCHEMA).unwrap();
     let all = ReadFileInput { path: String::new(), offset: Some(1), limit: Some(1) };
     assert_eq!(keys(&schema["properties"]), keys(&serde_json::to_value(all).unwrap()));
     assert_eq!(schema["required"], serde_json::json!(["path"]));

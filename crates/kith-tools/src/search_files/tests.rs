@@ -49,7 +49,7 @@ const REGEX: &str = "the pattern is a regex: `\\` before a sign searches for the
 
 #[test]
 fn schema_names_the_fields_of_the_input() {
-    let schema: Value = serde_json::from_str(INPUT_SCHEMA).unwrap();
+    let schema: Value = serde_json::from_str(SearchFiles::INPUT_SCHEMA).unwrap();
     let all = SearchFilesInput {
         pattern: String::new(),
         path: call::cwd(),

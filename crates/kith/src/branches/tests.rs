@@ -106,7 +106,7 @@ fn a_line_is_never_wider_than_it_may_be() {
     let words = format!("u1<0={wide} | m2<1={wide} | u3<2=short | m4<3={wide}");
     let lines = drawn(&view(&words, 4));
     for line in &lines {
-        assert!(columns(line) <= LINE_COLUMNS_MAX, "{} {line}", columns(line));
+        assert!(line.width() <= LINE_COLUMNS_MAX, "{} {line}", line.width());
     }
     assert!(lines[1].contains("… -> 把") && lines[3 - 1].ends_with("…  <- here"), "{lines:#?}");
 }
@@ -121,5 +121,28 @@ fn ways_of_ways_do_not_wander_off_to_the_right() {
     }
     let lines = drawn(&view(&words.join(" | "), 0));
     assert_eq!(lines.len(), 200);
-    assert!(lines.iter().all(|line| columns(line) <= LINE_COLUMNS_MAX), "{lines:#?}");
+    assert!(lines.iter().all(|line| line.width() <= LINE_COLUMNS_MAX), "{lines:#?}");
+}
+
+#[test]
+fn a_wide_character_takes_two_columns_and_an_accent_none() {
+    assert_eq!("abc".width(), 3);
+    assert_eq!("四 words".width(), 8);
+    assert_eq!("。！（）가あア".width(), 14);
+    assert_eq!("e\u{301}a\u{200d}".width(), 2);
+    assert_eq!("🙂".width(), 2);
+    assert_eq!("— … é ●├─".width(), 9);
+}
+
+#[test]
+fn a_text_is_cut_where_it_no_longer_fits() {
+    assert_eq!(fitted("abc", 3), "abc");
+    assert_eq!(fitted("abcd", 3), "ab…");
+    assert_eq!(fitted("把文件列出来", 12), "把文件列出来");
+    assert_eq!(fitted("把文件列出来", 11), "把文件列出…");
+    assert_eq!(fitted("把文件列出来", 10), "把文件列…");
+    assert_eq!(fitted("one two", 5), "one…");
+    for columns_max in 1..12 {
+        assert!(fitted("把a文b件c列d", columns_max).width() <= columns_max);
+    }
 }

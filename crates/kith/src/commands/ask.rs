@@ -149,8 +149,7 @@ pub(super) async fn send<C: Follow<Answer = MessageReply, Item = TurnItem>>(
             answer = &mut call => return answer,
             _ = stop.received() => {
                 if cancel.is_cancelled() {
-                    let message = "quit without waiting for the turn to end";
-                    return Err(CallError::stopped(message)
+                    return Err(CallError::stopped("quit without waiting for the turn to end")
                         .hint("the next message finishes it"));
                 }
                 cancel.cancel();

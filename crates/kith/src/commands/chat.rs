@@ -323,8 +323,7 @@ fn next_line(stdin: &mut impl BufRead) -> Option<Result<String, CallError>> {
             Some(checked.map(|text| text.trim_end_matches(['\n', '\r']).to_owned()))
         }
         Err(source) => {
-            let message = format!("cannot read from the terminal: {source}");
-            Some(Err(CallError::filesystem(message)))
+            Some(Err(CallError::filesystem(format!("cannot read from the terminal: {source}"))))
         }
     }
 }

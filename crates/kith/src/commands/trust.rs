@@ -27,10 +27,8 @@ pub(crate) async fn run(shared: &GlobalArgs, args: TrustArgs) -> CommandResult {
 async fn add(shared: &GlobalArgs, dir: Option<&Path>) -> CommandResult {
     let house = house_of(shared)?;
     let dir = dir.unwrap_or(&house.cwd);
-    let refused = |what: String| {
-        let message = format!("cannot trust `{}`: {what}", dir.display());
-        CallError::invalid(message)
-    };
+    let refused =
+        |what: String| CallError::invalid(format!("cannot trust `{}`: {what}", dir.display()));
     let real = dir.canonicalize().map_err(|source| refused(source.to_string()))?;
     if !real.is_dir() {
         return Err(refused("not a folder".to_owned()));

@@ -6,11 +6,10 @@
 use kith_host::priming::record_in_words;
 use kith_host::words::rfc3339;
 use kith_vocab::block::{Block, plain_text};
-use kith_vocab::event::messages::StopReason;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
 
-use super::{harness, mark, outcome_in_words};
+use super::{cut_short, harness, mark, outcome_in_words};
 
 /// What stands above the conversation.
 pub(crate) fn heading(header: &SessionHeader, title: Option<&str>) -> String {
@@ -32,12 +31,7 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
             return None;
         }
         Body::AssistantMessage(it) => {
-            let cut = match it.stop_reason {
-                StopReason::Cancelled | StopReason::Error => " (interrupted)",
-                StopReason::MaxTokens => " (cut off at the length limit)",
-                StopReason::Refusal => " (refused)",
-                StopReason::EndTurn | StopReason::ToolCall => "",
-            };
+            let cut = cut_short(it.stop_reason);
             format!("## agent{told}{cut}\n\n{}", said(&it.message.content))
         }
         Body::ToolResult(it) => {

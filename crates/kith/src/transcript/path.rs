@@ -1,7 +1,7 @@
 //! The events on the path of the conversation, and the forks along it.
 //!
-//! What stands on another way is not shown: it is not what the model is told either. That there is
-//! another way is.
+//! Events on other branches are not shown, as the model does not get them either; that there are
+//! other branches is.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use kith_vocab::ids::EventId;
 /// What a transcript shows, in order.
 pub(crate) enum TranscriptPart<'a> {
     Event(&'a Event),
-    /// The conversation went on otherwise so many times from here.
+    /// The number of other branches from here.
     Fork {
         n_others: usize,
     },
