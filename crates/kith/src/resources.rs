@@ -1,4 +1,4 @@
-//! Threads and descriptors: there must be enough before anything begins.
+//! Threads, descriptors and memory: there must be enough before anything begins.
 //!
 //! The runtime panics where it can have no further thread, and a panic in the middle of a turn may leave a
 //! host that waits for itself for ever, with the lock in its hands. So they are tried before the lock
@@ -21,14 +21,23 @@ use crate::program::{args, ui};
 const THREADS: usize = 8;
 /// Descriptors that a host at work has open beside the standard streams.
 const DESCRIPTORS: usize = 16;
+/// Memory that a host at work takes beside the stacks of its threads.
+const MEMORY_BYTES: usize = 48 * 1024 * 1024;
 
-/// Refuses to begin without the threads and descriptors that a host needs.
+/// Refuses to begin without the threads, descriptors and memory that a host needs. Where memory ends
+/// later, the program can only abort.
 pub(crate) fn require() -> Result<(), CallError> {
     let descriptors: io::Result<Vec<OwnedFd>> =
         (0..DESCRIPTORS).map(|_| io::stdin().as_fd().try_clone_to_owned()).collect();
     if let Err(error) = descriptors {
         let message = format!("cannot open {DESCRIPTORS} files at once: {error}");
         return Err(refusal(message).hint("raise the limit on open files (`ulimit -n`)"));
+    }
+    // Held while the threads are tried, and never touched.
+    let mut memory: Vec<u8> = Vec::new();
+    if memory.try_reserve_exact(MEMORY_BYTES).is_err() {
+        let message = format!("cannot get {} MiB of memory", MEMORY_BYTES >> 20);
+        return Err(refusal(message).hint("raise the limit on memory (`ulimit -d`, `ulimit -v`)"));
     }
     let gate = Mutex::new(());
     let started = thread::scope(|scope| {

@@ -234,6 +234,10 @@ impl Engine {
         // Messages that came meanwhile wait for the copy, and found no driver to wake.
         self.shared.feed.moved(id, copy);
         self.wake(copy);
+        // One that came when the rows had moved already waits for the damaged session.
+        if self.shared.desk.open_rows(id).await.map_or(true, |rows| !rows.is_empty()) {
+            self.wake(id);
+        }
         Ok((copy, repaired))
     }
 }

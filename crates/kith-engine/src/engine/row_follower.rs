@@ -104,6 +104,8 @@ impl RowFollower {
         if status.is_some_and(RowStatus::is_open) {
             // It was accepted a moment too late, and moves when the session is opened for it.
             self.subscription.continue_after_move();
+            // Whoever repaired the session may have kept a driver from starting when it was accepted.
+            self.engine.wake(damaged);
         } else {
             self.is_closed = true;
         }

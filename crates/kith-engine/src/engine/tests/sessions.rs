@@ -332,7 +332,6 @@ async fn a_message_that_is_told_of_a_repair_before_its_row_moves_is_followed_int
     let told = within(followed.next()).await.unwrap();
     assert!(matches!(told, RowProgress::Item(FeedItem::Moved { .. })), "{told:?}");
     assert!(!followed.is_closed());
-    engine.wake(damaged);
     let report = within(followed.end()).await.unwrap();
     assert_eq!(report.text, "Two.");
     assert_ne!(report.session_id, damaged);
