@@ -19,7 +19,7 @@ struct MemoryCommits {
     /// The bytes of the durable database, and those after each commit that was not synced.
     durable: Vec<u8>,
     unsynced: Vec<Vec<u8>>,
-    /// How many commits succeed before one fails.
+    /// How many changes succeed before one fails.
     n_until_failure: Option<usize>,
 }
 
@@ -37,8 +37,9 @@ impl MemoryDatabase {
         self.commits().unsynced.len()
     }
 
-    /// Lets the n-th commit from now on, counted from 0, fail and change nothing.
-    pub(crate) fn fail_commit_at(&self, n: usize) {
+    /// Lets the n-th change from now on, counted from 0, fail and write nothing. Every change counts,
+    /// also one that would write nothing.
+    pub(crate) fn fail_change_at(&self, n: usize) {
         self.commits().n_until_failure = Some(n);
     }
 
@@ -94,6 +95,10 @@ impl MemoryCommits {
     fn note_commit(&mut self, durability: Durability) {
         // Memory can always be copied.
         let Ok(bytes) = self.connection.serialize(MAIN_DB).map(|it| it.to_vec()) else { return };
+        // What was rolled back is no commit, and makes nothing before it durable.
+        if *self.unsynced.last().unwrap_or(&self.durable) == bytes {
+            return;
+        }
         match durability {
             Durability::Synced => {
                 self.durable = bytes;

@@ -28,6 +28,24 @@ async fn work_that_the_disk_spoils_is_done_again() {
 }
 
 #[tokio::test]
+async fn a_change_that_is_undone_makes_nothing_durable_and_is_no_commit() {
+    let connection = Connection::open_in_memory().unwrap();
+    connection.execute_batch("CREATE TABLE numbers (n INTEGER)").unwrap();
+    let database = Arc::new(MemoryDatabase::new(connection).unwrap());
+    let worker = Worker::Here(Arc::clone(&database));
+    let insert = |file: &Connection| file.execute("INSERT INTO numbers VALUES (1)", []);
+    worker.change(Durability::Eventual, insert).await.unwrap().unwrap();
+    for durability in [Durability::Eventual, Durability::Synced] {
+        let undone = move |file: &Connection| insert(file).and(Err::<(), _>(Error::InvalidQuery));
+        worker.change(durability, undone).await.unwrap().unwrap_err();
+        assert_eq!(database.n_unsynced(), 1, "{durability:?}");
+    }
+    let left = database.crash(0).unwrap();
+    let n_rows: i64 = left.query_row("SELECT count(*) FROM numbers", [], |row| row.get(0)).unwrap();
+    assert_eq!(n_rows, 0);
+}
+
+#[tokio::test]
 async fn what_the_disk_is_not_to_blame_for_is_done_once() {
     let (_folder, worker) = worker().await;
     for code in [ffi::SQLITE_FULL, ffi::SQLITE_READONLY, ffi::SQLITE_BUSY, ffi::SQLITE_CONSTRAINT] {

@@ -45,9 +45,10 @@ impl MemoryDesk {
         self.crash(usize::MAX)
     }
 
-    /// Lets the n-th commit from now on, counted from 0, fail and change nothing.
-    pub fn fail_commit_at(&self, n: usize) {
-        self.database.fail_commit_at(n);
+    /// Lets the n-th change from now on, counted from 0, fail and write nothing. Every change counts,
+    /// also one that would write nothing.
+    pub fn fail_change_at(&self, n: usize) {
+        self.database.fail_change_at(n);
     }
 
     fn of(connection: rusqlite::Result<Connection>, new_device_id: &str) -> MemoryDesk {

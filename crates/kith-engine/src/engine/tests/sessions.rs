@@ -54,7 +54,7 @@ async fn a_session_that_no_thread_can_be_in_is_taken_back() {
     let engine = house.engine();
     let header = header(house.new_session_id());
     // The file is made, and then the desk refuses.
-    house.desk.fail_commit_at(0);
+    house.desk.fail_change_at(0);
     engine.adopt(&header, Vec::new()).await.unwrap_err();
     assert_eq!(house.store().list().unwrap(), []);
     engine.adopt(&header, Vec::new()).await.unwrap();

@@ -204,7 +204,7 @@ async fn a_message_whose_end_the_desk_has_lost_is_not_said_again() {
     let house = TestHouse::new(&model);
     let engine = house.engine();
     // The first commit accepts the message, the second closes its row, and nobody waits for that.
-    house.desk.fail_commit_at(1);
+    house.desk.fail_change_at(1);
     let id = ask(&engine, &message("m1", ROOM, "one")).await.unwrap().session_id;
     within(engine.until_rest()).await;
     assert!(!house.desk_is_clear(id).await);

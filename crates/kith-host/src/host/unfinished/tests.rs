@@ -118,7 +118,7 @@ async fn a_desk_whose_rebuilding_was_cut_short_is_rebuilt_again() {
     for n_commits in 0..8 {
         fs::remove_file(dir.path().join(".kith/host.lock")).unwrap();
         let desk = MemoryDesk::new("device");
-        desk.fail_commit_at(n_commits);
+        desk.fail_change_at(n_commits);
         n_cut += usize::from(host_with(dir.path(), desk.clone(), true).await.is_err());
         let again = host_with(dir.path(), desk.crash(n_commits), false).await.unwrap();
         for (key, is_open) in [("m1", false), ("m2", true)] {

@@ -74,17 +74,30 @@ async fn an_old_copy_has_the_generation_of_its_time() {
 #[tokio::test]
 async fn a_commit_that_fails_changes_nothing_and_is_told_to_who_waits() {
     let desk = MemoryDesk::new("device");
-    desk.fail_commit_at(1);
+    desk.fail_change_at(1);
     accept(&desk, "m-1").await;
     let event = said("m-2", "m-2");
     let refused = desk.accept(&event, RowTarget::New, session_id(2), NOW).await.unwrap_err();
     assert_eq!(refused.kind, StorageErrorKind::Unavailable);
     assert_eq!(desk.row("m-2").await.unwrap(), None);
-    desk.fail_commit_at(0);
+    desk.fail_change_at(0);
     close(&desk, "m-1", 1).await;
     assert!(desk.row("m-1").await.unwrap().unwrap().is_open(), "nobody waits for it");
     close(&desk, "m-1", 1).await;
     assert!(!desk.row("m-1").await.unwrap().unwrap().is_open());
+}
+
+#[tokio::test]
+async fn forgetting_a_session_can_be_made_to_fail() {
+    let desk = MemoryDesk::new("device");
+    accept(&desk, "m-1").await;
+    close(&desk, "m-1", 1).await;
+    desk.fail_change_at(0);
+    let refused = desk.forget_session(session_id(1)).await.unwrap_err();
+    assert_eq!(refused.kind, StorageErrorKind::Unavailable);
+    assert!(desk.head(session_id(1)).await.unwrap().is_some());
+    assert!(desk.forget_session(session_id(1)).await.unwrap());
+    assert_eq!(desk.crash(0).head(session_id(1)).await.unwrap(), None);
 }
 
 /// Gives the generation.

@@ -2,7 +2,7 @@
 
 use kith_vocab::header::Audience;
 use kith_vocab::ids::{SessionId, ThreadId};
-use rusqlite::{Connection, OptionalExtension, Result, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Result, params};
 
 use super::columns::{number, parsed, read_word, stored, word};
 use super::inbox::close_rows;
@@ -64,7 +64,7 @@ impl ThreadRecords for SqliteDesk {
 
     fn forget_session(&self, session: SessionId) -> StorageFuture<'_, bool> {
         Box::pin(async move {
-            if !self.run(move |desk| forget_session(desk, session)).await? {
+            if !self.change(move |desk| forget_session(desk, session)).await? {
                 return Ok(false);
             }
             if self.run(|desk| wipe_log(desk)).await? {
@@ -137,19 +137,17 @@ fn replace_session(
     Ok(())
 }
 
-fn forget_session(desk: &mut Connection, session: SessionId) -> Result<bool> {
-    let transaction = desk.transaction_with_behavior(TransactionBehavior::Immediate)?;
+fn forget_session(desk: &Connection, session: SessionId) -> Result<bool> {
     let session = session.to_string();
-    let is_waited_for = transaction
+    let is_waited_for = desk
         .prepare_cached("SELECT 1 FROM inbox WHERE session_id = ?1 AND closed_at IS NULL")?
         .exists([&session])?;
     if is_waited_for {
         return Ok(false);
     }
     for table in ["threads", "heads", "wakeups"] {
-        transaction.execute(&format!("DELETE FROM {table} WHERE session_id = ?1"), [&session])?;
+        desk.execute(&format!("DELETE FROM {table} WHERE session_id = ?1"), [&session])?;
     }
-    transaction.commit()?;
     Ok(true)
 }
 
