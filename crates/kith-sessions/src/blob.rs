@@ -233,11 +233,12 @@ pub(crate) fn each_chunk(
 ) -> io::Result<()> {
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
-        let n_read = source.read(&mut chunk)?;
-        if n_read == 0 {
-            return Ok(());
+        match source.read(&mut chunk) {
+            Ok(0) => return Ok(()),
+            Ok(n_read) => each(chunk.get(..n_read).unwrap_or_default())?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+            Err(error) => return Err(error),
         }
-        each(chunk.get(..n_read).unwrap_or_default())?;
     }
 }
 

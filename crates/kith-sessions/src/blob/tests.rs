@@ -26,6 +26,24 @@ fn what_is_there_is_not_written_again() {
 }
 
 #[test]
+fn a_read_that_a_signal_interrupts_goes_on() {
+    struct Interrupted(u32);
+    impl Read for Interrupted {
+        fn read(&mut self, chunk: &mut [u8]) -> io::Result<usize> {
+            self.0 += 1;
+            if self.0.is_multiple_of(2) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            (&b"hello"[..if self.0 == 3 { 5 } else { 0 }]).read(chunk)
+        }
+    }
+    let mut bytes = Vec::new();
+    let mut each = |chunk: &[u8]| io::Write::write_all(&mut bytes, chunk);
+    each_chunk(Interrupted(1), &mut each).unwrap();
+    assert_eq!(bytes, b"hello");
+}
+
+#[test]
 fn a_spoilt_blob_is_made_again() {
     for spoilt in [&b"hell"[..], b"hullo", b"hello!", b""] {
         let (files, blobs) = house();
