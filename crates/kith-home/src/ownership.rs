@@ -35,8 +35,9 @@ pub enum FileStamp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStat {
     bytes: u64,
-    modified_ns: (i64, i64),
-    changed_ns: (i64, i64),
+    /// Seconds since 1970 and nanoseconds, like `changed`.
+    modified: (i64, i64),
+    changed: (i64, i64),
     node: (u64, u64, u32, u32),
     is_folder: bool,
 }
@@ -62,8 +63,9 @@ impl FileStamp {
             FileStamp::Absent => true,
             FileStamp::Unreadable => false,
             FileStamp::Present(stat) => {
-                let changed_secs = stat.modified_ns.0.max(stat.changed_ns.0);
-                i64::try_from(taken_ms / 1000).is_ok_and(|taken| changed_secs + TICK_SECS < taken)
+                let changed_secs = stat.modified.0.max(stat.changed.0);
+                i64::try_from(taken_ms / 1000)
+                    .is_ok_and(|taken| changed_secs.saturating_add(TICK_SECS) < taken)
             }
         }
     }
@@ -73,8 +75,8 @@ impl FileStat {
     fn of(metadata: &Metadata) -> FileStat {
         FileStat {
             bytes: metadata.len(),
-            modified_ns: (metadata.mtime(), metadata.mtime_nsec()),
-            changed_ns: (metadata.ctime(), metadata.ctime_nsec()),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
             node: (metadata.dev(), metadata.ino(), metadata.mode(), metadata.uid()),
             is_folder: metadata.is_dir(),
         }
