@@ -118,12 +118,25 @@ fn kind(before: &str) -> &'static str {
 }
 
 /// The error code that is named with a text: in its own statement, or else in the next one.
-fn code_near<'a>(before: &'a str, after: &'a str) -> Option<&'a str> {
+fn code_near(before: &str, after: &str) -> Option<String> {
     let own = before.rsplit([';', '{', '}']).next().unwrap_or_default();
     let end = after.match_indices(';').nth(1).map_or(after.len(), |(at, _)| at);
     let own = own.rsplit_once("ErrorCode::").map(|(_, code)| code);
     let code = own.or_else(|| after[..end].split_once("ErrorCode::").map(|(_, code)| code))?;
-    code.split(|ch: char| !ch.is_alphanumeric()).next().filter(|it| *it != "from")
+    let variant = code.split(|ch: char| !ch.is_alphanumeric()).next().filter(|it| *it != "from")?;
+    Some(snake_case(variant))
+}
+
+/// The code as users see it: its variant in small letters, with an underscore between words.
+fn snake_case(variant: &str) -> String {
+    let mut code = String::new();
+    for ch in variant.chars() {
+        if ch.is_ascii_uppercase() && !code.is_empty() {
+            code.push('_');
+        }
+        code.push(ch.to_ascii_lowercase());
+    }
+    code
 }
 
 #[cfg(test)]

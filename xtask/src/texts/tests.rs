@@ -28,7 +28,7 @@ mod tests {
         texts_of(&file),
         [
             "3: error cannot read `{path}`",
-            "9: text [InvalidRequest] the file is too long",
+            "9: text [invalid_request] the file is too long",
             "12: hint send it in parts",
         ]
     );
