@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kith_sessions::socket::socket_path;
-
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::attach::{self, AskFailure, Timeouts};
@@ -21,7 +20,7 @@ use crate::routes;
 use crate::serve::Server;
 use crate::settings::watch::SettingsWatch;
 
-/// Maximum number of hosts that a request is tried with, one after the other.
+/// Maximum number of attempts to find a host that answers a request.
 const TRIES_MAX: u32 = 10_000;
 /// How long a holder of the lock may be out of reach before we give up on it.
 const UNREACHED_MS_MAX: u64 = 10_000;

@@ -13,7 +13,6 @@ use kith_engine::state::knowledge::ModelKnowledge;
 use kith_engine::turn::TurnSetup;
 use kith_home::error::HomeError;
 use kith_home::platform::Platform;
-use kith_home::skills::{skill_folders, skills};
 use kith_home::snapshot::{AssembledSnapshot, SnapshotRequest, snapshot};
 use kith_home::user::UserFacts;
 use kith_sessions::desk::Repository;
@@ -32,7 +31,7 @@ use crate::house::{House, OWNER_ID};
 use crate::policy::ReadsOnly;
 use crate::settings::Settings;
 use crate::settings::watch::SettingsWatch;
-use crate::skills::look_for;
+use crate::skills::SkillSearch;
 use crate::team::Member;
 use crate::trust::CurrentTrust;
 
@@ -115,15 +114,14 @@ impl HomeSetup {
         let roots = Roots::new(&cwd, vec![root, home.clone()])
             .map_err(|error| SetupError(Box::new(error)))?;
         let roots = roots.with_house(&self.house.dir);
-        let roots = roots.with_skills(&look_for(
-            (&self.house, &member),
-            &extra,
-            &trust,
-            &cwd,
-            skill_folders,
-        ));
         let house = self.house.clone();
-        let list = move || look_for((&house, &member), &extra, &trust, &cwd, skills).entries;
+        let search =
+            SkillSearch { house: &house, member: &member, extra: &extra, trust: &trust, cwd: &cwd };
+        let roots = roots.with_skills(&search.folders());
+        let list = move || {
+            let (house, member, extra, trust) = (&house, &member, &extra, &trust);
+            SkillSearch { house, member, extra, trust, cwd: &cwd }.skills().entries
+        };
         let trust = Arc::clone(&self.trust);
         // Asked per path and call, so that a repository that appears meanwhile counts.
         let trust_of = move |path: &Path| trust.view().trust_of_path(path);
@@ -196,9 +194,14 @@ impl AgentSetup for HomeSetup {
         let Ok(member) = HomeSetup::member(&settings, header) else { return Vec::new() };
         let trust = self.trust.view();
         let mut news = self.looks.news((&self.house, &member, trust.folders()), header, told, now);
-        let (extra, cwd) = (&settings.extra_skills, Path::new(&header.cwd));
-        let disk = look_for((&self.house, &member), extra, &trust, cwd, skills);
-        news.extend(news::of_skills(&disk, told));
+        let search = SkillSearch {
+            house: &self.house,
+            member: &member,
+            extra: &settings.extra_skills,
+            trust: &trust,
+            cwd: Path::new(&header.cwd),
+        };
+        news.extend(news::of_skills(&search.skills(), told));
         news
     }
 }

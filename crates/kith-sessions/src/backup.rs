@@ -284,9 +284,10 @@ struct DeskStamp {
 
 impl DeskStamp {
     fn of(path: &Path) -> io::Result<DeskStamp> {
-        let file =
-            own_file::metadata(path)?.map(|it| Ok::<_, io::Error>((it.len(), it.modified()?)));
-        let file = file.transpose()?;
+        let file = match own_file::metadata(path)? {
+            Some(metadata) => Some((metadata.len(), metadata.modified()?)),
+            None => None,
+        };
         Ok(DeskStamp { is_in_use: beside(path, "-wal").try_exists()?, file })
     }
 }

@@ -11,9 +11,7 @@ use std::collections::BTreeMap;
 use kith_vocab::ids::{EventId, SessionId, ThreadId};
 
 use crate::journal::Cursor;
-use crate::log::LogError;
 use crate::storage::StorageFuture;
-use crate::store::SessionStore;
 use crate::words::Query;
 
 pub use sqlite::{INDEX_VERSION, SqliteCatalog};
@@ -141,38 +139,4 @@ fn compare(
         }
     }
     listing
-}
-
-/// Looking at many files is most of what a long list waits for, so two threads do it.
-fn stamps(store: &SessionStore) -> Result<Vec<(SessionId, LogStamp)>, LogError> {
-    let ids = store.list()?;
-    let (first, second) = ids.split_at(ids.len() / 2);
-    let (first, second) = std::thread::scope(|scope| {
-        let beside = (!first.is_empty()).then(|| scope.spawn(|| stamps_of(store, first)));
-        let second = stamps_of(store, second);
-        let first = beside.map_or_else(
-            || Ok(Vec::new()),
-            |thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-        );
-        (first, second)
-    });
-    let mut stamps = first?;
-    stamps.extend(second?);
-    Ok(stamps)
-}
-
-fn stamps_of(
-    store: &SessionStore,
-    ids: &[SessionId],
-) -> Result<Vec<(SessionId, LogStamp)>, LogError> {
-    let mut stamps = Vec::new();
-    for &id in ids {
-        match store.stat(id) {
-            Ok(stamp) => stamps.push((id, stamp)),
-            // Removed since it was listed.
-            Err(LogError::NotFound { .. }) => (),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(stamps)
 }

@@ -49,12 +49,15 @@ pub mod skill;
 ///
 /// `trust_of` is asked at each call with the real paths of what its result quotes.
 pub fn built_in(roots: Arc<Roots>, skills: ListSkills, trust_of: TrustOf) -> Vec<Arc<dyn Tool>> {
-    let (at, whose) = (|| Arc::clone(&roots), || Arc::clone(&trust_of));
+    let read_file = ReadFile { roots: Arc::clone(&roots), trust_of: Arc::clone(&trust_of) };
+    let list_files = ListFiles { roots: Arc::clone(&roots), trust_of: Arc::clone(&trust_of) };
+    let search_files = SearchFiles { roots: Arc::clone(&roots), trust_of: Arc::clone(&trust_of) };
+    let skill = Skill { roots, skills, trust_of };
     vec![
-        Arc::new(FileTool::new(ReadFile { roots: at(), trust_of: whose() })),
-        Arc::new(FileTool::new(ListFiles { roots: at(), trust_of: whose() })),
-        Arc::new(FileTool::new(SearchFiles { roots: at(), trust_of: whose() })),
-        Arc::new(FileTool::new(Skill { roots, skills, trust_of })),
+        Arc::new(FileTool::new(read_file)),
+        Arc::new(FileTool::new(list_files)),
+        Arc::new(FileTool::new(search_files)),
+        Arc::new(FileTool::new(skill)),
     ]
 }
 

@@ -46,8 +46,8 @@ pub(crate) struct ListTarget {
 
 impl FileReader for ListFiles {
     const NAME: &'static str = NAME;
-    const DESCRIPTION: &'static str = "List a folder with file sizes in bytes, or the paths beneath it that \
-    match `pattern`. What .gitignore names is left out.";
+    const DESCRIPTION: &'static str = "List a folder with file sizes in bytes, or the paths \
+        beneath it that match `pattern`. What .gitignore names is left out.";
     const INPUT_SCHEMA: &'static str = r#"{
     "type": "object",
     "properties": {

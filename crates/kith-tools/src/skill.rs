@@ -21,7 +21,7 @@ use crate::trust::{LowestTrust, QuotedText, TrustOf, own_refusal, quoted};
 
 const NAME: &str = "skill";
 
-/// Maximum size of a `SKILL.md` that is read.
+/// What is beyond this in a `SKILL.md` is not read.
 pub const SKILL_BYTES_MAX: u64 = 1024 * 1024;
 /// Header and footer without names and paths.
 const REMARKS_BYTES_MAX: usize = 384;

@@ -24,7 +24,7 @@ use crate::trust::{LowestTrust, TrustOf};
 pub(crate) const WALK_ENTRIES_MAX: usize = 200_000;
 /// Maximum depth of a walk: every level holds a descriptor.
 pub(crate) const WALK_DEPTH_MAX: usize = 64;
-/// Maximum size of an ignore file that is read.
+/// What is beyond this in an ignore file is not read.
 const IGNORE_FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// Yields folders before what they hold, neighbours by name. `.git` and `.kith` are left out, and

@@ -220,7 +220,6 @@ fn local_time(time: &str, zone: &TimeZone) -> Option<String> {
 }
 
 /// `1 thread` or `2 threads`.
-fn counted(n: impl TryInto<u64>, noun: &str) -> String {
-    let n = n.try_into().unwrap_or(u64::MAX);
+fn counted(n: u64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }

@@ -180,9 +180,10 @@ impl EngineShared {
     async fn accept_again(&self, id: SessionId, event: &IngressEvent) -> Result<(), StorageError> {
         use StorageErrorKind::{Conflict, LimitReached};
         match self.desk.accept(event, RowTarget::Session(id), id, self.clock.now()).await {
+            Ok(_) => Ok(()),
             // The key is known, with other words, or there are more than the desk takes.
-            Err(error) if !matches!(error.kind, Conflict | LimitReached) => Err(error),
-            _ => Ok(()),
+            Err(error) if matches!(error.kind, Conflict | LimitReached) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 }

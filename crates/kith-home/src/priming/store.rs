@@ -227,11 +227,11 @@ impl PrimingStore {
             let issue = |line, message| ScriptIssue { path: entry.path.clone(), line, message };
             let n_issues = report.issues.len();
             report.warnings.extend(warnings.into_iter().map(|it| issue(Some(it.line), it.message)));
+            if let ScriptState::Broken(broken) = &entry.state {
+                report.issues.push(broken.clone());
+            }
             if let Some(other) = &entry.clashes_with {
                 report.issues.push(issue(None, clash_message(other)));
-            }
-            if let ScriptState::Broken(broken) = entry.state {
-                report.issues.insert(n_issues, broken);
             }
             report.n_failed += usize::from(report.issues.len() > n_issues);
         }

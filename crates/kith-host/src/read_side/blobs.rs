@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use kith_vocab::digest::is_sha256_hex;
 
 use super::ReadSide;
 use crate::call::{Reply, Response};
@@ -16,7 +17,7 @@ const BLOB_PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 pub async fn read_blob(side: Arc<ReadSide>, call: ReadBlob) -> Reply<BlobPage> {
     // Before it becomes part of a path.
-    if !is_sha256(&call.sha256) {
+    if !is_sha256_hex(&call.sha256) {
         return Err(CallError::invalid("`sha256` must be 64 hex digits in lower case"));
     }
     let bytes = match side.journal.read_blob(&call.sha256).await {
@@ -38,10 +39,6 @@ pub async fn read_blob(side: Arc<ReadSide>, call: ReadBlob) -> Reply<BlobPage> {
     let (end, n_bytes) = (call.offset + page.len() as u64, bytes.len() as u64);
     let next_offset = (end < n_bytes).then_some(end);
     Ok(Response::new(BlobPage { bytes: n_bytes, data: STANDARD.encode(page), next_offset }))
-}
-
-fn is_sha256(name: &str) -> bool {
-    name.len() == 64 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kith_home::identity::Identity;
-use kith_home::skills::{SKILL_FILE_BYTES_MAX, SkillIndex, SkillIssue, skills};
+use kith_home::skills::{SKILL_FILE_BYTES_MAX, SkillIndex, SkillIssue};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::control::SkillEntry;
 
@@ -20,7 +20,7 @@ use crate::calls::agent::{
 use crate::clock::SystemClock;
 use crate::error::CallError;
 use crate::opening;
-use crate::skills::look_for;
+use crate::skills::SkillSearch;
 use crate::trust::TrustView;
 
 /// Maximum length of a name quoted in an error.
@@ -105,8 +105,14 @@ impl ReadSide {
         let settings = self.settings()?;
         let member = settings.team.choose(agent_id)?;
         let trust = TrustView::read(&self.house, self.require_desk()?).await?;
-        let (extra, cwd) = (&settings.extra_skills, Path::new(cwd));
-        Ok(look_for((&self.house, member), extra, &trust, cwd, skills))
+        let search = SkillSearch {
+            house: &self.house,
+            member,
+            extra: &settings.extra_skills,
+            trust: &trust,
+            cwd: Path::new(cwd),
+        };
+        Ok(search.skills())
     }
 }
 

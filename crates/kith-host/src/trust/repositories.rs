@@ -15,6 +15,7 @@ use crate::clock::SystemClock;
 
 /// Maximum number of cached folders; the cache is cleared when it is full.
 const FOLDERS_KEPT_MAX: usize = 10_000;
+
 #[derive(Default)]
 pub(super) struct RepositoryRoots {
     kept: Mutex<HashMap<PathBuf, (FileStamp, bool)>>,

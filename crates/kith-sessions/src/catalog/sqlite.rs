@@ -17,8 +17,8 @@ use tokio::sync::OnceCell;
 
 use super::{
     Catalog, CatalogListing, CatalogRow, Checkpoint, LogStamp, Passage, SearchCoverage, compare,
-    stamps,
 };
+use crate::log::LogError;
 use crate::storage::{FilesAccess, StorageFuture};
 use crate::store::SessionStore;
 use crate::words::Query;
@@ -142,6 +142,40 @@ impl std::fmt::Debug for SqliteCatalog {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SqliteCatalog").field("path", &self.path).finish_non_exhaustive()
     }
+}
+
+/// Looking at many files is most of what a long list waits for, so two threads do it.
+fn stamps(store: &SessionStore) -> Result<Vec<(SessionId, LogStamp)>, LogError> {
+    let ids = store.list()?;
+    let (first, second) = ids.split_at(ids.len() / 2);
+    let (first, second) = std::thread::scope(|scope| {
+        let beside = (!first.is_empty()).then(|| scope.spawn(|| stamps_of(store, first)));
+        let second = stamps_of(store, second);
+        let first = beside.map_or_else(
+            || Ok(Vec::new()),
+            |thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        );
+        (first, second)
+    });
+    let mut stamps = first?;
+    stamps.extend(second?);
+    Ok(stamps)
+}
+
+fn stamps_of(
+    store: &SessionStore,
+    ids: &[SessionId],
+) -> Result<Vec<(SessionId, LogStamp)>, LogError> {
+    let mut stamps = Vec::new();
+    for &id in ids {
+        match store.stat(id) {
+            Ok(stamp) => stamps.push((id, stamp)),
+            // Removed since it was listed.
+            Err(LogError::NotFound { .. }) => (),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(stamps)
 }
 
 #[cfg(test)]

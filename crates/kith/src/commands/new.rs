@@ -37,7 +37,7 @@ pub(crate) async fn run(shared: &GlobalArgs, args: New) -> CommandResult {
     Ok(print_answer(shared, &told, |created| {
         let primed = match created.primed {
             0 => "empty".to_owned(),
-            n => format!("{} primed", counted(n, "event")),
+            n => format!("{} primed", counted(n as u64, "event")),
         };
         let (id, thread) = (short(created.session_id), created.thread_id.as_str());
         ui::line(&format!("{id}  {thread}  {primed}"));

@@ -70,7 +70,7 @@ fn line_of(script: &ScriptRow, width: usize) -> String {
             format!("{name:width$}  unusable{}: {}", at_line(error.line), error.message)
         }
         (None, n_records) => {
-            let n_records = counted(n_records.unwrap_or_default(), "record");
+            let n_records = counted(n_records.unwrap_or_default() as u64, "record");
             let title = script.title.as_deref().unwrap_or_default();
             format!("{name:width$}  {n_records}  {title}").trim_end().to_owned()
         }
@@ -90,7 +90,7 @@ fn parse(shared: &GlobalArgs, file: &Path) -> CommandResult {
     let form = ScriptForm { script_ref: None, path: None, script: &parsed.data.script };
     Ok(print_as(shared, &parsed, &form, |script| {
         let title = script.title.as_ref().map_or_else(String::new, |title| format!("  {title}"));
-        ui::line(&format!("{}{title}", counted(script.records, "record")));
+        ui::line(&format!("{}{title}", counted(script.records as u64, "record")));
     }))
 }
 
@@ -104,7 +104,7 @@ async fn check(shared: &GlobalArgs) -> CommandResult {
         for issue in issues {
             ui::line(&issue_in_words(issue));
         }
-        let scripts = counted(checked, "script");
+        let scripts = counted(checked as u64, "script");
         ui::line(&format!("{scripts} checked, {failed} unusable"));
     }
     print_notes(&report.warnings.iter().map(issue_in_words).collect::<Vec<_>>());
@@ -132,7 +132,7 @@ async fn save(shared: &GlobalArgs, args: PrimeSave) -> CommandResult {
     let SavedScript { script_ref, path, records } = &told.data;
     let form = json!({ "path": path, "records": records });
     Ok(print_as(shared, &told, &form, |_| {
-        ui::line(&format!("Saved {} to `{path}`", counted(*records, "record")));
+        ui::line(&format!("Saved {} to `{path}`", counted(*records as u64, "record")));
         ui::line(&format!("\nStart a session with it:\n  kith new --prime {script_ref}"));
     }))
 }

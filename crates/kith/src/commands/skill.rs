@@ -65,7 +65,7 @@ async fn check(shared: &GlobalArgs, cwd: String) -> CommandResult {
         for SkillIssueView { path, line, message } in &issues {
             ui::line(&format!("{path}:{line}: {message}"));
         }
-        let folders = counted(checked, "folder");
+        let folders = counted(checked as u64, "folder");
         ui::note(&format!("{folders} checked, {in_force} in use"));
     }
     Ok(exit_of_check(is_well))

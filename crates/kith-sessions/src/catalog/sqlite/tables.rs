@@ -76,10 +76,10 @@ const TABLES: &str = "
 pub(super) fn open(path: &Path) -> std::result::Result<Connection, IndexError> {
     match open_ours(path) {
         Ok(Some(connection)) => return Ok(connection),
-        // Then it may be good, and throwing it away would not help.
-        Err(IndexError::Failed { source, .. }) if is_the_file(&source) => (),
-        Err(error) => return Err(error),
         Ok(None) => (),
+        Err(IndexError::Failed { source, .. }) if is_the_file(&source) => (),
+        // Then it may be good, and throwing it away would not help.
+        Err(error) => return Err(error),
     }
     open_anew(path)
 }
