@@ -150,16 +150,22 @@ fn damage(house: &TestHouse, id: SessionId, words: &[u8]) -> Vec<u8> {
     bytes
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_second_repair_leaves_the_copy_to_its_driver() {
-    let gate = Gate::new();
-    let model = Arc::new(script().says("One.").says("Two.").behind(&gate));
-    let house = TestHouse::new(&model);
+/// A house without a host, and its only session, in which the answer "One." is damaged.
+async fn damaged_house(model: &Arc<ScriptedModel>) -> (TestHouse, SessionId) {
+    let house = TestHouse::new(model);
     let engine = house.engine();
     let damaged = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap().session_id;
     within(engine.until_rest()).await;
     engine.kill();
     damage(&house, damaged, b"One.");
+    (house, damaged)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_repair_leaves_the_copy_to_its_driver() {
+    let gate = Gate::new();
+    let model = Arc::new(script().says("One.").says("Two.").behind(&gate));
+    let (house, damaged) = damaged_house(&model).await;
     let engine = house.engine();
     let mut second = engine.send(&message("m2", ROOM, "more"), RowTarget::Current).await.unwrap();
     within(gate.reached()).await;
@@ -262,12 +268,7 @@ async fn what_stands_behind_the_damage_is_kept_and_the_model_is_told_what_is_mis
 #[tokio::test(start_paused = true)]
 async fn a_copy_that_is_damaged_as_well_is_repaired_in_its_turn() {
     let model = Arc::new(script().says("One.").says("Two.").says("Three."));
-    let house = TestHouse::new(&model);
-    let engine = house.engine();
-    let first = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap().session_id;
-    within(engine.until_rest()).await;
-    engine.kill();
-    damage(&house, first, b"One.");
+    let (house, first) = damaged_house(&model).await;
     let engine = house.engine();
     let second = ask(&engine, &message("m2", ROOM, "more")).await.unwrap().session_id;
     within(engine.until_rest()).await;
@@ -286,12 +287,7 @@ async fn a_copy_that_is_damaged_as_well_is_repaired_in_its_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn a_message_that_came_during_a_repair_is_followed_into_the_copy() {
-    let house = TestHouse::new(&Arc::new(script().says("One.").says("Two.")));
-    let engine = house.engine();
-    let damaged = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap().session_id;
-    within(engine.until_rest()).await;
-    engine.kill();
-    damage(&house, damaged, b"One.");
+    let (house, damaged) = damaged_house(&Arc::new(script().says("One.").says("Two."))).await;
     let engine = house.engine();
     let accepted = engine.accept(&message("m2", ROOM, "more"), RowTarget::Current).await.unwrap();
     let followed = engine.follow_row(&accepted).await.unwrap();
@@ -302,12 +298,7 @@ async fn a_message_that_came_during_a_repair_is_followed_into_the_copy() {
 
 #[tokio::test(start_paused = true)]
 async fn a_message_whose_row_has_moved_before_it_is_followed_is_followed_into_the_copy() {
-    let house = TestHouse::new(&Arc::new(script().says("One.").says("Two.")));
-    let engine = house.engine();
-    let damaged = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap().session_id;
-    within(engine.until_rest()).await;
-    engine.kill();
-    damage(&house, damaged, b"One.");
+    let (house, damaged) = damaged_house(&Arc::new(script().says("One.").says("Two."))).await;
     let engine = house.engine();
     let accepted = engine.accept(&message("m2", ROOM, "more"), RowTarget::Current).await.unwrap();
     let (copy, _) = engine.repair(damaged).await.unwrap();
@@ -318,12 +309,7 @@ async fn a_message_whose_row_has_moved_before_it_is_followed_is_followed_into_th
 
 #[tokio::test(start_paused = true)]
 async fn a_message_that_is_told_of_a_repair_before_its_row_moves_is_followed_into_the_copy() {
-    let house = TestHouse::new(&Arc::new(script().says("One.").says("Two.")));
-    let engine = house.engine();
-    let damaged = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap().session_id;
-    within(engine.until_rest()).await;
-    engine.kill();
-    damage(&house, damaged, b"One.");
+    let (house, damaged) = damaged_house(&Arc::new(script().says("One.").says("Two."))).await;
     let engine = house.engine();
     let accepted = engine.accept(&message("m2", ROOM, "more"), RowTarget::Current).await.unwrap();
     let mut followed = engine.follow_row(&accepted).await.unwrap();
@@ -378,12 +364,7 @@ async fn a_session_without_its_first_line_goes_on_with_the_rest() {
 #[tokio::test(start_paused = true)]
 async fn whatever_fails_once_while_a_session_is_repaired_its_message_is_answered() {
     for operation in 1..30 {
-        let house = TestHouse::new(&Arc::new(script().says("One.").says("Two.")));
-        let engine = house.engine();
-        let id = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap().session_id;
-        within(engine.until_rest()).await;
-        engine.kill();
-        damage(&house, id, b"One.");
+        let (house, _) = damaged_house(&Arc::new(script().says("One.").says("Two."))).await;
         house.files.plan(house.files.count() + operation, Fault::FailSync);
         let engine = house.engine();
         engine.send(&message("m2", ROOM, "more"), RowTarget::Current).await.unwrap();
@@ -397,14 +378,8 @@ async fn whatever_fails_once_while_a_session_is_repaired_its_message_is_answered
 #[tokio::test(start_paused = true)]
 async fn followers_of_a_damaged_session_are_told_where_it_goes_on() {
     let model = Arc::new(script().says("One.").says("Two."));
-    let house = TestHouse::new(&model);
+    let (house, id) = damaged_house(&model).await;
     let engine = house.engine();
-    let first = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap();
-    within(engine.until_rest()).await;
-    engine.kill();
-    damage(&house, first.session_id, b"One.");
-    let engine = house.engine();
-    let id = first.session_id;
     let accepted = engine.accept(&message("m2", ROOM, "more"), RowTarget::Current).await.unwrap();
     assert_eq!(accepted.session_id, id);
     let mut followed = engine.subscribe(id, &ResumePoint::default()).await.unwrap().1;
@@ -505,12 +480,8 @@ async fn a_command_is_told_why_its_session_could_not_take_it() {
 
 #[tokio::test(start_paused = true)]
 async fn rows_of_a_damaged_session_that_its_thread_has_left_move_to_the_copy_too() {
-    let house = TestHouse::new(&Arc::new(script().says("One.").says("Two.").says("Three.")));
-    let engine = house.engine();
-    let first = ask(&engine, &message("m1", ROOM, "one")).await.unwrap().session_id;
-    within(engine.until_rest()).await;
-    engine.kill();
-    damage(&house, first, b"One.");
+    let (house, first) =
+        damaged_house(&Arc::new(script().says("One.").says("Two.").says("Three."))).await;
     let engine = house.engine();
     let back = engine.accept(&message("m2", ROOM, "two"), RowTarget::Session(first)).await.unwrap();
     let back = engine.follow_row(&back).await.unwrap();
@@ -527,12 +498,8 @@ async fn rows_of_a_damaged_session_that_its_thread_has_left_move_to_the_copy_too
 #[tokio::test(start_paused = true)]
 async fn a_message_that_comes_when_the_rows_of_a_damaged_session_have_moved_is_answered_in_the_copy()
  {
-    let house = TestHouse::new(&Arc::new(script().says("One.").says("Two.").says("Three.")));
-    let engine = house.engine();
-    let first = ask(&engine, &message("m1", ROOM, "one")).await.unwrap().session_id;
-    within(engine.until_rest()).await;
-    engine.kill();
-    damage(&house, first, b"One.");
+    let (house, first) =
+        damaged_house(&Arc::new(script().says("One.").says("Two.").says("Three."))).await;
     let engine = house.engine();
     let (desk, other) = (house.desk.clone(), engine.clone());
     let mut is_sent = false;
