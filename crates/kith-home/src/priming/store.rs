@@ -227,8 +227,8 @@ impl PrimingStore {
             let issue = |line, message| ScriptIssue { path: entry.path.clone(), line, message };
             let n_issues = report.issues.len();
             report.warnings.extend(warnings.into_iter().map(|it| issue(Some(it.line), it.message)));
-            if let ScriptState::Broken(broken) = &entry.state {
-                report.issues.push(broken.clone());
+            if let ScriptState::Broken(broken) = entry.state {
+                report.issues.push(broken);
             }
             if let Some(other) = &entry.clashes_with {
                 report.issues.push(issue(None, clash_message(other)));
