@@ -133,7 +133,7 @@ impl SessionDriver {
         }
         self.count_step()?;
         let ctx = self.context()?;
-        match turn::perform(&mut self.session, &ctx, step)? {
+        match turn::perform(&mut self.session, &ctx, step).await? {
             Action::Staged => (),
             Action::Start(effect) => self.run_effect(&ctx, effect).await?,
             Action::TakeFollowUp => self.take_follow_up()?,

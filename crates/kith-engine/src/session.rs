@@ -12,6 +12,7 @@ mod session_clock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use kith_providers::media::MediaBytes;
 use kith_sessions::desk::{InboxRow, RowOutcome};
 use kith_sessions::journal::{Batch, Cursor, Journal, NewBlob};
 use kith_sessions::line::LogHead;
@@ -295,6 +296,25 @@ impl Session {
     /// Keeps a whole output of which the log holds a part, with the next commit.
     pub fn stage_blob(&mut self, blob: NewBlob) {
         self.blobs.push(blob);
+    }
+
+    /// The bytes of these blobs, each once. What is lost is left out: the session goes on
+    /// without it.
+    pub async fn read_blobs(&mut self, names: Vec<String>) -> Result<MediaBytes, StorageError> {
+        let mut blobs = MediaBytes::new();
+        for name in names {
+            if blobs.contains_key(&name) {
+                continue;
+            }
+            match self.parts.journal.read_blob(&name).await {
+                Ok(bytes) => {
+                    blobs.insert(name, bytes);
+                }
+                Err(error) if error.is_not_found() => (),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(blobs)
     }
 
     pub fn has_staged(&self) -> bool {

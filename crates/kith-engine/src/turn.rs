@@ -97,13 +97,13 @@ pub(crate) enum EffectStop {
 }
 
 /// Turns a step into staged events or into something to wait for.
-pub(crate) fn perform(
+pub(crate) async fn perform(
     session: &mut Session,
     ctx: &TurnContext,
     step: Step,
 ) -> Result<Action, SessionFailure> {
     Ok(match step {
-        Step::AskModel => return ask::start(session, ctx),
+        Step::AskModel => return ask::start(session, ctx).await,
         Step::Judge(new) => Action::Start(calls::prepare_calls(session, ctx, new)),
         Step::RunReads(reads) => Action::Start(calls::start_reads(session, ctx, reads)),
         Step::Run(call) => Action::Start(calls::prepare_again(session, ctx, call)),

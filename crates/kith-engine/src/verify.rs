@@ -4,7 +4,13 @@
 //! function of the log, folding it again up to that line must give the same bytes, whatever has
 //! become of the files since.
 
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use kith_providers::media::{MediaBytes, media_of};
 use kith_providers::render;
+use kith_sessions::journal::Journal;
+use kith_vocab::block::Media;
 use kith_vocab::digest::Sha256Writer;
 use kith_vocab::event::models::ModelRequested;
 use kith_vocab::event::{Body, Event};
@@ -13,9 +19,14 @@ use kith_vocab::ids::EventId;
 use crate::context::context;
 use crate::state::State;
 
-#[derive(Debug, Default)]
+/// Finds the bytes of a blob; `None` if they are gone.
+pub type BlobReader = Box<dyn Fn(&str) -> Option<Vec<u8>> + Send>;
+
+#[derive(Default)]
 pub struct Verifier {
     state: State,
+    /// Without one, requests that carried images or files are not rebuilt.
+    blobs: Option<BlobReader>,
     /// Whether events before a compaction are dropped; see [`Verifier::trimming`].
     trims: bool,
     pub n_requests: u64,
@@ -37,6 +48,13 @@ impl Verifier {
     /// read without trimming.
     pub fn trimming() -> Verifier {
         Verifier { trims: true, ..Verifier::default() }
+    }
+
+    /// Rebuilds also requests that carried images or files.
+    #[must_use]
+    pub fn with_blobs(mut self, blobs: BlobReader) -> Verifier {
+        self.blobs = Some(blobs);
+        self
     }
 
     pub fn needs_full_read(&self) -> bool {
@@ -64,11 +82,13 @@ impl Verifier {
             self.other_renderer.push(requested.request_id);
             return;
         }
-        let rebuilt = match rebuild(&self.state, requested) {
+        let mut lost = None;
+        let rebuilt = match rebuild(&self.state, requested, self.blobs.as_ref(), &mut lost) {
             Ok(sha256) => sha256,
             Err(error) => error.to_string(),
         };
         if rebuilt != requested.body_sha256 {
+            let rebuilt = lost.map_or(rebuilt, |blob| format!("blob `{blob}` is lost or damaged"));
             let expected = requested.body_sha256.clone();
             let request_id = requested.request_id;
             self.mismatches.push(Mismatch { request_id, expected, rebuilt });
@@ -76,12 +96,31 @@ impl Verifier {
     }
 }
 
-/// The hash of a request's body, from the state before it was made.
-fn rebuild(state: &State, requested: &ModelRequested) -> Result<String, render::RenderError> {
+/// Reads the blobs of a journal. One that would have to be waited for counts as gone: the files of a
+/// house are read at once.
+pub fn blobs_of(journal: Arc<dyn Journal>) -> BlobReader {
+    Box::new(move |sha256| journal.read_blob(sha256).now_or_never()?.ok())
+}
+
+/// The hash of a request's body, from the state before it was made. `lost` is set to a blob that it
+/// needed and that is gone.
+fn rebuild(
+    state: &State,
+    requested: &ModelRequested,
+    blobs: Option<&BlobReader>,
+    lost: &mut Option<String>,
+) -> Result<String, render::RenderError> {
     let context = context(state);
     let request = context.request(&requested.provider, &requested.model, &requested.parameters);
+    let mut media = MediaBytes::new();
+    for Media { blob, .. } in media_of(requested.wire, &request)? {
+        match blobs.and_then(|read| read(blob)) {
+            Some(bytes) => _ = media.insert(blob.clone(), bytes),
+            None => *lost = Some(blob.clone()),
+        }
+    }
     let mut sha256 = Sha256Writer::default();
-    render::render_to(requested.wire, &request, &mut sha256)?;
+    render::render_to(requested.wire, &request, &media, &mut sha256)?;
     Ok(sha256.finish_hex())
 }
 

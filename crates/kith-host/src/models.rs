@@ -1,7 +1,7 @@
 //! The model registry: which models exist, which one a message uses, and their connections.
 //!
-//! A model is chosen in this order: `--model`, `[models] use`, a key in the environment, else the
-//! built-in demo. Nothing is probed and nothing is guessed: what is said goes only where its author
+//! A model is chosen in this order: `--model`, `[models] use`, `ANTHROPIC_API_KEY`, `OPENAI_API_KEY`,
+//! else the built-in demo. Nothing is probed and nothing is guessed: what is said goes only where its author
 //! chose. So a message records its models ([`ModelRef`]), and a model that is configured otherwise
 //! by now is not asked in their place.
 
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kith_vocab::event::models::ModelRef;
 use kith_vocab::provider::{ModelUnavailable, Models, Provider};
 
-use self::source::{ModelSource, find_source, variable};
+use self::source::{ModelSource, find_source};
 use crate::client::ModelName;
 use crate::error::CallError;
 use crate::settings::Settings;
@@ -21,8 +21,8 @@ use crate::settings::watch::SettingsWatch;
 
 pub use self::source::{endpoint_of, is_vendors_own};
 
-pub const DEMO_LABEL: &str = "using the built-in demo model; set OPENAI_API_KEY to use a real one";
-const ANTHROPIC_NOTE: &str = "ANTHROPIC_API_KEY is ignored: Kith cannot use Anthropic's API yet";
+pub const DEMO_LABEL: &str =
+    "using the built-in demo model; set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a real one";
 /// Maximum number of cached providers; the cache is cleared when it is full.
 const PROVIDERS_KEPT_MAX: usize = 64;
 
@@ -37,8 +37,6 @@ pub struct ChosenModel {
     pub by_default: bool,
     /// Whether its answers say what they cost.
     pub has_price: bool,
-    /// What the person should know about the choice.
-    pub notes: Vec<String>,
 }
 
 /// Makes providers in place of those that ask servers.
@@ -90,10 +88,6 @@ impl ModelRegistry {
                 }
             }
         }
-        let mut notes = Vec::new();
-        if by_default && variable("ANTHROPIC_API_KEY")?.is_some() {
-            notes.push(ANTHROPIC_NOTE.to_owned());
-        }
         let provider = self.provider(&source)?;
         let name = ModelName {
             provider: source.model_ref.provider,
@@ -101,7 +95,7 @@ impl ModelRegistry {
             server: source.server.map(|it| it.as_str().to_owned()),
         };
         let has_price = source.price.is_some();
-        Ok(ChosenModel { refs, provider, name, by_default, has_price, notes })
+        Ok(ChosenModel { refs, provider, name, by_default, has_price })
     }
 
     fn provider(&self, source: &ModelSource) -> Result<Arc<dyn Provider>, CallError> {
@@ -166,8 +160,8 @@ fn named_source(name: &str, settings: &Settings) -> Result<ModelSource, CallErro
         let message =
             format!("unknown model `{name}`: it is not in the settings, and no API key is set");
         CallError::invalid(message).hint(
-            "set OPENAI_API_KEY to use OpenAI's models by name, or use `--model demo`, which needs \
-             no key",
+            "set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a vendor's models by name, or use \
+             `--model demo`, which needs no key",
         )
     })
 }

@@ -1,21 +1,26 @@
-//! The form of Anthropic Messages.
+//! Anthropic Messages.
 //!
-//! Only requests are made here so far. The cache markers it sets are no part of what is compared
-//! between two requests: they move with the conversation, its content does not.
+//! The cache markers of a request are no part of what is compared between two requests: they move
+//! with the conversation, its content does not.
 
+mod stream;
 mod wire;
 
 use std::io;
 
 use kith_vocab::conversation::ModelRequest;
 
+use crate::media::MediaBytes;
 use crate::parameters::Parameters;
 use crate::render::RenderError;
 
+pub(crate) use stream::AnthropicReader;
+
 pub(crate) fn render(
     request: &ModelRequest<'_>,
+    media: &MediaBytes,
     writer: impl io::Write,
 ) -> Result<(), RenderError> {
     let parameters = Parameters::of(request, &wire::RESERVED_KEYS)?;
-    wire::render(request, &parameters, writer)
+    wire::render(request, &parameters, media, writer)
 }

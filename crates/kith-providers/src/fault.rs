@@ -70,20 +70,28 @@ impl Fault {
     }
 }
 
+/// A stream that is not the protocol. Another try may give a better one.
+pub(crate) fn not_json() -> Fault {
+    Fault::new(FailureKind::Malformed, "sent an event that is not valid JSON for this API")
+        .retryable()
+}
+
 /// Whether a vendor's words are about a conversation that is too long for the model.
 pub(crate) fn is_about_length(words: &str) -> bool {
-    const PHRASES: [&str; 11] = [
+    const PHRASES: [&str; 13] = [
         "context length",
         "context_length",
         "context window",
         "context size",
         "context_size",
+        "context limit",
         "maximum context",
         "available context",
         "too many tokens",
         "prompt is too long",
         "input is too long",
         "reduce the length",
+        "request_too_large",
     ];
     let words = words.to_lowercase();
     PHRASES.iter().any(|phrase| words.contains(phrase))

@@ -4,26 +4,37 @@
 //! pure function, and a provider posts exactly the bytes it is given. Read in this order:
 //!
 //! - [`render`]: a request as the bytes of a vendor's wire.
+//! - [`media`]: the images and files of a request.
 //! - `tool_name`: any tool name in the alphabet of the vendors, and back.
 //! - `parameters`: a model's parameters in their order.
-//! - `anthropic`: the form of Anthropic Messages.
-//! - [`openai_chat`]: OpenAI Chat Completions: the form, the stream and the provider.
+//! - `openai_chat`, `anthropic`, `openai_responses`: for each wire the JSON of requests and events,
+//!   and the reader of its events.
+//! - `answer`: an answer growing out of events, with the rules that hold on every wire.
 //! - `sse`: Server-Sent Events from bytes cut anywhere.
-//! - `fault`: why there is no answer, in one sentence.
+//! - `exchange`: one answer read from its stream.
+//! - [`http_provider`]: a model behind a server, on any wire.
+//! - `fault`, `status`, `vendor_error`: why there is no answer, in one sentence.
 //! - [`client`]: the one place that makes an HTTP client.
 //! - [`endpoint`]: the address of a model, checked, and its digest.
 //! - [`secret`]: a key that cannot be printed.
 //! - [`demo`]: the built-in model that needs no key and no network.
 
-mod anthropic;
 pub mod client;
 pub mod demo;
 pub mod endpoint;
-pub mod openai_chat;
+pub mod http_provider;
+pub mod media;
 pub mod render;
 pub mod secret;
 
+mod answer;
+mod anthropic;
+mod exchange;
 mod fault;
+mod openai_chat;
+mod openai_responses;
 mod parameters;
 mod sse;
+mod status;
 mod tool_name;
+mod vendor_error;

@@ -5,7 +5,6 @@
 //! a fixed order.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::io;
 
 use kith_vocab::block::Media;
@@ -13,8 +12,9 @@ use kith_vocab::bounded::BoundedBytes;
 use kith_vocab::conversation::{ElementKind, ModelRequest, ResultPart, ResultPartKind, Role};
 use kith_vocab::event::models::Wire;
 
+use crate::media::{MEDIA_BYTES_MAX, MediaBytes, media_of};
 use crate::parameters::PARAMETERS_MAX;
-use crate::{anthropic, openai_chat, tool_name};
+use crate::{anthropic, openai_chat, openai_responses, tool_name};
 
 /// The result of a tool without output: several vendors refuse an empty text.
 pub(crate) const NO_OUTPUT: &str = "(no output)";
@@ -27,8 +27,6 @@ pub(crate) const NO_TEXT: &str = "(no text)";
 
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
-    #[error("the API `{}` is not supported yet", wire_name(*.wire))]
-    NotBuilt { wire: Wire },
     /// Without its instructions the model would not be this agent.
     #[error("refusing to send a request without a system prompt")]
     NoSystemPrompt,
@@ -45,14 +43,28 @@ pub enum RenderError {
     ToolName { name: String },
     #[error("a {element} is not allowed in a message of the {role}")]
     Misplaced { element: &'static str, role: &'static str },
+    #[error(
+        "the images and files of the conversation have {} MiB together, and a request may carry \
+         {}; go back with `kith session branch`, or start over with `kith ask --new`",
+        .bytes.div_ceil(1024 * 1024),
+        MEDIA_BYTES_MAX / (1024 * 1024)
+    )]
+    TooMuchMedia { bytes: u64 },
     #[error("the request could not be written as JSON")]
     Write(#[source] serde_json::Error),
 }
 
 /// The body of the request, byte for byte as it must be sent.
-pub fn render(wire: Wire, request: &ModelRequest<'_>) -> Result<Vec<u8>, RenderError> {
+///
+/// `media` has the bytes of what [`media_of`] names. What is missing there is told in words, so that a
+/// session goes on whose image is lost.
+pub fn render(
+    wire: Wire,
+    request: &ModelRequest<'_>,
+    media: &MediaBytes,
+) -> Result<Vec<u8>, RenderError> {
     let mut body = Vec::with_capacity(bytes_expected(request));
-    render_to(wire, request, &mut body)?;
+    render_to(wire, request, media, &mut body)?;
     Ok(body)
 }
 
@@ -60,10 +72,11 @@ pub fn render(wire: Wire, request: &ModelRequest<'_>) -> Result<Vec<u8>, RenderE
 pub fn render_up_to(
     wire: Wire,
     request: &ModelRequest<'_>,
+    media: &MediaBytes,
     bytes_max: usize,
 ) -> Result<Result<Vec<u8>, u64>, RenderError> {
     let mut body = BoundedBytes::new(bytes_expected(request), bytes_max);
-    render_to(wire, request, &mut body)?;
+    render_to(wire, request, media, &mut body)?;
     Ok(body.finish())
 }
 
@@ -71,16 +84,18 @@ pub fn render_up_to(
 pub fn render_to(
     wire: Wire,
     request: &ModelRequest<'_>,
+    media: &MediaBytes,
     writer: impl io::Write,
 ) -> Result<(), RenderError> {
     if request.system.trim().is_empty() {
         return Err(RenderError::NoSystemPrompt);
     }
     check_places(request)?;
+    media_of(wire, request)?;
     match wire {
-        Wire::OpenaiChat => openai_chat::render(request, writer),
-        Wire::Anthropic => anthropic::render(request, writer),
-        Wire::OpenaiResponses => Err(RenderError::NotBuilt { wire }),
+        Wire::OpenaiChat => openai_chat::render(request, media, writer),
+        Wire::Anthropic => anthropic::render(request, media, writer),
+        Wire::OpenaiResponses => openai_responses::render(request, media, writer),
     }
 }
 
@@ -91,8 +106,7 @@ pub fn render_to(
 /// and not as a forgery. `testdata/bodies` holds a body of each version.
 pub fn renderer_version(wire: Wire) -> u32 {
     match wire {
-        Wire::OpenaiChat | Wire::Anthropic => 4,
-        // No request has been made in this form yet.
+        Wire::OpenaiChat | Wire::Anthropic => 5,
         Wire::OpenaiResponses => 1,
     }
 }
@@ -107,7 +121,7 @@ fn bytes_expected(request: &ModelRequest<'_>) -> usize {
         ElementKind::Thinking { thinking, .. } => thinking.text.len(),
         ElementKind::Call(call) => call.input.as_str().len(),
         ElementKind::Result(result) => result.parts.iter().map(part_bytes).sum(),
-        ElementKind::Media(_) => 0,
+        ElementKind::Media(media) => encoded_bytes(media),
     });
     let n_parts = request.tools.len() + elements.clone().count() + 1;
     let text_bytes = request.system.len() + tools.sum::<usize>() + elements.sum::<usize>();
@@ -118,29 +132,20 @@ fn bytes_expected(request: &ModelRequest<'_>) -> usize {
 fn part_bytes(part: &ResultPart) -> usize {
     match &part.kind {
         ResultPartKind::Text(text) => text.len(),
-        ResultPartKind::Media(_) => 0,
+        ResultPartKind::Media(media) => encoded_bytes(media),
     }
+}
+
+/// About as many as its base64 has, whether it is sent or not.
+fn encoded_bytes(media: &Media) -> usize {
+    // The limit of a whole request: a number in a log may be any.
+    usize::try_from(media.bytes.min(MEDIA_BYTES_MAX)).unwrap_or_default() / 3 * 4
 }
 
 /// The name of a listed tool in the alphabet of the vendors.
 pub(crate) fn listed_tool_name(name: &str) -> Result<Cow<'_, str>, RenderError> {
     tool_name::escape(name)
         .ok_or_else(|| RenderError::ToolName { name: name.chars().take(80).collect() })
-}
-
-/// An image, a sound or a file in words, for a wire that does not carry it.
-pub(crate) struct MediaNote<'a>(pub(crate) &'a Media);
-
-impl fmt::Display for MediaNote<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Media { media_type, bytes, .. } = self.0;
-        let sort = match media_type.split('/').next() {
-            Some("image") => "image",
-            Some("audio") => "audio",
-            _ => "file",
-        };
-        write!(f, "[{sort} {media_type}, {bytes} bytes, not shown on this wire]")
-    }
 }
 
 // The engine promises this. If it is ever wrong, a refusal is better than a request in which a
@@ -162,7 +167,8 @@ fn check_places(request: &ModelRequest<'_>) -> Result<(), RenderError> {
     Ok(())
 }
 
-pub(crate) fn wire_name(wire: Wire) -> &'static str {
+/// The name of a wire in logs and settings.
+pub fn wire_name(wire: Wire) -> &'static str {
     match wire {
         Wire::OpenaiChat => "openai_chat",
         Wire::Anthropic => "anthropic",

@@ -5,11 +5,26 @@
 
 mod anthropic;
 mod openai_chat;
+mod openai_responses;
 
+use kith_vocab::event::models::Wire;
 use serde_json::{Map, Value};
 
 pub use anthropic::validate_anthropic;
 pub use openai_chat::validate_openai_chat;
+pub use openai_responses::validate_openai_responses;
+
+/// The body as the vendor of this wire would read it.
+///
+/// # Errors
+/// Says in words which rule the body breaks.
+pub fn validate(wire: Wire, body: &[u8]) -> Result<Outline, String> {
+    match wire {
+        Wire::OpenaiChat => validate_openai_chat(body),
+        Wire::Anthropic => validate_anthropic(body),
+        Wire::OpenaiResponses => validate_openai_responses(body),
+    }
+}
 
 /// The elements of a request in the order in which the model reads them: tools, system prompt,
 /// content blocks; in canonical form without cache markers.

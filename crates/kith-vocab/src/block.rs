@@ -30,7 +30,8 @@ pub struct TextBlock {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Thinking {
     pub text: Text,
-    /// The vendor's proof that the text is its own.
+    /// The vendor's proof that the text is its own; on OpenAI Responses the item's id, which the
+    /// encrypted content is bound to and which may be empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<Text>,
     /// Thinking the vendor hides from us, in its own encoding.

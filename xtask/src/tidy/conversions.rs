@@ -17,6 +17,8 @@ const PLACES: [(&str, &[&str]); 2] = [
             "crates/kith-providers/src/render",
             "crates/kith-providers/src/anthropic/wire.rs",
             "crates/kith-providers/src/openai_chat/wire.rs",
+            "crates/kith-providers/src/openai_responses/wire.rs",
+            "crates/kith-providers/src/media",
         ],
     ),
     ("UiRole", &["crates/kith-engine/src/ui_message"]),

@@ -2,10 +2,11 @@
 
 mod shared_texts;
 
+use kith_providers::media::{MediaBytes, media_of};
 use kith_providers::render::{RenderError, render};
 use kith_testkit::events::{any_event_log, fixed_cases};
 use kith_testkit::transcript::transcript;
-use kith_testkit::validators::{Outline, assert_stable, validate_anthropic, validate_openai_chat};
+use kith_testkit::validators::{Outline, assert_stable, validate};
 use kith_vocab::conversation::{Element, Role};
 use kith_vocab::event::Event;
 use kith_vocab::event::models::Wire;
@@ -20,7 +21,7 @@ proptest! {
     #![proptest_config(fixed_cases(400))]
 
     #[test]
-    fn any_log_folds_yields_a_step_and_a_context_both_wires_accept(log in any_event_log(60)) {
+    fn any_log_folds_yields_a_step_and_a_context_every_wire_accepts(log in any_event_log(60)) {
         let mut state = State::default();
         for event in &log {
             state.fold(event);
@@ -28,8 +29,7 @@ proptest! {
                 decide(&state, now);
             }
         }
-        outline(Wire::OpenaiChat, &state);
-        outline(Wire::Anthropic, &state);
+        outlines(&state);
     }
 
     #[test]
@@ -81,11 +81,11 @@ proptest! {
     #[test]
     fn what_a_request_carried_stands_in_the_next_one(log in any_event_log(80)) {
         let mut state = State::default();
-        let mut earlier: Option<[Outline; 2]> = None;
+        let mut earlier: Option<[Outline; 3]> = None;
         for event in &log {
             match &event.body {
                 Body::ModelRequested(it) if it.purpose == Purpose::Turn => {
-                    let now = [outline(Wire::OpenaiChat, &state), outline(Wire::Anthropic, &state)];
+                    let now = outlines(&state);
                     for (earlier, now) in earlier.iter().flatten().zip(&now) {
                         assert_stable(earlier, now);
                     }
@@ -117,22 +117,28 @@ fn goes_elsewhere(state: &State, event: &Event) -> bool {
 }
 
 #[track_caller]
+fn outlines(state: &State) -> [Outline; 3] {
+    [Wire::OpenaiChat, Wire::Anthropic, Wire::OpenaiResponses].map(|wire| outline(wire, state))
+}
+
+#[track_caller]
 fn outline(wire: Wire, state: &State) -> Outline {
     let mut context = context(state);
     let parameters = Json::empty_object();
     if context.system.trim().is_empty() {
         // Only a log without a snapshot has no prompt, and then nothing may be sent.
         assert_eq!(state.snapshot, None);
-        let refused = render(wire, &context.request("scripted", "scripted", &parameters));
+        let request = context.request("scripted", "scripted", &parameters);
+        let refused = render(wire, &request, &MediaBytes::new());
         assert!(matches!(refused, Err(RenderError::NoSystemPrompt)));
         "(the log has no snapshot)".clone_into(&mut context.system);
     }
-    let body = render(wire, &context.request("scripted", "scripted", &parameters)).unwrap();
-    let outline = match wire {
-        Wire::Anthropic => validate_anthropic(&body),
-        _ => validate_openai_chat(&body),
-    };
-    outline.unwrap_or_else(|error| panic!("{error}\n{}", String::from_utf8_lossy(&body)))
+    let request = context.request("scripted", "scripted", &parameters);
+    let media = media_of(wire, &request).unwrap().into_iter();
+    let media = media.map(|it| (it.blob.clone(), b"\x89PNG\r\n\x1a\n".to_vec())).collect();
+    let body = render(wire, &request, &media).unwrap();
+    validate(wire, &body)
+        .unwrap_or_else(|error| panic!("{error}\n{}", String::from_utf8_lossy(&body)))
 }
 
 #[test]

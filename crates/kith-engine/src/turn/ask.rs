@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use kith_providers::render;
+use kith_providers::media::{MEDIA_BYTES_MAX, MediaBytes, media_of};
+use kith_providers::render::{self, RenderError};
+use kith_sessions::storage::StorageError;
 use kith_vocab::block::{Block, ToolCall};
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::Body;
@@ -55,7 +57,10 @@ pub(crate) fn find_model(
     Err(unavailable.unwrap_or_else(|| ModelUnavailable { reason: reason.to_owned() }))
 }
 
-pub(super) fn start(session: &mut Session, ctx: &TurnContext) -> Result<Action, SessionFailure> {
+pub(super) async fn start(
+    session: &mut Session,
+    ctx: &TurnContext,
+) -> Result<Action, SessionFailure> {
     let recorded = session.state().turn.as_ref().map(|turn| turn.models.clone());
     let provider = match find_model(&*ctx.models, &recorded.unwrap_or_default()) {
         Ok(provider) => provider,
@@ -72,11 +77,16 @@ pub(super) fn start(session: &mut Session, ctx: &TurnContext) -> Result<Action, 
         }
     };
     let choice = provider.choice().clone();
-    let body = {
-        let context = context(session.state());
-        let request = context.request(&choice.provider, &choice.model, &choice.parameters);
-        render::render_up_to(choice.wire, &request, REQUEST_BYTES_MAX)
-            .map_err(|error| SessionFailure::Render { reason: error.to_string() })?
+    let body = match body_of(session, &choice).await {
+        Ok(body) => body,
+        Err(BodyError::Storage(error)) => return Err(error.into()),
+        Err(BodyError::Render(error @ RenderError::TooMuchMedia { .. })) => {
+            fail(session, None, unsendable(error.to_string()));
+            return Ok(Action::Staged);
+        }
+        Err(BodyError::Render(error)) => {
+            return Err(SessionFailure::Render { reason: error.to_string() });
+        }
     };
     let body = match body {
         Ok(body) => body,
@@ -95,6 +105,37 @@ pub(super) fn start(session: &mut Session, ctx: &TurnContext) -> Result<Action, 
         EffectOutcome::Asked(SentRequest { request_id, choice }, answer)
     });
     Ok(Action::Start(TurnEffect { kind: EffectKind::Ask(request_id), future, cancel, time_left }))
+}
+
+enum BodyError {
+    Render(RenderError),
+    Storage(StorageError),
+}
+
+/// The body of the next request, with the bytes of its images and files; of one that is too long only
+/// its length.
+async fn body_of(
+    session: &mut Session,
+    choice: &ModelChoice,
+) -> Result<Result<Vec<u8>, u64>, BodyError> {
+    let blobs: Vec<String> = {
+        let context = context(session.state());
+        let request = context.request(&choice.provider, &choice.model, &choice.parameters);
+        let media = media_of(choice.wire, &request).map_err(BodyError::Render)?;
+        if media.is_empty() {
+            let none = MediaBytes::new();
+            return render::render_up_to(choice.wire, &request, &none, REQUEST_BYTES_MAX)
+                .map_err(BodyError::Render);
+        }
+        media.into_iter().map(|media| media.blob.clone()).collect()
+    };
+    let media = session.read_blobs(blobs).await.map_err(BodyError::Storage)?;
+    let context = context(session.state());
+    let request = context.request(&choice.provider, &choice.model, &choice.parameters);
+    // In base64 three bytes are four.
+    let media_bytes_max = usize::try_from(MEDIA_BYTES_MAX).unwrap_or_default() / 3 * 4;
+    let bytes_max = REQUEST_BYTES_MAX + media_bytes_max;
+    render::render_up_to(choice.wire, &request, &media, bytes_max).map_err(BodyError::Render)
 }
 
 pub(super) fn record(
@@ -246,6 +287,11 @@ fn too_large(n_bytes: u64) -> RequestFailure {
         n_bytes.div_ceil(1024 * 1024),
         REQUEST_BYTES_MAX / (1024 * 1024)
     );
+    unsendable(message)
+}
+
+/// A request that is too large to be sent, whenever it is tried.
+fn unsendable(message: String) -> RequestFailure {
     let attempt = MODEL_ATTEMPTS_MAX;
     RequestFailure { kind: FailureKind::ContextLength, message, attempt, wait_ms: None }
 }

@@ -70,9 +70,8 @@ pub(super) fn model(watch: Arc<SettingsWatch>) -> Vec<Check> {
     let mut checks = Vec::new();
     if chosen.by_default {
         let detail = "the built-in demo model is in use".to_owned();
-        checks.push(warn(name, detail, "set OPENAI_API_KEY, or name a model in kith.toml"));
-        let fix = "unset it, or use a server that speaks `openai_chat`";
-        checks.extend(chosen.notes.iter().map(|note| warn(name, note.clone(), fix)));
+        let fix = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name a model in kith.toml";
+        checks.push(warn(name, detail, fix));
     } else {
         let ModelName { provider, model, .. } = &chosen.name;
         let detail = format!("`{model}` of {provider} (connection not tested)");

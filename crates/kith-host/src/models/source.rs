@@ -4,7 +4,9 @@ use std::env::{self, VarError};
 use std::sync::Arc;
 
 use kith_providers::demo::demo;
-use kith_providers::openai_chat::OpenAiChat;
+use kith_providers::endpoint::without_request_path;
+use kith_providers::http_provider::HttpProvider;
+use kith_providers::render::wire_name;
 use kith_providers::secret::Secret;
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::models::{ModelRef, Wire};
@@ -17,20 +19,73 @@ use crate::settings::address::ServerAddress;
 use crate::settings::forms::{ModelWire, SecretName};
 use crate::settings::{self, ModelSettings, Settings};
 
-const OPENAI_URL: &str = "https://api.openai.com/v1";
-const OPENAI_MODEL: &str = "gpt-5-mini";
+/// Where the settings do not say how much a model can read.
 const CONTEXT_WINDOW: u64 = 128_000;
 const COMPLETION_TOKENS: &str = "max_completion_tokens";
 const ENDPOINT_DIGITS: usize = 16;
 
-/// Whether this is the address of the vendor whose key is taken from the environment.
+/// A vendor whose key is taken from the environment.
+#[derive(Clone, Copy, Debug)]
+struct Vendor {
+    name: &'static str,
+    wire: Wire,
+    url: &'static str,
+    /// The model to use if none is named.
+    model: &'static str,
+    /// How names of its models begin, if they do alike.
+    prefix: Option<&'static str>,
+    context_window: u64,
+    key_variable: &'static str,
+    url_variable: &'static str,
+    model_variable: &'static str,
+}
+
+/// In the order in which their keys are looked for.
+const VENDORS: [Vendor; 2] = [
+    Vendor {
+        name: "anthropic",
+        wire: Wire::Anthropic,
+        url: "https://api.anthropic.com",
+        model: "claude-sonnet-5-5",
+        prefix: Some("claude"),
+        context_window: 200_000,
+        key_variable: "ANTHROPIC_API_KEY",
+        url_variable: "ANTHROPIC_BASE_URL",
+        model_variable: "ANTHROPIC_MODEL",
+    },
+    Vendor {
+        name: "openai",
+        wire: Wire::OpenaiChat,
+        url: OPENAI_URL,
+        model: "gpt-5-mini",
+        prefix: None,
+        context_window: CONTEXT_WINDOW,
+        key_variable: "OPENAI_API_KEY",
+        url_variable: "OPENAI_BASE_URL",
+        model_variable: "OPENAI_MODEL",
+    },
+];
+const OPENAI_URL: &str = "https://api.openai.com/v1";
+
+/// The address that a wire's own vendor has.
+fn usual_url(wire: ModelWire) -> Option<&'static str> {
+    match wire {
+        // Settings without an address are refused for Chat Completions: too many servers speak it.
+        ModelWire::OpenaiChat | ModelWire::OpenaiResponses => Some(OPENAI_URL),
+        ModelWire::Anthropic => Some(VENDORS[0].url),
+        ModelWire::Demo => None,
+    }
+}
+
+/// Whether this is the address of a vendor whose key is taken from the environment.
 pub fn is_vendors_own(address: &ServerAddress) -> bool {
-    ServerAddress::parse(OPENAI_URL).is_some_and(|own| parts_of(&own) == parts_of(address))
+    let mut own = VENDORS.iter().filter_map(|vendor| ServerAddress::parse(vendor.url));
+    own.any(|own| parts_of(&own) == parts_of(address))
 }
 
 /// The parts of the address that a model's words and key go to.
 pub fn endpoint_of(model: &ModelSettings) -> Option<String> {
-    let usual = || ServerAddress::parse(OPENAI_URL);
+    let usual = || usual_url(model.wire).and_then(ServerAddress::parse);
     let address = model.base_url.as_ref().map(|it| it.0.clone()).or_else(usual);
     address.as_ref().map(parts_of)
 }
@@ -53,8 +108,8 @@ pub(super) struct ModelSource {
 enum KeySource {
     None,
     Setting(SecretName),
-    /// The variable that is used where the settings name no model.
-    Environment,
+    /// The variable of a vendor, which is used where the settings name no model.
+    Environment(&'static str),
 }
 
 impl KeySource {
@@ -63,7 +118,7 @@ impl KeySource {
         match self {
             KeySource::None => None,
             KeySource::Setting(name) => Some(name.0.as_str()),
-            KeySource::Environment => Some("OPENAI_API_KEY"),
+            KeySource::Environment(name) => Some(name),
         }
     }
 }
@@ -82,7 +137,7 @@ pub(super) fn find_source(
 
 impl ModelSource {
     pub(super) fn demo(name: &str) -> ModelSource {
-        let model_ref = model_ref(name, "demo", "demo", None);
+        let model_ref = model_ref(name, "demo", "demo", Wire::OpenaiChat, None);
         ModelSource {
             model_ref,
             server: None,
@@ -100,7 +155,12 @@ impl ModelSource {
         }
         let server = match &model.base_url {
             Some(url) => url.0.clone(),
-            None => address(OPENAI_URL, "the usual address")?,
+            None => address(usual_url(model.wire).unwrap_or_default(), "the usual address", "")?,
+        };
+        let wire = match model.wire {
+            ModelWire::Anthropic => Wire::Anthropic,
+            ModelWire::OpenaiResponses => Wire::OpenaiResponses,
+            ModelWire::OpenaiChat | ModelWire::Demo => Wire::OpenaiChat,
         };
         let vendor_name = model.model.as_ref().map_or(name, |it| it.0.as_str());
         let mut parameters = model.parameters.0.clone();
@@ -108,11 +168,15 @@ impl ModelSource {
             // OpenAI refuses the old name, and most compatible servers know no other.
             let wants_new_name =
                 is_vendors_own(&server) || parameters.contains_key(COMPLETION_TOKENS);
-            let name = if wants_new_name { COMPLETION_TOKENS } else { "max_tokens" };
+            let name = match wire {
+                Wire::OpenaiResponses => "max_output_tokens",
+                Wire::OpenaiChat if wants_new_name => COMPLETION_TOKENS,
+                Wire::OpenaiChat | Wire::Anthropic => "max_tokens",
+            };
             parameters.insert(name.to_owned(), max.0.into());
         }
         Ok(ModelSource {
-            model_ref: model_ref(name, name, vendor_name, Some(&server)),
+            model_ref: model_ref(name, name, vendor_name, wire, Some(&server)),
             server: Some(server),
             key: model.api_key.clone().map_or(KeySource::None, KeySource::Setting),
             parameters: Json::of(&parameters),
@@ -121,23 +185,22 @@ impl ModelSource {
         })
     }
 
-    /// A model of the vendor whose key is set, by the vendor's name for it.
+    /// A model of a vendor whose key is set, by the vendor's name for it.
     pub(super) fn from_environment(named: Option<&str>) -> Result<Option<ModelSource>, CallError> {
-        if variable("OPENAI_API_KEY")?.is_none() {
-            return Ok(None);
-        }
-        let url = variable("OPENAI_BASE_URL")?;
-        let server = address(url.as_deref().unwrap_or(OPENAI_URL), "OPENAI_BASE_URL")?;
+        let Some(vendor) = vendor_for(named)? else { return Ok(None) };
+        let url = variable(vendor.url_variable)?;
+        let server =
+            address(url.as_deref().unwrap_or(vendor.url), vendor.url_variable, vendor.url)?;
         let name = match named {
             Some(name) => name.to_owned(),
-            None => variable("OPENAI_MODEL")?.unwrap_or_else(|| OPENAI_MODEL.to_owned()),
+            None => variable(vendor.model_variable)?.unwrap_or_else(|| vendor.model.to_owned()),
         };
         Ok(Some(ModelSource {
-            model_ref: model_ref(&name, "openai", &name, Some(&server)),
+            model_ref: model_ref(&name, vendor.name, &name, vendor.wire, Some(&server)),
             server: Some(server),
-            key: KeySource::Environment,
+            key: KeySource::Environment(vendor.key_variable),
             parameters: Json::empty_object(),
-            context_window: CONTEXT_WINDOW,
+            context_window: vendor.context_window,
             price: None,
         }))
     }
@@ -147,7 +210,7 @@ impl ModelSource {
         match &self.key {
             KeySource::None => Ok(None),
             KeySource::Setting(name) => settings::secret(name).map(Some),
-            KeySource::Environment => variable("OPENAI_API_KEY"),
+            KeySource::Environment(name) => variable(name),
         }
     }
 
@@ -171,7 +234,7 @@ impl ModelSource {
                     parameters: self.parameters.clone(),
                     context_window: self.context_window,
                 };
-                let provider = OpenAiChat::new(choice, server.as_str(), key.map(Secret::new));
+                let provider = HttpProvider::new(choice, server.as_str(), key.map(Secret::new));
                 let provider = provider.map_err(CallError::invalid)?;
                 match self.key.variable() {
                     Some(variable) => Arc::new(provider.with_key_source(variable)),
@@ -186,24 +249,51 @@ impl ModelSource {
     }
 }
 
-fn model_ref(name: &str, provider: &str, model: &str, server: Option<&ServerAddress>) -> ModelRef {
+/// The first vendor whose key is set; for a model that is named, the one whose name it has.
+fn vendor_for(named: Option<&str>) -> Result<Option<Vendor>, CallError> {
+    let mut with_key = Vec::new();
+    for vendor in VENDORS {
+        if variable(vendor.key_variable)?.is_some() {
+            with_key.push(vendor);
+        }
+    }
+    let is_its = |vendor: &&Vendor| match (named, vendor.prefix) {
+        (Some(name), Some(prefix)) => name.starts_with(prefix),
+        _ => true,
+    };
+    Ok(with_key.iter().find(is_its).or(with_key.first()).copied())
+}
+
+fn model_ref(
+    name: &str,
+    provider: &str,
+    model: &str,
+    wire: Wire,
+    server: Option<&ServerAddress>,
+) -> ModelRef {
     let place = server.map_or_else(|| "demo\n\n\n".to_owned(), parts_of);
-    let digest = sha256_hex(format!("openai_chat\n{place}").as_bytes());
+    let digest = sha256_hex(format!("{}\n{place}", wire_name(wire)).as_bytes());
     ModelRef {
         name: name.to_owned(),
         provider: provider.to_owned(),
-        wire: Wire::OpenaiChat,
+        wire,
         model: model.to_owned(),
         endpoint: digest[..ENDPOINT_DIGITS].to_owned(),
     }
 }
 
-/// The address is not repeated: it may hold a password.
-fn address(text: &str, what: &str) -> Result<ServerAddress, CallError> {
-    ServerAddress::parse(text.trim()).ok_or_else(|| {
-        let message = format!("{what} is not valid; expected an address such as `{OPENAI_URL}`");
-        CallError::invalid(message)
-    })
+/// The address is repeated only where it is known to hold no password.
+fn address(text: &str, what: &str, usual: &str) -> Result<ServerAddress, CallError> {
+    let address = ServerAddress::parse(text.trim()).ok_or_else(|| {
+        CallError::invalid(format!("{what} is not valid; expected an address such as `{usual}`"))
+    })?;
+    match without_request_path(text) {
+        Some(instead) => {
+            let message = format!("{what} contains the path of a request; set it to `{instead}`");
+            Err(CallError::invalid(message))
+        }
+        None => Ok(address),
+    }
 }
 
 /// The value of an environment variable; an empty one counts as not set.

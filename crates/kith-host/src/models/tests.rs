@@ -11,7 +11,7 @@ use crate::house::House;
 
 const TWO: &str = "[models]\nuse = \"a\"\nfallbacks = [\"b\", \"demo\", \"a\"]\n\
                    [models.a]\nwire = \"openai_chat\"\nbaseUrl = \"http://localhost:1/v1\"\nmodel = \"tiny\"\n\
-                   [models.b]\nwire = \"openai_chat\"\n";
+                   [models.b]\nwire = \"openai_responses\"\n";
 
 struct TestModels {
     dir: TempDir,
@@ -78,8 +78,14 @@ fn a_reference_names_the_endpoint_by_its_digest() {
         endpoint: expected,
     };
     assert_eq!(chosen.refs[0], first);
-    // Without an address it is OpenAI's.
-    assert_eq!(chosen.refs[1].endpoint, sha256("openai_chat\nhttps\napi.openai.com\n443\n/v1"));
+    // Without an address it is the vendor's own.
+    let own = sha256("openai_responses\nhttps\napi.openai.com\n443\n/v1");
+    assert_eq!((chosen.refs[1].wire, &chosen.refs[1].endpoint), (Wire::OpenaiResponses, &own));
+    let claude = "[models]\nuse = \"claude\"\n[models.claude]\nwire = \"anthropic\"\n";
+    let chosen = TestModels::new(claude).choose(None);
+    let own = sha256("anthropic\nhttps\napi.anthropic.com\n443\n");
+    assert_eq!((chosen.refs[0].wire, &chosen.refs[0].endpoint), (Wire::Anthropic, &own));
+    assert_eq!(chosen.provider.choice().wire, Wire::Anthropic);
 }
 
 fn sha256(text: &str) -> String {
@@ -101,20 +107,23 @@ fn a_provider_stays_as_long_as_its_settings() {
 
 #[test]
 fn a_limit_of_tokens_has_the_name_that_its_server_wants() {
-    let parameters = |place: &str, more: &str| {
+    let parameters = |wire: &str, place: &str, more: &str| {
         let models = TestModels::new(&format!(
-            "[models]\nuse = \"a\"\n[models.a]\nwire = \"openai_chat\"\n{place}maxTokens = 9\n{more}"
+            "[models]\nuse = \"a\"\n[models.a]\nwire = \"{wire}\"\n{place}maxTokens = 9\n{more}"
         ));
         models.choose(None).provider.choice().parameters.as_str().to_owned()
     };
     let local = "baseUrl = \"http://localhost:1/v1\"\n";
-    assert_eq!(parameters(local, ""), r#"{"max_tokens":9}"#);
-    assert_eq!(parameters("", ""), r#"{"max_completion_tokens":9}"#);
+    assert_eq!(parameters("openai_chat", local, ""), r#"{"max_tokens":9}"#);
     let own = "baseUrl = \"https://api.openai.com/v1/\"\n";
-    assert_eq!(parameters(own, ""), r#"{"max_completion_tokens":9}"#);
+    assert_eq!(parameters("openai_chat", own, ""), r#"{"max_completion_tokens":9}"#);
     // Another server that wants the new name is given it by the settings.
     let named = "parameters = { max_completion_tokens = 7 }\n";
-    assert_eq!(parameters(local, named), r#"{"max_completion_tokens":9}"#);
+    assert_eq!(parameters("openai_chat", local, named), r#"{"max_completion_tokens":9}"#);
+    for place in ["", local] {
+        assert_eq!(parameters("openai_responses", place, ""), r#"{"max_output_tokens":9}"#);
+        assert_eq!(parameters("anthropic", place, ""), r#"{"max_tokens":9}"#);
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kith_engine::checkpoints::row_of;
 use kith_engine::reading::state_of;
-use kith_engine::verify::Verifier;
+use kith_engine::verify::{Verifier, blobs_of};
 use kith_sessions::catalog::{CatalogRow, LogStamp};
 use kith_sessions::line::LogHead;
 use kith_sessions::read::{Reading, Tail};
@@ -119,10 +119,11 @@ pub async fn verify_session(
     let id = side.resolve(&call.session).await?;
     let _reading = side.whole_read(&follower.gone).await?;
     let head = side.head(id).await?;
-    let mut verifier = Verifier::trimming();
+    let blobs = || blobs_of(Arc::clone(&side.journal));
+    let mut verifier = Verifier::trimming().with_blobs(blobs());
     let mut read = side.verify(id, head, &mut verifier, &follower).await;
     if verifier.needs_full_read() {
-        verifier = Verifier::default();
+        verifier = Verifier::default().with_blobs(blobs());
         read = side.verify(id, head, &mut verifier, &follower).await;
     }
     let tail = match read {

@@ -8,6 +8,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use kith_home::init::is_agent_id;
+use kith_providers::endpoint::without_request_path;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde_json::{Map, Value};
@@ -268,13 +269,20 @@ impl ValueForm for ServerUrl {
         let fits = text.chars().count() <= TEXT_CHARS_MAX;
         let address = ServerAddress::parse(text).filter(|_| fits)?;
         let has_key = address.query_names().any(|name| name == "key" || names_a_secret(name));
-        (!has_key).then_some(ServerUrl(address))
+        let has_path = without_request_path(text).is_some();
+        (!has_key && !has_path).then_some(ServerUrl(address))
     }
 
     fn refusal(text: &str) -> String {
         let rest = text.split_once("://").map_or("", |(_, rest)| rest);
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        if authority.contains('@') || ServerAddress::parse(text).is_some() {
+        let address = ServerAddress::parse(text);
+        if let (Some(_), Some(instead)) = (&address, without_request_path(text)) {
+            return format!(
+                "must not contain the path of a request\nwrite `baseUrl = \"{instead}\"`"
+            );
+        }
+        if authority.contains('@') || address.is_some() {
             return "must not contain a password or key\nwrite the key as `apiKey = \"${NAME}\"`"
                 .to_owned();
         }
@@ -314,7 +322,12 @@ macro_rules! words {
 
 words!(
     /// How a model is spoken to.
-    ModelWire { OpenaiChat = "openai_chat", Demo = "demo" }
+    ModelWire {
+        OpenaiChat = "openai_chat",
+        Anthropic = "anthropic",
+        OpenaiResponses = "openai_responses",
+        Demo = "demo",
+    }
 );
 words!(
     /// What calls may do at most.

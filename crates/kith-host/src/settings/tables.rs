@@ -10,7 +10,7 @@ use kith_home::identity::IdentityFields;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use toml::Spanned;
 
 use super::forms::{
@@ -102,7 +102,8 @@ pub(super) const MODELS_KEYS: [&str; 2] = ["use", "fallbacks"];
 pub struct ModelSettings {
     /// The protocol its server speaks
     pub wire: ModelWire,
-    /// The server's address (default: OpenAI's)
+    /// The server's address, without the path of a request (default: the vendor's own; `openai_chat`
+    /// needs one)
     pub base_url: Option<ServerUrl>,
     /// The key for the server
     pub api_key: Option<SecretName>,
@@ -111,9 +112,11 @@ pub struct ModelSettings {
     /// How many tokens the model can read
     pub context_window: Option<Count<1, 100_000_000>>,
     /// How many tokens an answer may have (sent as `max_tokens`; to OpenAI's own address, and where
-    /// `parameters` has it, as `max_completion_tokens`)
+    /// `parameters` has it, as `max_completion_tokens`; with `openai_responses` as
+    /// `max_output_tokens`)
     pub max_tokens: Option<Count<1, 100_000_000>>,
-    /// Further members of the request, sent as they are (`stream_options = false` leaves that one out)
+    /// Further members of the request, sent as they are (`stream_options = false` leaves that one
+    /// out, and so does `include = false` with `openai_responses`, for models that do not reason)
     #[serde(default)]
     pub parameters: RequestParameters,
     /// Its price, in USD per million tokens
@@ -218,16 +221,31 @@ macro_rules! tables {
     )+};
 }
 
-tables!(
-    AgentTable,
-    IdentityTable,
-    LimitsTable,
-    ModelSettings or NOT_A_MODEL,
-    PolicyTable,
-    PriceTable,
-    SkillsTable,
-    UiTable,
-);
+tables!(AgentTable, IdentityTable, LimitsTable, PolicyTable, PriceTable, SkillsTable, UiTable,);
+
+impl SettingsTable for ModelSettings {
+    const EXPECTED: &str = NOT_A_MODEL;
+
+    fn read<'de, D: Deserializer<'de>>(table: D) -> Result<Self, D::Error> {
+        // The derived function, not that of the trait.
+        let model = ModelSettings::deserialize(table)?;
+        if model.wire == ModelWire::OpenaiChat && model.base_url.is_none() {
+            return Err(D::Error::custom(NO_BASE_URL));
+        }
+        Ok(model)
+    }
+}
+
+impl<'de> Deserialize<'de> for ModelSettings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(TableVisitor(PhantomData))
+    }
+}
+
+/// A guess would send words and key to a server that was not meant.
+const NO_BASE_URL: &str = "needs `baseUrl`: many servers speak `openai_chat`\nwrite \
+     `baseUrl = \"http://localhost:11434/v1\"` for a server on this machine, or \
+     `baseUrl = \"https://api.openai.com/v1\"` for OpenAI";
 
 /// By hand, because `serde(flatten)` would lose the lines and accept unknown keys.
 impl<'de> Deserialize<'de> for ModelsTable {

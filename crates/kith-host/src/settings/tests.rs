@@ -87,17 +87,34 @@ fn a_wrong_value_is_refused_with_its_line_and_not_repeated() {
     );
     check(
         "[models.a]\nwire = \"openaichat\"\n",
-        "2: `models.a.wire` must be one of `\"openai_chat\"`, `\"demo\"` | did you mean \
-         `\"openai_chat\"`?",
+        "2: `models.a.wire` must be one of `\"openai_chat\"`, `\"anthropic\"`, \
+         `\"openai_responses\"`, `\"demo\"` | did you mean `\"openai_chat\"`?",
     );
     check(
         "[models.a]\nwire = 3\n",
-        "2: `models.a.wire` must be one of `\"openai_chat\"`, `\"demo\"`",
+        "2: `models.a.wire` must be one of `\"openai_chat\"`, `\"anthropic\"`, \
+         `\"openai_responses\"`, `\"demo\"`",
     );
     check("[models.a]\nmodel = \"m\"\n", "1: `[models.a]` is missing `wire`");
     check(
         "[models.a]\nwire = \"demo\"\nprice = { input = 1 }\n",
         "3: `[models.a.price]` is missing `output`",
+    );
+    check(
+        "[models.b]\nwire = \"anthropic\"\n[models.a]\nmodel = \"m\"\nwire = \"openai_chat\"\n",
+        "3: `models.a` needs `baseUrl`: many servers speak `openai_chat` | write `baseUrl = \
+         \"http://localhost:11434/v1\"` for a server on this machine, or `baseUrl = \
+         \"https://api.openai.com/v1\"` for OpenAI",
+    );
+    check(
+        "[models.a]\nwire = \"openai_chat\"\nbaseUrl = \"http://h:1/v1/chat/completions\"\n",
+        "3: `models.a.baseUrl` must not contain the path of a request | write `baseUrl = \
+         \"http://h:1/v1\"`",
+    );
+    check(
+        "[models.a]\nwire = \"anthropic\"\nbaseUrl = \"https://h/v1/messages\"\n",
+        "3: `models.a.baseUrl` must not contain the path of a request | write `baseUrl = \
+         \"https://h\"`",
     );
     for (text, path) in [
         ("agent = 3\n", "agent"),
@@ -241,7 +258,7 @@ fn the_nearer_file_wins_key_by_key_and_a_model_is_taken_whole() {
     let house = "[limits]\nsteps = 7\n[models.a]\nwire = \"demo\"\n[ui]\nlanguage = \"auto\"\n";
     let user = "[limits]\nsteps = 9\nwall = \"2m\"\ncost = 0.5\n\
                 [models]\nuse = \"a\"\nfallbacks = [\"b\"]\n\
-                [models.a]\nwire = \"openai_chat\"\nmodel = \"far\"\n[models.b]\nwire = \"demo\"\n\
+                [models.a]\nwire = \"anthropic\"\nmodel = \"far\"\n[models.b]\nwire = \"demo\"\n\
                 [ui]\nlanguage = \"zh\"\n\
                 [skills]\nextra = [\"skills\", \"~/more\", \"/abs\"]\n[policy]\nmode = \"deny\"\n";
     let (dir, settings) = loaded(house, user);

@@ -1,24 +1,31 @@
 //! The JSON of Anthropic Messages.
 //!
-//! It is written straight into the body from borrowed parts; only the blocks of one message exist
-//! at a time.
+//! A request is written straight into the body from borrowed parts; only the blocks of one message
+//! exist at a time. The members of an event are read one by one, by its type: servers add keys,
+//! leave keys out and write `null` where they have nothing to say.
 
 use std::borrow::Cow;
 use std::io;
 
-use kith_vocab::block::Thinking;
+use base64::display::Base64Display;
+use base64::engine::general_purpose::GeneralPurpose;
+use kith_vocab::block::{Media, Thinking};
 use kith_vocab::conversation::{
     CallResult, Element, ElementKind, Message, ModelRequest, ResultPartKind, Role,
 };
+use kith_vocab::event::models::Wire;
 use kith_vocab::ids::CallId;
 use kith_vocab::json::Json;
 use kith_vocab::text::FramedText;
 use serde::ser::{SerializeMap, SerializeSeq};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
 
+use crate::media::{EncodedMedia, InOneText, MediaBytes, MediaNote, ShownMedia, not_shown, shown};
 use crate::parameters::Parameters;
-use crate::render::{MediaNote, NO_OUTPUT, NO_TEXT, RenderError, listed_tool_name};
+use crate::render::{NO_OUTPUT, NO_TEXT, RenderError, listed_tool_name};
 use crate::tool_name;
+use crate::vendor_error::VendorError;
 
 pub(super) const RESERVED_KEYS: [&str; 5] = ["model", "system", "tools", "messages", "stream"];
 
@@ -30,26 +37,37 @@ const MAX_TOKENS_DEFAULT: u32 = 8192;
 pub(super) fn render(
     request: &ModelRequest<'_>,
     parameters: &Parameters<'_>,
+    media: &MediaBytes,
     writer: impl io::Write,
 ) -> Result<(), RenderError> {
     let tools = request.tools.iter().map(|tool| {
         let name = listed_tool_name(&tool.name)?;
-        Ok(AnthropicTool { name, description: &tool.description, input_schema: &tool.input_schema })
+        Ok(AnthropicTool {
+            name,
+            description: &tool.description,
+            input_schema: &tool.input_schema,
+            cache_control: None,
+        })
     });
-    let tools = tools.collect::<Result<Vec<_>, _>>()?;
-    let whole = AnthropicBody { request, parameters, tools };
+    let mut tools = tools.collect::<Result<Vec<_>, _>>()?;
+    // Sessions that differ in their system prompt still share what was read before it.
+    if let Some(last) = tools.last_mut() {
+        last.cache_control = Some(MARKER);
+    }
+    let whole = AnthropicBody { request, parameters, media, tools };
     serde_json::to_writer(writer, &whole).map_err(RenderError::Write)
 }
 
 struct AnthropicBody<'a> {
     request: &'a ModelRequest<'a>,
     parameters: &'a Parameters<'a>,
+    media: &'a MediaBytes,
     tools: Vec<AnthropicTool<'a>>,
 }
 
 impl Serialize for AnthropicBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let AnthropicBody { request, parameters, tools } = self;
+        let AnthropicBody { request, parameters, media, tools } = self;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("model", request.model)?;
         match parameters.get(MAX_TOKENS) {
@@ -61,7 +79,7 @@ impl Serialize for AnthropicBody<'_> {
         if !tools.is_empty() {
             map.serialize_entry("tools", tools)?;
         }
-        map.serialize_entry("messages", &AnthropicMessages(request))?;
+        map.serialize_entry("messages", &AnthropicMessages { request, media })?;
         map.serialize_entry("stream", &true)?;
         for (key, value) in parameters.iter().filter(|(key, _)| *key != MAX_TOKENS) {
             map.serialize_entry(key, value)?;
@@ -83,6 +101,8 @@ struct AnthropicTool<'a> {
     name: Cow<'a, str>,
     description: &'a str,
     input_schema: &'a Json,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
 }
 
 /// Asks the vendor to keep everything up to here.
@@ -94,19 +114,28 @@ struct CacheControl {
 
 const MARKER: CacheControl = CacheControl { kind: "ephemeral" };
 
-struct AnthropicMessages<'a>(&'a ModelRequest<'a>);
+struct AnthropicMessages<'a> {
+    request: &'a ModelRequest<'a>,
+    media: &'a MediaBytes,
+}
+
+/// Besides the markers of tools and system prompt. The vendor takes four in all. It looks for what
+/// it has kept at most twenty blocks before a marker, so the end of the request before, which may
+/// be further away than that, keeps its own.
+const MESSAGES_MARKED: usize = 2;
 
 impl Serialize for AnthropicMessages<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let messages = &self.0.messages;
-        let last_of_user = messages.iter().rposition(|message| message.role == Role::User);
+        let messages = &self.request.messages;
+        let of_users = messages.iter().enumerate().rev().filter(|(_, it)| it.role == Role::User);
+        let marked: Vec<usize> = of_users.map(|(index, _)| index).take(MESSAGES_MARKED).collect();
         let mut seq = serializer.serialize_seq(Some(messages.len()))?;
         for (index, message) in messages.iter().enumerate() {
-            let mut content = blocks(self.0, message);
+            let mut content = self.blocks(message);
             if content.is_empty() {
                 content.push(AnthropicBlock::Text { text: ours(NO_TEXT), cache_control: None });
             }
-            if Some(index) == last_of_user {
+            if marked.contains(&index) {
                 content.last_mut().map(AnthropicBlock::mark);
             }
             let role = match message.role {
@@ -116,6 +145,47 @@ impl Serialize for AnthropicMessages<'_> {
             seq.serialize_element(&AnthropicMessage { role, content })?;
         }
         seq.end()
+    }
+}
+
+impl<'a> AnthropicMessages<'a> {
+    fn blocks(&self, message: &'a Message) -> Vec<AnthropicBlock<'a>> {
+        let is_result = |element: &&Element| matches!(element.kind, ElementKind::Result(_));
+        let results = message.elements.iter().filter(is_result);
+        let others = message.elements.iter().filter(|element| !is_result(element));
+        let elements = results.chain(others);
+        elements.filter_map(|element| self.block(message.role, &element.kind)).collect()
+    }
+
+    /// `None` for what may not or cannot be shown.
+    fn block(&self, role: Role, element: &'a ElementKind) -> Option<AnthropicBlock<'a>> {
+        let ModelRequest { provider: asked, model: asked_model, .. } = self.request;
+        Some(match element {
+            // The vendor refuses a text of nothing but spaces.
+            ElementKind::Text(text) | ElementKind::Meta(text) if text.is_blank() => return None,
+            ElementKind::Text(text) | ElementKind::Meta(text) => {
+                AnthropicBlock::Text { text: Cow::Borrowed(text), cache_control: None }
+            }
+            ElementKind::Media(media) => match role {
+                Role::User => media_block(media, self.media),
+                Role::Assistant => note_block(&not_shown(media)),
+            },
+            ElementKind::Thinking { thinking, provider, model } => {
+                let is_its_own = provider == asked && model == asked_model;
+                return if is_its_own { thought(thinking) } else { None };
+            }
+            ElementKind::Call(call) => AnthropicBlock::ToolUse {
+                id: call.call_id,
+                name: tool_name::escape_called(&call.tool),
+                input: &call.input,
+            },
+            ElementKind::Result(result) => AnthropicBlock::ToolResult {
+                tool_use_id: result.call_id,
+                content: result_blocks(result, self.media),
+                is_error: result.failed.then_some(true),
+                cache_control: None,
+            },
+        })
     }
 }
 
@@ -133,6 +203,16 @@ enum AnthropicBlock<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cache_control: Option<CacheControl>,
     },
+    Image {
+        source: Base64Source<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+    Document {
+        source: Base64Source<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
     Thinking {
         thinking: &'a str,
         signature: &'a str,
@@ -147,7 +227,7 @@ enum AnthropicBlock<'a> {
     },
     ToolResult {
         tool_use_id: CallId,
-        content: Vec<AnthropicText<'a>>,
+        content: Vec<AnthropicBlock<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         is_error: Option<bool>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,6 +239,8 @@ impl AnthropicBlock<'_> {
     fn mark(&mut self) {
         match self {
             AnthropicBlock::Text { cache_control, .. }
+            | AnthropicBlock::Image { cache_control, .. }
+            | AnthropicBlock::Document { cache_control, .. }
             | AnthropicBlock::ToolResult { cache_control, .. } => {
                 *cache_control = Some(MARKER);
             }
@@ -171,72 +253,166 @@ impl AnthropicBlock<'_> {
 }
 
 #[derive(Serialize)]
-struct AnthropicText<'a> {
+struct Base64Source<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    text: Cow<'a, FramedText>,
+    media_type: &'a str,
+    data: InOneText<Base64Display<'a, 'static, GeneralPurpose>>,
 }
 
-fn blocks<'a>(request: &ModelRequest<'_>, message: &'a Message) -> Vec<AnthropicBlock<'a>> {
-    let is_result = |element: &&Element| matches!(element.kind, ElementKind::Result(_));
-    let results = message.elements.iter().filter(is_result);
-    let others = message.elements.iter().filter(|element| !is_result(element));
-    results.chain(others).filter_map(|element| block(request, &element.kind)).collect()
+fn source(encoded: EncodedMedia<'_>) -> Base64Source<'_> {
+    let media_type = encoded.media.media_type.as_str();
+    Base64Source { kind: "base64", media_type, data: InOneText(encoded.base64()) }
 }
 
-/// `None` for what may not or cannot be shown.
-fn block<'a>(request: &ModelRequest<'_>, element: &'a ElementKind) -> Option<AnthropicBlock<'a>> {
-    match element {
-        // The vendor refuses a text of nothing but spaces.
-        ElementKind::Text(text) | ElementKind::Meta(text) => (!text.is_blank())
-            .then_some(AnthropicBlock::Text { text: Cow::Borrowed(text), cache_control: None }),
-        ElementKind::Media(media) => Some(AnthropicBlock::Text {
-            text: ours(MediaNote(media).to_string()),
-            cache_control: None,
-        }),
-        ElementKind::Thinking { thinking, provider, model } => {
-            let is_its_own = provider == request.provider && model == request.model;
-            if is_its_own { thought(thinking) } else { None }
+fn media_block<'a>(media: &'a Media, bytes: &'a MediaBytes) -> AnthropicBlock<'a> {
+    match shown(Wire::Anthropic, media, bytes) {
+        ShownMedia::Image(image) => {
+            AnthropicBlock::Image { source: source(image), cache_control: None }
         }
-        ElementKind::Call(call) => Some(AnthropicBlock::ToolUse {
-            id: call.call_id,
-            name: tool_name::escape_called(&call.tool),
-            input: &call.input,
-        }),
-        ElementKind::Result(result) => Some(AnthropicBlock::ToolResult {
-            tool_use_id: result.call_id,
-            content: result_texts(result),
-            is_error: result.failed.then_some(true),
-            cache_control: None,
-        }),
+        ShownMedia::Pdf(file) => {
+            AnthropicBlock::Document { source: source(file), cache_control: None }
+        }
+        ShownMedia::Note(note) => note_block(&note),
     }
 }
 
-/// Thinking without the vendor's proof is refused by it, so it is left out.
+fn note_block<'a>(note: &MediaNote<'_>) -> AnthropicBlock<'a> {
+    AnthropicBlock::Text { text: ours(note.to_string()), cache_control: None }
+}
+
+/// Thinking without the vendor's proof is refused by it, so it is left out. One with both marks is
+/// that of OpenAI Responses, written when a model of this name was reached over that wire.
 fn thought(thinking: &Thinking) -> Option<AnthropicBlock<'_>> {
-    if let Some(data) = &thinking.redacted {
-        return Some(AnthropicBlock::RedactedThinking { data });
+    match (&thinking.signature, &thinking.redacted) {
+        (Some(signature), None) => {
+            Some(AnthropicBlock::Thinking { thinking: &thinking.text, signature })
+        }
+        (None, Some(data)) => Some(AnthropicBlock::RedactedThinking { data }),
+        (Some(_), Some(_)) | (None, None) => None,
     }
-    let signature = thinking.signature.as_ref()?;
-    Some(AnthropicBlock::Thinking { thinking: &thinking.text, signature })
 }
 
 fn ours<'a>(text: impl Into<FramedText>) -> Cow<'a, FramedText> {
     Cow::Owned(text.into())
 }
 
-fn result_texts(result: &CallResult) -> Vec<AnthropicText<'_>> {
-    let text = |text| AnthropicText { kind: "text", text };
-    let mut texts: Vec<AnthropicText<'_>> = result
+fn result_blocks<'a>(result: &'a CallResult, media: &'a MediaBytes) -> Vec<AnthropicBlock<'a>> {
+    let text = |text| AnthropicBlock::Text { text, cache_control: None };
+    let mut blocks: Vec<AnthropicBlock<'_>> = result
         .parts
         .iter()
         .filter_map(|part| match &part.kind {
             ResultPartKind::Text(it) => (!it.is_blank()).then(|| text(Cow::Borrowed(it))),
-            ResultPartKind::Media(media) => Some(text(ours(MediaNote(media).to_string()))),
+            ResultPartKind::Media(it) => Some(media_block(it, media)),
         })
         .collect();
-    if texts.is_empty() {
-        texts.push(text(ours(NO_OUTPUT)));
+    if blocks.is_empty() {
+        blocks.push(text(ours(NO_OUTPUT)));
     }
-    texts
+    blocks
+}
+
+/// One event of a stream.
+#[derive(Deserialize)]
+pub(super) struct AnthropicEvent<'a> {
+    #[serde(rename = "type", default, borrow)]
+    pub(super) kind: Cow<'a, str>,
+    pub(super) index: Option<u64>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    content_block: Option<&'a RawValue>,
+    #[serde(borrow)]
+    delta: Option<&'a RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+/// A whole answer, or the beginning of one.
+#[derive(Default, Deserialize)]
+pub(super) struct AnthropicAnswer<'a> {
+    #[serde(borrow)]
+    pub(super) content: Option<Vec<ContentBlock<'a>>>,
+    pub(super) stop_reason: Option<String>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+/// A block of an answer.
+#[derive(Deserialize)]
+pub(super) struct ContentBlock<'a> {
+    #[serde(rename = "type", default, borrow)]
+    pub(super) kind: Cow<'a, str>,
+    pub(super) text: Option<String>,
+    pub(super) thinking: Option<String>,
+    pub(super) signature: Option<String>,
+    pub(super) data: Option<String>,
+    pub(super) id: Option<String>,
+    pub(super) name: Option<String>,
+    #[serde(borrow)]
+    pub(super) input: Option<&'a RawValue>,
+}
+
+/// A piece of a block, or of the message.
+#[derive(Deserialize)]
+pub(super) struct ContentDelta {
+    pub(super) text: Option<String>,
+    pub(super) thinking: Option<String>,
+    pub(super) signature: Option<String>,
+    pub(super) partial_json: Option<String>,
+    pub(super) stop_reason: Option<String>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+pub(super) struct AnthropicTokens {
+    #[serde(rename = "input_tokens")]
+    pub(super) input: Option<u64>,
+    #[serde(rename = "output_tokens")]
+    pub(super) output: Option<u64>,
+    #[serde(rename = "cache_read_input_tokens")]
+    pub(super) cache_read: Option<u64>,
+    #[serde(rename = "cache_creation_input_tokens")]
+    pub(super) cache_write: Option<u64>,
+}
+
+impl<'a> AnthropicEvent<'a> {
+    pub(super) fn message(&self) -> Option<AnthropicAnswer<'a>> {
+        read(self.message)
+    }
+
+    pub(super) fn content_block(&self) -> Option<ContentBlock<'a>> {
+        read(self.content_block)
+    }
+
+    pub(super) fn delta(&self) -> Option<ContentDelta> {
+        read(self.delta)
+    }
+
+    /// Usage is worth having, but never worth an answer: odd counts are passed over.
+    pub(super) fn usage(&self) -> Option<AnthropicTokens> {
+        read(self.usage)
+    }
+
+    pub(super) fn error(&self) -> VendorError {
+        self.error.map(|it| VendorError::of_event(it.get())).unwrap_or_default()
+    }
+}
+
+impl AnthropicAnswer<'_> {
+    pub(super) fn usage(&self) -> Option<AnthropicTokens> {
+        read(self.usage)
+    }
+
+    pub(super) fn error(&self) -> Option<VendorError> {
+        self.error.map(|it| VendorError::of_event(it.get()))
+    }
+}
+
+fn read<'a, T: Deserialize<'a>>(member: Option<&'a RawValue>) -> Option<T> {
+    serde_json::from_str(member?.get()).ok()
 }

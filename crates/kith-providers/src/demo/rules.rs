@@ -253,11 +253,11 @@ fn introduction(request: &DemoRequest, language: Language) -> String {
         Language::English => format!(
             "I am Kith's built-in demo model: a set of rules, not a language model. I need no key \
              and no network, and I am here so that you can try everything else. Type for example: \
-             {examples}. For real answers set OPENAI_API_KEY."
+             {examples}. For real answers set ANTHROPIC_API_KEY or OPENAI_API_KEY."
         ),
         Language::Chinese => format!(
             "我是 Kith 内置的演示模型：一组规则，不是语言模型。我不需要密钥和网络，只是让你可以先试用其他部分。\
-             你可以输入：{examples}。想要真正的回答，请设置 OPENAI_API_KEY。"
+             你可以输入：{examples}。想要真正的回答，请设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY。"
         ),
     }
 }

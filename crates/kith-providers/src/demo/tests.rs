@@ -1,5 +1,6 @@
 //! A test is what was said and what the demo answers. The request goes through the real renderer.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -318,7 +319,7 @@ fn body(messages: &[Message], tools: &[&str]) -> Vec<u8> {
         tools: &tools,
         messages: messages.iter().collect(),
     };
-    render(Wire::OpenaiChat, &request).unwrap()
+    render(Wire::OpenaiChat, &request, &BTreeMap::new()).unwrap()
 }
 
 fn with_result(result: &str) -> Vec<Message> {

@@ -10,18 +10,22 @@ use std::io;
 use kith_vocab::conversation::{
     CallResult, Element, ElementKind, Message, ModelRequest, ResultPartKind, Role,
 };
+use kith_vocab::event::models::Wire;
 use kith_vocab::ids::CallId;
 use kith_vocab::json::Json;
 use kith_vocab::text::FramedText;
 use serde::de::Error as _;
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::media::{
+    EncodedMedia, InOneText, MediaBytes, MediaNote, ShownMedia, not_shown, shown, shown_below,
+};
 use crate::parameters::Parameters;
-use crate::render::{MediaNote, NO_OUTPUT, NO_TEXT, RenderError, listed_tool_name};
+use crate::render::{NO_OUTPUT, NO_TEXT, RenderError, listed_tool_name};
 use crate::tool_name;
+use crate::vendor_error::VendorError;
 
 pub(super) const RESERVED_KEYS: [&str; 4] = ["model", "messages", "tools", "stream"];
 
@@ -30,6 +34,7 @@ const STREAM_OPTIONS: &str = "stream_options";
 pub(super) fn render(
     request: &ModelRequest<'_>,
     parameters: &Parameters<'_>,
+    media: &MediaBytes,
     writer: impl io::Write,
 ) -> Result<(), RenderError> {
     let tools = request.tools.iter().map(|tool| {
@@ -39,13 +44,14 @@ pub(super) fn render(
         Ok(OpenAiTool { kind: "function", function })
     });
     let tools = tools.collect::<Result<Vec<_>, _>>()?;
-    let whole = OpenAiBody { request, parameters, tools };
+    let whole = OpenAiBody { request, parameters, media, tools };
     serde_json::to_writer(writer, &whole).map_err(RenderError::Write)
 }
 
 struct OpenAiBody<'a> {
     request: &'a ModelRequest<'a>,
     parameters: &'a Parameters<'a>,
+    media: &'a MediaBytes,
     tools: Vec<OpenAiTool<'a>>,
 }
 
@@ -53,7 +59,7 @@ impl Serialize for OpenAiBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("model", self.request.model)?;
-        map.serialize_entry("messages", &OpenAiMessages(self.request))?;
+        map.serialize_entry("messages", &OpenAiMessages(self.request, self.media))?;
         if !self.tools.is_empty() {
             map.serialize_entry("tools", &self.tools)?;
         }
@@ -90,7 +96,7 @@ struct OpenAiFunction<'a> {
     parameters: &'a Json,
 }
 
-struct OpenAiMessages<'a>(&'a ModelRequest<'a>);
+struct OpenAiMessages<'a>(&'a ModelRequest<'a>, &'a MediaBytes);
 
 impl Serialize for OpenAiMessages<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -98,7 +104,7 @@ impl Serialize for OpenAiMessages<'_> {
         seq.serialize_element(&OpenAiMessage { role: "system", content: self.0.system })?;
         for message in &self.0.messages {
             match message.role {
-                Role::User => user_messages(message, &mut seq)?,
+                Role::User => user_messages(message, self.1, &mut seq)?,
                 Role::Assistant => seq.serialize_element(&assistant_message(message))?,
             }
         }
@@ -106,28 +112,91 @@ impl Serialize for OpenAiMessages<'_> {
     }
 }
 
-fn user_messages<S: SerializeSeq>(message: &Message, seq: &mut S) -> Result<(), S::Error> {
+fn user_messages<S: SerializeSeq>(
+    message: &Message,
+    media: &MediaBytes,
+    seq: &mut S,
+) -> Result<(), S::Error> {
+    let mut parts: Vec<UserPart<'_>> = Vec::new();
     for element in &message.elements {
         if let ElementKind::Result(result) = &element.kind {
+            // Results are text here, so their images follow in the message of the user.
+            parts.extend(images_of(result, media).map(UserPart::Image));
             seq.serialize_element(&ToolMessage {
                 role: "tool",
                 tool_call_id: result.call_id,
-                content: InOneText(ToolResultText(result)),
+                content: InOneText(ToolResultText { result, media }),
             })?;
         }
     }
-    let texts: Vec<ElementText<'_>> = message.elements.iter().filter_map(text_of).collect();
-    match texts.as_slice() {
+    parts.extend(message.elements.iter().filter_map(|element| user_part(element, media)));
+    match parts.as_slice() {
         [] => Ok(()),
-        [one] => seq.serialize_element(&OpenAiMessage { role: "user", content: InOneText(one) }),
-        several => {
-            let parts: Vec<TextPart<'_>> = several
-                .iter()
-                .map(|text| TextPart { kind: "text", text: InOneText(text) })
-                .collect();
-            seq.serialize_element(&OpenAiMessage { role: "user", content: parts })
+        [UserPart::Text(text)] => {
+            seq.serialize_element(&OpenAiMessage { role: "user", content: InOneText(text) })
+        }
+        several => seq.serialize_element(&OpenAiMessage { role: "user", content: several }),
+    }
+}
+
+fn user_part<'a>(element: &'a Element, media: &'a MediaBytes) -> Option<UserPart<'a>> {
+    Some(match &element.kind {
+        ElementKind::Text(text) | ElementKind::Meta(text) => {
+            UserPart::Text(ElementText::Text(text))
+        }
+        ElementKind::Media(it) => match shown(Wire::OpenaiChat, it, media) {
+            ShownMedia::Image(image) => UserPart::Image(image),
+            ShownMedia::Pdf(_) => return None,
+            ShownMedia::Note(note) => UserPart::Text(ElementText::Media(note)),
+        },
+        ElementKind::Thinking { .. } | ElementKind::Call(_) | ElementKind::Result(_) => {
+            return None;
+        }
+    })
+}
+
+fn images_of<'a>(
+    result: &'a CallResult,
+    media: &'a MediaBytes,
+) -> impl Iterator<Item = EncodedMedia<'a>> {
+    result.parts.iter().filter_map(|part| match &part.kind {
+        ResultPartKind::Media(it) => match shown(Wire::OpenaiChat, it, media) {
+            ShownMedia::Image(image) => Some(image),
+            _ => None,
+        },
+        ResultPartKind::Text(_) => None,
+    })
+}
+
+enum UserPart<'a> {
+    Text(ElementText<'a>),
+    Image(EncodedMedia<'a>),
+}
+
+impl Serialize for UserPart<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            UserPart::Text(text) => {
+                TextPart { kind: "text", text: InOneText(text) }.serialize(serializer)
+            }
+            UserPart::Image(image) => {
+                let image_url = ImageUrl { url: InOneText(*image) };
+                ImagePart { kind: "image_url", image_url }.serialize(serializer)
+            }
         }
     }
+}
+
+#[derive(Serialize)]
+struct ImagePart<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    image_url: ImageUrl<'a>,
+}
+
+#[derive(Serialize)]
+struct ImageUrl<'a> {
+    url: InOneText<EncodedMedia<'a>>,
 }
 
 fn assistant_message(message: &Message) -> OpenAiAssistantMessage<'_> {
@@ -199,15 +268,6 @@ struct TextPart<'a> {
     text: InOneText<&'a ElementText<'a>>,
 }
 
-/// Writes a value that displays as several pieces as one JSON string, without joining them first.
-struct InOneText<T>(T);
-
-impl<T: fmt::Display> Serialize for InOneText<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
 /// An element that this wire shows as text.
 enum ElementText<'a> {
     Text(&'a FramedText),
@@ -223,10 +283,11 @@ impl fmt::Display for ElementText<'_> {
     }
 }
 
+/// The text of an answer's element.
 fn text_of(element: &Element) -> Option<ElementText<'_>> {
     match &element.kind {
         ElementKind::Text(text) | ElementKind::Meta(text) => Some(ElementText::Text(text)),
-        ElementKind::Media(media) => Some(ElementText::Media(MediaNote(media))),
+        ElementKind::Media(media) => Some(ElementText::Media(not_shown(media))),
         // Nothing here carries thinking; calls and results have their own places.
         ElementKind::Thinking { .. } | ElementKind::Call(_) | ElementKind::Result(_) => None,
     }
@@ -259,20 +320,26 @@ impl fmt::Display for AnswerText<'_> {
     }
 }
 
-struct ToolResultText<'a>(&'a CallResult);
+struct ToolResultText<'a> {
+    result: &'a CallResult,
+    media: &'a MediaBytes,
+}
 
 impl fmt::Display for ToolResultText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut is_empty = true;
-        for part in &self.0.parts {
+        for part in &self.result.parts {
             match &part.kind {
                 ResultPartKind::Text(text) => {
                     is_empty &= text.is_empty();
                     text.fmt(f)?;
                 }
-                ResultPartKind::Media(media) => {
+                ResultPartKind::Media(it) => {
                     is_empty = false;
-                    MediaNote(media).fmt(f)?;
+                    match shown(Wire::OpenaiChat, it, self.media) {
+                        ShownMedia::Note(note) => note.fmt(f)?,
+                        ShownMedia::Image(_) | ShownMedia::Pdf(_) => shown_below(it).fmt(f)?,
+                    }
                 }
             }
         }
@@ -347,14 +414,6 @@ struct PromptDetails {
     cached_tokens: Option<u64>,
 }
 
-/// An error as the vendor reports it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct VendorError {
-    pub(super) message: String,
-    /// Its code and type, in whatever form it has them.
-    pub(super) code: String,
-}
-
 impl Chunk<'_> {
     /// Usage is worth having, but never worth an answer: odd counts are passed over.
     pub(super) fn usage(&self) -> Option<Tokens> {
@@ -362,8 +421,7 @@ impl Chunk<'_> {
     }
 
     pub(super) fn error(&self) -> Option<VendorError> {
-        let error: Value = serde_json::from_str(self.error?.get()).ok()?;
-        Some(vendor_error(&error))
+        Some(VendorError::of_event(self.error?.get()))
     }
 }
 
@@ -372,28 +430,6 @@ impl Tokens {
         let details = self.details.as_ref().and_then(|it| it.cached_tokens);
         details.or(self.cache_hit).unwrap_or(0)
     }
-}
-
-/// Reads the body of an error status. Servers disagree about its form.
-pub(super) fn error_of(body: &str) -> Option<VendorError> {
-    let body: Value = serde_json::from_str(body).ok()?;
-    let body = body.as_array().and_then(|list| list.first()).unwrap_or(&body);
-    let error = ["error", "detail"].iter().find_map(|key| body.get(key)).unwrap_or(body);
-    let error = vendor_error(error);
-    (!error.message.is_empty()).then_some(error)
-}
-
-fn vendor_error(error: &Value) -> VendorError {
-    if let Some(message) = error.as_str() {
-        return VendorError { message: message.to_owned(), code: String::new() };
-    }
-    let word = |key: &str| match error.get(key) {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Number(number)) => number.to_string(),
-        _ => String::new(),
-    };
-    let code = format!("{} {}", word("code"), word("type")).trim().to_owned();
-    VendorError { message: word("message"), code }
 }
 
 /// A string, `null`, or the list of parts that some servers send for one text.

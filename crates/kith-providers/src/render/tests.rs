@@ -11,6 +11,8 @@ use kith_vocab::snapshot::ToolSpec;
 
 use super::*;
 
+const WIRES: [Wire; 3] = [Wire::OpenaiChat, Wire::Anthropic, Wire::OpenaiResponses];
+
 const ANSWER: &str = "0198a0b1-c2d3-7e4f-8a5b-6c7d8e9fa0b1";
 
 /// One of each kind of element, as a conversation could hold them.
@@ -19,10 +21,17 @@ fn scenario() -> Vec<Message> {
         user(vec![
             ElementKind::Meta(reminder("skills: none").into()),
             ElementKind::Text("看看 \"notes\"\n".into()),
+            ElementKind::Media(Media {
+                media_type: "image/png".to_owned(),
+                blob: "ab".repeat(32),
+                bytes: 8,
+                name: None,
+            }),
         ]),
         assistant(vec![
             thinking("secret", Some("sig"), None, "claude"),
             thinking("", None, Some("b64"), "claude"),
+            thinking("in short", Some("rs_1"), Some("gAAA"), "claude"),
             thinking("of another", Some("sig"), None, "gpt"),
             ElementKind::Text("好，".into()),
             ElementKind::Text("reading.".into()),
@@ -51,7 +60,7 @@ fn openai_chat_body() {
     insta::assert_snapshot!(in_lines(Wire::OpenaiChat, &scenario()), @r#"
     {"model":"claude","messages":[
     {"role":"system","content":"Be kind.\n\nBe brief."},
-    {"role":"user","content":[{"type":"text","text":"<system-reminder>\nskills: none\n</system-reminder>"},{"type":"text","text":"看看 \"notes\"\n"}]},
+    {"role":"user","content":[{"type":"text","text":"<system-reminder>\nskills: none\n</system-reminder>"},{"type":"text","text":"看看 \"notes\"\n"},{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]},
     {"role":"assistant","content":"好，reading.","tool_calls":[{"id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_0","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"notes.md\",\"n\":1.0}"}},{"id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_1","type":"function","function":{"name":"esc-mcp-2efiles-2flook","arguments":"{}"}}]},
     {"role":"tool","tool_call_id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_0","content":"no such file\n\n<system-reminder>\nit is Wednesday\n</system-reminder>"},
     {"role":"tool","tool_call_id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_1","content":"(no output)"},
@@ -68,13 +77,32 @@ fn anthropic_body() {
     insta::assert_snapshot!(in_lines(Wire::Anthropic, &scenario()), @r#"
     {"model":"claude","max_tokens":8192,
     "system":[{"type":"text","text":"Be kind.\n\nBe brief.","cache_control":{"type":"ephemeral"}}],
-    "tools":[{"name":"read_file","description":"Reads 文件.","input_schema":{"type":"object","properties":{"path":{"type":"string"}}}},{"name":"esc-mcp-2efiles-2flook","description":"Looks.","input_schema":{"type":"object"}}],"messages":[
-    {"role":"user","content":[{"type":"text","text":"<system-reminder>\nskills: none\n</system-reminder>"},{"type":"text","text":"看看 \"notes\"\n"}]},
+    "tools":[{"name":"read_file","description":"Reads 文件.","input_schema":{"type":"object","properties":{"path":{"type":"string"}}}},{"name":"esc-mcp-2efiles-2flook","description":"Looks.","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}],"messages":[
+    {"role":"user","content":[{"type":"text","text":"<system-reminder>\nskills: none\n</system-reminder>"},{"type":"text","text":"看看 \"notes\"\n"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw0KGgo="}}]},
     {"role":"assistant","content":[{"type":"thinking","thinking":"secret","signature":"sig"},{"type":"redacted_thinking","data":"b64"},{"type":"text","text":"好，"},{"type":"text","text":"reading."},{"type":"tool_use","id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_0","name":"read_file","input":{"path":"notes.md","n":1.0}},{"type":"tool_use","id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_1","name":"esc-mcp-2efiles-2flook","input":{}}]},
-    {"role":"user","content":[{"type":"tool_result","tool_use_id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_0","content":[{"type":"text","text":"no such file"},{"type":"text","text":"\n\n<system-reminder>\nit is Wednesday\n</system-reminder>"}],"is_error":true},{"type":"tool_result","tool_use_id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_1","content":[{"type":"text","text":"(no output)"}]},{"type":"text","text":"hurry"}]},
+    {"role":"user","content":[{"type":"tool_result","tool_use_id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_0","content":[{"type":"text","text":"no such file"},{"type":"text","text":"\n\n<system-reminder>\nit is Wednesday\n</system-reminder>"}],"is_error":true},{"type":"tool_result","tool_use_id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_1","content":[{"type":"text","text":"(no output)"}]},{"type":"text","text":"hurry","cache_control":{"type":"ephemeral"}}]},
     {"role":"assistant","content":[{"type":"text","text":"(no text)"}]},
     {"role":"user","content":[{"type":"text","text":"thanks","cache_control":{"type":"ephemeral"}}]}],
     "stream":true}
+    "#);
+}
+
+#[test]
+fn openai_responses_body() {
+    insta::assert_snapshot!(in_lines(Wire::OpenaiResponses, &scenario()), @r#"
+    {"model":"claude","instructions":"Be kind.\n\nBe brief.",
+    "tools":[{"type":"function","name":"read_file","description":"Reads 文件.","parameters":{"type":"object","properties":{"path":{"type":"string"}}},"strict":false},{"type":"function","name":"esc-mcp-2efiles-2flook","description":"Looks.","parameters":{"type":"object"},"strict":false}],"input":[
+    {"type":"message","role":"user","content":[{"type":"input_text","text":"<system-reminder>\nskills: none\n</system-reminder>"},{"type":"input_text","text":"看看 \"notes\"\n"},{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo="}]},
+    {"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"in short"}],"encrypted_content":"gAAA"},
+    {"type":"message","role":"assistant","content":[{"type":"output_text","text":"好，"},{"type":"output_text","text":"reading."}]},
+    {"type":"function_call","call_id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_0","name":"read_file","arguments":"{\"path\":\"notes.md\",\"n\":1.0}"},
+    {"type":"function_call","call_id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_1","name":"esc-mcp-2efiles-2flook","arguments":"{}"},
+    {"type":"function_call_output","call_id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_0","output":"no such file\n\n<system-reminder>\nit is Wednesday\n</system-reminder>"},
+    {"type":"function_call_output","call_id":"0198a0b1c2d37e4f8a5b6c7d8e9fa0b1_1","output":"(no output)"},
+    {"type":"message","role":"user","content":[{"type":"input_text","text":"hurry"}]},
+    {"type":"message","role":"assistant","content":[{"type":"output_text","text":"(no text)"}]},
+    {"type":"message","role":"user","content":[{"type":"input_text","text":"thanks"}]}],
+    "stream":true,"store":false,"include":["reasoning.encrypted_content"]}
     "#);
 }
 
@@ -82,7 +110,7 @@ fn anthropic_body() {
 #[test]
 fn bodies_are_those_of_their_renderer_version() {
     let parameters = r#"{"temperature":0.10,"max_tokens":5}"#;
-    for wire in [Wire::OpenaiChat, Wire::Anthropic] {
+    for wire in WIRES {
         let name = format!("{}-v{}.json", wire_name(wire), renderer_version(wire));
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/bodies").join(&name);
         let body = body(wire, &scenario(), parameters).unwrap();
@@ -102,7 +130,7 @@ fn keys_stand_in_their_order_and_parameters_keep_their_text() {
     );
     insta::assert_snapshot!(
         body(Wire::Anthropic, &talk, parameters).unwrap(),
-        @r#"{"model":"claude","max_tokens":5,"system":[{"type":"text","text":"Be kind.\n\nBe brief.","cache_control":{"type":"ephemeral"}}],"tools":[{"name":"read_file","description":"Reads 文件.","input_schema":{"type":"object","properties":{"path":{"type":"string"}}}},{"name":"esc-mcp-2efiles-2flook","description":"Looks.","input_schema":{"type":"object"}}],"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}],"stream":true,"temperature":0.10,"extra":{"b":1,"a":2}}"#
+        @r#"{"model":"claude","max_tokens":5,"system":[{"type":"text","text":"Be kind.\n\nBe brief.","cache_control":{"type":"ephemeral"}}],"tools":[{"name":"read_file","description":"Reads 文件.","input_schema":{"type":"object","properties":{"path":{"type":"string"}}}},{"name":"esc-mcp-2efiles-2flook","description":"Looks.","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}],"stream":true,"temperature":0.10,"extra":{"b":1,"a":2}}"#
     );
 }
 
@@ -122,6 +150,33 @@ fn a_server_that_knows_no_stream_options_need_not_be_sent_any() {
 }
 
 #[test]
+fn a_model_that_does_not_reason_need_not_be_asked_for_it() {
+    let talk = [user(vec![ElementKind::Text("hi".into())])];
+    let end = |parameters: &str| {
+        let body = body(Wire::OpenaiResponses, &talk, parameters).unwrap();
+        body[body.find("\"stream\"").unwrap()..].to_owned()
+    };
+    let ours = r#""stream":true,"store":false,"include":["reasoning.encrypted_content"]"#;
+    assert_eq!(end("{}"), format!("{ours}}}"));
+    assert_eq!(end(r#"{"include":false,"a":1}"#), r#""stream":true,"store":false,"a":1}"#);
+    let others = r#"{"a":1,"include":["x"]}"#;
+    assert_eq!(end(others), r#""stream":true,"store":false,"include":["x"],"a":1}"#);
+}
+
+#[test]
+fn at_most_four_cache_markers_stand_where_the_next_request_finds_them() {
+    let messages = scenario();
+    let marker = r#""cache_control":{"type":"ephemeral"}"#;
+    for n in [1, 3, 5] {
+        let body = body(Wire::Anthropic, &messages[..n], "{}").unwrap();
+        assert_eq!(body.matches(marker).count(), if n == 1 { 3 } else { 4 }, "{body}");
+    }
+    // The end of a request is marked in the next one too.
+    let body = body(Wire::Anthropic, &messages[..5], "{}").unwrap();
+    assert!(body.contains(&format!(r#""text":"hurry",{marker}"#)), "{body}");
+}
+
+#[test]
 fn empty_parts_of_a_request_are_left_out() {
     let talk = user(vec![ElementKind::Text("hi".into())]);
     let parameters = Json::empty_object();
@@ -133,10 +188,15 @@ fn empty_parts_of_a_request_are_left_out() {
         tools: &[],
         messages: vec![&talk],
     };
-    let text = |wire| String::from_utf8(render(wire, &request).unwrap()).unwrap();
+    let text =
+        |wire| String::from_utf8(render(wire, &request, &MediaBytes::new()).unwrap()).unwrap();
     assert_eq!(
         text(Wire::OpenaiChat),
         r#"{"model":"m","messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"hi"}],"stream":true,"stream_options":{"include_usage":true}}"#
+    );
+    assert_eq!(
+        text(Wire::OpenaiResponses),
+        r#"{"model":"m","instructions":"Be kind.","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}],"stream":true,"store":false,"include":["reasoning.encrypted_content"]}"#
     );
     assert_eq!(
         text(Wire::Anthropic),
@@ -153,6 +213,8 @@ fn a_request_without_a_system_prompt_is_refused_on_every_wire() {
         (Wire::OpenaiChat, " \n"),
         (Wire::Anthropic, ""),
         (Wire::Anthropic, "\t"),
+        (Wire::OpenaiResponses, ""),
+        (Wire::OpenaiResponses, "\n"),
     ] {
         let request = ModelRequest {
             provider: "p",
@@ -162,29 +224,8 @@ fn a_request_without_a_system_prompt_is_refused_on_every_wire() {
             tools: &[],
             messages: vec![&talk],
         };
-        let refused = render(wire, &request).unwrap_err().to_string();
+        let refused = render(wire, &request, &MediaBytes::new()).unwrap_err().to_string();
         assert_eq!(refused, "refusing to send a request without a system prompt");
-    }
-}
-
-#[test]
-fn media_is_told_in_words() {
-    let media = |media_type: &str| Media {
-        media_type: media_type.to_owned(),
-        blob: "0".repeat(64),
-        bytes: 1234,
-        name: None,
-    };
-    let talk = [
-        user(vec![ElementKind::Media(media("image/png")), ElementKind::Media(media("text/csv"))]),
-        assistant(vec![call(0, "draw", "{}")]),
-        user(vec![result(0, false, vec![ResultPartKind::Media(media("audio/ogg"))])]),
-    ];
-    for wire in [Wire::OpenaiChat, Wire::Anthropic] {
-        let body = body(wire, &talk, "{}").unwrap();
-        for note in ["[image image/png, 1234", "[file text/csv, 1234", "[audio audio/ogg, 1234"] {
-            assert!(body.contains(&format!("\"{note} bytes, not shown on this wire]\"")), "{body}");
-        }
     }
 }
 
@@ -205,7 +246,7 @@ fn arguments_that_were_no_json_go_back_as_an_empty_object() {
 #[test]
 fn what_was_sent_once_never_changes() {
     let messages = scenario();
-    for wire in [Wire::OpenaiChat, Wire::Anthropic] {
+    for wire in WIRES {
         let bodies: Vec<String> =
             [1, 3, 5].map(|n| elements(&body(wire, &messages[..n], "{}").unwrap())).to_vec();
         for pair in bodies.windows(2) {
@@ -229,8 +270,8 @@ fn wrong_requests_are_refused() {
     check_error(
         Wire::OpenaiResponses,
         &talk,
-        "{}",
-        "the API `openai_responses` is not supported yet",
+        r#"{"store":true}"#,
+        "parameter `store` of model `claude` is set by Kith itself; remove it",
     );
     check_error(
         Wire::OpenaiChat,
@@ -277,7 +318,7 @@ fn a_made_up_call_name_never_stops_a_conversation() {
         assistant(vec![call(0, &"长".repeat(100), "{}")]),
         user(vec![result(0, true, vec![])]),
     ];
-    for wire in [Wire::OpenaiChat, Wire::Anthropic] {
+    for wire in WIRES {
         assert!(body(wire, &talk, "{}").is_ok());
     }
 }
@@ -298,8 +339,11 @@ fn a_listed_tool_with_a_long_name_is_refused() {
         tools: &[tool],
         messages: vec![&talk],
     };
-    for wire in [Wire::OpenaiChat, Wire::Anthropic] {
-        assert!(matches!(render(wire, &request), Err(RenderError::ToolName { .. })));
+    for wire in WIRES {
+        assert!(matches!(
+            render(wire, &request, &MediaBytes::new()),
+            Err(RenderError::ToolName { .. })
+        ));
     }
 }
 
@@ -311,7 +355,15 @@ fn check_error(wire: Wire, messages: &[Message], parameters: &str, expected: &st
 /// The body's own bytes, with a line break before each message and each key after them.
 fn in_lines(wire: Wire, messages: &[Message]) -> String {
     let mut body = body(wire, messages, "{}").unwrap();
-    for begin in ["{\"role\":", "\"tools\":", "\"system\":", "\"stream\":"] {
+    for begin in [
+        "{\"role\":",
+        "{\"type\":\"message\"",
+        "{\"type\":\"function_call",
+        "{\"type\":\"reasoning\"",
+        "\"tools\":",
+        "\"system\":",
+        "\"stream\":",
+    ] {
         body = body.replace(begin, &format!("\n{begin}"));
     }
     body
@@ -340,7 +392,8 @@ fn body(wire: Wire, messages: &[Message], parameters: &str) -> Result<String, Re
         tools: &tools,
         messages: messages.iter().collect(),
     };
-    render(wire, &request).map(|bytes| String::from_utf8(bytes).unwrap())
+    let media = MediaBytes::from([("ab".repeat(32), b"\x89PNG\r\n\x1a\n".to_vec())]);
+    render(wire, &request, &media).map(|bytes| String::from_utf8(bytes).unwrap())
 }
 
 fn user(kinds: Vec<ElementKind>) -> Message {

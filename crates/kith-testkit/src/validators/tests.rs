@@ -326,3 +326,88 @@ fn a_shorter_request_is_not_stable() {
     let later = accepts_openai(&json!([system(), user("b")]));
     assert_stable(&accepts_openai(&json!([system(), user("b"), says("c"), user("d")])), &later);
 }
+
+fn responses(input: &Value) -> Value {
+    let parameters = json!({"type": "object", "properties": {}});
+    let tool = json!({"type": "function", "name": "read_file", "description": "d", "parameters": parameters, "strict": false});
+    json!({"model": "m", "instructions": "s", "tools": [tool], "input": input, "stream": true, "store": false})
+}
+
+fn said(role: &str, part: &str, text: &str) -> Value {
+    json!({"type": "message", "role": role, "content": [{"type": part, "text": text}]})
+}
+
+fn asked() -> Value {
+    said("user", "input_text", "hi")
+}
+
+fn function_call(id: &str) -> Value {
+    json!({"type": "function_call", "call_id": id, "name": "read_file", "arguments": "{}"})
+}
+
+fn output(id: &str) -> Value {
+    json!({"type": "function_call_output", "call_id": id, "output": "r"})
+}
+
+fn reasoned() -> Value {
+    json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"})
+}
+
+#[track_caller]
+fn refuses_responses(input: &Value, because: &str) {
+    let error = validate_openai_responses(responses(input).to_string().as_bytes()).unwrap_err();
+    assert!(error.contains(because), "{error}");
+}
+
+#[test]
+fn good_responses_bodies_pass() {
+    let image = json!({"type": "input_image", "image_url": "data:image/png;base64,AA"});
+    let shown = json!({"type": "function_call_output", "call_id": "c2", "output": [image]});
+    let input = json!([
+        asked(),
+        reasoned(),
+        said("assistant", "output_text", "ok"),
+        function_call("c1"),
+        function_call("c2"),
+        output("c1"),
+        shown,
+        asked(),
+    ]);
+    let outline = validate_openai_responses(responses(&input).to_string().as_bytes()).unwrap();
+    assert_eq!(outline.elements.len(), 10);
+}
+
+#[test]
+fn what_the_responses_api_refuses_is_refused() {
+    refuses_responses(&json!([]), "not a filled list");
+    refuses_responses(&json!([asked(), said("assistant", "output_text", "ok")]), "the last item");
+    refuses_responses(&json!([said("user", "output_text", "hi")]), "does not belong here");
+    refuses_responses(&json!([said("user", "input_text", "")]), "missing or empty");
+    refuses_responses(&json!([said("tool", "input_text", "hi")]), "unknown item");
+    refuses_responses(&json!([asked(), reasoned(), asked()]), "without the item that it led to");
+    refuses_responses(&json!([asked(), function_call("c1"), asked()]), "has no output");
+    refuses_responses(&json!([asked(), function_call("c1")]), "has no output");
+    refuses_responses(&json!([asked(), output("c1")]), "was not called just before");
+    let (one, two) = (function_call("c1"), function_call("c2"));
+    refuses_responses(&json!([asked(), one, two, output("c2"), output("c1")]), "is due");
+    refuses_responses(&json!([asked(), one, output("c1"), one, output("c1")]), "stands twice");
+    refuses_responses(&json!([asked(), function_call(&"c".repeat(65))]), "longer than 64");
+    let broken = json!({"type": "function_call", "call_id": "c", "name": "f", "arguments": "[]"});
+    refuses_responses(&json!([asked(), broken, output("c")]), "not a JSON object");
+}
+
+#[test]
+fn what_the_vendor_would_add_or_keep_is_refused() {
+    let with = |key: &str, value: Value| {
+        let mut body = responses(&json!([asked()]));
+        body[key] = value;
+        validate_openai_responses(body.to_string().as_bytes()).unwrap_err()
+    };
+    assert!(with("store", json!(true)).contains("`store` is not false"));
+    assert!(with("previous_response_id", json!("resp_1")).contains("does not hold"));
+    assert!(with("instructions", json!(" ")).contains("`instructions` is blank"));
+    let mut strict = responses(&json!([asked()]));
+    strict["tools"][0]["strict"] = json!(true);
+    let error = validate_openai_responses(strict.to_string().as_bytes()).unwrap_err();
+    assert!(error.contains("strict"), "{error}");
+}

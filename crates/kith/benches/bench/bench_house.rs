@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kith_engine::engine::{Engine, EngineLimits, EngineParts};
 use kith_engine::report::MessageEnd;
-use kith_providers::openai_chat::OpenAiChat;
+use kith_providers::http_provider::HttpProvider;
 use kith_sessions::catalog::SqliteCatalog;
 use kith_sessions::desk::{RowTarget, SqliteDesk};
 use kith_sessions::disk::DiskFiles;
@@ -55,7 +55,7 @@ pub(crate) fn chat_with_window(url: &str, context_window: u64) -> Arc<dyn Provid
         parameters: Json::empty_object(),
         context_window,
     };
-    Arc::new(OpenAiChat::new(choice, url, None).expect("the server's address is one"))
+    Arc::new(HttpProvider::new(choice, url, None).expect("the server's address is one"))
 }
 
 impl BenchHouse {

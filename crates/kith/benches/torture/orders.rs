@@ -1,4 +1,4 @@
-//! Events in any order: folded, decided, and rendered for both vendors.
+//! Events in any order: folded, decided, and rendered for every wire.
 //!
 //! A log in a file was written by us; a log in an import, a clone or a newer format may hold
 //! anything. Whatever it holds, there must be a step and a request that vendors accept.
@@ -11,9 +11,10 @@ use std::time::Instant;
 use kith_engine::context::context;
 use kith_engine::state::State;
 use kith_engine::step::decide;
-use kith_providers::render::render;
+use kith_providers::media::media_of;
+use kith_providers::render::{RenderError, render};
 use kith_testkit::events::log_of;
-use kith_testkit::validators::{Outline, validate_anthropic, validate_openai_chat};
+use kith_testkit::validators::{Outline, validate};
 use kith_vocab::event::models::{Purpose, Wire};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::json::Json;
@@ -79,7 +80,7 @@ pub(crate) fn run(n_logs: u64, first: u64, seed: u64) -> (Table, bool) {
         format!("{seconds:.1}"),
     ]);
     table.note(format!(
-        "seed {seed}, logs {first} to {}, each of at most {EVENTS_MAX} events; both wires at the \
+        "seed {seed}, logs {first} to {}, each of at most {EVENTS_MAX} events; all wires at the \
          end and at each `model_requested`",
         end.saturating_sub(1)
     ));
@@ -114,13 +115,13 @@ fn one_log(seed: u64, n: u64, counts: &Counts) {
 /// Folds the log event by event; how many requests were built and accepted.
 fn examine(log: &[Event]) -> Result<u64, Objection> {
     let mut state = State::default();
-    let mut earlier: Option<[Outline; 2]> = None;
+    let mut earlier: Option<Vec<Outline>> = None;
     let mut n_contexts = 0;
     for event in log {
         match &event.body {
             Body::ModelRequested(it) if it.purpose == Purpose::Turn => {
                 let now = outlines(&state)?;
-                n_contexts += 2;
+                n_contexts += WIRES.len() as u64;
                 if let Some(earlier) = &earlier {
                     compare(earlier, &now)?;
                 }
@@ -139,11 +140,13 @@ fn examine(log: &[Event]) -> Result<u64, Objection> {
         decide(&state, u64::MAX);
     }
     outlines(&state)?;
-    Ok(n_contexts + 2)
+    Ok(n_contexts + WIRES.len() as u64)
 }
 
-fn outlines(state: &State) -> Result<[Outline; 2], Objection> {
-    Ok([outline(Wire::OpenaiChat, state)?, outline(Wire::Anthropic, state)?])
+const WIRES: [Wire; 3] = [Wire::OpenaiChat, Wire::Anthropic, Wire::OpenaiResponses];
+
+fn outlines(state: &State) -> Result<Vec<Outline>, Objection> {
+    WIRES.into_iter().map(|wire| outline(wire, state)).collect()
 }
 
 fn outline(wire: Wire, state: &State) -> Result<Outline, Objection> {
@@ -153,15 +156,14 @@ fn outline(wire: Wire, state: &State) -> Result<Outline, Objection> {
     }
     let parameters = Json::empty_object();
     let request = context.request("scripted", "scripted", &parameters);
-    let body = render(wire, &request).map_err(|error| Objection::Refused(error.to_string()))?;
-    let outline = match wire {
-        Wire::Anthropic => validate_anthropic(&body),
-        _ => validate_openai_chat(&body),
-    };
-    outline.map_err(Objection::Refused)
+    let refused = |error: RenderError| Objection::Refused(error.to_string());
+    let media = media_of(wire, &request).map_err(refused)?.into_iter();
+    let media = media.map(|it| (it.blob.clone(), b"\x89PNG\r\n\x1a\n".to_vec())).collect();
+    let body = render(wire, &request, &media).map_err(refused)?;
+    validate(wire, &body).map_err(Objection::Refused)
 }
 
-fn compare(earlier: &[Outline; 2], now: &[Outline; 2]) -> Result<(), Objection> {
+fn compare(earlier: &[Outline], now: &[Outline]) -> Result<(), Objection> {
     for (earlier, now) in earlier.iter().zip(now) {
         let differs =
             |(index, element): &(usize, &String)| now.elements.get(*index) != Some(*element);

@@ -51,7 +51,6 @@ pub(crate) async fn run(shared: &GlobalArgs, model: ModelArg, args: Ask) -> Comm
         if chosen.by_default {
             ui::note(DEMO_LABEL);
         }
-        print_notes(&chosen.notes);
         Ok(code)
     });
     // The answer is out; whoever attached meanwhile is still answered.

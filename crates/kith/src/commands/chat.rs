@@ -61,7 +61,6 @@ pub(crate) async fn run(shared: &GlobalArgs, model: ModelArg) -> CommandResult {
         greet(&client, &house, &agent_id, &thread_id, &chosen).await?;
     } else if chosen.by_default {
         ui::note(DEMO_LABEL);
-        print_notes(&chosen.notes);
     }
     let mut conversation = ChatLoop {
         client,
@@ -100,7 +99,6 @@ async fn greet(
     if chosen.by_default {
         ui::note(DEMO_LABEL);
     }
-    print_notes(&chosen.notes);
     if !client.is_host().await? {
         ui::error_line("Another kith is running in this house; it answers here too.");
         ui::error_line(HELP);

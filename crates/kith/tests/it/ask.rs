@@ -18,7 +18,7 @@ fn the_demo_model_answers_without_key_or_network_and_is_labelled() {
     .: 1 entry
     Agent.md	9
     --- stderr
-    note: using the built-in demo model; set OPENAI_API_KEY to use a real one
+    note: using the built-in demo model; set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a real one
     ");
     let log = house.log();
     check_types(&log);

@@ -241,7 +241,7 @@ fn a_desk_that_is_none_is_named_and_the_sessions_can_still_be_read() {
     two
     --- stderr
     note: `.kith/state.db` was missing or older than the sessions and was rebuilt from their logs (threads: 1), without your trusted repositories: check `kith trust ls`
-    note: using the built-in demo model; set OPENAI_API_KEY to use a real one
+    note: using the built-in demo model; set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a real one
     ");
     assert_eq!(house.session_files().len(), 1);
 }

@@ -17,7 +17,7 @@ fn a_piped_conversation_answers_line_by_line() {
     .: 1 entry
     Agent.md	9
     --- stderr
-    note: using the built-in demo model; set OPENAI_API_KEY to use a real one
+    note: using the built-in demo model; set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a real one
     ");
     assert_eq!(of_type(&house.log(), "user_message").len(), 2);
 }

@@ -34,7 +34,7 @@ fn a_wrong_type_and_broken_toml_are_refused_with_their_line() {
     check!(house.kith(&["ask", "hi"]), @r#"
     exit 1
     --- stderr
-    error: `[house]/kith.toml` line 2: `models.a.wire` must be one of `"openai_chat"`, `"demo"`
+    error: `[house]/kith.toml` line 2: `models.a.wire` must be one of `"openai_chat"`, `"anthropic"`, `"openai_responses"`, `"demo"`
     "#);
     house.write("kith.toml", "[models\n");
     check!(house.kith(&["ask", "hi"]), @"
@@ -62,7 +62,7 @@ fn a_wrong_type_and_broken_toml_are_refused_with_their_line() {
 #[test]
 fn a_key_in_plain_text_is_refused_and_not_shown() {
     let house = House::new();
-    let text = "[models.a]\nwire = \"openai_chat\"\napiKey = \"sk-secret\"\n";
+    let text = "[models.a]\nwire = \"anthropic\"\napiKey = \"sk-secret\"\n";
     house.write("kith.toml", text);
     check!(house.kith(&["ask", "hi"]), @r#"
     exit 1
@@ -145,7 +145,7 @@ fn a_model_that_the_settings_do_not_describe_is_named() {
     check!(house.kith(&["ask", "hi", "--model", "main"]), @r#"
     exit 1
     --- stderr
-    error: `[house]/kith.toml` line 2: `models.main.wire` must be one of `"openai_chat"`, `"demo"`
+    error: `[house]/kith.toml` line 2: `models.main.wire` must be one of `"openai_chat"`, `"anthropic"`, `"openai_responses"`, `"demo"`
     "#);
 }
 

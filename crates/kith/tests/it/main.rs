@@ -33,6 +33,7 @@ mod network;
 mod new;
 mod prime;
 mod prompt;
+mod proxy;
 mod reload;
 mod reminders;
 mod remote;

@@ -11,26 +11,77 @@ fn raw(status: u16, body: &str) -> ServerReply {
     ServerReply::Raw { status, content_type, body: body.as_bytes().to_vec() }
 }
 
+/// An answer of Anthropic Messages.
+fn claude(text: &str) -> ServerReply {
+    let block = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": text}});
+    let end = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"input_tokens": 7, "cache_read_input_tokens": 5, "output_tokens": 3}});
+    let stop = json!({"type": "message_stop"});
+    stream(&[block, end, stop])
+}
+
+/// An answer of OpenAI Responses.
+fn response(text: &str) -> ServerReply {
+    let delta = json!({"type": "response.output_text.delta", "output_index": 0, "delta": text});
+    let end = json!({"type": "response.completed", "response": {"status": "completed"}});
+    stream(&[delta, end])
+}
+
+fn stream(events: &[serde_json::Value]) -> ServerReply {
+    let body = events.iter().map(|event| format!("data: {event}\n\n")).collect::<Vec<_>>().concat();
+    let content_type = "text/event-stream".to_owned();
+    ServerReply::Raw { status: 200, content_type, body: body.into_bytes() }
+}
+
 #[test]
-fn a_key_for_anthropic_is_ignored_with_a_note_and_other_models_work_beside_it() {
-    let vendor = Vendor::new([ServerReply::text("hello"), ServerReply::text("hello")]);
-    let house = House::new().with("ANTHROPIC_API_KEY", "x");
-    check!(house.kith(&["ask", "say hi"]), @"
-    exit 0
-    --- stdout
-    hi
-    --- stderr
-    note: using the built-in demo model; set OPENAI_API_KEY to use a real one
-    note: ANTHROPIC_API_KEY is ignored: Kith cannot use Anthropic's API yet
-    ");
-    let ran = house.kith(&["ask", "say hi", "--model", "demo"]).succeeded();
-    assert_eq!(ran.stderr, "");
-    let house = House::asking(&vendor).with("ANTHROPIC_API_KEY", "x");
-    for args in [&["ask", "hi"] as &[&str], &["ask", "hi", "--model", "gpt-4o"]] {
-        let ran = house.kith(args).succeeded();
-        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("hello\n", ""));
-    }
-    assert_eq!(vendor.bodies()[1]["model"], "gpt-4o");
+fn the_key_of_anthropic_comes_first_and_a_name_finds_its_vendor() {
+    let anthropic = Vendor::new([claude("I am Claude"), claude("still Claude")]);
+    let openai = Vendor::new([ServerReply::text("I am not")]);
+    let house = House::asking(&openai)
+        .with("ANTHROPIC_API_KEY", "sk-ant-0123456789")
+        .with("ANTHROPIC_BASE_URL", &anthropic.server.base_url());
+    let answer = house.json(&["ask", "hi", "--json"]);
+    assert_eq!(
+        (&answer["text"], &answer["usage"]["cacheRead"]),
+        (&json!("I am Claude"), &json!(5))
+    );
+    assert_eq!(house.json(&["ask", "hi", "--model", "gpt-4o", "--json"])["text"], "I am not");
+    assert_eq!(house.json(&["ask", "hi", "--model", "claude-x", "--json"])["text"], "still Claude");
+    let requests = anthropic.requests();
+    assert_eq!(requests[0].path, "/v1/messages");
+    assert_eq!(requests[0].header("x-api-key"), Some("sk-ant-0123456789"));
+    assert_eq!(requests[0].header("authorization"), None);
+    let models: Vec<_> = anthropic.bodies().iter().map(|it| it["model"].clone()).collect();
+    assert_eq!(models, ["claude-sonnet-5-5", "claude-x"]);
+    assert_eq!(openai.bodies()[0]["model"], "gpt-4o");
+    assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
+    // The settings win over any key.
+    house.write("kith.toml", "[models]\nuse = \"demo\"\n");
+    house.kith(&["ask", "say hi"]).succeeded();
+    assert_eq!((anthropic.requests().len(), openai.requests().len()), (2, 1));
+}
+
+#[test]
+fn a_model_of_the_settings_speaks_the_wire_that_they_name() {
+    let vendor = Vendor::new([response("over Responses"), claude("over Messages")]);
+    let house = House::new().with("KEY", "sk-test-0123456789");
+    let url = vendor.server.base_url();
+    let model = |name: &str, wire: &str| {
+        format!(
+            "[models.{name}]\nwire = \"{wire}\"\nbaseUrl = \"{url}\"\napiKey = \"${{KEY}}\"\nmaxTokens = 9\n"
+        )
+    };
+    house.write("kith.toml", model("r", "openai_responses") + &model("a", "anthropic"));
+    house.kith(&["trust", "."]).succeeded();
+    assert_eq!(house.json(&["ask", "hi", "--model", "r", "--json"])["text"], "over Responses");
+    assert_eq!(house.json(&["ask", "hi", "--model", "a", "--json"])["text"], "over Messages");
+    let (requests, bodies) = (vendor.requests(), vendor.bodies());
+    assert_eq!(
+        (requests[0].path.as_str(), requests[1].path.as_str()),
+        ("/v1/responses", "/v1/messages")
+    );
+    assert_eq!((&bodies[0]["max_output_tokens"], &bodies[1]["max_tokens"]), (&json!(9), &json!(9)));
+    let verified = house.json(&["session", "verify", "latest", "--json"]);
+    assert_eq!((&verified["ok"], &verified["requests"]), (&json!(true), &json!(2)));
 }
 
 #[test]
@@ -40,7 +91,7 @@ fn a_model_that_nobody_has_is_named_and_nothing_is_written() {
     exit 1
     --- stderr
     error: unknown model `gpt-9`: it is not in the settings, and no API key is set
-    hint: set OPENAI_API_KEY to use OpenAI's models by name, or use `--model demo`, which needs no key
+    hint: set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a vendor's models by name, or use `--model demo`, which needs no key
     ");
     assert_eq!(house.files(), ["Agent.md"]);
 }
@@ -74,6 +125,12 @@ fn an_address_that_is_none_is_refused_before_anything_is_written() {
     exit 1
     --- stderr
     error: OPENAI_BASE_URL is not valid; expected an address such as `https://api.openai.com/v1`
+    ");
+    let house = house.with("OPENAI_BASE_URL", "http://localhost:1/v1/chat/completions");
+    check!(house.kith(&["ask", "hi"]), @"
+    exit 1
+    --- stderr
+    error: OPENAI_BASE_URL contains the path of a request; set it to `http://localhost:1/v1`
     ");
     assert_eq!(house.files(), ["Agent.md"]);
 }

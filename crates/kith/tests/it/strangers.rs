@@ -96,7 +96,7 @@ fn a_house_sends_no_key_of_the_users_settings_to_another_address() {
         check_refused(&house, &["ask", "hi"], "uses it for `https://vendor.example/v1`");
     }
     // Without an address it would be the vendor's whose key is usual.
-    let usual = "[models.other]\nwire = \"openai_chat\"\napiKey = \"${VENDOR_KEY}\"\n";
+    let usual = "[models.other]\nwire = \"openai_responses\"\napiKey = \"${VENDOR_KEY}\"\n";
     house.write("kith.toml", usual);
     check_refused(&house, &["ask", "hi"], "to `the vendor's own address`");
     let same = own.replace("models.vendor", "models.same");

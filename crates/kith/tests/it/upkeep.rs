@@ -267,7 +267,7 @@ fn the_doctor_finds_a_healthy_house_well_and_changes_nothing() {
         ok    prompt files  characters in the prompt: Agent.md 9 of 9
         ok    settings      no settings files; the defaults apply
         warn  model         the built-in demo model is in use
-                            -> set OPENAI_API_KEY, or name a model in kith.toml
+                            -> set ANTHROPIC_API_KEY or OPENAI_API_KEY, or name a model in kith.toml
         ");
     });
     assert_eq!(house.files(), before);

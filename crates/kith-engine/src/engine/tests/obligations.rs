@@ -103,7 +103,8 @@ async fn check(
     let shown = context(&state);
     let parameters = Json::empty_object();
     let request = shown.request("scripted", "scripted", &parameters);
-    let body = render::render(Wire::Anthropic, &request).unwrap();
+    let body =
+        render::render(Wire::Anthropic, &request, &std::collections::BTreeMap::new()).unwrap();
     validate_anthropic(&body).map_err(TestCaseError::fail)?;
     Ok(())
 }

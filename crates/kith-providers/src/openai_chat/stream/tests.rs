@@ -1,9 +1,10 @@
 //! A test is the data of a stream's events and the answer in words.
 
-use std::fmt::Write as _;
-use std::sync::Mutex;
+use kith_vocab::event::models::Wire;
+use kith_vocab::provider::AnswerBlock;
 
-use super::*;
+use crate::answer::words::{Seen, in_words};
+use crate::answer::{Accumulator, CALLS_MAX};
 
 const STOP: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
 
@@ -195,7 +196,7 @@ fn calls_have_a_limit() {
 #[test]
 fn the_tap_sees_the_answer_grow() {
     let seen = Seen::default();
-    let mut answer = Accumulator::default();
+    let mut answer = Accumulator::of(Wire::OpenaiChat);
     answer.feed(&delta(r#"{"reasoning":"hm","content":"a"}"#), &seen).unwrap();
     let begin = call(r#""index":0,"id":"x","function":{"name":"esc-a-2eb","arguments":"{"}"#);
     answer.feed(&begin, &seen).unwrap();
@@ -215,7 +216,7 @@ fn the_tap_sees_the_answer_grow() {
 #[test]
 fn blocks_stand_in_the_order_in_which_they_began() {
     let seen = Seen::default();
-    let mut answer = Accumulator::default();
+    let mut answer = Accumulator::of(Wire::OpenaiChat);
     for event in [
         &call(r#""index":0,"id":"x","function":{"arguments":"{"}"#),
         &delta(r#"{"content":"a"}"#),
@@ -248,21 +249,6 @@ fn blocks_stand_in_the_order_in_which_they_began() {
     );
 }
 
-#[derive(Default)]
-struct Seen(Mutex<Vec<String>>);
-
-impl Seen {
-    fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
-    }
-}
-
-impl DeltaSink for Seen {
-    fn delta(&self, delta: Delta<'_>) {
-        self.0.lock().unwrap().push(format!("{} {:?}", delta.block, delta.part));
-    }
-}
-
 fn delta(delta: &str) -> String {
     format!(r#"{{"choices":[{{"index":0,"delta":{delta},"finish_reason":null}}]}}"#)
 }
@@ -277,48 +263,5 @@ fn finish(reason: &str) -> String {
 
 #[track_caller]
 fn check(events: &[&str], expected: &str) {
-    assert_eq!(in_words(events), expected, "{events:#?}");
-}
-
-fn in_words(events: &[&str]) -> String {
-    struct Nobody;
-    impl DeltaSink for Nobody {
-        fn delta(&self, _: Delta<'_>) {}
-    }
-    let mut answer = Accumulator::default();
-    for event in events {
-        if let Err(fault) = answer.feed(event, &Nobody) {
-            return fault_in_words(fault, answer.into_partial_text());
-        }
-    }
-    let answer = match answer.finish() {
-        Ok(answer) => answer,
-        Err((fault, text)) => return fault_in_words(fault, text),
-    };
-    let mut words = String::new();
-    for block in &answer.content {
-        match block {
-            AnswerBlock::Text(text) => write!(words, "text: {text} | "),
-            AnswerBlock::Thinking(thinking) => write!(words, "thinking: {} | ", thinking.text),
-            AnswerBlock::Call { provider_call_id, tool, arguments } => {
-                write!(words, "call {provider_call_id}: {tool} {arguments} | ")
-            }
-        }
-        .unwrap();
-    }
-    write!(words, "{:?}", answer.stop_reason).unwrap();
-    if let Some(usage) = answer.usage {
-        let Usage { input, output, cache_read, .. } = usage;
-        write!(words, " | {input}+{cache_read} in, {output} out").unwrap();
-    }
-    words
-}
-
-fn fault_in_words(fault: Fault, partial_text: String) -> String {
-    use kith_vocab::provider::FailureCause;
-    let unfinished = fault.into_failure("p", None, partial_text);
-    let FailureCause::Failed { kind, message, retryable, .. } = unfinished.cause else { panic!() };
-    let retryable = if retryable { ", retryable" } else { "" };
-    let message = message.strip_prefix("`p` ").unwrap();
-    format!("{kind:?} after `{}`{retryable}: {message}", unfinished.partial_text)
+    assert_eq!(in_words(Wire::OpenaiChat, events), expected, "{events:#?}");
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use kith_vocab::event::models::Wire;
 use kith_vocab::provider::{AnswerBlock, Delta, DeltaPart};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
@@ -62,7 +63,7 @@ impl DeltaSink for Heard {
 /// What comes of it, and after how many seconds.
 async fn outcome(ctx: &AskContext, pieces: Vec<(u64, &'static str)>) -> String {
     let begun = Instant::now();
-    let mut answer = Accumulator::default();
+    let mut answer = Accumulator::of(Wire::OpenaiChat);
     let reading = read_stream(script(pieces), IDLE_MAX, &*ctx.sink, &mut answer);
     let ending = bounded(ctx, reading).await;
     let named = |fault: Fault, text| fault.into_failure("p", None, text);

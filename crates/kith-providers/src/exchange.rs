@@ -12,18 +12,18 @@ use kith_vocab::provider::{Answer, AnswerFailure, AskContext, DeltaSink, Failure
 use reqwest::Response;
 use tokio::time::{Instant, timeout_at};
 
-use super::stream::Accumulator;
+use crate::answer::Accumulator;
 use crate::fault::Fault;
 use crate::sse::{SseDecoder, SseEvent};
 
 /// Bytes of a whole answer as it comes over the wire.
-pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub(crate) const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// How long usage and `[DONE]` are waited for once the server has said why the answer ended.
 const AFTER_END_MS_MAX: u64 = 2000;
 
 /// Bytes as they come: a response, or what a test sends.
-pub(super) trait ByteChunks {
+pub(crate) trait ByteChunks {
     /// The next bytes; none at the end, also where the connection broke.
     fn next_chunk(&mut self) -> impl Future<Output = Option<impl AsRef<[u8]> + Send>> + Send;
 }
@@ -37,14 +37,14 @@ impl ByteChunks for Response {
 
 /// How the work on an answer came to its end.
 #[derive(Debug)]
-pub(super) enum ExchangeEnd {
+pub(crate) enum ExchangeEnd {
     Over(Result<(), Fault>),
     Cancelled,
     OutOfTime,
 }
 
 /// Lets the exchange go on until it is over, cancelled or out of time.
-pub(super) async fn bounded(
+pub(crate) async fn bounded(
     ctx: &AskContext,
     exchange: impl Future<Output = Result<(), Fault>>,
 ) -> ExchangeEnd {
@@ -57,7 +57,7 @@ pub(super) async fn bounded(
 }
 
 /// The result of the request. `named` puts a fault into words.
-pub(super) fn conclude(
+pub(crate) fn conclude(
     ending: ExchangeEnd,
     answer: Accumulator,
     named: impl FnOnce(Fault, String) -> AnswerFailure,
@@ -85,7 +85,7 @@ pub(super) fn conclude(
 }
 
 /// Fills `answer` from a stream of events until nothing more is to be waited for.
-pub(super) async fn read_stream(
+pub(crate) async fn read_stream(
     mut pieces: impl ByteChunks,
     idle_max: Duration,
     sink: &dyn DeltaSink,
@@ -131,18 +131,18 @@ pub(super) async fn read_stream(
     Ok(())
 }
 
-pub(super) fn silence(idle_max: Duration) -> Fault {
+pub(crate) fn silence(idle_max: Duration) -> Fault {
     let seconds = idle_max.as_secs_f64();
     let what = format!("sent nothing for {seconds} seconds; try again, or use another model");
     Fault::new(FailureKind::Timeout, what).retryable()
 }
 
-pub(super) fn web_page() -> Fault {
+pub(crate) fn web_page() -> Fault {
     let what = "answered with a web page instead of a model's answer: check the base URL";
     Fault::new(FailureKind::Malformed, what)
 }
 
-pub(super) fn too_long() -> Fault {
+pub(crate) fn too_long() -> Fault {
     let what = format!("sent more than {ANSWER_BYTES_MAX} bytes in one answer");
     Fault::new(FailureKind::Malformed, what)
 }

@@ -1,4 +1,4 @@
-//! Error statuses: their meaning, and what to do about them.
+//! Error statuses: their meaning, and what to do about them. All wires share this.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use kith_vocab::event::models::FailureKind;
 use crate::fault::{Fault, is_about_length};
 
 /// What a sentence about a failed request names.
-pub(super) struct RequestFacts<'a> {
-    pub(super) model: &'a str,
-    pub(super) key: KeyUsed<'a>,
+pub(crate) struct RequestFacts<'a> {
+    pub(crate) model: &'a str,
+    pub(crate) key: KeyUsed<'a>,
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum KeyUsed<'a> {
+pub(crate) enum KeyUsed<'a> {
     None,
     FromSomewhere,
     /// From the variable or setting of this name.
@@ -23,40 +23,77 @@ pub(super) enum KeyUsed<'a> {
 }
 
 /// `words` and `code` are what the server said in the body, as far as it could be read.
-pub(super) fn fault(status: u16, request: &RequestFacts<'_>, words: &str, code: &str) -> Fault {
+pub(crate) fn fault(status: u16, request: &RequestFacts<'_>, words: &str, code: &str) -> Fault {
     let of_status = |what: &str| Fault::new(FailureKind::Status, what);
     let fault = match status {
+        400 | 402 | 429 if is_about_quota(code) || is_about_quota(words) => {
+            // Waiting does not help: the account needs payment or a higher limit.
+            of_status(&format!("has {NO_QUOTA_LEFT} (status {status}): check its plan and billing"))
+        }
         401 | 403 => Fault::new(FailureKind::Auth, of_key(status, request.key)),
-        400 | 413 | 422 if is_about_length(words) || is_about_length(code) => Fault::new(
-            FailureKind::ContextLength,
-            format!("rejected the conversation as too long (status {status})"),
-        ),
+        400 | 422 if is_about_length(words) || is_about_length(code) => too_long(status),
+        413 => too_long(status),
+        400 | 404 if code.contains("model_not_found") => of_status(&format!(
+            "does not know model `{}` (status {status}): check the model name",
+            request.model
+        )),
+        400 if code.contains("invalid_encrypted_content") => of_status(&format!(
+            "cannot read its earlier reasoning (status {status}), which is bound to the key that it \
+             was written under: go on with another model, or start over with `kith ask --new`"
+        )),
+        400 if words.to_lowercase().contains("encrypted content is not supported") => {
+            of_status(&format!(
+                "does not take encrypted reasoning for this model (status {status}): set \
+                 `parameters = {{ include = false }}` for it"
+            ))
+        }
+        400 | 415 | 422 if is_about_images(words) => of_status(&format!(
+            "does not take an image of this conversation (status {status}): use another model, or \
+             go back with `kith session branch`"
+        )),
         404 => of_status(&format!(
             "does not know this address or model `{}` (status 404): check the base URL and \
              model name",
             request.model
         )),
         408 => of_status("did not receive the request in time (status 408)").retryable(),
-        // Waiting does not help: the account needs payment or a higher limit.
-        402 | 429 if is_about_quota(code) => {
-            of_status(&format!("has {NO_QUOTA_LEFT} (status {status}): check its plan and billing"))
-        }
         429 => of_status("refused the request: rate limit reached (status 429)").retryable(),
         300..=399 => of_status(&format!(
             "redirects to another address (status {status}): check the base URL"
         )),
+        529 => of_status("is overloaded (status 529)").retryable(),
         500.. => of_status(&format!("had a server error (status {status})")).retryable(),
         _ => of_status(&format!("refused the request (status {status})")),
     };
     fault.said(words)
 }
 
-/// What the sentence says when the account of a key is used up.
-pub(super) const NO_QUOTA_LEFT: &str = "no quota left for this key";
+fn too_long(status: u16) -> Fault {
+    let what = format!("rejected the conversation as too long (status {status})");
+    Fault::new(FailureKind::ContextLength, what)
+}
 
-/// Whether a vendor's code says that the account, not the moment, is the reason.
-pub(super) fn is_about_quota(code: &str) -> bool {
-    code.contains("insufficient_quota")
+/// What the sentence says when the account of a key is used up.
+pub(crate) const NO_QUOTA_LEFT: &str = "no quota left for this key";
+
+/// Whether a vendor's code or words say that the account, not the moment, is the reason.
+pub(crate) fn is_about_quota(said: &str) -> bool {
+    ["insufficient_quota", "billing_error", "credit balance"].iter().any(|it| said.contains(it))
+}
+
+fn is_about_images(words: &str) -> bool {
+    const PHRASES: [&str; 8] = [
+        "image_url",
+        "input_image",
+        "image input",
+        "support image",
+        "process image",
+        "image exceeds",
+        "invalid image",
+        "images are not",
+    ];
+    let words = words.to_lowercase();
+    PHRASES.iter().any(|phrase| words.contains(phrase))
 }
 
 fn of_key(status: u16, key: KeyUsed<'_>) -> String {
@@ -85,7 +122,7 @@ fn of_key(status: u16, key: KeyUsed<'_>) -> String {
 /// name in lower case.
 ///
 /// A date is compared with the server's own `date`: its clock and ours need not agree.
-pub(super) fn retry_after_ms<'a>(header: impl Fn(&'static str) -> Option<&'a str>) -> Option<u64> {
+pub(crate) fn retry_after_ms<'a>(header: impl Fn(&'static str) -> Option<&'a str>) -> Option<u64> {
     if let Some(ms) = header("retry-after-ms").and_then(|ms| ms.trim().parse().ok()) {
         return Some(ms);
     }
