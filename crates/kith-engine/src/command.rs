@@ -4,6 +4,7 @@ use kith_vocab::block::Block;
 use kith_vocab::event::Body;
 use kith_vocab::event::calls::{Decision, Via};
 use kith_vocab::event::control::{Queue, QueueItem};
+use kith_vocab::event::models::ModelRef;
 use kith_vocab::ids::{EventId, LeafId};
 
 use crate::state::State;
@@ -71,8 +72,10 @@ pub enum CommandAction {
         decision: Decision,
         via: Via,
     },
-    /// Asks for a compaction.
-    Compact,
+    /// Asks for a compaction, of these models if no turn is open.
+    Compact {
+        models: Vec<ModelRef>,
+    },
     /// Writes one event that is not part of the conversation: a title, a delivery.
     Append(Box<Body>),
 }

@@ -6,10 +6,14 @@
 
 pub(crate) mod escaped;
 mod marks;
+pub(crate) mod summary;
 pub mod untrusted;
 pub mod words;
 
+use std::borrow::Cow;
+
 use kith_vocab::conversation::{Message, ModelRequest};
+use kith_vocab::event::models::{ModelRequested, Purpose};
 use kith_vocab::json::Json;
 use kith_vocab::snapshot::ToolSpec;
 
@@ -20,7 +24,7 @@ use crate::state::State;
 pub struct Context<'a> {
     pub system: String,
     pub tools: &'a [ToolSpec],
-    finished: &'a [Message],
+    finished: Cow<'a, [Message]>,
     tail: Message,
 }
 
@@ -28,8 +32,16 @@ pub fn context(state: &State) -> Context<'_> {
     Context {
         system: state.snapshot.as_ref().map(|it| it.system_prompt()).unwrap_or_default(),
         tools: state.toolset.as_ref().map_or(&[], |it| it.tools.as_slice()),
-        finished: state.conversation.finished(),
+        finished: Cow::Borrowed(state.conversation.finished()),
         tail: state.conversation.tail_message(),
+    }
+}
+
+/// The context of the request that was logged.
+pub fn context_of<'a>(state: &'a State, requested: &ModelRequested) -> Context<'a> {
+    match requested.purpose {
+        Purpose::Turn => context(state),
+        Purpose::Compact => summary::context(state, requested.scope.as_ref()),
     }
 }
 

@@ -32,6 +32,7 @@ pub mod driver;
 pub mod engine;
 pub mod failure;
 pub mod feed;
+mod ledger;
 pub mod mailbox;
 pub mod passage;
 pub mod permits;

@@ -28,7 +28,6 @@ use kith_vocab::tool::CallPlan;
 use crate::feed::{SessionFeed, ThreadKey};
 use crate::state::State;
 use crate::state::calls::CallStage;
-use crate::state::compaction::Compaction;
 pub(crate) use row_keys::RowKeys;
 use session_clock::SessionClock;
 
@@ -233,10 +232,7 @@ impl Session {
     }
 
     fn interrupted_work(&self) -> Option<Resumed> {
-        let asked = match self.state.compaction {
-            Compaction::Asked(request) => Some(request),
-            _ => None,
-        };
+        let asked = self.state.compaction.request();
         let Some(turn) = &self.state.turn else {
             return asked.map(|it| Resumed { open_request: Some(it), open_calls: Vec::new() });
         };

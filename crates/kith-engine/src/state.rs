@@ -11,6 +11,7 @@ mod elements;
 pub mod ended_turn;
 pub mod knowledge;
 mod repeats;
+pub mod requests;
 mod tail;
 pub mod tree;
 pub mod turn;
@@ -30,12 +31,13 @@ use serde::{Deserialize, Serialize};
 use compaction::Compaction;
 use conversation::Conversation;
 use ended_turn::EndedTurn;
+use requests::ContextSize;
 use tree::{Move, Tree};
 use turn::Turn;
 
 /// Changes with every change of what `fold` makes of a log: stored states of another version are
 /// not used.
-pub const FOLD_VERSION: u32 = 6;
+pub const FOLD_VERSION: u32 = 7;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
@@ -55,6 +57,7 @@ pub struct State {
     pub follow_ups: Vec<QueueItem>,
     pub steers: Vec<QueueItem>,
     pub compaction: Compaction,
+    pub context_size: ContextSize,
     pub title: Option<(String, TitleSource)>,
     pub n_events: u64,
     pub last_ts: u64,
@@ -149,6 +152,7 @@ impl State {
         {
             self.first_words = first_words(&it.message.content);
         }
+        self.context_size.fold(&event.body);
         match &event.body {
             Body::InstructionSnapshot(it) => {
                 self.snapshot.get_or_insert_with(|| Arc::new(it.snapshot.clone()));

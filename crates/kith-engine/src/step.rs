@@ -72,7 +72,7 @@ pub fn decide(state: &State, now: u64) -> Step {
     if turn.cancelled {
         return end_turn(EndReason::Cancelled);
     }
-    let is_compacting = matches!(state.compaction, Compaction::Asked(_));
+    let is_compacting = state.compaction.request().is_some();
     if turn.open_request.is_some() || turn.calls.any_running() || is_compacting {
         return Step::Wait(Wait::Running);
     }
@@ -98,7 +98,8 @@ pub fn decide(state: &State, now: u64) -> Step {
     if let Some(bound) = reached_bound(turn, now) {
         return Step::EndTurn(Ending { reason: EndReason::Bound, bound: Some(bound) });
     }
-    if state.compaction == Compaction::Requested { Step::Compact } else { Step::AskModel }
+    let wants_summary = matches!(state.compaction, Compaction::Requested { .. });
+    if wants_summary { Step::Compact } else { Step::AskModel }
 }
 
 fn between_turns(state: &State) -> Step {
@@ -106,10 +107,10 @@ fn between_turns(state: &State) -> Step {
     // After a turn that did not end well, a person looks before the queue goes on.
     let may_go_on = matches!(state.last_end, None | Some(EndReason::Done));
     match state.compaction {
-        Compaction::Asked(_) => Step::Wait(Wait::Running),
+        Compaction::Asked { .. } => Step::Wait(Wait::Running),
         _ if has_queued && may_go_on => Step::TakeFollowUp,
-        Compaction::Requested => Step::Compact,
-        Compaction::Idle | Compaction::FailedInThisTurn => Step::Rest,
+        Compaction::Requested { .. } => Step::Compact,
+        Compaction::Idle | Compaction::Done | Compaction::FailedInThisTurn => Step::Rest,
     }
 }
 
@@ -173,10 +174,10 @@ fn reached_bound(turn: &Turn, now: u64) -> Option<Bound> {
     if now.saturating_sub(turn.clock_start) >= limits.wall_ms {
         return Some(Bound::Wall);
     }
-    if is_over(turn.tokens, limits.tokens) {
+    if is_over(turn.usage.tokens, limits.tokens) {
         return Some(Bound::Tokens);
     }
-    is_over(turn.cost_micros, limits.cost_micros).then_some(Bound::Cost)
+    is_over(turn.usage.cost_micros, limits.cost_micros).then_some(Bound::Cost)
 }
 
 fn end_turn(reason: EndReason) -> Step {

@@ -5,6 +5,7 @@
 
 mod ask;
 mod calls;
+mod compact;
 mod end;
 mod queue;
 
@@ -30,6 +31,9 @@ pub(crate) use queue::{
 use crate::failure::SessionFailure;
 use crate::session::Session;
 use crate::step::{Step, Wait};
+
+/// How long a summary may take when no turn is open.
+const COMPACTION_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// Tools, policy and limits of a session's turns.
 #[derive(Clone)]
@@ -137,7 +141,7 @@ pub(crate) async fn perform(
             end::turn(session, ending);
             Action::Staged
         }
-        Step::Compact => return Err(SessionFailure::NotBuilt { step: "compaction" }),
+        Step::Compact => return compact::start(session, ctx),
         Step::TakeFollowUp => Action::TakeFollowUp,
         Step::Wait(wait) => Action::Wait(wait),
         Step::Rest => Action::Rest,
@@ -181,9 +185,9 @@ pub(crate) fn record_lost(session: &mut Session, kind: EffectKind, stopped: Effe
     }
 }
 
-/// The time left for the open turn.
+/// The time left for the open turn, or for a compaction between two turns.
 fn time_left(session: &Session) -> Duration {
-    let Some(turn) = &session.state().turn else { return Duration::ZERO };
+    let Some(turn) = &session.state().turn else { return COMPACTION_TIME_MAX };
     let used = session.now().saturating_sub(turn.clock_start);
     Duration::from_millis(turn.limits.wall_ms.saturating_sub(used))
 }

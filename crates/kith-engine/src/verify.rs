@@ -16,7 +16,7 @@ use kith_vocab::event::models::ModelRequested;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
 
-use crate::context::context;
+use crate::context::context_of;
 use crate::state::State;
 
 /// Finds the bytes of a blob; `None` if they are gone.
@@ -110,7 +110,7 @@ fn rebuild(
     blobs: Option<&BlobReader>,
     lost: &mut Option<String>,
 ) -> Result<String, render::RenderError> {
-    let context = context(state);
+    let context = context_of(state, requested);
     let request = context.request(&requested.provider, &requested.model, &requested.parameters);
     let mut media = MediaBytes::new();
     for Media { blob, .. } in media_of(requested.wire, &request)? {

@@ -171,7 +171,7 @@ fn of_control(answer: EventId, fill: Fill) -> Vec<Body> {
             attempt: 1,
             retry_at: fill.of(START),
         }),
-        Body::CompactRequested(CompactRequested { by: by.clone() }),
+        Body::CompactRequested(CompactRequested { by: by.clone(), models: Vec::new() }),
         Body::CancelRequested(CancelRequested { by }),
         Body::Resumed(Resumed { open_request: fill.of(answer), open_calls: vec![answer.call(0)] }),
         Body::Notice(Notice {
@@ -333,6 +333,7 @@ fn compact(request_id: EventId, first_kept_event_id: EventId, fill: Fill) -> Bod
             identifiers: text("id-1"),
             paths: text("/house/a"),
             open_tasks: text("tidy"),
+            done_tasks: Vec::new(),
         },
         first_kept_event_id,
         tokens_before: 1000,
@@ -356,6 +357,7 @@ fn model_requested(request_id: EventId, fill: Fill) -> Body {
         body_sha256: sha256_hex(b"{}"),
         body_bytes: 2,
         reserved: Reserved { tokens: 100, cost_micros: fill.of(7) },
+        scope: None,
     })
 }
 

@@ -17,6 +17,24 @@ pub(crate) const BEGINNING: &str = "(The conversation begins with your own words
 /// Stands last when there is nothing new to answer.
 pub(crate) const CONTINUE: &str = "(Continue.)";
 
+/// Stands last in a request for a summary. The headings are read by [`crate::ledger`].
+pub(crate) const SUMMARISE: &str = "\
+The conversation is about to be shortened: your next words will replace everything above. Do not call \
+tools and do not answer the last message now. Write a summary from which you can go on without the \
+original, in the language of the conversation, under exactly these headings:
+
+## Facts
+## Decisions
+## Open tasks
+## Preferences
+## Done
+
+Use one bullet (`- `) per point. Keep names, numbers, identifiers, paths and exact wording that may be \
+needed again. List every task that was asked for and is not finished under Open tasks, and finished \
+ones under Done. If a message is still unanswered, say what it asks for under Open tasks.";
+/// Stands in a request for a summary where the middle of a result was left out.
+pub(crate) const RESULT_CUT: &str = "\n[…]\n";
+
 /// A harness item as the model reads it: in its envelope, and what is not the owner's own in a block
 /// of its own within.
 pub(crate) fn reminder_of(

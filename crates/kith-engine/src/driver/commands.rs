@@ -10,6 +10,7 @@ use kith_vocab::event::calls::{ApprovalDecided, Decision, Via};
 use kith_vocab::event::control::{
     CancelRequested, LeafMoved, LeafReason, Level, Queue, QueueItem, QueueUpdate,
 };
+use kith_vocab::event::models::{CompactRequested, ModelRef};
 use kith_vocab::ids::LeafId;
 use kith_vocab::provider::ModelUnavailable;
 
@@ -42,7 +43,7 @@ impl SessionDriver {
     pub(super) async fn take_mail_during_effect(&mut self) -> Result<bool, SessionFailure> {
         self.read_rows().await?;
         // What comes after a cancel begins a turn of its own.
-        if !self.is_cancelled() {
+        if self.session.state().turn.is_some() && !self.is_cancelled() {
             self.queue_rows();
         }
         while self.branch.is_none()
@@ -54,8 +55,13 @@ impl SessionDriver {
         Ok(self.is_cancelled() || self.branch.is_some())
     }
 
+    /// Whether what runs is to be stopped. Between turns only a compaction runs.
     fn is_cancelled(&self) -> bool {
-        self.session.state().turn.as_ref().is_some_and(|turn| turn.cancelled)
+        let state = self.session.state();
+        match &state.turn {
+            Some(turn) => turn.cancelled,
+            None => state.compaction.request().is_none(),
+        }
     }
 
     async fn perform(&mut self, mail: Mail, is_running: EffectState) -> Result<(), SessionFailure> {
@@ -108,10 +114,7 @@ impl SessionDriver {
             CommandAction::Decide { approval_id, decision, via } => {
                 Ok(self.decide_call(command, approval_id, *decision, *via))
             }
-            CommandAction::Compact => {
-                let session_id = self.session.id();
-                Err(EngineError::NotBuilt { session_id, step: "compaction" })
-            }
+            CommandAction::Compact { models } => self.request_compaction(command, models),
             CommandAction::Append(body) if body.is_tree() => {
                 let what = "a command cannot write into the conversation".to_owned();
                 Err(EngineError::InvalidCommand { what })
@@ -127,6 +130,17 @@ impl SessionDriver {
         }
     }
 
+    fn request_compaction(&mut self, command: &DriverCommand, models: &[ModelRef]) -> WroteEvents {
+        if self.session.state().conversation.finished().is_empty() {
+            let what = "there is nothing to summarise: the model has not answered yet".to_owned();
+            return Err(EngineError::InvalidCommand { what });
+        }
+        let (by, models) = (command.user_id.clone(), models.to_vec());
+        let body = Body::CompactRequested(CompactRequested { by, models });
+        self.session.stage_from(source(command), body);
+        Ok(true)
+    }
+
     fn cancel(&mut self, command: &DriverCommand, key: Option<&str>) -> bool {
         if let Some(key) = key {
             if let Some(place) = self.rows.iter().position(|row| row.key == key)
@@ -140,7 +154,13 @@ impl SessionDriver {
                 return true;
             }
         }
-        let Some(turn) = self.session.state().turn.as_ref().filter(|turn| !turn.cancelled) else {
+        let state = self.session.state();
+        if state.turn.is_none() && state.compaction.request().is_some() && key.is_none() {
+            let by = command.user_id.clone();
+            self.session.stage_from(source(command), Body::CancelRequested(CancelRequested { by }));
+            return true;
+        }
+        let Some(turn) = state.turn.as_ref().filter(|turn| !turn.cancelled) else {
             return false;
         };
         // A client's Ctrl-C stops only the turn that its own message began.

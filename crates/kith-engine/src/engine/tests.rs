@@ -3,6 +3,7 @@
 mod approvals;
 mod branching;
 mod cloning;
+mod compaction;
 mod crash_table;
 mod crashes;
 mod cut_streams;

@@ -1,17 +1,28 @@
 //! The state of a compaction, within a turn or between two.
 
 use kith_vocab::event::Body;
-use kith_vocab::event::models::Purpose;
+use kith_vocab::event::models::{ModelRef, Purpose};
 use kith_vocab::ids::EventId;
 use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compaction {
     #[default]
     Idle,
-    Requested,
+    Requested {
+        /// The models that may be asked when no turn is open.
+        models: Vec<ModelRef>,
+    },
     /// The model is being asked for the summary.
-    Asked(EventId),
+    Asked {
+        request: EventId,
+        /// Whether it is shown only the first part of the conversation.
+        is_partial: bool,
+        models: Vec<ModelRef>,
+    },
+    /// The whole conversation was summarised, and nothing was asked since: doing it again would
+    /// not make it shorter.
+    Done,
     /// It failed, and is not tried again before the turn has ended.
     FailedInThisTurn,
 }
@@ -20,37 +31,65 @@ impl Compaction {
     /// Folds an event. Returns true if the event was about the compaction alone.
     pub(super) fn fold(&mut self, body: &Body, in_a_turn: bool) -> bool {
         match body {
-            Body::CompactRequested(_) => {
-                if !matches!(self, Compaction::Asked(_)) {
-                    *self = Compaction::Requested;
+            Body::CompactRequested(it) => {
+                if !matches!(self, Compaction::Asked { .. }) {
+                    *self = Compaction::Requested { models: it.models.clone() };
                 }
             }
             Body::ModelRequested(it) if it.purpose == Purpose::Compact => {
-                *self = Compaction::Asked(it.request_id);
+                let is_partial = it.scope.is_some_and(|scope| scope.before.is_some());
+                let models = match std::mem::take(self) {
+                    Compaction::Requested { models } => models,
+                    _ => Vec::new(),
+                };
+                *self = Compaction::Asked { request: it.request_id, is_partial, models };
             }
-            Body::ModelFailed(it) if self.is_asked(it.request_id) => {
-                *self = if in_a_turn { Compaction::FailedInThisTurn } else { Compaction::Idle };
-            }
-            Body::Resumed(it) if self.is_asked(it.open_request) => {
-                *self = Compaction::Requested;
-                return false;
-            }
-            Body::Compact(_) => {
+            Body::ModelRequested(_) if *self == Compaction::Done => {
                 *self = Compaction::Idle;
                 return false;
             }
+            Body::ModelFailed(it) if self.is_failed_by(it.request_id) => {
+                *self = if in_a_turn { Compaction::FailedInThisTurn } else { Compaction::Idle };
+            }
+            Body::Resumed(it) if self.is_asked(it.open_request) => {
+                if let Compaction::Asked { models, .. } = std::mem::take(self) {
+                    *self = Compaction::Requested { models };
+                }
+                return false;
+            }
+            Body::Compact(_) => {
+                let is_partial = matches!(self, Compaction::Asked { is_partial: true, .. });
+                *self = if is_partial { Compaction::Idle } else { Compaction::Done };
+                return false;
+            }
+            // Within a turn the turn is cancelled, and its end ends the compaction.
+            Body::CancelRequested(_) if !in_a_turn => *self = Compaction::Idle,
             _ => return false,
         }
         true
     }
 
     pub(super) fn end_turn(&mut self) {
-        if *self == Compaction::FailedInThisTurn {
+        if !matches!(self, Compaction::Requested { .. } | Compaction::Done) {
             *self = Compaction::Idle;
         }
     }
 
-    fn is_asked(self, request: Option<EventId>) -> bool {
-        matches!(self, Compaction::Asked(asked) if request == Some(asked))
+    /// The request for a summary that is under way.
+    pub fn request(&self) -> Option<EventId> {
+        match self {
+            Compaction::Asked { request, .. } => Some(*request),
+            _ => None,
+        }
+    }
+
+    fn is_asked(&self, request: Option<EventId>) -> bool {
+        request.is_some() && self.request() == request
+    }
+
+    /// A failure without a request: the model could not be asked at all.
+    fn is_failed_by(&self, request: Option<EventId>) -> bool {
+        self.is_asked(request)
+            || (request.is_none() && matches!(self, Compaction::Requested { .. }))
     }
 }

@@ -97,6 +97,15 @@ impl Conversation {
         self.tail.clone().into_message(self.finished.is_empty())
     }
 
+    /// All messages without the fixed line that stands for a missing last message.
+    pub(crate) fn messages(&self) -> Vec<Message> {
+        let mut messages = self.finished.clone();
+        if !self.tail.is_empty() {
+            messages.push(self.tail_message());
+        }
+        messages
+    }
+
     fn answer(&mut self, id: EventId, answer: &AssistantMessage) {
         let elements = elements::of_answer(id, answer, &mut self.escaped);
         if elements.is_empty() {

@@ -5,7 +5,7 @@ use kith_vocab::event::control::{Limits, QueueItem};
 use kith_vocab::event::messages::{
     AssistantMessage, Author, HarnessKind, StopReason, Trust, UserMessage,
 };
-use kith_vocab::event::models::{ModelRef, Purpose};
+use kith_vocab::event::models::{FailureKind, ModelRef, Purpose};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::calls::TurnCalls;
 use super::ended_turn::EndedTurn;
 use super::repeats::Repeats;
+use super::requests::{ModelFailure, TurnUsage};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
@@ -41,20 +42,14 @@ pub struct Turn {
     pub n_steps: u32,
     /// Answers in which a call was cut off by the limit on tokens.
     pub n_cut_calls: u32,
-    pub tokens: u64,
-    pub cost_micros: u64,
+    /// How often the vendor has refused the request as too long since the last answer.
+    pub n_length_refusals: u32,
+    pub usage: TurnUsage,
     /// Time that counts against the limit began here: waiting for a person, and time during which
     /// no host ran, move it on.
     pub clock_start: u64,
     waiting_since: Option<u64>,
     repeats: Repeats,
-}
-
-/// The model could not be asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ModelFailure {
-    pub attempt: u32,
-    pub retry_at: Option<u64>,
 }
 
 impl Turn {
@@ -92,8 +87,8 @@ impl Turn {
             n_resumed: 0,
             n_steps: 0,
             n_cut_calls: 0,
-            tokens: 0,
-            cost_micros: 0,
+            n_length_refusals: 0,
+            usage: TurnUsage::default(),
             clock_start: ts,
             waiting_since: None,
             repeats: Repeats::default(),
@@ -133,9 +128,13 @@ impl Turn {
             }
             Body::ModelFailed(it) => {
                 self.open_request = None;
+                self.n_length_refusals += u32::from(it.kind == FailureKind::ContextLength);
                 self.failure = Some(ModelFailure { attempt: it.attempt, retry_at: it.retry_at });
             }
-            Body::Compact(_) => self.n_resumed = 0,
+            Body::Compact(it) => {
+                self.n_resumed = 0;
+                self.usage.add(&it.usage);
+            }
             Body::HarnessItem(it) if it.item.kind == HarnessKind::Steer => {
                 self.owes_reply = true;
                 self.keys.extend(event.ingress_key.clone());
@@ -168,10 +167,9 @@ impl Turn {
     fn fold_answer(&mut self, answer: &AssistantMessage) {
         self.open_request = None;
         self.failure = None;
+        self.n_length_refusals = 0;
         if let Some(usage) = &answer.usage {
-            let tokens = [usage.input, usage.output, usage.cache_read, usage.cache_write];
-            self.tokens = tokens.into_iter().fold(self.tokens, u64::saturating_add);
-            self.cost_micros = self.cost_micros.saturating_add(usage.cost_micros.unwrap_or(0));
+            self.usage.add(usage);
         }
         let call_of = |block: &Block| match block {
             Block::ToolCall(call) => Some(call.clone()),

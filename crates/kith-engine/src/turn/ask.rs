@@ -10,22 +10,24 @@ use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::Body;
 use kith_vocab::event::messages::{AnswerContent, AssistantMessage, StopReason};
 use kith_vocab::event::models::{
-    FailureKind, ModelFailed, ModelRef, ModelRequested, Purpose, Reserved,
+    FailureKind, ModelFailed, ModelRef, ModelRequested, Purpose, Reserved, SummaryScope,
 };
 use kith_vocab::ids::EventId;
 use kith_vocab::json::Json;
 use kith_vocab::provider::{
-    Answer, AnswerBlock, AnswerFailure, AskContext, FailureCause, ModelChoice, ModelUnavailable,
-    Models, Provider,
+    Answer, AnswerBlock, AnswerFailure, AskContext, DeltaSink, FailureCause, ModelChoice,
+    ModelUnavailable, Models, Provider,
 };
 use kith_vocab::text::Text;
 use tokio_util::sync::CancellationToken;
 
+use super::compact::{self, NoDeltas};
 use super::{Action, EffectKind, EffectOutcome, EffectStop, TurnContext, TurnEffect, time_left};
 use crate::context::context;
 use crate::failure::SessionFailure;
 use crate::feed::FeedTap;
 use crate::session::{EventSource, Session};
+use crate::state::State;
 
 /// How often one request is tried.
 const MODEL_ATTEMPTS_MAX: u32 = 4;
@@ -33,12 +35,15 @@ const MODEL_ATTEMPTS_MAX: u32 = 4;
 const RETRY_WAIT_MS_MAX: u64 = 60_000;
 const RETRY_WAIT_MS_FIRST: u64 = 500;
 /// A longer request is not sent. It holds the whole conversation, which nothing else bounds.
-const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub(super) const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// A request that was sent.
 pub(crate) struct SentRequest {
-    request_id: EventId,
-    choice: ModelChoice,
+    pub(super) request_id: EventId,
+    pub(super) choice: ModelChoice,
+    purpose: Purpose,
+    pub(super) scope: Option<SummaryScope>,
+    pub(super) body_bytes: u64,
 }
 
 /// The first model of the list that can be asked from here as it was recorded.
@@ -88,23 +93,46 @@ pub(super) async fn start(
             return Err(SessionFailure::Render { reason: error.to_string() });
         }
     };
-    let body = match body {
-        Ok(body) => body,
-        Err(n_bytes) => {
-            fail(session, None, too_large(n_bytes));
-            return Ok(Action::Staged);
+    match body {
+        Ok(body) if !compact::is_due(session.state(), body.len() as u64, choice.context_window) => {
+            Ok(send(session, provider, body, Purpose::Turn, None))
         }
-    };
+        Err(n_bytes) if !compact::may_help(session.state()) => {
+            fail(session, None, too_large(n_bytes));
+            Ok(Action::Staged)
+        }
+        _ => {
+            compact::request(session);
+            Ok(Action::Staged)
+        }
+    }
+}
+
+/// Writes down that the body is sent, and sends it.
+pub(super) fn send(
+    session: &mut Session,
+    provider: Arc<dyn Provider>,
+    body: Vec<u8>,
+    purpose: Purpose,
+    scope: Option<SummaryScope>,
+) -> Action {
+    let choice = provider.choice().clone();
     let request_id = session.new_event_id();
-    session.stage(Body::ModelRequested(request_event(request_id, &choice, &body)));
+    let event = request_event(request_id, &choice, &body);
+    session.stage(Body::ModelRequested(ModelRequested { purpose, scope, ..event }));
     let (cancel, time_left) = (CancellationToken::new(), time_left(session));
-    let sink = Arc::new(FeedTap { feed: Arc::clone(session.feed()), request_id });
+    let sink: Arc<dyn DeltaSink> = match purpose {
+        Purpose::Turn => Arc::new(FeedTap { feed: Arc::clone(session.feed()), request_id }),
+        Purpose::Compact => Arc::new(NoDeltas),
+    };
     let ask = AskContext { time_left, cancel: cancel.clone(), sink };
+    let body_bytes = body.len() as u64;
     let future = Box::pin(async move {
         let answer = provider.ask(body, ask).await;
-        EffectOutcome::Asked(SentRequest { request_id, choice }, answer)
+        let sent = SentRequest { request_id, choice, purpose, scope, body_bytes };
+        EffectOutcome::Asked(sent, answer)
     });
-    Ok(Action::Start(TurnEffect { kind: EffectKind::Ask(request_id), future, cancel, time_left }))
+    Action::Start(TurnEffect { kind: EffectKind::Ask(request_id), future, cancel, time_left })
 }
 
 enum BodyError {
@@ -144,6 +172,9 @@ pub(super) fn record(
     answer: Result<Answer, AnswerFailure>,
     stopped: EffectStop,
 ) {
+    if asked.purpose == Purpose::Compact {
+        return compact::record(session, asked, answer);
+    }
     match answer {
         Ok(answer) if is_empty(&answer) => {
             let message = format!("`{}` returned an empty answer", asked.choice.provider);
@@ -176,6 +207,7 @@ fn request_event(request_id: EventId, choice: &ModelChoice, body: &[u8]) -> Mode
         body_bytes,
         // Four bytes a token is on the safe side of what vendors count for text.
         reserved: Reserved { tokens: body_bytes / 4, cost_micros: None },
+        scope: None,
     }
 }
 
@@ -252,6 +284,14 @@ fn record_broken_off(
         (FailureCause::Cancelled, _) => {
             keep_partial(session, asked, partial_text, StopReason::Cancelled);
         }
+        (FailureCause::Failed { kind: FailureKind::ContextLength, message, .. }, _)
+            if may_shorten(session.state()) =>
+        {
+            let kind = FailureKind::ContextLength;
+            let (attempt, wait_ms) = (next_attempt(session).min(MODEL_ATTEMPTS_MAX - 1), Some(0));
+            fail(session, request_id, RequestFailure { kind, message, attempt, wait_ms });
+            compact::request(session);
+        }
         (FailureCause::Failed { kind, message, retryable, retry_after_ms }, _) => {
             let attempt = next_attempt(session);
             let wait = retry_after_ms.unwrap_or_else(|| back_off(asked.request_id, attempt));
@@ -265,12 +305,18 @@ fn record_broken_off(
     }
 }
 
-struct RequestFailure {
-    kind: FailureKind,
-    message: String,
-    attempt: u32,
+/// Whether a request that the vendor found too long may be sent again after a compaction.
+fn may_shorten(state: &State) -> bool {
+    let is_first = state.turn.as_ref().is_some_and(|turn| turn.n_length_refusals == 0);
+    is_first && compact::may_help(state)
+}
+
+pub(super) struct RequestFailure {
+    pub(super) kind: FailureKind,
+    pub(super) message: String,
+    pub(super) attempt: u32,
     /// How long to wait before trying again, if that may help.
-    wait_ms: Option<u64>,
+    pub(super) wait_ms: Option<u64>,
 }
 
 /// The next decision finds that the turn's time is over, so trying again at once does no harm.
@@ -296,7 +342,7 @@ fn unsendable(message: String) -> RequestFailure {
     RequestFailure { kind: FailureKind::ContextLength, message, attempt, wait_ms: None }
 }
 
-fn fail(session: &mut Session, request_id: Option<EventId>, failure: RequestFailure) {
+pub(super) fn fail(session: &mut Session, request_id: Option<EventId>, failure: RequestFailure) {
     let RequestFailure { kind, message, attempt, wait_ms } = failure;
     let may_retry = attempt < MODEL_ATTEMPTS_MAX;
     let retry_at = wait_ms.filter(|_| may_retry).map(|wait| session.now() + wait);

@@ -82,6 +82,7 @@ impl Writer {
                     identifiers: vec![text(seed)],
                     paths: Vec::new(),
                     open_tasks: vec![text(seed)],
+                    done_tasks: Vec::new(),
                 },
                 first_kept_event_id: self.tree_id(seed),
                 tokens_before: seed.number(),
@@ -209,6 +210,7 @@ impl Writer {
                         tokens: seed.number(),
                         cost_micros: seed.maybe(Seed::number),
                     },
+                    scope: None,
                 })
             }
             "model_failed" => Body::ModelFailed(ModelFailed {
@@ -218,9 +220,10 @@ impl Writer {
                 attempt: 1,
                 retry_at: seed.maybe(|seed| self.sheet.now + seed.number() * 1000),
             }),
-            "compact_requested" => {
-                Body::CompactRequested(CompactRequested { by: "owner".to_owned() })
-            }
+            "compact_requested" => Body::CompactRequested(CompactRequested {
+                by: "owner".to_owned(),
+                models: Vec::new(),
+            }),
             "skill_index_snapshot" => {
                 Body::SkillIndexSnapshot(SkillIndexSnapshot { entries: vec![skill(seed)] })
             }

@@ -195,6 +195,7 @@ impl Scribe {
             body_sha256: sha256_hex(request_id.to_string().as_bytes()),
             body_bytes: 100,
             reserved: Reserved { tokens: 1000, cost_micros: None },
+            scope: None,
         }));
     }
 
@@ -321,7 +322,7 @@ impl Scribe {
     fn compact(&mut self, rest: &str) {
         if rest == "requested" {
             let by = "owner".to_owned();
-            return self.write(Body::CompactRequested(CompactRequested { by }));
+            return self.write(Body::CompactRequested(CompactRequested { by, models: Vec::new() }));
         }
         let rest = rest.strip_prefix("keep=").expect("`compact keep=LABEL TEXT`");
         let (label, summary) = rest.split_once(' ').unwrap_or((rest, "summary"));

@@ -258,6 +258,9 @@ pub struct Ledger {
     pub identifiers: Vec<String>,
     pub paths: Vec<String>,
     pub open_tasks: Vec<String>,
+    /// So that a summary which forgets it does not open a finished task again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub done_tasks: Vec<String>,
 }
 
 /// A record of a priming script that has no counterpart here: kept and shown, not sent.

@@ -22,6 +22,20 @@ pub struct ModelRequested {
     pub body_sha256: String,
     pub body_bytes: u64,
     pub reserved: Reserved,
+    /// Of a request for a summary: how much of the conversation it shows. Absent: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<SummaryScope>,
+}
+
+/// The part of a conversation that a request for a summary shows, when the whole does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SummaryScope {
+    /// The message at which it ends; that message is not shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<EventId>,
+    /// Whether the results of calls are shortened.
+    pub cut_results: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,4 +120,7 @@ pub enum FailureKind {
 #[serde(deny_unknown_fields)]
 pub struct CompactRequested {
     pub by: String,
+    /// The models that may be asked for the summary when no turn is open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelRef>,
 }

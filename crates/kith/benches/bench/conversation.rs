@@ -133,6 +133,7 @@ impl Life {
             body_sha256: HASH.to_owned(),
             body_bytes: 1,
             reserved: Reserved { tokens: 1, cost_micros: None },
+            scope: None,
         }));
         self.commit().await;
         request_id

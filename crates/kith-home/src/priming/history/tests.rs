@@ -108,6 +108,7 @@ fn compact(n: u64) -> Event {
         identifiers: vec!["K-9".to_owned(), "K-10".to_owned()],
         paths: Vec::new(),
         open_tasks: vec!["call Ann".to_owned()],
+        done_tasks: Vec::new(),
     };
     let body = Body::Compact(Compact {
         request_id: event_id(n),

@@ -291,6 +291,7 @@ impl Parts {
                 tokens: self.numbers[7],
                 cost_micros: self.maybe(5, self.numbers[0]),
             },
+            scope: None,
         }
     }
 

@@ -1,0 +1,187 @@
+//! The context of a request for a summary: the conversation, or its first part, and our wish.
+//!
+//! It is one more request of the same conversation, so a vendor's cache holds for it, and it is
+//! rebuilt from the log like any other.
+
+use std::borrow::Cow;
+
+use kith_vocab::conversation::{CallResult, Element, ElementKind, Message, ResultPartKind, Role};
+use kith_vocab::event::Body;
+use kith_vocab::event::messages::HarnessKind;
+use kith_vocab::event::models::SummaryScope;
+use kith_vocab::ids::EventId;
+
+use super::{Context, words};
+use crate::ledger::LedgerText;
+use crate::state::State;
+
+/// Each result of a call, where results are cut.
+const RESULT_BYTES_MAX: usize = 2 * 1024;
+
+pub(crate) fn context<'a>(state: &'a State, scope: Option<&SummaryScope>) -> Context<'a> {
+    let mut messages = messages_before(state, scope.and_then(|it| it.before));
+    if scope.is_some_and(|it| it.cut_results) {
+        cut_results(&mut messages);
+    }
+    let wish = Element { from: None, kind: ElementKind::Meta(words::SUMMARISE.into()) };
+    let mut tail = match messages.pop() {
+        Some(last) if last.role == Role::User => last,
+        last => {
+            messages.extend(last);
+            Message { role: Role::User, elements: Vec::new() }
+        }
+    };
+    tail.elements.push(wish);
+    Context { finished: Cow::Owned(messages), tail, ..super::context(state) }
+}
+
+/// The places before which a summary may end: the messages of people, oldest first. The first of
+/// them has nothing before it.
+pub(crate) fn boundaries(state: &State) -> Vec<EventId> {
+    let mut found = Vec::new();
+    for message in state.conversation.messages() {
+        for element in message.elements {
+            let begins = |id: &EventId| {
+                let event = state.tree.get(*id);
+                event.is_some_and(|it| matches!(it.body, Body::UserMessage(_)))
+            };
+            if let Some(id) = element.from.filter(begins)
+                && found.last() != Some(&id)
+            {
+                found.push(id);
+            }
+        }
+    }
+    found.into_iter().skip(1).collect()
+}
+
+/// The event at which the kept part begins: the longest end of the conversation that has at most
+/// so many bytes and begins with a message or an answer. `None` if there is none.
+pub(crate) fn first_kept(state: &State, bytes_max: u64) -> Option<EventId> {
+    let (mut n_bytes, mut first) = (0, None);
+    for message in state.conversation.messages().iter().rev() {
+        for element in message.elements.iter().rev() {
+            n_bytes += element_bytes(element);
+            if n_bytes > bytes_max {
+                return first;
+            }
+            let event = element.from.and_then(|id| state.tree.get(id));
+            let is_message = event.is_some_and(|it| matches!(it.body, Body::UserMessage(_)));
+            if is_message && message.role == Role::User {
+                first = element.from;
+            }
+        }
+        if message.role == Role::Assistant {
+            first = message.elements.first().and_then(|it| it.from).or(first);
+        }
+    }
+    first
+}
+
+pub(crate) fn conversation_bytes(state: &State) -> u64 {
+    let messages = state.conversation.messages();
+    messages.iter().flat_map(|it| &it.elements).map(element_bytes).sum()
+}
+
+/// The bytes of the conversation from this event on.
+pub(crate) fn bytes_from(state: &State, first: EventId) -> u64 {
+    let messages = state.conversation.messages();
+    let elements = messages.iter().flat_map(|it| &it.elements);
+    elements.skip_while(|it| it.from != Some(first)).map(element_bytes).sum()
+}
+
+/// Calls `each` with what is summarised.
+pub(crate) fn each_text(
+    state: &State,
+    before: Option<EventId>,
+    each: &mut dyn FnMut(LedgerText<'_>),
+) {
+    for message in messages_before(state, before) {
+        for element in &message.elements {
+            match &element.kind {
+                ElementKind::Text(text) => each(LedgerText::Said(text.text())),
+                ElementKind::Meta(text) if is_steer(state, element) => {
+                    each(LedgerText::Said(text.text()));
+                }
+                ElementKind::Result(result) => {
+                    for part in &result.parts {
+                        if let ResultPartKind::Text(text) = &part.kind {
+                            each(LedgerText::Result(text.text()));
+                        }
+                    }
+                }
+                ElementKind::Meta(_)
+                | ElementKind::Media(_)
+                | ElementKind::Thinking { .. }
+                | ElementKind::Call(_) => (),
+            }
+        }
+    }
+}
+
+fn is_steer(state: &State, element: &Element) -> bool {
+    let event = element.from.and_then(|id| state.tree.get(id));
+    event.is_some_and(|it| match &it.body {
+        Body::HarnessItem(it) => it.item.kind == HarnessKind::Steer,
+        _ => false,
+    })
+}
+
+fn messages_before(state: &State, before: Option<EventId>) -> Vec<Message> {
+    let mut messages = state.conversation.messages();
+    let Some(before) = before else { return messages };
+    let place = messages.iter().enumerate().find_map(|(place, message)| {
+        let at = message.elements.iter().position(|it| it.from == Some(before))?;
+        Some((place, at))
+    });
+    if let Some((place, at)) = place {
+        messages.truncate(place + 1);
+        if let Some(last) = messages.last_mut() {
+            last.elements.truncate(at);
+        }
+        if at == 0 {
+            messages.truncate(place);
+        }
+    }
+    messages
+}
+
+fn cut_results(messages: &mut [Message]) {
+    for element in messages.iter_mut().flat_map(|it| &mut it.elements) {
+        if let ElementKind::Result(result) = &mut element.kind {
+            cut_result(result);
+        }
+    }
+}
+
+/// Keeps the beginning and the end of each text.
+fn cut_result(result: &mut CallResult) {
+    for part in &mut result.parts {
+        let ResultPartKind::Text(text) = &mut part.kind else { continue };
+        let [before, middle, after] = text.pieces();
+        let whole = format!("{before}{middle}{after}");
+        if whole.len() > RESULT_BYTES_MAX {
+            let head = whole.floor_char_boundary(RESULT_BYTES_MAX / 2);
+            let tail = whole.ceil_char_boundary(whole.len() - RESULT_BYTES_MAX / 2);
+            let cut = format!("{}{}{}", &whole[..head], words::RESULT_CUT, &whole[tail..]);
+            *text = cut.into();
+        }
+    }
+}
+
+fn element_bytes(element: &Element) -> u64 {
+    let n_bytes = match &element.kind {
+        ElementKind::Text(text) | ElementKind::Meta(text) => text.len(),
+        ElementKind::Thinking { thinking, .. } => thinking.text.len(),
+        ElementKind::Call(call) => call.input.as_str().len(),
+        ElementKind::Media(_) => 0,
+        ElementKind::Result(result) => {
+            let parts = result.parts.iter().map(|part| match &part.kind {
+                ResultPartKind::Text(text) => text.len(),
+                ResultPartKind::Media(_) => 0,
+            });
+            parts.sum()
+        }
+    };
+    n_bytes as u64
+}

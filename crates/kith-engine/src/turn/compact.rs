@@ -1,0 +1,287 @@
+//! Compaction: the model is asked for a summary, which replaces what came before the kept tail.
+
+use std::io;
+
+use kith_providers::render;
+use kith_vocab::event::Body;
+use kith_vocab::event::messages::{Compact, Ledger, Usage};
+use kith_vocab::event::models::{CompactRequested, FailureKind, ModelRef, Purpose, SummaryScope};
+use kith_vocab::ids::EventId;
+use kith_vocab::provider::{
+    Answer, AnswerBlock, AnswerFailure, Delta, DeltaSink, FailureCause, ModelChoice,
+};
+
+use super::ask::{self, RequestFailure, SentRequest};
+use super::{Action, TurnContext};
+use crate::context::summary;
+use crate::failure::SessionFailure;
+use crate::ledger::{LedgerText, next_ledger};
+use crate::session::{CLIENT_ID, EventSource, Session};
+use crate::state::State;
+use crate::state::compaction::Compaction;
+
+/// The share of the window, in per cent, at which a conversation is compacted.
+const FULL_PERCENT: u64 = 80;
+/// The part of the window that an answer may need.
+const ANSWER_TOKENS: u64 = 8_192;
+
+/// Whether the conversation should be summarised before a body of this length is sent.
+pub(super) fn is_due(state: &State, body_bytes: u64, window: u64) -> bool {
+    let tokens = state.context_size.tokens(body_bytes);
+    let is_full = window > 0 && tokens.saturating_mul(100) >= window.saturating_mul(FULL_PERCENT);
+    is_full && may_help(state)
+}
+
+/// Whether a summary can be asked for that may shorten the conversation.
+pub(super) fn may_help(state: &State) -> bool {
+    state.compaction == Compaction::Idle && !state.conversation.finished().is_empty()
+}
+
+pub(super) fn request(session: &mut Session) {
+    let requested = CompactRequested { by: CLIENT_ID.to_owned(), models: Vec::new() };
+    session.stage(Body::CompactRequested(requested));
+}
+
+pub(super) fn start(session: &mut Session, ctx: &TurnContext) -> Result<Action, SessionFailure> {
+    let provider = match ask::find_model(&*ctx.models, &models(session.state())) {
+        Ok(provider) => provider,
+        Err(unavailable) => {
+            fail(session, None, FailureKind::Network, unavailable.reason);
+            return Ok(Action::Staged);
+        }
+    };
+    let choice = provider.choice();
+    let Some(scope) = find_scope(session.state(), choice)? else {
+        let message = format!(
+            "the conversation is too long for `{}` even to be summarised; choose a model with a \
+             larger context, go back with `kith session branch`, or start over with `kith ask --new`",
+            choice.model
+        );
+        fail(session, None, FailureKind::ContextLength, message);
+        return Ok(Action::Staged);
+    };
+    let body = body(session.state(), choice, scope.as_ref())?;
+    Ok(ask::send(session, provider, body, Purpose::Compact, scope))
+}
+
+pub(super) fn record(
+    session: &mut Session,
+    asked: &SentRequest,
+    answer: Result<Answer, AnswerFailure>,
+) {
+    if session.state().compaction.request() != Some(asked.request_id) {
+        // It was cancelled meanwhile.
+        return;
+    }
+    match answer {
+        Ok(answer) => {
+            // Calls are ignored: the model was asked for words.
+            let texts = answer.content.iter().filter_map(|block| match block {
+                AnswerBlock::Text(text) => Some(text.as_str()),
+                AnswerBlock::Thinking(_) | AnswerBlock::Call { .. } => None,
+            });
+            let summary: String = texts.collect();
+            if summary.trim().is_empty() {
+                let message = format!("`{}` returned an empty summary", asked.choice.provider);
+                fail(session, Some(asked.request_id), FailureKind::Empty, message);
+            } else {
+                stage_summary(session, asked, summary, answer.usage.unwrap_or_default());
+            }
+        }
+        // The end of the turn, or the wish to cancel, has ended it.
+        Err(AnswerFailure { cause: FailureCause::Cancelled, .. }) => (),
+        Err(AnswerFailure { cause: FailureCause::Failed { kind, message, .. }, .. }) => {
+            fail(session, Some(asked.request_id), kind, message);
+        }
+    }
+}
+
+fn stage_summary(session: &mut Session, asked: &SentRequest, summary: String, usage: Usage) {
+    let state = session.state();
+    let before = asked.scope.and_then(|scope| scope.before);
+    // What was not summarised is kept whole.
+    let kept = before.or_else(|| find_kept(state, &asked.choice));
+    let first_kept = kept.unwrap_or(asked.request_id);
+    let ledger = ledger_of(state, before, &summary);
+    let reminders = state.reminders_to_repeat(first_kept);
+    let tokens_before = state.context_size.tokens(asked.body_bytes);
+    let event = Compact {
+        request_id: asked.request_id,
+        model: asked.choice.model.clone(),
+        usage,
+        summary: summary.into(),
+        ledger,
+        first_kept_event_id: first_kept,
+        tokens_before,
+        tokens_after: 0,
+    };
+    let tokens_after = tokens_after(state, asked, &event);
+    let source = EventSource { id: Some(asked.request_id), ..EventSource::RUNTIME };
+    session.stage_from(source, Body::Compact(Compact { tokens_after, ..event }));
+    for reminder in reminders {
+        session.stage(Body::HarnessItem(reminder));
+    }
+}
+
+/// The first event that stays as it is: of the message to be answered, if it is not too long, or
+/// else of the last words of the conversation.
+fn find_kept(state: &State, choice: &ModelChoice) -> Option<EventId> {
+    let all_bytes = summary::conversation_bytes(state);
+    // Bytes that are more than a token each, so that the estimate errs to the safe side.
+    let window_bytes =
+        if choice.context_window > 0 { choice.context_window * 3 } else { all_bytes };
+    let last_words = summary::first_kept(state, (window_bytes / 5).min(all_bytes / 2));
+    let asked = state.turn.as_ref().map(|turn| turn.began_with).filter(|asked| {
+        let n_bytes = summary::bytes_from(state, *asked);
+        n_bytes > 0 && n_bytes <= window_bytes / 2
+    });
+    asked.or(last_words)
+}
+
+/// The size of the next request, from what the summary replaces.
+fn tokens_after(state: &State, asked: &SentRequest, compact: &Compact) -> u64 {
+    let all = summary::conversation_bytes(state);
+    let kept = summary::bytes_from(state, compact.first_kept_event_id);
+    let fixed = asked.body_bytes.saturating_sub(all);
+    let names = [&compact.ledger.identifiers, &compact.ledger.paths, &compact.ledger.open_tasks];
+    let names: usize = names.into_iter().flatten().map(String::len).sum();
+    (fixed + kept + (compact.summary.len() + names) as u64) / 3
+}
+
+fn ledger_of(state: &State, before: Option<EventId>, summary: &str) -> Ledger {
+    let last = state.tree.from_leaf().find_map(|event| match &event.body {
+        Body::Compact(it) => Some(&it.ledger),
+        _ => None,
+    });
+    let mut texts = Vec::new();
+    summary::each_text(state, before, &mut |text| {
+        texts.push(match text {
+            LedgerText::Said(text) => (true, text.to_owned()),
+            LedgerText::Result(text) => (false, text.to_owned()),
+        });
+    });
+    let texts = texts.iter().map(|(is_said, text)| match is_said {
+        true => LedgerText::Said(text),
+        false => LedgerText::Result(text),
+    });
+    next_ledger(last, texts, summary)
+}
+
+/// The models of the open turn, else those that were named with the wish, else those of the last
+/// turn.
+fn models(state: &State) -> Vec<ModelRef> {
+    let named = match &state.compaction {
+        Compaction::Requested { models } => models.clone(),
+        _ => Vec::new(),
+    };
+    let open = state.turn.as_ref().map(|turn| turn.models.clone());
+    let last = || state.last_turn.as_ref().map(|turn| turn.models.clone()).unwrap_or_default();
+    open.unwrap_or_else(|| if named.is_empty() { last() } else { named })
+}
+
+/// The part of the conversation that the model can read: all of it, else the longest beginning of
+/// whole turns, else all of it with its results cut. `Some(None)` is all of it.
+fn find_scope(
+    state: &State,
+    choice: &ModelChoice,
+) -> Result<Option<Option<SummaryScope>>, SessionFailure> {
+    let whole = body_bytes(state, choice, None)?;
+    let fits = |bytes: u64| fits(state, choice, whole, bytes);
+    if fits(whole) {
+        return Ok(Some(None));
+    }
+    let ends = summary::boundaries(state);
+    let (mut fitting, mut too_long) = (None, ends.len());
+    let mut next = ends.len() / 2;
+    // Longer beginnings have more bytes, so the longest that fits is found by halving.
+    while let Some(before) = ends.get(next).filter(|_| next < too_long) {
+        let scope = SummaryScope { before: Some(*before), cut_results: false };
+        if fits(body_bytes(state, choice, Some(&scope))?) {
+            fitting = Some((next, scope));
+        } else {
+            too_long = next;
+        }
+        let low = fitting.map_or(0, |(place, _)| place + 1);
+        next = low + (too_long - low.min(too_long)) / 2;
+    }
+    if let Some((_, scope)) = fitting {
+        return Ok(Some(Some(scope)));
+    }
+    let cut = SummaryScope { before: None, cut_results: true };
+    let is_possible = fits(body_bytes(state, choice, Some(&cut))?);
+    Ok(is_possible.then_some(Some(cut)))
+}
+
+/// Whether a part of the conversation can be read, whose whole has so many bytes.
+fn fits(state: &State, choice: &ModelChoice, whole: u64, bytes: u64) -> bool {
+    let window = choice.context_window;
+    if bytes > ask::REQUEST_BYTES_MAX as u64 {
+        return false;
+    }
+    if window == 0 {
+        return true;
+    }
+    let mut tokens = state.context_size.tokens(whole);
+    if state.turn.as_ref().is_some_and(|turn| turn.n_length_refusals > 0) {
+        // The vendor counts more than we do.
+        tokens = tokens.max(window);
+    }
+    let tokens = u128::from(tokens) * u128::from(bytes) / u128::from(whole.max(1));
+    tokens <= u128::from(window - ANSWER_TOKENS.min(window / 4))
+}
+
+fn body(
+    state: &State,
+    choice: &ModelChoice,
+    scope: Option<&SummaryScope>,
+) -> Result<Vec<u8>, SessionFailure> {
+    let mut body = Vec::new();
+    write_body(state, choice, scope, &mut body)?;
+    Ok(body)
+}
+
+fn body_bytes(
+    state: &State,
+    choice: &ModelChoice,
+    scope: Option<&SummaryScope>,
+) -> Result<u64, SessionFailure> {
+    let mut counter = ByteCounter(0);
+    write_body(state, choice, scope, &mut counter)?;
+    Ok(counter.0)
+}
+
+fn write_body(
+    state: &State,
+    choice: &ModelChoice,
+    scope: Option<&SummaryScope>,
+    writer: impl io::Write,
+) -> Result<(), SessionFailure> {
+    let context = summary::context(state, scope);
+    let request = context.request(&choice.provider, &choice.model, &choice.parameters);
+    render::render_to(choice.wire, &request, writer)
+        .map_err(|error| SessionFailure::Render { reason: error.to_string() })
+}
+
+struct ByteCounter(u64);
+
+impl io::Write for ByteCounter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn fail(session: &mut Session, request: Option<EventId>, kind: FailureKind, message: String) {
+    ask::fail(session, request, RequestFailure { kind, message, attempt: 1, wait_ms: None });
+}
+
+/// A summary is not an answer, so screens do not see it grow.
+pub(super) struct NoDeltas;
+
+impl DeltaSink for NoDeltas {
+    fn delta(&self, _: Delta<'_>) {}
+}
