@@ -86,6 +86,7 @@ impl AgentSetup for TestSetup {
 
     fn turn(&self, _: &SessionHeader) -> Result<TurnSetup, SetupError> {
         Ok(TurnSetup {
+            budget: Arc::new(kith_vocab::budget::NoBudget),
             tools: self.tools.lock().unwrap().clone(),
             policy: Arc::clone(&self.policy.lock().unwrap()),
             limits: *self.limits.lock().unwrap(),

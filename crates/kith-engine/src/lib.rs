@@ -40,6 +40,7 @@ pub mod reading;
 pub mod registry;
 pub mod report;
 pub mod session;
+pub mod spending;
 pub mod state;
 pub mod step;
 pub mod survey;

@@ -12,6 +12,7 @@ mod queue;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kith_vocab::budget::Budget;
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::calls::Sandbox;
 use kith_vocab::event::control::Limits;
@@ -45,6 +46,8 @@ pub struct TurnSetup {
     pub language: Option<String>,
     /// The strongest sandbox that this machine offers.
     pub sandbox: Sandbox,
+    /// What requests may still use.
+    pub budget: Arc<dyn Budget>,
 }
 
 pub(crate) struct TurnContext {
@@ -156,7 +159,7 @@ pub(crate) fn record(
     stopped: EffectStop,
 ) -> Option<TurnEffect> {
     match outcome {
-        EffectOutcome::Asked(asked, answer) => ask::record(session, &asked, answer, stopped),
+        EffectOutcome::Asked(asked, answer) => ask::record(session, ctx, &asked, answer, stopped),
         EffectOutcome::Judged(looked) => calls::judge(session, ctx, looked),
         EffectOutcome::Ready(call) if stopped == EffectStop::No => {
             return calls::start(session, ctx, *call);

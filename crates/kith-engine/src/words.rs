@@ -3,6 +3,7 @@
 //! One catalogue, so that all texts can be read side by side. The language is the one recorded with
 //! the turn; a notice keeps the text it was written with.
 
+use kith_vocab::budget::{CapAmount, CapPeriod, CapReached};
 use kith_vocab::event::control::{Bound, Limits};
 
 /// A notice before it is put into words.
@@ -16,6 +17,7 @@ pub(crate) enum NoticeText<'a> {
         bound: Bound,
         limits: &'a Limits,
     },
+    CapReached(CapReached),
     /// The conversation did not end where the author of a message expected it to.
     NotSent,
     Withdrawn,
@@ -54,9 +56,25 @@ impl NoticeText<'_> {
                     Bound::Repeats => format!("{} identical calls in a row", limits.repeats),
                     Bound::Wall => count(limits.wall_ms / 1000, "second", "seconds"),
                     Bound::Tokens => count(limits.tokens.unwrap_or_default(), "token", "tokens"),
-                    Bound::Cost => format!("{} USD", dollars(limits)),
+                    Bound::Cost => {
+                        format!("{} USD", dollars(limits.cost_micros.unwrap_or_default()))
+                    }
                 };
                 format!("The turn stopped at its limit of {limit}. Say \"go on\" to continue.")
+            }
+            NoticeText::CapReached(CapReached { period, cap }) => {
+                let cap = match cap {
+                    CapAmount::Tokens(tokens) => format!("{tokens} tokens"),
+                    CapAmount::CostMicros(micros) => format!("{} USD", dollars(micros)),
+                };
+                let of = match period {
+                    CapPeriod::Day => "today's budget",
+                    CapPeriod::ThreadDay => "today's budget of this conversation",
+                };
+                format!(
+                    "The model was not asked: the request could exceed {of} of {cap}. Raise it in \
+                     `[budget]` of kith.toml, or continue tomorrow."
+                )
             }
             NoticeText::NotSent => {
                 "A message was not sent: the conversation had moved on in the meantime.".to_owned()
@@ -89,9 +107,25 @@ impl NoticeText<'_> {
                     Bound::Repeats => format!("连续 {} 次相同的工具调用", limits.repeats),
                     Bound::Wall => format!("{} 秒", limits.wall_ms / 1000),
                     Bound::Tokens => format!("{} 个 token", limits.tokens.unwrap_or_default()),
-                    Bound::Cost => format!("{} 美元", dollars(limits)),
+                    Bound::Cost => {
+                        format!("{} 美元", dollars(limits.cost_micros.unwrap_or_default()))
+                    }
                 };
                 format!("这一轮到达上限（{limit}），先停在这里。回复“继续”即可接着进行。")
+            }
+            NoticeText::CapReached(CapReached { period, cap }) => {
+                let cap = match cap {
+                    CapAmount::Tokens(tokens) => format!("{tokens} 个 token"),
+                    CapAmount::CostMicros(micros) => format!("{} 美元", dollars(micros)),
+                };
+                let of = match period {
+                    CapPeriod::Day => "今天的预算",
+                    CapPeriod::ThreadDay => "这个对话今天的预算",
+                };
+                format!(
+                    "没有向模型发送请求：这次请求可能超出{of}（{cap}）。请在 kith.toml 的 `[budget]` \
+                     中提高上限，或明天继续。"
+                )
             }
             NoticeText::NotSent => "有一条消息没有发送：写它的时候，对话又有了新内容。".to_owned(),
             NoticeText::Withdrawn => "有一条消息在得到回复之前撤回了。".to_owned(),
@@ -109,9 +143,8 @@ impl NoticeText<'_> {
     }
 }
 
-/// The cost limit, without the zeros that say nothing.
-fn dollars(limits: &Limits) -> String {
-    let micros = limits.cost_micros.unwrap_or_default();
+/// An amount of money, without the zeros that say nothing.
+fn dollars(micros: u64) -> String {
     let text = format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

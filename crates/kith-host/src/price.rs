@@ -60,6 +60,10 @@ impl Provider for Priced {
         self.provider.choice()
     }
 
+    fn cost_micros(&self, usage: &Usage) -> Option<u64> {
+        Some(self.price.of(usage))
+    }
+
     fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, AnswerFailure>> {
         Box::pin(async move {
             let mut answer = self.provider.ask(body, ctx).await?;

@@ -38,6 +38,7 @@ pub mod text;
 pub mod validate;
 
 pub mod blocking;
+pub mod budget;
 pub mod clock;
 pub mod files;
 pub mod policy;

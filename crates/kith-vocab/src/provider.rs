@@ -29,6 +29,11 @@ pub struct ModelChoice {
 pub trait Provider: Send + Sync {
     fn choice(&self) -> &ModelChoice;
 
+    /// What so many tokens cost in micro-USD, if that is known.
+    fn cost_micros(&self, _usage: &Usage) -> Option<u64> {
+        None
+    }
+
     /// Sends the body and reads the answer to its end.
     fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, AnswerFailure>>;
 }

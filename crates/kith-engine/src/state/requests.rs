@@ -2,7 +2,7 @@
 
 use kith_vocab::event::Body;
 use kith_vocab::event::messages::Usage;
-use kith_vocab::event::models::Purpose;
+use kith_vocab::event::models::{FailureKind, Purpose};
 use kith_vocab::ids::EventId;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,7 @@ const BYTES_PER_TOKEN: u64 = 3;
 /// The model could not be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelFailure {
+    pub kind: FailureKind,
     pub attempt: u32,
     pub retry_at: Option<u64>,
 }

@@ -129,7 +129,8 @@ impl Turn {
             Body::ModelFailed(it) => {
                 self.open_request = None;
                 self.n_length_refusals += u32::from(it.kind == FailureKind::ContextLength);
-                self.failure = Some(ModelFailure { attempt: it.attempt, retry_at: it.retry_at });
+                let (kind, attempt, retry_at) = (it.kind, it.attempt, it.retry_at);
+                self.failure = Some(ModelFailure { kind, attempt, retry_at });
             }
             Body::Compact(it) => {
                 self.n_resumed = 0;

@@ -6,9 +6,11 @@ use kith_providers::media::{MEDIA_BYTES_MAX, MediaBytes, media_of};
 use kith_providers::render::{self, RenderError};
 use kith_sessions::storage::StorageError;
 use kith_vocab::block::{Block, ToolCall};
+use kith_vocab::budget::{CapReached, Reservation};
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::Body;
-use kith_vocab::event::messages::{AnswerContent, AssistantMessage, StopReason};
+use kith_vocab::event::control::{Level, Notice};
+use kith_vocab::event::messages::{AnswerContent, AssistantMessage, StopReason, Usage};
 use kith_vocab::event::models::{
     FailureKind, ModelFailed, ModelRef, ModelRequested, Purpose, Reserved, SummaryScope,
 };
@@ -28,6 +30,7 @@ use crate::failure::SessionFailure;
 use crate::feed::FeedTap;
 use crate::session::{EventSource, Session};
 use crate::state::State;
+use crate::words::NoticeText;
 
 /// How often one request is tried.
 const MODEL_ATTEMPTS_MAX: u32 = 4;
@@ -36,6 +39,11 @@ const RETRY_WAIT_MS_MAX: u64 = 60_000;
 const RETRY_WAIT_MS_FIRST: u64 = 500;
 /// A longer request is not sent. It holds the whole conversation, which nothing else bounds.
 pub(super) const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// The longest answer that is reckoned with when a request does not limit it.
+const ANSWER_TOKENS_USUAL: u64 = 8_192;
+/// What vendors call that limit.
+const ANSWER_LIMITS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
 
 /// A request that was sent.
 pub(crate) struct SentRequest {
@@ -95,7 +103,7 @@ pub(super) async fn start(
     };
     match body {
         Ok(body) if !compact::is_due(session.state(), body.len() as u64, choice.context_window) => {
-            Ok(send(session, provider, body, Purpose::Turn, None))
+            Ok(send(session, ctx, provider, body, Purpose::Turn, None))
         }
         Err(n_bytes) if !compact::may_help(session.state()) => {
             fail(session, None, too_large(n_bytes));
@@ -111,6 +119,7 @@ pub(super) async fn start(
 /// Writes down that the body is sent, and sends it.
 pub(super) fn send(
     session: &mut Session,
+    ctx: &TurnContext,
     provider: Arc<dyn Provider>,
     body: Vec<u8>,
     purpose: Purpose,
@@ -118,7 +127,13 @@ pub(super) fn send(
 ) -> Action {
     let choice = provider.choice().clone();
     let request_id = session.new_event_id();
-    let event = request_event(request_id, &choice, &body);
+    let most = reserved(&*provider, body.len() as u64);
+    let (thread_id, at) = (&session.header().thread_id, session.now());
+    let reservation = Reservation { request_id, thread_id, at, most };
+    if let Err(reached) = ctx.setup.budget.reserve(&reservation) {
+        return refuse_by_budget(session, purpose, reached);
+    }
+    let event = request_event(request_id, &choice, &body, most);
     session.stage(Body::ModelRequested(ModelRequested { purpose, scope, ..event }));
     let (cancel, time_left) = (CancellationToken::new(), time_left(session));
     let sink: Arc<dyn DeltaSink> = match purpose {
@@ -168,10 +183,14 @@ async fn body_of(
 
 pub(super) fn record(
     session: &mut Session,
+    ctx: &TurnContext,
     asked: &SentRequest,
     answer: Result<Answer, AnswerFailure>,
     stopped: EffectStop,
 ) {
+    if let Some(used) = used(&answer) {
+        ctx.setup.budget.settle(asked.request_id, &used);
+    }
     if asked.purpose == Purpose::Compact {
         return compact::record(session, asked, answer);
     }
@@ -193,8 +212,57 @@ pub(super) fn record_timeout(session: &mut Session, request_id: EventId) {
     fail(session, Some(request_id), out_of_time(session));
 }
 
-fn request_event(request_id: EventId, choice: &ModelChoice, body: &[u8]) -> ModelRequested {
-    let body_bytes = body.len() as u64;
+/// What the request may use at most: all of its body, and the longest answer.
+fn reserved(provider: &dyn Provider, body_bytes: u64) -> Reserved {
+    // A token has three bytes at least, save in few scripts.
+    let (input, output) = (body_bytes / 3, answer_tokens_max(&provider.choice().parameters));
+    let usage = Usage { input, output, ..Usage::default() };
+    Reserved { tokens: input.saturating_add(output), cost_micros: provider.cost_micros(&usage) }
+}
+
+/// The limit that the request itself sets on its answer.
+fn answer_tokens_max(parameters: &Json) -> u64 {
+    let members: serde_json::Map<String, serde_json::Value> = parameters.read().unwrap_or_default();
+    let limits = ANSWER_LIMITS.iter().filter_map(|name| members.get(*name)?.as_u64());
+    limits.min().unwrap_or(ANSWER_TOKENS_USUAL)
+}
+
+/// What is known of what a request used. One that failed before an answer began used nothing; of one
+/// that broke off nobody knows, so its reservation stays.
+fn used(answer: &Result<Answer, AnswerFailure>) -> Option<Usage> {
+    match answer {
+        Ok(answer) => answer.usage,
+        Err(AnswerFailure { cause: FailureCause::Failed { kind, .. }, .. })
+            if !matches!(kind, FailureKind::Cut | FailureKind::Timeout) =>
+        {
+            Some(Usage::default())
+        }
+        Err(_) => None,
+    }
+}
+
+/// A cap is reached: the person is told once, in their language.
+fn refuse_by_budget(session: &mut Session, purpose: Purpose, reached: CapReached) -> Action {
+    let text = NoticeText::CapReached(reached);
+    if purpose == Purpose::Turn
+        && let Some(turn) = &session.state().turn
+    {
+        let about = Some(turn.began_with.to_string());
+        let told = text.in_language(&turn.language).into();
+        session.stage(Body::Notice(Notice { text: told, level: Level::Warn, about }));
+    }
+    let (kind, message) = (FailureKind::Budget, text.in_language("en"));
+    let attempt = MODEL_ATTEMPTS_MAX;
+    fail(session, None, RequestFailure { kind, message, attempt, wait_ms: None });
+    Action::Staged
+}
+
+fn request_event(
+    request_id: EventId,
+    choice: &ModelChoice,
+    body: &[u8],
+    reserved: Reserved,
+) -> ModelRequested {
     ModelRequested {
         request_id,
         purpose: Purpose::Turn,
@@ -204,9 +272,8 @@ fn request_event(request_id: EventId, choice: &ModelChoice, body: &[u8]) -> Mode
         parameters: choice.parameters.clone(),
         renderer_version: render::renderer_version(choice.wire),
         body_sha256: sha256_hex(body),
-        body_bytes,
-        // Four bytes a token is on the safe side of what vendors count for text.
-        reserved: Reserved { tokens: body_bytes / 4, cost_micros: None },
+        body_bytes: body.len() as u64,
+        reserved,
         scope: None,
     }
 }
@@ -244,7 +311,7 @@ fn stage_answer(
     asked: &SentRequest,
     content: Vec<Block>,
     stop_reason: StopReason,
-    usage: Option<kith_vocab::event::messages::Usage>,
+    usage: Option<Usage>,
 ) {
     let event = AssistantMessage {
         request_id: Some(asked.request_id),

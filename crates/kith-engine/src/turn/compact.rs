@@ -61,7 +61,7 @@ pub(super) fn start(session: &mut Session, ctx: &TurnContext) -> Result<Action, 
         return Ok(Action::Staged);
     };
     let body = body(session.state(), choice, scope.as_ref())?;
-    Ok(ask::send(session, provider, body, Purpose::Compact, scope))
+    Ok(ask::send(session, ctx, provider, body, Purpose::Compact, scope))
 }
 
 pub(super) fn record(

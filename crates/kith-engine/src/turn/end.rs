@@ -5,10 +5,12 @@ use kith_vocab::event::Body;
 use kith_vocab::event::calls::{ApprovalDecided, Decision, Via};
 use kith_vocab::event::control::{CancelRequested, EndReason, Level, TurnEnded};
 use kith_vocab::event::messages::{Outcome, Trust};
+use kith_vocab::event::models::FailureKind;
 
 use super::calls;
 use crate::session::{CLIENT_ID, Session};
 use crate::state::calls::CallStage;
+use crate::state::turn::Turn;
 use crate::step::Ending;
 use crate::words::NoticeText;
 
@@ -24,6 +26,8 @@ pub(super) fn turn(session: &mut Session, ending: Ending) {
         (EndReason::Bound, Some(bound)) => {
             Some(NoticeText::LimitReached { bound, limits: &turn.limits })
         }
+        // A cap was told when it was reached.
+        (EndReason::Failed, _) if is_budget_spent(&turn) => None,
         (EndReason::Failed, _) => Some(match &session.state().last_failure {
             Some(failure) => NoticeText::TurnFailed { reason: failure },
             None => NoticeText::InterruptedTooOften,
@@ -36,6 +40,10 @@ pub(super) fn turn(session: &mut Session, ending: Ending) {
     }
     let (reason, bound) = (ending.reason, ending.bound);
     session.stage(Body::TurnEnded(TurnEnded { reason, bound, steps: turn.n_steps }));
+}
+
+fn is_budget_spent(turn: &Turn) -> bool {
+    turn.failure.is_some_and(|failure| failure.kind == FailureKind::Budget)
 }
 
 /// Ends the open turn because the conversation is moved elsewhere. Its events stay in the log.

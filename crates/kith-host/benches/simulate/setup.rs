@@ -89,6 +89,7 @@ impl AgentSetup for SimSetup {
             Limits { steps, wall_ms: 60_000 << chance.below(7), ..Limits::default() }
         });
         Ok(TurnSetup {
+            budget: Arc::new(kith_vocab::budget::NoBudget),
             tools: self.tools.clone(),
             policy: Arc::new(SimPolicy),
             limits,

@@ -116,6 +116,7 @@ impl AgentSetup for FixedSetup {
 
     fn turn(&self, _: &SessionHeader) -> Result<TurnSetup, SetupError> {
         Ok(TurnSetup {
+            budget: Arc::new(kith_vocab::budget::NoBudget),
             tools: self.tools.clone(),
             policy: Arc::new(AllowAll),
             limits: Limits::default(),

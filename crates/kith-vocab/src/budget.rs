@@ -1,0 +1,57 @@
+//! Permission to spend, asked for before each request to a model.
+
+use crate::event::messages::Usage;
+use crate::event::models::Reserved;
+use crate::ids::{EventId, ThreadId};
+
+/// Keeps spending under the caps of a house. A reservation counts until it is settled, so requests
+/// that run side by side cannot pass a cap together.
+pub trait Budget: Send + Sync {
+    /// Reserves what a request may use at most.
+    fn reserve(&self, request: &Reservation<'_>) -> Result<(), CapReached>;
+
+    /// Replaces a reservation by what was used.
+    fn settle(&self, request_id: EventId, used: &Usage);
+}
+
+/// A request that is about to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Reservation<'a> {
+    pub request_id: EventId,
+    pub thread_id: &'a ThreadId,
+    /// When it is made, in milliseconds.
+    pub at: u64,
+    pub most: Reserved,
+}
+
+/// Why a request is not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CapReached {
+    pub period: CapPeriod,
+    pub cap: CapAmount,
+}
+
+/// What a cap counts together. All count per day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CapPeriod {
+    Day,
+    ThreadDay,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CapAmount {
+    Tokens(u64),
+    CostMicros(u64),
+}
+
+/// Refuses nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoBudget;
+
+impl Budget for NoBudget {
+    fn reserve(&self, _: &Reservation<'_>) -> Result<(), CapReached> {
+        Ok(())
+    }
+
+    fn settle(&self, _: EventId, _: &Usage) {}
+}
