@@ -21,6 +21,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests prepare folders"))]
 
 pub mod attach;
+pub mod budget;
 pub mod call;
 pub mod caller;
 pub mod calls;

@@ -16,7 +16,10 @@ use kith_home::platform::Platform;
 use kith_home::snapshot::{AssembledSnapshot, SnapshotRequest, snapshot};
 use kith_home::user::UserFacts;
 use kith_sessions::desk::Repository;
+use kith_sessions::disk::DiskFiles;
+use kith_sessions::store::SessionStore;
 use kith_tools::roots::Roots;
+use kith_vocab::budget::Budget;
 use kith_vocab::event::Body;
 use kith_vocab::event::calls::Sandbox;
 use kith_vocab::event::messages::InstructionSnapshotEvent;
@@ -26,6 +29,7 @@ use kith_vocab::snapshot::{ToolSpec, ToolsetSnapshot};
 use kith_vocab::tool::Tool;
 use sha2::{Digest, Sha256};
 
+use crate::budget::HouseBudget;
 use crate::error::CallError;
 use crate::house::{House, OWNER_ID};
 use crate::policy::ReadsOnly;
@@ -60,6 +64,7 @@ pub struct HomeSetup {
     /// What was odd about the files of sessions that began, until someone tells it.
     problems: Mutex<Vec<String>>,
     looks: news::Looks,
+    budget: Arc<HouseBudget>,
 }
 
 impl HomeSetup {
@@ -68,7 +73,9 @@ impl HomeSetup {
         settings: Arc<SettingsWatch>,
         repositories: Vec<Repository>,
     ) -> HomeSetup {
+        let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
         HomeSetup {
+            budget: Arc::new(HouseBudget::new(Arc::clone(&settings), store)),
             trust: Arc::new(CurrentTrust::new(house.clone(), repositories)),
             house,
             settings,
@@ -185,6 +192,7 @@ impl AgentSetup for HomeSetup {
             limits: settings.limits,
             language: HomeSetup::language(&settings, header),
             sandbox: Sandbox::None,
+            budget: Arc::clone(&self.budget) as Arc<dyn Budget>,
         })
     }
 

@@ -21,7 +21,8 @@ use toml::Spanned;
 
 use self::file::{FileScope, SettingsFile};
 use self::forms::{AgentId, LineText, PolicyMode, SecretName, UiLanguage};
-use self::tables::{AgentTable, LimitsTable, PolicyTable, SettingsTables};
+use self::tables::{AgentTable, BudgetTable, LimitsTable, PolicyTable, SettingsTables};
+use crate::budget::BudgetCaps;
 use crate::error::{CallError, ErrorCode};
 use crate::house::{AGENT_ID, House};
 use crate::models::{endpoint_of, is_vendors_own};
@@ -36,6 +37,7 @@ pub use self::tables::{ModelSettings, PriceTable};
 pub struct Settings {
     pub models: ConfiguredModels,
     pub limits: Limits,
+    pub budget: BudgetCaps,
     /// `None`: the one that USER.md names.
     pub language: Option<&'static str>,
     pub policy: PolicyRules,
@@ -124,6 +126,7 @@ impl Settings {
                 named: models.named.into_iter().map(|(name, model)| (name.0, model)).collect(),
             },
             limits: limits(&tables.limits),
+            budget: budget(&tables.budget),
             language: tables.ui.language.and_then(|language| match language {
                 UiLanguage::Auto => None,
                 UiLanguage::En => Some("en"),
@@ -248,6 +251,15 @@ fn limits(table: &LimitsTable) -> Limits {
         wall_ms: table.wall.map_or(usual.wall_ms, |it| it.0),
         tokens: table.tokens.map(|it| u64::from(it.0)).or(usual.tokens),
         cost_micros: table.cost.map(|it| it.0).or(usual.cost_micros),
+    }
+}
+
+fn budget(table: &BudgetTable) -> BudgetCaps {
+    BudgetCaps {
+        cost_per_day: table.cost_per_day.map(|it| it.0),
+        cost_per_thread: table.cost_per_thread.map(|it| it.0),
+        tokens_per_day: table.tokens_per_day.map(|it| u64::from(it.0)),
+        tokens_per_thread: table.tokens_per_thread.map(|it| u64::from(it.0)),
     }
 }
 

@@ -104,6 +104,7 @@ impl LifeModels {
                 fallbacks: self.fallbacks.iter().map(|it| (*it).to_owned()).collect(),
                 named: named.collect(),
             },
+            budget: kith_host::budget::BudgetCaps::default(),
             limits: Limits::default(),
             language: None,
             policy: PolicyRules::default(),

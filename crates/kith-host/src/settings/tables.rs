@@ -35,6 +35,8 @@ pub(super) struct SettingsTables {
     pub(super) models: ModelsTable,
     /// What one turn may use
     pub(super) limits: LimitsTable,
+    /// What all turns of a day may use together
+    pub(super) budget: BudgetTable,
     /// What calls may do
     pub(super) policy: PolicyTable,
     /// Where to look for skills
@@ -153,6 +155,19 @@ pub(super) struct LimitsTable {
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default, remote = "Self")]
+pub(super) struct BudgetTable {
+    /// Cost in USD, for models that have a price
+    pub(super) cost_per_day: Option<UsdMicros>,
+    /// The same for each conversation
+    pub(super) cost_per_thread: Option<UsdMicros>,
+    /// Tokens, read and answered
+    pub(super) tokens_per_day: Option<Count<1, 1_000_000_000>>,
+    /// The same for each conversation
+    pub(super) tokens_per_thread: Option<Count<1, 1_000_000_000>>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default, remote = "Self")]
 pub(super) struct PolicyTable {
     /// `readonly` (the default) allows calls that only read, `deny` allows none
     pub(super) mode: Option<PolicyMode>,
@@ -221,7 +236,16 @@ macro_rules! tables {
     )+};
 }
 
-tables!(AgentTable, IdentityTable, LimitsTable, PolicyTable, PriceTable, SkillsTable, UiTable,);
+tables!(
+    AgentTable,
+    BudgetTable,
+    IdentityTable,
+    LimitsTable,
+    PolicyTable,
+    PriceTable,
+    SkillsTable,
+    UiTable,
+);
 
 impl SettingsTable for ModelSettings {
     const EXPECTED: &str = NOT_A_MODEL;
@@ -300,6 +324,12 @@ impl SettingsTables {
                 wall: self.limits.wall.or(far.limits.wall),
                 tokens: self.limits.tokens.or(far.limits.tokens),
                 cost: self.limits.cost.or(far.limits.cost),
+            },
+            budget: BudgetTable {
+                cost_per_day: self.budget.cost_per_day.or(far.budget.cost_per_day),
+                cost_per_thread: self.budget.cost_per_thread.or(far.budget.cost_per_thread),
+                tokens_per_day: self.budget.tokens_per_day.or(far.budget.tokens_per_day),
+                tokens_per_thread: self.budget.tokens_per_thread.or(far.budget.tokens_per_thread),
             },
             policy: PolicyTable {
                 mode: self.policy.mode.or(far.policy.mode),
