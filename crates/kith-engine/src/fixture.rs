@@ -26,6 +26,7 @@ use kith_testkit::scripted::{ScriptedModel, ScriptedModels};
 use kith_testkit::sha256_hex;
 use kith_testkit::tools::CountingTool;
 use kith_vocab::block::Block;
+use kith_vocab::budget::{Budget, NoBudget};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::calls::Sandbox;
 use kith_vocab::event::control::Limits;
@@ -75,6 +76,7 @@ pub(crate) struct TestSetup {
     pub(crate) tools: Mutex<Vec<Arc<dyn Tool>>>,
     pub(crate) policy: Mutex<Arc<dyn Policy>>,
     pub(crate) limits: Mutex<Limits>,
+    pub(crate) budget: Mutex<Arc<dyn Budget>>,
     /// Whether the model is told when the prompt, or the day, has changed since.
     pub(crate) tells_news: bool,
 }
@@ -86,7 +88,7 @@ impl AgentSetup for TestSetup {
 
     fn turn(&self, _: &SessionHeader) -> Result<TurnSetup, SetupError> {
         Ok(TurnSetup {
-            budget: Arc::new(kith_vocab::budget::NoBudget),
+            budget: Arc::clone(&self.budget.lock().unwrap()),
             tools: self.tools.lock().unwrap().clone(),
             policy: Arc::clone(&self.policy.lock().unwrap()),
             limits: *self.limits.lock().unwrap(),
@@ -134,6 +136,7 @@ impl TestHouse {
             tools: Mutex::new(tools),
             policy: Mutex::new(Arc::new(AllowAll)),
             limits: Mutex::default(),
+            budget: Mutex::new(Arc::new(NoBudget)),
             tells_news: false,
         };
         TestHouse {

@@ -59,7 +59,7 @@ fn an_unknown_key_is_refused_with_the_nearest_one() {
     check(
         "\"a\\nb\" = 1\n",
         "1: unknown key `a\u{fffd}b` | valid keys: agent, agents, identity, models, limits, \
-         policy, skills, ui",
+         budget, policy, skills, ui",
     );
     check(
         "[sandbox]\nenv = [\"PATH\"]\n",

@@ -7,8 +7,12 @@ use kith_sessions::storage::StorageErrorKind;
 use kith_testkit::gate::Gate;
 use kith_testkit::tools::CountingTool;
 use kith_testkit::transcript::transcript;
+use kith_vocab::budget::{Budget, CapAmount, CapPeriod, CapReached, NoBudget, Reservation};
 use kith_vocab::event::control::SessionTitleUpdated;
 use kith_vocab::event::control::TitleSource;
+use kith_vocab::event::messages::Usage;
+use kith_vocab::event::models::FailureKind;
+use kith_vocab::ids::EventId;
 use serde_json::json;
 
 use super::branching::mover;
@@ -205,4 +209,65 @@ async fn many_long_messages_join_the_queue_in_one_update() {
     // One update holds them all: one for each would repeat all before it.
     let expected = ["6/6"];
     assert_eq!(batches, expected, "{outline}");
+}
+
+/// Lets so many requests pass, and counts what is settled.
+#[derive(Default)]
+struct CountedBudget {
+    n_left: std::sync::atomic::AtomicU64,
+    settled: std::sync::Mutex<Vec<EventId>>,
+}
+
+impl Budget for CountedBudget {
+    fn reserve(&self, request: &Reservation<'_>) -> Result<(), CapReached> {
+        use std::sync::atomic::Ordering::Relaxed;
+        assert!(
+            request.most.tokens >= 8_192,
+            "without a limit the longest answer is reckoned with"
+        );
+        let left = self.n_left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        let cap = CapAmount::CostMicros(1_500_000);
+        left.map(drop).map_err(|_| CapReached { period: CapPeriod::Day, cap })
+    }
+
+    fn settle(&self, request_id: EventId, used: &Usage) {
+        assert!(used.input > 0);
+        self.settled.lock().unwrap().push(request_id);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_spent_budget_stops_the_turn_with_one_notice_and_the_next_message_works() {
+    let call = ("write_file", json!({}));
+    let model = script().calls("", std::slice::from_ref(&call)).calls("", &[call]).says("Done.");
+    let model = Arc::new(model);
+    let house = TestHouse::new(&model);
+    let budget = Arc::new(CountedBudget { n_left: 2.into(), ..CountedBudget::default() });
+    *house.setup.budget.lock().unwrap() = budget.clone();
+    let engine = house.engine();
+    let report = ask(&engine, &message("m1", ROOM, "loop")).await.unwrap();
+    assert_eq!((report.end, model.bodies().len()), (MessageEnd::Failed, 2));
+    within(engine.until_rest()).await;
+    let events = house.events(report.session_id);
+    let notices: Vec<&str> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::Notice(it) => Some(it.text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        notices,
+        ["The model was not asked: the request could exceed today's budget of 1.5 USD. Raise it \
+             in `[budget]` of kith.toml, or continue tomorrow."]
+    );
+    let is_refusal = |event: &Event| match &event.body {
+        Body::ModelFailed(it) => it.kind == FailureKind::Budget && it.retry_at.is_none(),
+        _ => false,
+    };
+    assert!(events.iter().any(is_refusal));
+    assert_eq!(budget.settled.lock().unwrap().len(), 2);
+    *house.setup.budget.lock().unwrap() = Arc::new(NoBudget);
+    let report = ask(&engine, &message("m2", ROOM, "go on")).await.unwrap();
+    assert_eq!((report.text.as_str(), report.end), ("Done.", MessageEnd::Done));
 }
