@@ -1,5 +1,6 @@
 //! The host: the one process that writes in a house. It holds the lock and the engine.
 
+pub mod compaction;
 pub mod dialog;
 pub mod message;
 pub mod parts;

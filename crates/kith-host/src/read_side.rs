@@ -6,12 +6,15 @@
 //! - [`blobs`]: long texts in pages.
 //! - [`home`]: prompt, identity and skills of an agent.
 //! - [`scripts`]: priming scripts.
+//! - [`cost`], [`queue`]: what models have used; what waits.
 //! - [`repositories`]: what is trusted.
 //! - [`backup`]: a copy of the house.
 
 pub mod backup;
 pub mod blobs;
+pub mod cost;
 pub mod home;
+pub mod queue;
 pub mod repositories;
 pub mod scripts;
 pub mod search;

@@ -9,12 +9,12 @@ use crate::call::{Access, Call, Follower, Payload, Reply};
 use crate::caller::Caller;
 use crate::error::CallError;
 use crate::host::{
-    Host, dialog, message, queue, scripts, subscription, threads as thread_files, tree, trust,
-    upkeep,
+    Host, compaction, dialog, message, queue, scripts, subscription, threads as thread_files, tree,
+    trust, upkeep,
 };
 use crate::read_side::{
-    ReadSide, backup, blobs, home, repositories, scripts as script_files, search, sessions,
-    threads, tree as branches,
+    ReadSide, backup, blobs, cost, home, queue as waiting, repositories, scripts as script_files,
+    search, sessions, threads, tree as branches,
 };
 use crate::router::Router;
 
@@ -31,6 +31,8 @@ pub fn reads() -> &'static Router<ReadSide> {
             .on_follow(sessions::export_session)
             .on(search::search_sessions)
             .on(branches::show_tree)
+            .on(waiting::list_queue)
+            .on(cost::sum_costs)
             .on(threads::list_threads)
             .on(threads::list_thread_sessions)
             .on(threads::list_messages)
@@ -66,6 +68,7 @@ pub fn writes() -> &'static Router<Host> {
             .on_caller(dialog::create_dialog)
             .on_caller(upkeep::rename_session)
             .on_caller(upkeep::remove_session)
+            .on_caller(compaction::compact_session)
             .on(upkeep::repair_session)
             .on_caller(tree::branch_session)
             .on(tree::clone_session)

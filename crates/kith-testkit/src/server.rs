@@ -135,6 +135,10 @@ async fn converse(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
 async fn answer(stream: &mut TcpStream, reply: &ServerReply) -> io::Result<()> {
     match reply {
         ServerReply::Hang => wait_for_hang_up(stream).await,
+        ServerReply::Behind { gate, reply } => {
+            gate.pass().await;
+            Box::pin(answer(stream, reply)).await
+        }
         ServerReply::Trickle { pause_ms } => {
             let drip = ServerReply::Text("drip ".to_owned()).chunks().swap_remove(1);
             repeat(stream, reply, &drip, *pause_ms).await

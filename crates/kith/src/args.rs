@@ -40,6 +40,9 @@ const SESSION: &str =
 /// The help of `--session` where it may be left out.
 const SESSION_OR_CURRENT: &str = "Session to use; by default, this folder's conversation";
 
+/// The help of every argument that names a waiting message.
+const QUEUE_ITEM: &str = "Number of the message in `kith queue ls`, or its id";
+
 const STREAM_JSON: &str =
     "Print each event and delta as a line of JSON while the turn runs, then the answer";
 
@@ -87,7 +90,7 @@ impl GlobalArgs {
     }
 }
 
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ModelArg {
     /// Model to use: `demo`, a name from kith.toml, or a vendor's model name
     #[arg(long, value_name = "MODEL")]
@@ -104,6 +107,26 @@ pub(crate) enum Command {
     Cancel {
         #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
         session: Option<String>,
+    },
+    Steer(Steer),
+    /// List, add, edit, remove, move and release messages that wait behind a running turn
+    #[command(
+        subcommand,
+        after_help = "Example:\n  kith queue ls\n  kith queue edit 1 \"use the other file\""
+    )]
+    Queue(QueueCommand),
+    /// Summarise a conversation, so that the model reads less of it (`session branch` goes back)
+    #[command(after_help = "Example:\n  kith compact\n  kith compact --session 4c1ec498")]
+    Compact {
+        #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
+        session: Option<String>,
+    },
+    /// Show the tokens and the money that models have used
+    #[command(after_help = "Example:\n  kith cost\n  kith cost --by model")]
+    Cost {
+        /// What to sum by
+        #[arg(long, value_enum, default_value_t = CostBy::Day)]
+        by: CostBy,
     },
     New(prime::New),
     /// List, show, check and save priming scripts: histories a conversation can start with
@@ -150,7 +173,7 @@ pub(crate) struct Init {
 }
 
 /// Send a message to this folder's thread and print the answer
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Example:\n  kith ask \"read README.md and tell me what it is\"\n  \
                         git diff | kith ask --new -")]
 pub(crate) struct Ask {
@@ -174,6 +197,75 @@ pub(crate) struct Ask {
     pub(crate) stream_json: bool,
     #[command(flatten)]
     pub(crate) model: ModelArg,
+}
+
+/// Send a message into the running turn, which reads it before its next step, and print the answer
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith steer \"only look at the tests\"")]
+pub(crate) struct Steer {
+    /// Message to send; `-`, or nothing with piped input, reads stdin
+    pub(crate) text: Vec<String>,
+    #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    #[arg(long, help = STREAM_JSON, conflicts_with = "json")]
+    pub(crate) stream_json: bool,
+    #[command(flatten)]
+    pub(crate) model: ModelArg,
+}
+
+/// What `kith cost` sums by.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum CostBy {
+    Day,
+    Model,
+    Thread,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum QueueCommand {
+    /// List waiting messages in the order in which they are answered
+    #[command(after_help = "Example:\n  kith queue ls")]
+    Ls {
+        #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
+        session: Option<String>,
+    },
+    /// Add a message: it is answered after the running turn, or at once if none runs
+    #[command(after_help = "Example:\n  kith queue add \"then run the tests\"")]
+    Add(Steer),
+    /// Replace the text of a waiting message
+    #[command(after_help = "Example:\n  kith queue edit 1 \"use the other file\"")]
+    Edit {
+        #[arg(help = QUEUE_ITEM)]
+        item: String,
+        /// New text; `-`, or nothing with piped input, reads stdin
+        text: Vec<String>,
+        #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
+        session: Option<String>,
+    },
+    /// Remove a waiting message
+    #[command(after_help = "Example:\n  kith queue rm 1")]
+    Rm {
+        #[arg(help = QUEUE_ITEM)]
+        item: String,
+        #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
+        session: Option<String>,
+    },
+    /// Move a waiting message to another place in the queue
+    #[command(after_help = "Example:\n  kith queue move 3 1")]
+    Move {
+        #[arg(help = QUEUE_ITEM)]
+        item: String,
+        /// Place it gets, from 1
+        to: u32,
+        #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
+        session: Option<String>,
+    },
+    /// Answer the first waiting message of a queue that is held because a turn failed or was stopped
+    #[command(after_help = "Example:\n  kith queue go")]
+    Go {
+        #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
+        session: Option<String>,
+    },
 }
 
 /// Continue the last turn if it failed or was interrupted, and print the answer

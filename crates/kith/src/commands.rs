@@ -2,10 +2,12 @@
 
 mod ask;
 mod chat;
+mod cost;
 mod house;
 mod init;
 mod new;
 mod prime;
+mod queue;
 mod session;
 mod skill;
 mod thread;
@@ -41,6 +43,10 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Ask(args)) => ask::run(&shared, model, args).await,
             Some(Command::Retry(args)) => turn::retry(&shared, args).await,
             Some(Command::Cancel { session }) => turn::cancel(&shared, session).await,
+            Some(Command::Steer(args)) => queue::steer(&shared, model, args).await,
+            Some(Command::Queue(args)) => queue::run(&shared, model, args).await,
+            Some(Command::Compact { session }) => turn::compact(&shared, model, session).await,
+            Some(Command::Cost { by }) => cost::run(&shared, by).await,
             Some(Command::New(args)) => new::run(&shared, args).await,
             Some(Command::Prime(args)) => prime::run(&shared, args).await,
             Some(Command::Init(args)) => init::run(&shared, args),

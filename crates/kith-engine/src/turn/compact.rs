@@ -138,14 +138,16 @@ fn find_kept(state: &State, choice: &ModelChoice) -> Option<EventId> {
     asked.or(last_words)
 }
 
-/// The size of the next request, from what the summary replaces.
+/// The size of the next request: its share of the bytes that were counted.
 fn tokens_after(state: &State, asked: &SentRequest, compact: &Compact) -> u64 {
     let all = summary::conversation_bytes(state);
     let kept = summary::bytes_from(state, compact.first_kept_event_id);
-    let fixed = asked.body_bytes.saturating_sub(all);
     let names = [&compact.ledger.identifiers, &compact.ledger.paths, &compact.ledger.open_tasks];
     let names: usize = names.into_iter().flatten().map(String::len).sum();
-    (fixed + kept + (compact.summary.len() + names) as u64) / 3
+    let new = (compact.summary.len() + names) as u64;
+    let bytes = asked.body_bytes.saturating_sub(all).saturating_add(kept).saturating_add(new);
+    let tokens = u128::from(compact.tokens_before) * u128::from(bytes);
+    u64::try_from(tokens / u128::from(asked.body_bytes.max(1))).unwrap_or(u64::MAX)
 }
 
 fn ledger_of(state: &State, before: Option<EventId>, summary: &str) -> Ledger {

@@ -55,6 +55,27 @@ impl QueueChange {
     }
 }
 
+/// Lists what waits in a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ListQueue {
+    pub session: String,
+}
+
+call!(Read "list_queue", ListQueue => WaitingMessages);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WaitingMessages {
+    pub session_id: SessionId,
+    /// Those that steer the running turn.
+    pub steers: Vec<QueuedMessage>,
+    /// Those that are answered after it.
+    pub follow_ups: Vec<QueuedMessage>,
+    /// The last turn did not end well, so they wait until a person lets them go on.
+    pub is_held: bool,
+}
+
 /// The queue as it is now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -311,3 +311,28 @@ pub struct CreatedDialog {
     /// How many events its scripts became.
     pub primed: usize,
 }
+
+/// Has a session summarised, so that the model is shown less of it, and waits for the summary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CompactSession {
+    pub session: String,
+    /// A repeated id makes no second summary.
+    pub compact_id: EventId,
+    /// The model that writes it, if no turn is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+call!(Write "compact_session", CompactSession => CompactedSession);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactedSession {
+    pub session_id: SessionId,
+    /// The event of the summary. A branch to what stands before it undoes it.
+    pub compact: EventId,
+    /// What the model was shown before and is shown now, in tokens as far as they can be estimated.
+    pub tokens_before: u64,
+    pub tokens_after: u64,
+}

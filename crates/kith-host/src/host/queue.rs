@@ -122,7 +122,7 @@ fn check_text(text: &str) -> Result<(), CallError> {
     Ok(())
 }
 
-fn queued_message(item: &QueueItem) -> QueuedMessage {
+pub(crate) fn queued_message(item: &QueueItem) -> QueuedMessage {
     QueuedMessage {
         id: item.id.clone(),
         content: plain_text(&item.content).chars().take(QUEUED_CHARS_SHOWN_MAX).collect(),

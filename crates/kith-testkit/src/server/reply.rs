@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::gate::Gate;
 use crate::scripted::END_OF_SCRIPT;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,11 @@ pub enum ServerReply {
     /// The connection ends after so many bytes of the reply's body.
     Cut {
         after: usize,
+        reply: Box<ServerReply>,
+    },
+    /// The reply, once the gate is open.
+    Behind {
+        gate: Gate,
         reply: Box<ServerReply>,
     },
     /// A page where a stream should be.
@@ -51,6 +57,11 @@ impl ServerReply {
     }
 
     #[must_use]
+    pub fn behind(self, gate: &Gate) -> ServerReply {
+        ServerReply::Behind { gate: gate.clone(), reply: Box::new(self) }
+    }
+
+    #[must_use]
     pub fn cut_after(self, n_bytes: usize) -> ServerReply {
         ServerReply::Cut { after: n_bytes, reply: Box::new(self) }
     }
@@ -74,7 +85,9 @@ impl ServerReply {
                 (429, "application/json", format!("retry-after: {retry_after_secs}\r\n"))
             }
             ServerReply::ServerError => (500, "application/json", String::new()),
-            ServerReply::Cut { reply, .. } => return reply.head(),
+            ServerReply::Cut { reply, .. } | ServerReply::Behind { reply, .. } => {
+                return reply.head();
+            }
             _ => (200, "text/event-stream", String::new()),
         };
         format!(
@@ -90,7 +103,7 @@ impl ServerReply {
             ServerReply::Calls { text, calls } => stream(text, calls),
             ServerReply::Raw { body, .. } if body.is_empty() => Vec::new(),
             ServerReply::Raw { body, .. } => vec![body.clone()],
-            ServerReply::Cut { reply, .. } => reply.chunks(),
+            ServerReply::Cut { reply, .. } | ServerReply::Behind { reply, .. } => reply.chunks(),
             ServerReply::Html => vec![b"<!doctype html><title>Sign in</title>".to_vec()],
             ServerReply::TooManyRequests { .. } => vec![error("rate_limit_exceeded")],
             ServerReply::ServerError => vec![error("server_error")],

@@ -28,6 +28,16 @@ use crate::program::signals::StopSignal;
 use crate::program::ui::{self, EXIT_EARLY};
 
 pub(crate) async fn run(shared: &GlobalArgs, model: ModelArg, args: Ask) -> CommandResult {
+    run_as(shared, model, args, RunningBehavior::FollowUp).await
+}
+
+/// The same for a message that, while a turn runs, waits for its end or steers it.
+pub(super) async fn run_as(
+    shared: &GlobalArgs,
+    model: ModelArg,
+    args: Ask,
+    running_behavior: RunningBehavior,
+) -> CommandResult {
     let model = args.model.model.clone().or(model.model);
     let house = house_of(shared)?;
     // All that can be refused is refused before the house is touched.
@@ -39,7 +49,8 @@ pub(crate) async fn run(shared: &GlobalArgs, model: ModelArg, args: Ask) -> Comm
         (Some(_), None) => None,
         (_, named) => Some(settings.team.choose(named)?.id.clone()),
     };
-    let message = SendMessage { agent_id, ..message(&house, &args, model, chosen.name.clone())? };
+    let message = message(&house, &args, model, chosen.name.clone())?;
+    let message = SendMessage { agent_id, running_behavior, ..message };
     let client = client_of(shared, house);
 
     let shown = TurnDisplay::new(shared.json, args.stream_json);
@@ -194,7 +205,7 @@ fn message(
     })
 }
 
-fn message_text(words: &[String]) -> Result<String, CallError> {
+pub(super) fn message_text(words: &[String]) -> Result<String, CallError> {
     let text = match words {
         [] if ui::input_is_terminal() => {
             return Err(

@@ -1,6 +1,8 @@
-//! `kith retry` and `kith cancel`: continue a turn that failed or was interrupted; stop a running one.
+//! `kith retry`, `kith cancel` and `kith compact`: continue a turn that failed or was interrupted; stop
+//! a running one; summarise a conversation.
 
 use kith_host::calls::message::{CancelTurn, RetryTurn};
+use kith_host::calls::session::CompactSession;
 use kith_host::clock::SystemClock;
 use kith_host::words::short;
 use kith_vocab::clock::Clock as _;
@@ -9,7 +11,7 @@ use kith_vocab::ids::EventId;
 use super::ask::{TurnDisplay, print, send};
 use super::session::named_or_current;
 use super::{CommandResult, call, client_of, house_of, leave, print_answer};
-use crate::program::args::{GlobalArgs, Retry};
+use crate::program::args::{GlobalArgs, ModelArg, Retry};
 use crate::program::signals::StopSignal;
 use crate::program::ui;
 
@@ -37,5 +39,20 @@ pub(crate) async fn cancel(shared: &GlobalArgs, session: Option<String>) -> Comm
         } else {
             ui::note(&format!("no turn is running in session {id}"));
         }
+    }))
+}
+
+pub(crate) async fn compact(
+    shared: &GlobalArgs,
+    model: ModelArg,
+    session: Option<String>,
+) -> CommandResult {
+    let session = named_or_current(shared, session).await?;
+    let compact_id = EventId::from_uuid(SystemClock.new_id());
+    let told = call(shared, CompactSession { session, compact_id, model: model.model }).await?;
+    Ok(print_answer(shared, &told, |compacted| {
+        let id = short(compacted.session_id);
+        let (before, after) = (compacted.tokens_before, compacted.tokens_after);
+        ui::line(&format!("session {id} is summarised: about {before} tokens before, {after} now"));
     }))
 }

@@ -34,6 +34,7 @@ mod new;
 mod prime;
 mod prompt;
 mod proxy;
+mod queue;
 mod reload;
 mod reminders;
 mod remote;

@@ -1,0 +1,63 @@
+//! Has a session summarised, and waits for the summary.
+
+use std::sync::Arc;
+
+use kith_engine::command::CommandAction;
+use kith_engine::engine::EngineError;
+use kith_engine::feed::FeedItem;
+use kith_vocab::event::Body;
+
+use super::Host;
+use crate::call::{Reply, Response};
+use crate::caller::Caller;
+use crate::calls::session::{CompactSession, CompactedSession};
+use crate::error::{Blame, CallError, ErrorCode};
+
+pub async fn compact_session(
+    host: Arc<Host>,
+    caller: Caller,
+    call: CompactSession,
+) -> Reply<CompactedSession> {
+    let session_id = host.reads.resolve(&call.session).await?;
+    let settings = host.settings.current()?;
+    let models = host.models.choose(call.model.as_deref(), &settings)?.refs;
+    // Followed from the end of its log as it is now, so that nothing of it is missed.
+    let head = host.desk.head(session_id).await?.map_or(0, |head| head.seq);
+    let mut events = host.engine.follow(session_id, head);
+    let action = CommandAction::Compact { models };
+    host.command(&caller, session_id, call.compact_id, action).await?;
+    let mut is_requested = false;
+    loop {
+        let event = match events.next().await {
+            Ok(FeedItem::Event(event)) => event,
+            Ok(FeedItem::Failed(failure)) => {
+                return Err(EngineError::Failed((*failure).clone()).into());
+            }
+            Ok(FeedItem::Moved { .. } | FeedItem::Removed) | Err(_) => {
+                return Err(EngineError::InUse { session_id }.into());
+            }
+            Ok(FeedItem::Delta(_) | FeedItem::Running(_)) => continue,
+        };
+        match &event.body {
+            Body::CompactRequested(_) => is_requested |= event.id == call.compact_id,
+            _ if !is_requested => (),
+            Body::Compact(it) => {
+                return Ok(Response::new(CompactedSession {
+                    session_id,
+                    compact: event.id,
+                    tokens_before: it.tokens_before,
+                    tokens_after: it.tokens_after,
+                }));
+            }
+            Body::ModelFailed(it) if it.retry_at.is_none() => {
+                let message = format!("the conversation is unchanged: {}", it.message);
+                return Err(CallError::new(Blame::Environment, ErrorCode::ModelFailed, message));
+            }
+            Body::CancelRequested(_) => {
+                let message = "the summary was cancelled; the conversation is unchanged";
+                return Err(CallError::request(ErrorCode::Cancelled, message));
+            }
+            _ => (),
+        }
+    }
+}

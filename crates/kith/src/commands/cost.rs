@@ -1,0 +1,53 @@
+//! `kith cost`: what models have used.
+
+use kith_host::calls::cost::{CostGroup, CostRow, CostSum, SumCosts};
+
+use super::{CommandResult, call, print_answer};
+use crate::program::args::{CostBy, GlobalArgs};
+use crate::program::columns::columns;
+use crate::program::ui;
+
+pub(crate) async fn run(shared: &GlobalArgs, by: CostBy) -> CommandResult {
+    let by = match by {
+        CostBy::Day => CostGroup::Day,
+        CostBy::Model => CostGroup::Model,
+        CostBy::Thread => CostGroup::Thread,
+    };
+    let told = call(shared, SumCosts { by }).await?;
+    Ok(print_answer(shared, &told, |table| {
+        let total = CostRow { name: "total".to_owned(), sum: table.total };
+        let rows: Vec<&CostRow> = table.rows.iter().chain([&total]).collect();
+        let width = rows.iter().map(|row| columns(&row.name)).max().unwrap_or_default();
+        for row in rows {
+            ui::line(&line_of(row, width));
+        }
+        let CostSum { n_unpriced, n_estimated, .. } = table.total;
+        if n_unpriced > 0 {
+            ui::note(&format!(
+                "{n_unpriced} of {} requests went to models without a price; `price` in \
+                 `[models.<name>]` of kith.toml sets one",
+                table.total.n_requests
+            ));
+        }
+        if n_estimated > 0 {
+            ui::note(&format!("{n_estimated} requests are estimated: the server never said"));
+        }
+    }))
+}
+
+fn line_of(row: &CostRow, width: usize) -> String {
+    let CostSum { n_requests, usage, .. } = &row.sum;
+    let pad = " ".repeat(width - columns(&row.name).min(width));
+    let cost = usage.cost_micros.map_or_else(|| "-".to_owned(), dollars);
+    format!(
+        "{}{pad}  {n_requests:>6} requests  {:>12} read  {:>10} cached  {:>10} written  {cost:>12}",
+        row.name,
+        usage.input.saturating_add(usage.cache_write),
+        usage.cache_read,
+        usage.output,
+    )
+}
+
+fn dollars(micros: u64) -> String {
+    format!("{}.{:04} USD", micros / 1_000_000, micros % 1_000_000 / 100)
+}

@@ -1,0 +1,158 @@
+//! Messages that wait behind a running turn or steer it, from other terminals; summaries and costs.
+
+use kith_testkit::gate::Gate;
+use kith_testkit::server::ServerReply;
+
+use crate::check;
+use crate::house::{House, Vendor, of_type, types};
+
+/// The words of a request, as the vendor got them.
+fn words_of(vendor: &Vendor, n: usize) -> String {
+    vendor.bodies()[n]["messages"].to_string()
+}
+
+/// Waits until so many messages wait in the conversation.
+fn until_waiting(house: &House, n: usize) {
+    for _ in 0..1_000 {
+        let waiting = house.json(&["queue", "ls", "--json"]);
+        let counts = ["steers", "followUps"].map(|queue| waiting[queue].as_array().unwrap().len());
+        if counts.into_iter().sum::<usize>() == n {
+            return;
+        }
+    }
+    panic!("{n} messages never wait");
+}
+
+#[test]
+fn waiting_messages_are_listed_edited_moved_removed_and_released() {
+    let vendor = Vendor::new([
+        ServerReply::Hang,
+        ServerReply::text("one"),
+        ServerReply::text("two"),
+        ServerReply::text("three"),
+    ]);
+    let house = House::asking(&vendor);
+    let mut running = house.start(&["ask", "work", "--stream-json"]);
+    running.until("model_requested");
+    vendor.until_asked(1);
+    let waiting: Vec<_> = ["first", "second", "third"]
+        .into_iter()
+        .enumerate()
+        .map(|(n, text)| {
+            let waiting = house.start(&["queue", "add", text]);
+            until_waiting(&house, n + 1);
+            waiting
+        })
+        .collect();
+    check!(house.kith(&["queue", "ls"]), @r"
+    exit 0
+    --- stdout
+      1  message  first
+      2  message  second
+      3  message  third
+    ");
+    check!(house.kith(&["queue", "edit", "2", "the second, changed"]), @r"
+    exit 0
+    --- stdout
+    3 messages wait in session [short]
+    ");
+    check!(house.kith(&["queue", "move", "3", "1"]), @r"
+    exit 0
+    --- stdout
+    3 messages wait in session [short]
+    ");
+    check!(house.kith(&["queue", "rm", "2"]), @r"
+    exit 0
+    --- stdout
+    2 messages wait in session [short]
+    ");
+    check!(house.kith(&["queue", "rm", "7"]), @r"
+    exit 1
+    --- stderr
+    error: there is no waiting message `7`
+    hint: `kith queue ls` lists them with their numbers
+    ");
+    check!(house.kith(&["queue", "ls"]), @r"
+    exit 0
+    --- stdout
+      1  message  third
+      2  message  the second, changed
+    ");
+    check!(house.kith(&["queue", "go"]), @r"
+    exit 1
+    --- stderr
+    error: a turn is running in session `[id]`
+    hint: wait for it to finish, or stop it with `kith cancel`
+    ");
+    // After a turn that was stopped nothing goes on by itself.
+    house.kith(&["cancel"]).succeeded();
+    running.finish();
+    let codes: Vec<i32> = waiting.into_iter().map(|it| it.finish().code).collect();
+    assert_eq!(codes, [1, 4, 4]);
+    check!(house.kith(&["queue", "ls"]), @r"
+    exit 0
+    --- stdout
+      1  message  third
+      2  message  the second, changed
+    --- stderr
+    note: the last turn did not end well, so they wait; `kith queue go` continues
+    ");
+    check!(house.kith(&["queue", "go"]), @r"
+    exit 0
+    --- stdout
+    the next message of session [short] is being answered
+    ");
+    assert!(words_of(&vendor, 1).contains("third"));
+    check!(house.kith(&["queue", "ls"]), @r"
+    exit 0
+    --- stderr
+    note: nothing waits in session [short]
+    ");
+    assert!(words_of(&vendor, 2).contains("the second, changed"));
+    assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
+}
+
+#[test]
+fn a_steer_from_another_terminal_reaches_the_running_turn() {
+    let gate = Gate::new();
+    let read = ServerReply::calls("", &[("read_file", serde_json::json!({ "path": "USER.md" }))]);
+    let vendor = Vendor::new([read.behind(&gate), ServerReply::text("as you wish")]);
+    let house = House::asking(&vendor);
+    let mut running = house.start(&["ask", "work", "--stream-json"]);
+    running.until("model_requested");
+    vendor.until_asked(1);
+    let steer = house.start(&["steer", "only the tests"]);
+    until_waiting(&house, 1);
+    gate.open();
+    assert_eq!(steer.finish().code, 0);
+    assert_eq!(running.finish().code, 0);
+    let log = house.log();
+    assert_eq!(of_type(&log, "user_message").len(), 1);
+    assert!(words_of(&vendor, 1).contains("only the tests"), "{}", types(&log));
+}
+
+#[test]
+fn a_conversation_is_summarised_by_hand_and_costs_are_summed() {
+    let vendor = Vendor::new([
+        ServerReply::text("the order is ORD-4711"),
+        ServerReply::text("## Facts\n- an order was discussed"),
+        ServerReply::text("go on then"),
+    ]);
+    let house = House::asking(&vendor);
+    check!(house.kith(&["compact"]), @r"
+    exit 1
+    --- stderr
+    error: no conversation in this folder yet
+    hint: choose a session with `--session`; `kith session ls` lists them
+    ");
+    house.kith(&["ask", "which order?"]).succeeded();
+    let ran = house.kith(&["compact", "--json"]).succeeded();
+    assert!(ran.json()["compact"].is_string());
+    house.kith(&["ask", "and now?"]).succeeded();
+    let last = words_of(&vendor, 2);
+    assert!(last.contains("an order was discussed") && last.contains("ORD-4711"), "{last}");
+    assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
+    let costs = house.json(&["cost", "--by", "model", "--json"]);
+    assert_eq!(costs["total"]["nRequests"], 3);
+    assert_eq!(costs["rows"][0]["name"], "openai/gpt-5-mini");
+}
