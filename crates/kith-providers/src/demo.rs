@@ -102,12 +102,12 @@ fn answer(
     if let Some(call) = reply.call {
         let block = u32::from(!content.is_empty());
         let delta = |part| sink.delta(Delta { block, part });
-        delta(DeltaPart::CallBegun { call: 0, tool: call.tool });
+        delta(DeltaPart::CallBegun { call: 0, tool: &call.tool });
         delta(DeltaPart::CallInput { call: 0, json: &call.arguments });
         answer_bytes += call.arguments.len();
         content.push(AnswerBlock::Call {
             provider_call_id: format!("demo_{}", n_calls_before + 1),
-            tool: call.tool.to_owned(),
+            tool: call.tool,
             arguments: call.arguments,
         });
         stop_reason = StopReason::ToolCall;

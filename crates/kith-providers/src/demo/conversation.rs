@@ -8,6 +8,8 @@ pub(super) struct DemoRequest {
     pub(super) system: String,
     pub(super) tools: Vec<DemoTool>,
     pub(super) messages: Vec<DemoMessage>,
+    /// What the last reminder since the model's own last words says: it may be a person's steer.
+    pub(super) reminder: Option<String>,
     /// How many calls were made so far.
     pub(super) n_calls: usize,
 }
@@ -74,6 +76,13 @@ pub(super) fn shortened(text: &str, chars_max: usize) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
+}
+
+/// The last reminder in a text.
+pub(super) fn last_reminder(text: &str) -> Option<String> {
+    let (_, after) = text.rsplit_once(REMINDER_BEGIN)?;
+    let (reminder, _) = after.split_once(REMINDER_END)?;
+    Some(reminder.trim().to_owned())
 }
 
 fn without_reminders(text: &str) -> String {

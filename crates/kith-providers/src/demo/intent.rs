@@ -6,6 +6,11 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Intent<'a> {
     Say(&'a str),
+    /// A tool by its name, with its arguments as JSON.
+    Call {
+        tool: &'a str,
+        arguments: &'a str,
+    },
     Run(&'a str),
     Write {
         text: &'a str,
@@ -61,6 +66,13 @@ fn command(wanted: &str) -> Option<Intent<'_>> {
         ["say ", "repeat after me", "repeat ", "echo ", "重复", "跟我说", "说一句", "说：", "说 "];
     if let Some(rest) = after_any(wanted, &say) {
         return filled(unquoted(rest)).map(Intent::Say);
+    }
+    if let Some(rest) = after_any(wanted, &["call ", "调用"]) {
+        let rest = after_any(rest, &["the tool ", "tool ", "工具"]).unwrap_or(rest);
+        let (tool, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, "{}"));
+        let tool = without_end_mark(unquoted(tool));
+        let arguments = after_any(arguments.trim(), &["with "]).unwrap_or(arguments).trim();
+        return filled(tool).map(|tool| Intent::Call { tool, arguments });
     }
     let run = ["run ", "execute ", "运行", "执行", "跑一下"];
     if let Some(rest) = after_any(wanted, &run) {

@@ -19,13 +19,20 @@ pub(super) struct DemoReply {
 }
 
 pub(super) struct DemoCall {
-    pub(super) tool: &'static str,
+    pub(super) tool: String,
     /// A JSON object.
     pub(super) arguments: String,
 }
 
 pub(super) fn reply(request: &DemoRequest) -> DemoReply {
     let language = request.language();
+    // A steer comes when the model has spoken, not beside a message, and is followed first.
+    let is_spoken_to = matches!(request.messages.last(), Some(DemoMessage::User(_)));
+    if let Some(steer) = request.reminder.as_ref().filter(|_| !is_spoken_to)
+        && let Some(reply) = act(request, &Intent::of(steer))
+    {
+        return reply;
+    }
     let words = match request.messages.last() {
         Some(DemoMessage::User(words)) => words.as_str(),
         Some(DemoMessage::Tool { .. }) => return text(report(request, language)),
@@ -33,8 +40,23 @@ pub(super) fn reply(request: &DemoRequest) -> DemoReply {
         Some(DemoMessage::Model) => return text(nothing_to_do(language).to_owned()),
         None => "",
     };
-    match Intent::of(words) {
+    let intent = Intent::of(words);
+    act(request, &intent).unwrap_or_else(|| {
+        text(match intent {
+            Intent::Recall(what) => recall(request, what, language),
+            Intent::TellTime => tell_time(request, language),
+            Intent::Summarise => summary(request),
+            Intent::Introduce => introduction(request, language),
+            _ => chat(request, words, language),
+        })
+    })
+}
+
+/// What the demo does when it is told to do something; `None` if it is only spoken to.
+fn act(request: &DemoRequest, intent: &Intent<'_>) -> Option<DemoReply> {
+    Some(match *intent {
         Intent::Say(echo) => text(echo.to_owned()),
+        Intent::Call { tool, arguments } => call_with(request, tool, arguments),
         Intent::Run(command) => call(request, "exec_shell", &[("command", command)]),
         Intent::Write { text, path } => {
             call(request, "write_file", &[("path", path), ("content", text)])
@@ -44,43 +66,46 @@ pub(super) fn reply(request: &DemoRequest) -> DemoReply {
         Intent::List => call(request, "list_files", &[]),
         Intent::Search(pattern) => call(request, "search_files", &[("pattern", pattern)]),
         Intent::UseSkill(name) => call(request, "skill", &[("name", name)]),
-        Intent::Recall(what) => text(recall(request, what, language)),
-        Intent::TellTime => text(tell_time(request, language)),
-        Intent::Summarise => text(summary(request)),
-        Intent::Introduce => text(introduction(request, language)),
-        Intent::Chat => text(chat(request, words, language)),
-    }
+        Intent::Recall(_)
+        | Intent::TellTime
+        | Intent::Summarise
+        | Intent::Introduce
+        | Intent::Chat => return None,
+    })
 }
 
 fn text(text: String) -> DemoReply {
     DemoReply { text, call: None }
 }
 
-fn call(request: &DemoRequest, tool: &'static str, inputs: &[(&str, &str)]) -> DemoReply {
+fn call(request: &DemoRequest, tool: &str, inputs: &[(&str, &str)]) -> DemoReply {
+    let inputs = inputs.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value)));
+    let mut arguments: Map<String, Value> = inputs.collect();
+    let listed = request.tools.iter().find(|listed| listed.name == tool);
+    for name in listed.into_iter().flat_map(|listed| &listed.required) {
+        if let Some(everything) = default_input(name).filter(|_| !arguments.contains_key(name)) {
+            arguments.insert(name.clone(), Value::from(everything));
+        }
+    }
+    call_with(request, tool, &Value::Object(arguments).to_string())
+}
+
+fn call_with(request: &DemoRequest, tool: &str, arguments: &str) -> DemoReply {
     let language = request.language();
-    let Some(listed) = request.tools.iter().find(|listed| listed.name == tool) else {
+    if !request.tools.iter().any(|listed| listed.name == tool) {
         return text(match language {
             Language::English => {
                 format!("The tool `{tool}` is not in this session's list, so I cannot do that.")
             }
             Language::Chinese => format!("这个会话的工具列表里没有 `{tool}`，所以我做不了。"),
         });
-    };
-    let mut arguments: Map<String, Value> =
-        inputs.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
-    for name in &listed.required {
-        if let Some(everything) = default_input(name).filter(|_| !arguments.contains_key(name)) {
-            arguments.insert(name.clone(), Value::from(everything));
-        }
     }
     let text = match language {
         Language::English => format!("I will use `{tool}` for that."),
         Language::Chinese => format!("我来用 `{tool}` 处理。"),
     };
-    DemoReply {
-        text,
-        call: Some(DemoCall { tool, arguments: Value::Object(arguments).to_string() }),
-    }
+    let call = DemoCall { tool: tool.to_owned(), arguments: arguments.to_owned() };
+    DemoReply { text, call: Some(call) }
 }
 
 /// The widest sensible value for a required input that the message did not name.

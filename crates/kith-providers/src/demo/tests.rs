@@ -53,6 +53,9 @@ async fn tools_are_called_when_asked() {
         ("ls", "list_files {}"),
         ("列出文件", "list_files {}"),
         ("这里有哪些文件？", "list_files {}"),
+        (r#"call skill {"name":"x"}"#, r#"skill {"name":"x"}"#),
+        ("call the tool `list_files`", "list_files {}"),
+        (r#"调用工具 search_files {"pattern":"x"}"#, r#"search_files {"pattern":"x"}"#),
         ("read notes.md", r#"read_file {"path":"notes.md"}"#),
         ("Can you read the file docs/a b.md?", r#"read_file {"path":"docs/a"}"#),
         ("read `docs/a b.md`", r#"read_file {"path":"docs/a b.md"}"#),
@@ -157,6 +160,18 @@ async fn a_reminder_alone_repeats_no_deed() {
     let reminder = meta("<system-reminder>\nit is Wednesday\n</system-reminder>");
     messages.push(Message { role: Role::User, elements: vec![reminder] });
     assert_eq!(answer_to(&messages, &TOOLS).await, "Noted; there is nothing for me to do.");
+}
+
+#[tokio::test]
+async fn a_steer_is_followed_before_results_are_reported() {
+    let steer = "\n\n<system-reminder>\nread notes.md instead\n</system-reminder>";
+    let answer = answer_to(&with_result(&format!("a.md{steer}")), &TOOLS).await;
+    assert_eq!(answer, r#"I will use `read_file` for that. -> read_file {"path":"notes.md"}"#);
+    let mut messages = with_result("a.md");
+    messages.push(model("Here it is."));
+    let steer = meta("<system-reminder>\n说 完成了\n</system-reminder>");
+    messages.push(Message { role: Role::User, elements: vec![steer] });
+    assert_eq!(answer_to(&messages, &TOOLS).await, "完成了");
 }
 
 #[tokio::test]

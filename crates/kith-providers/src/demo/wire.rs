@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::conversation::{DemoMessage, DemoRequest, DemoTool};
+use super::conversation::{DemoMessage, DemoRequest, DemoTool, last_reminder};
 use crate::tool_name;
 
 #[derive(Deserialize)]
@@ -34,6 +34,12 @@ pub(super) fn read(body: &[u8]) -> Result<DemoRequest, serde_json::Error> {
     let mut called: HashMap<String, String> = HashMap::new();
     for message in body.messages {
         let texts = texts(&message.content);
+        if message.role == "assistant" {
+            request.reminder = None;
+        } else if message.role != "system" {
+            let found = texts.iter().filter_map(|text| last_reminder(text)).last();
+            request.reminder = found.or(request.reminder.take());
+        }
         match message.role.as_str() {
             "system" => request.system = texts.concat(),
             "user" => {
