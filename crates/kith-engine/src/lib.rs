@@ -38,6 +38,7 @@ pub mod passage;
 pub mod permits;
 pub mod reading;
 pub mod registry;
+pub mod replay;
 pub mod report;
 pub mod session;
 pub mod spending;

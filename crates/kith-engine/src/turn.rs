@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use ask::find_model;
 pub(crate) use calls::PreparedCall;
+pub(crate) use compact::ledger_of;
 pub(crate) use end::stop;
 pub(crate) use queue::{
     NewTurn, begin as begin_turn, items_of, queue_messages, remove_queued, turn_started,

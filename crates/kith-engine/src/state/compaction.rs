@@ -16,8 +16,8 @@ pub enum Compaction {
     /// The model is being asked for the summary.
     Asked {
         request: EventId,
-        /// Whether it is shown only the first part of the conversation.
-        is_partial: bool,
+        /// The message at which the part that it is shown ends; `None` if it is shown all.
+        before: Option<EventId>,
         models: Vec<ModelRef>,
     },
     /// The whole conversation was summarised, and nothing was asked since: doing it again would
@@ -37,12 +37,12 @@ impl Compaction {
                 }
             }
             Body::ModelRequested(it) if it.purpose == Purpose::Compact => {
-                let is_partial = it.scope.is_some_and(|scope| scope.before.is_some());
+                let before = it.scope.and_then(|scope| scope.before);
                 let models = match std::mem::take(self) {
                     Compaction::Requested { models } => models,
                     _ => Vec::new(),
                 };
-                *self = Compaction::Asked { request: it.request_id, is_partial, models };
+                *self = Compaction::Asked { request: it.request_id, before, models };
             }
             Body::ModelRequested(_) if *self == Compaction::Done => {
                 *self = Compaction::Idle;
@@ -58,7 +58,7 @@ impl Compaction {
                 return false;
             }
             Body::Compact(_) => {
-                let is_partial = matches!(self, Compaction::Asked { is_partial: true, .. });
+                let is_partial = self.scope().is_some();
                 *self = if is_partial { Compaction::Idle } else { Compaction::Done };
                 return false;
             }
@@ -79,6 +79,14 @@ impl Compaction {
     pub fn request(&self) -> Option<EventId> {
         match self {
             Compaction::Asked { request, .. } => Some(*request),
+            _ => None,
+        }
+    }
+
+    /// The message at which the part of the conversation ends that is being summarised.
+    pub fn scope(&self) -> Option<EventId> {
+        match self {
+            Compaction::Asked { before, .. } => *before,
             _ => None,
         }
     }

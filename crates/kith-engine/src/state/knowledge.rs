@@ -4,6 +4,8 @@
 //! removes a reminder removes the knowledge. Of reminders about one subject only the newest counts,
 //! so the list grows with the number of subjects and not with the age of the session.
 
+use std::collections::HashSet;
+
 use kith_vocab::event::control::{SkillEntry, SkillIndexDelta};
 use kith_vocab::event::messages::{HarnessItemEvent, HarnessKind};
 use kith_vocab::ids::EventId;
@@ -57,6 +59,18 @@ impl State {
         }
     }
 
+    /// The reminders that a compaction which keeps the conversation from this event on must say
+    /// again: they still hold, and the model would see them no more.
+    pub fn reminders_to_repeat(&self, first_kept: EventId) -> Vec<HarnessItemEvent> {
+        let path = self.tree.path();
+        let kept = path.iter().map(|node| node.event.id).skip_while(|id| *id != first_kept);
+        let kept: HashSet<EventId> = kept.collect();
+        let reminders = self.conversation.reminders.items.iter();
+        let lost = reminders.filter(|it| it.holds_until_replaced() && !kept.contains(&it.id));
+        // The result that one of them had joined is gone too.
+        lost.map(|it| HarnessItemEvent { merged_into: None, ..it.event.clone() }).collect()
+    }
+
     pub(super) fn index_skills(&mut self, delta: &SkillIndexDelta) {
         let skills = self.skills.get_or_insert_default();
         skills.retain(|it| !delta.removed.contains(&it.name));
@@ -83,6 +97,20 @@ impl Reminders {
             self.items.remove(0);
         }
         self.items.push(Reminder { id, event: event.clone(), subject });
+    }
+}
+
+impl Reminder {
+    /// True for a lasting fact; false for one about a moment, such as a recalled memory or a steer.
+    fn holds_until_replaced(&self) -> bool {
+        match self.event.item.kind {
+            HarnessKind::DateChange
+            | HarnessKind::SkillListing
+            | HarnessKind::SkillDelta
+            | HarnessKind::ChannelContext => true,
+            HarnessKind::RuntimeNotice => self.subject.is_some(),
+            HarnessKind::Attachment | HarnessKind::Memory | HarnessKind::Steer => false,
+        }
     }
 }
 

@@ -150,7 +150,8 @@ fn tokens_after(state: &State, asked: &SentRequest, compact: &Compact) -> u64 {
     u64::try_from(tokens / u128::from(asked.body_bytes.max(1))).unwrap_or(u64::MAX)
 }
 
-fn ledger_of(state: &State, before: Option<EventId>, summary: &str) -> Ledger {
+/// The ledger of a summary that ends before this message, or else of the whole conversation.
+pub(crate) fn ledger_of(state: &State, before: Option<EventId>, summary: &str) -> Ledger {
     let last = state.tree.from_leaf().find_map(|event| match &event.body {
         Body::Compact(it) => Some(&it.ledger),
         _ => None,

@@ -90,6 +90,26 @@ fn a_reminder_that_joined_a_result_is_told_too() {
 }
 
 #[test]
+fn a_compaction_repeats_what_holds_and_what_it_would_lose() {
+    let line = "user: one | note place here | note date 1 | note file a 1 | note recalled x \
+                | note plain | model: ok, read_a=c1 | done c1 x | joined c1 file b 1 | model: a \
+                | ended done | user#u2: two | note file a 2 | model: b | ended done | user#u3: three";
+    check_in_force(line, "u2", "place here, date 1, file b 1");
+    check_in_force(line, "u3", "place here, date 1, file b 1, file a 2");
+    let log = told_in(line);
+    let again = State::of(&log.events).reminders_to_repeat(log.labels["u2"]);
+    assert!(again.iter().all(|it| it.merged_into.is_none()));
+}
+
+#[track_caller]
+fn check_in_force(line: &str, first_kept: &str, expected: &str) {
+    let log = told_in(line);
+    let in_force = State::of(&log.events).reminders_to_repeat(log.labels[first_kept]);
+    let said: Vec<&str> = in_force.iter().map(|it| it.item.content.as_str()).collect();
+    assert_eq!(said.join(", "), expected);
+}
+
+#[test]
 fn the_list_does_not_grow_with_the_session() {
     let many: Vec<String> =
         (0..2 * REMINDERS_KNOWN_MAX).map(|n| format!("note recalled {n}")).collect();
