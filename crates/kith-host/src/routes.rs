@@ -28,6 +28,7 @@ pub fn reads() -> &'static Router<ReadSide> {
             .on(blobs::read_blob)
             .on(sessions::describe_session)
             .on_follow(sessions::verify_session)
+            .on(sessions::replay_session)
             .on_follow(sessions::export_session)
             .on(search::search_sessions)
             .on(branches::show_tree)

@@ -290,6 +290,12 @@ pub(crate) enum SessionCommand {
         #[arg(help = SESSION)]
         session: String,
     },
+    /// Go through a session again and check that all that was decided follows from what came before
+    #[command(after_help = "Example:\n  kith session replay latest")]
+    Replay {
+        #[arg(help = SESSION)]
+        session: String,
+    },
     /// Print a session for use elsewhere
     #[command(after_help = "Example:\n  kith session export latest > session.jsonl\n  \
                             kith session export latest --format markdown > session.md\n  \

@@ -157,6 +157,37 @@ pub struct MismatchView {
     pub rebuilt: String,
 }
 
+/// Goes through a session again: whatever the runtime decided must follow from what came before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ReplaySession {
+    pub session: String,
+}
+
+call!(Read "replay_session", ReplaySession => Replay);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Replay {
+    pub events: u64,
+    /// Events that the runtime decided on: requests, calls, ends of turns, what was taken from a queue.
+    pub compared: u64,
+    /// Requests made by another version of the renderer: their bytes were not compared.
+    pub other_renderer: u64,
+    /// The first event that does not follow from those before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<ReplayDifference>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReplayDifference {
+    pub seq: u64,
+    pub event_id: EventId,
+    pub event_type: String,
+    pub what: String,
+}
+
 /// Reads a session from its header to its last event, whatever its length.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kith_engine::checkpoints::row_of;
 use kith_engine::reading::state_of;
+use kith_engine::replay::Replayer;
 use kith_engine::verify::{Verifier, blobs_of};
 use kith_sessions::catalog::{CatalogRow, LogStamp};
 use kith_sessions::line::LogHead;
@@ -18,10 +19,11 @@ use crate::call::{Delivery, Follower, Reply, Response};
 use crate::caller::Caller;
 use crate::calls::session::{
     DamageView, DescribeSession, EventPage, ExportItem, ExportSession, ExportSummary, ListSessions,
-    MismatchView, ReadEvents, SessionDescription, SessionList, SessionRow, SessionState,
-    SessionView, ShowSession, Verification, VerifyProgress, VerifySession,
+    MismatchView, ReadEvents, Replay, ReplayDifference, ReplaySession, SessionDescription,
+    SessionList, SessionRow, SessionState, SessionView, ShowSession, Verification, VerifyProgress,
+    VerifySession,
 };
-use crate::error::CallError;
+use crate::error::{CallError, ErrorCode};
 use crate::words::{damaged_session, rfc3339, short, tail_in_words};
 
 /// Maximum number of events in a page.
@@ -145,6 +147,27 @@ pub async fn verify_session(
         other_renderer: verifier.other_renderer.clone(),
     };
     Ok(Response::new(verification).with_notes(tail_in_words(&tail)))
+}
+
+pub async fn replay_session(side: Arc<ReadSide>, call: ReplaySession) -> Reply<Replay> {
+    let id = side.resolve(&call.session).await?;
+    let mut replayer = Replayer::default().with_blobs(blobs_of(Arc::clone(&side.journal)));
+    let tail = side.each(id, &mut |event: Event| replayer.read(&event)).await?.tail;
+    if let Tail::Damaged(damage) = &tail {
+        return Err(CallError::request(ErrorCode::Damaged, damaged_session(id, damage)));
+    }
+    let difference = replayer.difference.map(|it| ReplayDifference {
+        seq: it.seq,
+        event_id: it.event_id,
+        event_type: it.event_type.to_owned(),
+        what: it.what,
+    });
+    Ok(Response::new(Replay {
+        events: replayer.n_events,
+        compared: replayer.n_compared,
+        other_renderer: replayer.n_other_renderer,
+        difference,
+    }))
 }
 
 pub async fn export_session(

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use jiff::tz::TimeZone;
 use kith_host::call::Reply;
 use kith_host::calls::session::{
-    DescribeSession, ListSessions, RemoveSession, RenameSession, RepairSession, SearchSessions,
-    SessionDescription, SessionList, SessionRow, SessionState, SessionView, ShowSession,
-    VerifySession,
+    DescribeSession, ListSessions, RemoveSession, RenameSession, RepairSession, Replay,
+    ReplaySession, SearchSessions, SessionDescription, SessionList, SessionRow, SessionState,
+    SessionView, ShowSession, VerifySession,
 };
 use kith_host::calls::thread::GetThread;
 use kith_host::calls::tree::{BranchSession, CloneSession, ShowTree};
@@ -31,6 +31,7 @@ pub(crate) async fn run(shared: &GlobalArgs, command: SessionCommand) -> Command
         SessionCommand::Ls => list(shared).await,
         SessionCommand::Show(args) => show(shared, args).await,
         SessionCommand::Verify { session } => verify(shared, session).await,
+        SessionCommand::Replay { session } => replay(shared, session).await,
         SessionCommand::Export { session, format } => export::run(shared, session, format).await,
         SessionCommand::Rename { session, title } => rename(shared, session, &title).await,
         SessionCommand::Repair { session } => repair(shared, session).await,
@@ -141,6 +142,27 @@ async fn show(shared: &GlobalArgs, args: SessionShow) -> CommandResult {
         let n_hidden = events.iter().filter(|event| !transcript::is_shown(header, event)).count();
         print_notes(&transcript::hidden_in_words(n_hidden));
     }))
+}
+
+async fn replay(shared: &GlobalArgs, session: String) -> CommandResult {
+    let session = meant(shared, session).await?;
+    let told = call(shared, ReplaySession { session }).await?;
+    let Replay { events, compared, other_renderer, difference } = &told.data;
+    let is_same = difference.is_none();
+    if shared.json {
+        print_form(is_same, &told.data);
+    } else if let Some(it) = difference {
+        ui::line(&format!("event {} ({}) differs: {}", it.seq, it.event_type, it.what));
+    } else {
+        ui::line(&format!("replayed {events} events; all {compared} decisions came out the same"));
+    }
+    if *other_renderer > 0 {
+        ui::note(&format!(
+            "the bytes of {other_renderer} requests were made by another version of kith; not compared"
+        ));
+    }
+    print_notes(&told.notes);
+    Ok(exit_of_check(is_same))
 }
 
 async fn verify(shared: &GlobalArgs, session: String) -> CommandResult {
