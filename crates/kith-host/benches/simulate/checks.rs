@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kith_engine::replay::Replayer;
 use kith_engine::report::{MessageEnd, RowReader};
 use kith_engine::state::State;
 use kith_engine::verify::Verifier;
@@ -159,6 +160,7 @@ fn is_cut(call_id: CallId, logs: &Logs, oracle: &Oracle) -> bool {
 /// One log by itself.
 fn check_log(id: SessionId, events: &[Event]) -> Checked {
     let mut verifier = Verifier::default();
+    let mut replayer = Replayer::default();
     let mut ids: BTreeSet<EventId> = BTreeSet::new();
     for (event, seq) in events.iter().zip(1..) {
         if event.seq != seq {
@@ -169,6 +171,10 @@ fn check_log(id: SessionId, events: &[Event]) -> Checked {
         }
         check_model(id, verifier.state(), event)?;
         verifier.read(event);
+        replayer.read(event);
+    }
+    if let Some(difference) = &replayer.difference {
+        return Err(format!("session {id} is not replayed: {difference:?}"));
     }
     if let Some(mismatch) = verifier.mismatches.first() {
         return Err(format!("a request of session {id} is not rebuilt: {mismatch:?}"));

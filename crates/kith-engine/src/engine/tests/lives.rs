@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::command::CommandAction;
 use crate::fixture::steer;
+use crate::replay::Replayer;
 use crate::state::State;
 
 /// Takes its time, and then does what the last message says: calls a tool, fails or answers.
@@ -97,6 +98,7 @@ enum Move {
     Retry,
     TakeNext,
     BranchToStart,
+    Compact,
     /// The host is lost, and another one starts. The desk keeps so many of its unsynced commits.
     Restart(u8),
     Wait(u8),
@@ -114,6 +116,7 @@ fn any_move() -> impl Strategy<Value = Move> {
         1 => Just(Move::Retry),
         1 => Just(Move::TakeNext),
         1 => Just(Move::BranchToStart),
+        2 => Just(Move::Compact),
         3 => any::<u8>().prop_map(Move::Restart),
         8 => (1..20_u8).prop_map(Move::Wait),
     ]
@@ -174,7 +177,9 @@ impl Life {
             assert!(
                 matches!(
                     error,
-                    EngineError::TurnRunning { .. } | EngineError::NothingToRetry { .. }
+                    EngineError::TurnRunning { .. }
+                        | EngineError::NothingToRetry { .. }
+                        | EngineError::InvalidCommand { .. }
                 ),
                 "{error}"
             );
@@ -209,6 +214,7 @@ impl Life {
             }
             Move::Retry => self.command(CommandAction::Retry { key: None, attended: true }).await,
             Move::TakeNext => self.command(CommandAction::TakeNext).await,
+            Move::Compact => self.command(CommandAction::Compact { models: Vec::new() }).await,
             Move::BranchToStart => {
                 let (id, command) = (self.current(), branching::mover(&self.house));
                 // A session that waits for its thread does not exist yet.
@@ -267,6 +273,9 @@ async fn live(moves: &[Move]) {
     let open = house.desk.sessions_with_open_rows().await.unwrap();
     assert!(open.is_empty(), "{}", outline());
     let events: Vec<Event> = ids.iter().flat_map(|id| house.events(*id)).collect();
+    for id in &ids {
+        assert_replays(&house.events(*id), &house.outline(*id));
+    }
     let fates = fates(&events);
     for event in sent {
         let fate = &fates[&event.key];
@@ -290,6 +299,16 @@ async fn live(moves: &[Move]) {
     let n_started = outline().matches("tool_started").count();
     assert_eq!(started.len(), n_started, "{}", outline());
     assert!(tool.runs() <= n_started, "{}", outline());
+}
+
+/// What was decided follows from what came before, and every request is rebuilt.
+fn assert_replays(events: &[Event], outline: &str) {
+    let mut replayer = Replayer::default();
+    for event in events {
+        replayer.read(event);
+    }
+    assert_eq!(replayer.difference, None, "{outline}");
+    assert_eq!(replayer.n_other_renderer, 0);
 }
 
 fn n_lives() -> u32 {
