@@ -16,7 +16,7 @@ use crate::state::State;
 use crate::state::calls::CallStage;
 use crate::step::{Step, decide};
 use crate::turn::ledger_of;
-use crate::verify::Verifier;
+use crate::verify::{BlobReader, Verifier};
 
 /// The first event that does not follow from those before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Difference {
 
 /// Replays a log event by event. It stops judging at the first difference: what follows it follows
 /// from something else.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Replayer {
     verifier: Verifier,
     pub n_events: u64,
@@ -42,6 +42,13 @@ pub struct Replayer {
 }
 
 impl Replayer {
+    /// With the images and files that requests carried.
+    #[must_use]
+    pub fn with_blobs(mut self, blobs: BlobReader) -> Replayer {
+        self.verifier = self.verifier.with_blobs(blobs);
+        self
+    }
+
     pub fn read(&mut self, event: &Event) {
         self.n_events += 1;
         if self.difference.is_none() && event.is_lived() {

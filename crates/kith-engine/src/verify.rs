@@ -12,7 +12,7 @@ use kith_providers::render;
 use kith_sessions::journal::Journal;
 use kith_vocab::block::Media;
 use kith_vocab::digest::Sha256Writer;
-use kith_vocab::event::models::ModelRequested;
+use kith_vocab::event::models::{ModelRequested, Purpose};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
 
@@ -113,7 +113,12 @@ fn rebuild(
     let context = context_of(state, requested);
     let request = context.request(&requested.provider, &requested.model, &requested.parameters);
     let mut media = MediaBytes::new();
-    for Media { blob, .. } in media_of(requested.wire, &request)? {
+    // A request for a summary carries none: its images and files are told in words.
+    let carried = match requested.purpose {
+        Purpose::Turn => media_of(requested.wire, &request)?,
+        Purpose::Compact => Vec::new(),
+    };
+    for Media { blob, .. } in carried {
         match blobs.and_then(|read| read(blob)) {
             Some(bytes) => _ = media.insert(blob.clone(), bytes),
             None => *lost = Some(blob.clone()),

@@ -133,7 +133,7 @@ fn stretches_of(view: &TreeView) -> (Vec<Stretch<'_>>, Vec<usize>) {
 }
 
 /// The beginning of the text that fits, with `…` if something is left out.
-fn fitted(text: &str, columns_max: usize) -> String {
+pub(crate) fn fitted(text: &str, columns_max: usize) -> String {
     if text.width() <= columns_max {
         return text.to_owned();
     }

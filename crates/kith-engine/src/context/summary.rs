@@ -83,6 +83,19 @@ pub(crate) fn conversation_bytes(state: &State) -> u64 {
     messages.iter().flat_map(|it| &it.elements).map(element_bytes).sum()
 }
 
+/// The bytes, in base64, of images and files of which no vendor has said what they cost.
+pub(crate) fn new_media_bytes(state: &State) -> u64 {
+    let messages = state.conversation.messages();
+    let n_known =
+        if state.context_size.is_counted() { state.conversation.finished().len() } else { 0 };
+    let elements = messages.iter().skip(n_known).flat_map(|it| &it.elements);
+    let media = elements.filter_map(|element| match &element.kind {
+        ElementKind::Media(media) => Some(media.bytes / 3 * 4),
+        _ => None,
+    });
+    media.sum()
+}
+
 /// The bytes of the conversation from this event on.
 pub(crate) fn bytes_from(state: &State, first: EventId) -> u64 {
     let messages = state.conversation.messages();

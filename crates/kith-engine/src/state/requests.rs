@@ -62,6 +62,10 @@ impl ContextSize {
         }
     }
 
+    pub fn is_counted(&self) -> bool {
+        self.counted.is_some()
+    }
+
     /// The tokens of a body of this length that continues the last one.
     pub fn tokens(&self, body_bytes: u64) -> u64 {
         match self.counted {

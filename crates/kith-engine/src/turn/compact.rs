@@ -2,6 +2,7 @@
 
 use std::io;
 
+use kith_providers::media::MediaBytes;
 use kith_providers::render;
 use kith_vocab::event::Body;
 use kith_vocab::event::messages::{Compact, Ledger, Usage};
@@ -27,7 +28,9 @@ const ANSWER_TOKENS: u64 = 8_192;
 
 /// Whether the conversation should be summarised before a body of this length is sent.
 pub(super) fn is_due(state: &State, body_bytes: u64, window: u64) -> bool {
-    let tokens = state.context_size.tokens(body_bytes);
+    // What images and files cost has little to do with their bytes; the vendor counts them.
+    let text_bytes = body_bytes.saturating_sub(summary::new_media_bytes(state));
+    let tokens = state.context_size.tokens(text_bytes);
     let is_full = window > 0 && tokens.saturating_mul(100) >= window.saturating_mul(FULL_PERCENT);
     is_full && may_help(state)
 }
@@ -261,7 +264,8 @@ fn write_body(
 ) -> Result<(), SessionFailure> {
     let context = summary::context(state, scope);
     let request = context.request(&choice.provider, &choice.model, &choice.parameters);
-    render::render_to(choice.wire, &request, writer)
+    // Images and files are told in words: a summary needs no more of them.
+    render::render_to(choice.wire, &request, &MediaBytes::new(), writer)
         .map_err(|error| SessionFailure::Render { reason: error.to_string() })
 }
 

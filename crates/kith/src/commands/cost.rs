@@ -1,10 +1,10 @@
 //! `kith cost`: what models have used.
 
 use kith_host::calls::cost::{CostGroup, CostRow, CostSum, SumCosts};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{CommandResult, call, print_answer};
 use crate::program::args::{CostBy, GlobalArgs};
-use crate::program::columns::columns;
 use crate::program::ui;
 
 pub(crate) async fn run(shared: &GlobalArgs, by: CostBy) -> CommandResult {
@@ -17,7 +17,7 @@ pub(crate) async fn run(shared: &GlobalArgs, by: CostBy) -> CommandResult {
     Ok(print_answer(shared, &told, |table| {
         let total = CostRow { name: "total".to_owned(), sum: table.total };
         let rows: Vec<&CostRow> = table.rows.iter().chain([&total]).collect();
-        let width = rows.iter().map(|row| columns(&row.name)).max().unwrap_or_default();
+        let width = rows.iter().map(|row| row.name.width()).max().unwrap_or_default();
         for row in rows {
             ui::line(&line_of(row, width));
         }
@@ -37,7 +37,7 @@ pub(crate) async fn run(shared: &GlobalArgs, by: CostBy) -> CommandResult {
 
 fn line_of(row: &CostRow, width: usize) -> String {
     let CostSum { n_requests, usage, .. } = &row.sum;
-    let pad = " ".repeat(width - columns(&row.name).min(width));
+    let pad = " ".repeat(width - row.name.width().min(width));
     let cost = usage.cost_micros.map_or_else(|| "-".to_owned(), dollars);
     format!(
         "{}{pad}  {n_requests:>6} requests  {:>12} read  {:>10} cached  {:>10} written  {cost:>12}",

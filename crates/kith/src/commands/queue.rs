@@ -15,7 +15,7 @@ use super::ask::{self, message_text};
 use super::session::named_or_current;
 use super::{CommandResult, call, print_answer};
 use crate::program::args::{Ask, GlobalArgs, ModelArg, QueueCommand, Steer};
-use crate::program::columns::fitted;
+use crate::program::branches::fitted;
 use crate::program::ui;
 
 /// Of a waiting message in a list.

@@ -1,5 +1,6 @@
 //! A conversation that grows beyond the window is summarised, and nothing that counts is lost.
 
+use kith_providers::media::MediaBytes;
 use kith_providers::render;
 use kith_sessions::desk::RowTarget;
 use kith_testkit::gate::Gate;
@@ -318,7 +319,9 @@ fn next_hash(events: &[Event]) -> String {
     let parameters = Json::empty_object();
     let context = context(&state);
     let request = context.request("scripted", "scripted", &parameters);
-    kith_testkit::sha256_hex(&render::render(Wire::OpenaiChat, &request).unwrap())
+    kith_testkit::sha256_hex(
+        &render::render(Wire::OpenaiChat, &request, &MediaBytes::new()).unwrap(),
+    )
 }
 
 #[tokio::test(start_paused = true)]
