@@ -52,6 +52,7 @@ pub mod turn;
 pub mod ui_message;
 pub mod verify;
 pub mod wakeups;
+pub mod why;
 mod words;
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ pub mod subscription;
 pub mod thread;
 pub mod tree;
 pub mod trust;
+pub mod why;
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@
 //! - [`blobs`]: long texts in pages.
 //! - [`home`]: prompt, identity and skills of an agent.
 //! - [`scripts`]: priming scripts.
-//! - [`cost`], [`queue`]: what models have used; what waits.
+//! - [`cost`], [`queue`], [`why`]: what models have used, what waits, what was sent.
 //! - [`repositories`]: what is trusted.
 //! - [`backup`]: a copy of the house.
 
@@ -21,6 +21,7 @@ pub mod search;
 pub mod sessions;
 pub mod threads;
 pub mod tree;
+pub mod why;
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use crate::host::{
 };
 use crate::read_side::{
     ReadSide, backup, blobs, cost, home, queue as waiting, repositories, scripts as script_files,
-    search, sessions, threads, tree as branches,
+    search, sessions, threads, tree as branches, why,
 };
 use crate::router::Router;
 
@@ -34,6 +34,7 @@ pub fn reads() -> &'static Router<ReadSide> {
             .on(branches::show_tree)
             .on(waiting::list_queue)
             .on(cost::sum_costs)
+            .on(why::explain_request)
             .on(threads::list_threads)
             .on(threads::list_thread_sessions)
             .on(threads::list_messages)

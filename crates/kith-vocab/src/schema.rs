@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::event::Event;
 use crate::event::control::{Bound, Queue, SkillEntry};
 use crate::event::messages::{StopReason, Usage};
+use crate::event::models::{Purpose, Wire};
 use crate::header::{Audience, Priming, SessionHeader};
 use crate::ids::{CallId, EventId, LeafId, SessionId, ThreadId};
 use crate::ingress::RunningBehavior;
@@ -33,6 +34,7 @@ macro_rules! described {
 }
 
 described! {
-    String: Audience, Bound, CallId, EventId, LeafId, Queue, RunningBehavior, SessionId, ThreadId;
+    String: Audience, Bound, CallId, EventId, LeafId, Purpose, Queue, RunningBehavior, SessionId,
+        ThreadId, Wire;
     Value: Event, InstructionSnapshot, Json, Priming, SessionHeader, SkillEntry, StopReason, Usage;
 }

@@ -145,6 +145,17 @@ pub(crate) enum Command {
     /// List, show and check skills
     #[command(subcommand, after_help = "Example:\n  kith skill ls\n  kith skill check")]
     Skill(SkillCommand),
+    /// Explain what the model was sent: each byte with its source, and what changed
+    #[command(after_help = "Example:\n  kith why\n  kith why latest@3\n  kith why latest --body")]
+    Why {
+        /// Session (id, its beginning or its end, or `latest`), with `@N` for turn N; by default, the
+        /// last turn of this folder's conversation
+        #[arg(value_name = "SESSION[@TURN]")]
+        session: Option<String>,
+        /// Print the exact body of the request instead
+        #[arg(long)]
+        body: bool,
+    },
     /// Explain where a value comes from
     #[command(subcommand, after_help = "Example:\n  kith explain identity")]
     Explain(Explain),

@@ -13,6 +13,7 @@ mod skill;
 mod thread;
 mod trust;
 mod turn;
+mod why;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -55,6 +56,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Prompt(args)) => house::prompt(&shared, args).await,
             Some(Command::Skill(args)) => skill::run(&shared, args).await,
             Some(Command::Backup { dir }) => house::back_up(&shared, &dir).await,
+            Some(Command::Why { session, body }) => why::run(&shared, session, body).await,
             Some(Command::Explain(Explain::Identity)) => house::explain_identity(&shared).await,
             Some(Command::Doctor) => house::check(&shared).await,
             Some(Command::Trust(args)) => trust::run(&shared, args).await,

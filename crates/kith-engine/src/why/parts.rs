@@ -1,0 +1,284 @@
+//! The parts of a request and where they stand in its bytes.
+
+use kith_providers::media::MediaBytes;
+use kith_providers::render::{self, RenderError};
+use kith_vocab::conversation::{ElementKind, Message, ModelRequest, ResultPartKind};
+use kith_vocab::event::models::Wire;
+use kith_vocab::ids::EventId;
+use kith_vocab::json::Json;
+use kith_vocab::snapshot::{Section, SectionKind, ToolSpec};
+
+use crate::state::State;
+
+/// A part of a request, in the order: sections of the system prompt, tools, content of messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestPart {
+    pub source: PartSource,
+    pub text: String,
+    form: PartForm,
+}
+
+/// Where a part comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PartSource {
+    /// A section of the frozen instructions, with the files it was made of.
+    Section {
+        kind: SectionKind,
+        files: Vec<String>,
+    },
+    Tool {
+        name: String,
+    },
+    Event {
+        id: EventId,
+        event_type: &'static str,
+    },
+    /// A fixed text of the runtime that is in no event.
+    Runtime,
+}
+
+/// How a part's text stands in JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PartForm {
+    Text,
+    /// A JSON value, written as it is or, by some vendors, as a string.
+    Json,
+}
+
+/// The bytes of a part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BodySpan {
+    pub start: u64,
+    pub end: u64,
+    /// The number of the part.
+    pub part: usize,
+}
+
+/// The parts of a request that have bytes.
+pub(super) fn parts_of(state: &State, request: &ModelRequest<'_>) -> Vec<RequestPart> {
+    let mut parts = Vec::new();
+    for section in sections(state) {
+        let files = section.sources.iter().flatten().filter_map(|source| source.path.clone());
+        let source = PartSource::Section { kind: section.kind, files: files.collect() };
+        let text = section.rendered_block.clone();
+        parts.push(RequestPart { source, text, form: PartForm::Text });
+    }
+    for tool in request.tools {
+        let source = PartSource::Tool { name: tool.name.clone() };
+        let (description, schema) = (tool.description.clone(), tool.input_schema.as_str());
+        parts.push(RequestPart { source: source.clone(), text: description, form: PartForm::Text });
+        parts.push(RequestPart { source, text: schema.to_owned(), form: PartForm::Json });
+    }
+    for message in &request.messages {
+        each_text(message, &mut |from, text, form| {
+            let event = from.and_then(|id| state.tree.get(id));
+            let source = match (from, event) {
+                (Some(id), Some(event)) => {
+                    PartSource::Event { id, event_type: event.body.type_name() }
+                }
+                (Some(id), None) => PartSource::Event { id, event_type: "event" },
+                (None, _) => PartSource::Runtime,
+            };
+            parts.push(RequestPart { source, text, form });
+        });
+    }
+    parts.retain(|part| !part.text.is_empty());
+    parts
+}
+
+/// Finds where each part stands. The vendor's form between the parts is found by rendering the same
+/// request with marks in their place.
+pub(super) fn spans(
+    wire: Wire,
+    request: &ModelRequest<'_>,
+    media: &MediaBytes,
+    body: &[u8],
+    parts: &[RequestPart],
+) -> Result<Vec<BodySpan>, RenderError> {
+    let marked = MarkedRequest::of(request, parts);
+    let messages = marked.messages.iter().collect();
+    let (system, tools) = (marked.system.as_str(), marked.tools.as_slice());
+    let request = ModelRequest { system, tools, messages, ..request.clone() };
+    let form = render::render(wire, &request, media)?;
+    let form = String::from_utf8_lossy(&form);
+    let mut places: Vec<MarkPlace> = (0..parts.len())
+        .filter_map(|part| MarkPlace::find(&form, part, parts[part].form))
+        .collect();
+    places.sort_by_key(|place| place.start);
+    let (mut spans, mut at, mut form_at) = (Vec::new(), 0, 0);
+    for place in places {
+        let between = &form.as_bytes()[form_at..place.start];
+        let text = place.written(&parts[place.part].text);
+        if !starts_with(body, at, between)
+            || !starts_with(body, at + between.len(), text.as_bytes())
+        {
+            // The form depends on the text in a way that is not known; no more can be said for sure.
+            return Ok(spans);
+        }
+        let start = at + between.len();
+        at = start + text.len();
+        form_at = place.end;
+        spans.push(BodySpan { start: start as u64, end: at as u64, part: place.part });
+    }
+    Ok(spans)
+}
+
+fn starts_with(body: &[u8], at: usize, text: &[u8]) -> bool {
+    body.get(at..).is_some_and(|rest| rest.starts_with(text))
+}
+
+/// A request with a mark in place of each part.
+struct MarkedRequest {
+    system: String,
+    tools: Vec<ToolSpec>,
+    messages: Vec<Message>,
+}
+
+impl MarkedRequest {
+    fn of(request: &ModelRequest<'_>, parts: &[RequestPart]) -> MarkedRequest {
+        let mut next = 0;
+        let mut mark = |text: &str| {
+            let is_part = !text.is_empty();
+            let marked = is_part.then(|| mark(next));
+            next += usize::from(is_part);
+            marked
+        };
+        let n_sections = parts.iter().filter(|it| matches!(it.source, PartSource::Section { .. }));
+        let sections: Vec<String> = n_sections.filter_map(|part| mark(&part.text)).collect();
+        let system = sections.join(SECTION_BREAK);
+        let mut tools = request.tools.to_vec();
+        for tool in &mut tools {
+            if let Some(marked) = mark(&tool.description) {
+                tool.description = marked;
+            }
+            if let Some(marked) = mark(tool.input_schema.as_str()) {
+                tool.input_schema = marked_json(&marked);
+            }
+        }
+        let mut messages: Vec<Message> = request.messages.iter().map(|it| (*it).clone()).collect();
+        for element in messages.iter_mut().flat_map(|it| &mut it.elements) {
+            match &mut element.kind {
+                ElementKind::Text(text) | ElementKind::Meta(text) => {
+                    if let Some(marked) = mark(&whole(text)) {
+                        *text = marked.as_str().into();
+                    }
+                }
+                ElementKind::Thinking { thinking, .. } => {
+                    if let Some(marked) = mark(&thinking.text) {
+                        thinking.text = marked.into();
+                    }
+                }
+                ElementKind::Call(call) => {
+                    if let Some(marked) = mark(call.input.as_str()) {
+                        call.input = marked_json(&marked);
+                    }
+                }
+                ElementKind::Result(result) => {
+                    for part in &mut result.parts {
+                        if let ResultPartKind::Text(text) = &mut part.kind
+                            && let Some(marked) = mark(&whole(text))
+                        {
+                            *text = marked.as_str().into();
+                        }
+                    }
+                }
+                ElementKind::Media(_) => (),
+            }
+        }
+        MarkedRequest { system, tools, messages }
+    }
+}
+
+/// Between two sections of the system prompt.
+const SECTION_BREAK: &str = "\n\n";
+
+/// A mark that no escaping changes and that no text holds by chance.
+fn mark(part: usize) -> String {
+    format!("KITHPART{part:09}TRAPHTIK")
+}
+
+fn marked_json(mark: &str) -> Json {
+    Json::of(&serde_json::json!({ mark: 0 }))
+}
+
+/// Where the mark of a part stands in the form.
+struct MarkPlace {
+    start: usize,
+    end: usize,
+    part: usize,
+    /// How the text stands there.
+    writing: Writing,
+}
+
+#[derive(Clone, Copy)]
+enum Writing {
+    AsIs,
+    Escaped,
+}
+
+impl MarkPlace {
+    /// `None` if the vendor is not sent the part, such as the thoughts of another model.
+    fn find(form: &str, part: usize, kind: PartForm) -> Option<MarkPlace> {
+        let mark = mark(part);
+        let candidates = match kind {
+            PartForm::Text => vec![(mark, Writing::Escaped)],
+            PartForm::Json => {
+                let json = marked_json(&mark);
+                let escaped = escaped(json.as_str());
+                vec![(json.as_str().to_owned(), Writing::AsIs), (escaped, Writing::Escaped)]
+            }
+        };
+        candidates.into_iter().find_map(|(text, writing)| {
+            let start = form.find(&text)?;
+            Some(MarkPlace { start, end: start + text.len(), part, writing })
+        })
+    }
+
+    fn written(&self, text: &str) -> String {
+        match self.writing {
+            Writing::AsIs => text.to_owned(),
+            Writing::Escaped => escaped(text),
+        }
+    }
+}
+
+/// The text within the quotes of a JSON string.
+fn escaped(text: &str) -> String {
+    let quoted = Json::of(&text);
+    let quoted = quoted.as_str();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+fn sections(state: &State) -> impl Iterator<Item = &Section> {
+    let sections = state.snapshot.iter().flat_map(|snapshot| &snapshot.sections);
+    sections.filter(|section| !section.rendered_block.is_empty())
+}
+
+fn whole(text: &kith_vocab::text::FramedText) -> String {
+    let [before, middle, after] = text.pieces();
+    format!("{before}{middle}{after}")
+}
+
+fn each_text(message: &Message, each: &mut dyn FnMut(Option<EventId>, String, PartForm)) {
+    for element in &message.elements {
+        match &element.kind {
+            ElementKind::Text(text) | ElementKind::Meta(text) => {
+                each(element.from, whole(text), PartForm::Text);
+            }
+            ElementKind::Thinking { thinking, .. } => {
+                each(element.from, thinking.text.to_string(), PartForm::Text);
+            }
+            ElementKind::Call(call) => {
+                each(element.from, call.input.as_str().to_owned(), PartForm::Json);
+            }
+            ElementKind::Result(result) => {
+                for part in &result.parts {
+                    if let ResultPartKind::Text(text) = &part.kind {
+                        each(part.from.or(element.from), whole(text), PartForm::Text);
+                    }
+                }
+            }
+            ElementKind::Media(_) => (),
+        }
+    }
+}
