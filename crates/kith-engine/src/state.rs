@@ -15,6 +15,7 @@ pub mod requests;
 mod tail;
 pub mod tree;
 pub mod turn;
+pub mod turn_clock;
 
 use std::sync::Arc;
 

@@ -171,7 +171,7 @@ fn reached_bound(turn: &Turn, now: u64) -> Option<Bound> {
     if turn.n_repeats() > limits.repeats {
         return Some(Bound::Repeats);
     }
-    if now.saturating_sub(turn.clock_start) >= limits.wall_ms {
+    if now.saturating_sub(turn.clock.start) >= limits.wall_ms {
         return Some(Bound::Wall);
     }
     if is_over(turn.usage.tokens, limits.tokens) {

@@ -192,6 +192,6 @@ pub(crate) fn record_lost(session: &mut Session, kind: EffectKind, stopped: Effe
 /// The time left for the open turn, or for a compaction between two turns.
 fn time_left(session: &Session) -> Duration {
     let Some(turn) = &session.state().turn else { return COMPACTION_TIME_MAX };
-    let used = session.now().saturating_sub(turn.clock_start);
+    let used = session.now().saturating_sub(turn.clock.start);
     Duration::from_millis(turn.limits.wall_ms.saturating_sub(used))
 }

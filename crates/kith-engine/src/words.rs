@@ -12,6 +12,13 @@ pub(crate) enum NoticeText<'a> {
     TurnFailed {
         reason: &'a str,
     },
+    /// A model failed for good, and another one that its author named is asked.
+    FallsBack {
+        reason: &'a str,
+        to: &'a str,
+    },
+    /// The answer ran into the limit on its length.
+    CutOff,
     InterruptedTooOften,
     LimitReached {
         bound: Bound,
@@ -43,6 +50,12 @@ impl NoticeText<'_> {
     fn in_english(self) -> String {
         match self {
             NoticeText::TurnFailed { reason } => format!("The turn failed: {reason}."),
+            NoticeText::FallsBack { reason, to } => {
+                format!("The model failed: {reason}. `{to}` answers instead.")
+            }
+            NoticeText::CutOff => "The answer was cut off at its length limit. Say \"go on\" to \
+                 continue, or raise `maxTokens` of the model in kith.toml."
+                .to_owned(),
             NoticeText::InterruptedTooOften => {
                 "The turn failed: it was interrupted too many times.".to_owned()
             }
@@ -100,6 +113,14 @@ impl NoticeText<'_> {
     fn in_chinese(self) -> String {
         match self {
             NoticeText::TurnFailed { reason } => format!("这一轮失败了：{reason}。"),
+            NoticeText::FallsBack { reason, to } => {
+                format!("模型出错：{reason}。改由 `{to}` 回答。")
+            }
+            NoticeText::CutOff => {
+                "回答到达长度上限，被截断了。回复“继续”即可接着说，或在 kith.toml \
+                 中提高该模型的 `maxTokens`。"
+                    .to_owned()
+            }
             NoticeText::InterruptedTooOften => "这一轮失败了：中断的次数太多。".to_owned(),
             NoticeText::LimitReached { bound, limits } => {
                 let limit = match bound {

@@ -170,6 +170,7 @@ fn of_control(answer: EventId, fill: Fill) -> Vec<Body> {
             message: "too long".into(),
             attempt: 1,
             retry_at: fill.of(START),
+            fallback: None,
         }),
         Body::CompactRequested(CompactRequested { by: by.clone(), models: Vec::new() }),
         Body::CancelRequested(CancelRequested { by }),

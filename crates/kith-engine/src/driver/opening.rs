@@ -166,6 +166,7 @@ impl SessionDriver {
             message: reason.into(),
             attempt: 1,
             retry_at: None,
+            fallback: None,
         }));
     }
 }

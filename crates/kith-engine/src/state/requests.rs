@@ -2,7 +2,7 @@
 
 use kith_vocab::event::Body;
 use kith_vocab::event::messages::Usage;
-use kith_vocab::event::models::{FailureKind, Purpose};
+use kith_vocab::event::models::{FailureKind, ModelFailed, Purpose};
 use kith_vocab::ids::EventId;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,14 @@ pub struct ModelFailure {
     pub kind: FailureKind,
     pub attempt: u32,
     pub retry_at: Option<u64>,
+}
+
+impl ModelFailure {
+    /// Attempts are counted anew for each model.
+    pub(super) fn of(failed: &ModelFailed) -> ModelFailure {
+        let attempt = if failed.fallback.is_some() { 0 } else { failed.attempt };
+        ModelFailure { kind: failed.kind, attempt, retry_at: failed.retry_at }
+    }
 }
 
 /// The sum of what the requests of a turn used.

@@ -14,6 +14,7 @@ use super::calls::TurnCalls;
 use super::ended_turn::EndedTurn;
 use super::repeats::Repeats;
 use super::requests::{ModelFailure, TurnUsage};
+use super::turn_clock::TurnClock;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
@@ -31,6 +32,8 @@ pub struct Turn {
     pub language: String,
     /// The models that may be asked, the chosen one first. Empty in logs of earlier versions.
     pub models: Vec<ModelRef>,
+    /// How many of them failed for good, first to last.
+    pub n_given_up: usize,
     /// A request that has neither answer nor failure.
     pub open_request: Option<EventId>,
     pub calls: TurnCalls,
@@ -40,15 +43,14 @@ pub struct Turn {
     /// How often in a row the session was left and worked on again without anything coming of it.
     pub n_resumed: u32,
     pub n_steps: u32,
+    /// The last answer ran into the limit on its length.
+    pub is_cut_off: bool,
     /// Answers in which a call was cut off by the limit on tokens.
     pub n_cut_calls: u32,
     /// How often the vendor has refused the request as too long since the last answer.
     pub n_length_refusals: u32,
     pub usage: TurnUsage,
-    /// Time that counts against the limit began here: waiting for a person, and time during which
-    /// no host ran, move it on.
-    pub clock_start: u64,
-    waiting_since: Option<u64>,
+    pub clock: TurnClock,
     repeats: Repeats,
 }
 
@@ -86,11 +88,12 @@ impl Turn {
             failure: None,
             n_resumed: 0,
             n_steps: 0,
+            is_cut_off: false,
             n_cut_calls: 0,
             n_length_refusals: 0,
+            n_given_up: 0,
             usage: TurnUsage::default(),
-            clock_start: ts,
-            waiting_since: None,
+            clock: TurnClock::starting_at(ts),
             repeats: Repeats::default(),
         }
     }
@@ -129,8 +132,8 @@ impl Turn {
             Body::ModelFailed(it) => {
                 self.open_request = None;
                 self.n_length_refusals += u32::from(it.kind == FailureKind::ContextLength);
-                let (kind, attempt, retry_at) = (it.kind, it.attempt, it.retry_at);
-                self.failure = Some(ModelFailure { kind, attempt, retry_at });
+                self.failure = Some(ModelFailure::of(it));
+                self.give_up_model(it.fallback.as_deref());
             }
             Body::Compact(it) => {
                 self.n_resumed = 0;
@@ -154,15 +157,11 @@ impl Turn {
                 self.n_resumed += 1;
                 self.open_request = None;
                 self.calls.interrupt();
-                // Time during which nothing ran does not count; waiting is counted elsewhere.
-                if self.waiting_since.is_none() {
-                    let gap = event.ts.saturating_sub(last_ts);
-                    self.clock_start = self.clock_start.saturating_add(gap);
-                }
+                self.clock.skip_from(last_ts, event.ts);
             }
             _ => (),
         }
-        self.keep_time(event.ts);
+        self.clock.note_waiting(self.calls.any_asked(), event.ts);
     }
 
     fn fold_answer(&mut self, answer: &AssistantMessage) {
@@ -178,22 +177,17 @@ impl Turn {
         };
         let calls: Vec<ToolCall> = answer.message.content.iter().filter_map(call_of).collect();
         self.owes_reply = !calls.is_empty();
-        self.n_cut_calls +=
-            u32::from(!calls.is_empty() && answer.stop_reason == StopReason::MaxTokens);
+        self.is_cut_off = answer.stop_reason == StopReason::MaxTokens;
+        self.n_cut_calls += u32::from(!calls.is_empty() && self.is_cut_off);
         for call in &calls {
             self.repeats.count(call);
         }
         self.calls = TurnCalls::of(calls.into_iter());
     }
 
-    fn keep_time(&mut self, ts: u64) {
-        match (self.waiting_since, self.calls.any_asked()) {
-            (None, true) => self.waiting_since = Some(ts),
-            (Some(since), false) => {
-                self.clock_start = self.clock_start.saturating_add(ts.saturating_sub(since));
-                self.waiting_since = None;
-            }
-            _ => (),
-        }
+    /// The models before this one are not asked again in the turn.
+    fn give_up_model(&mut self, next: Option<&str>) {
+        let next = next.and_then(|next| self.models.iter().position(|it| it.name == next));
+        self.n_given_up = next.unwrap_or(self.n_given_up);
     }
 }

@@ -74,8 +74,7 @@ pub(super) async fn start(
     session: &mut Session,
     ctx: &TurnContext,
 ) -> Result<Action, SessionFailure> {
-    let recorded = session.state().turn.as_ref().map(|turn| turn.models.clone());
-    let provider = match find_model(&*ctx.models, &recorded.unwrap_or_default()) {
+    let provider = match find_model(&*ctx.models, &remaining_models(session.state())) {
         Ok(provider) => provider,
         Err(ModelUnavailable { reason }) => {
             let attempt = next_attempt(session);
@@ -150,6 +149,12 @@ pub(super) fn send(
     Action::Start(TurnEffect { kind: EffectKind::Ask(request_id), future, cancel, time_left })
 }
 
+/// The models of the turn that were not given up.
+fn remaining_models(state: &State) -> Vec<ModelRef> {
+    let turn = state.turn.as_ref();
+    turn.map_or_else(Vec::new, |turn| turn.models.iter().skip(turn.n_given_up).cloned().collect())
+}
+
 enum BodyError {
     Render(RenderError),
     Storage(StorageError),
@@ -200,10 +205,10 @@ pub(super) fn record(
             let attempt = next_attempt(session);
             let failure =
                 RequestFailure { kind: FailureKind::Empty, message, attempt, wait_ms: Some(0) };
-            fail(session, Some(asked.request_id), failure);
+            fail_or_fall_back(session, ctx, asked.request_id, failure);
         }
         Ok(answer) => record_answer(session, asked, answer),
-        Err(unfinished) => record_broken_off(session, asked, unfinished, stopped),
+        Err(unfinished) => record_broken_off(session, ctx, asked, unfinished, stopped),
     }
 }
 
@@ -337,6 +342,7 @@ fn parse_arguments(arguments: String, is_whole: bool) -> (Json, Option<String>) 
 
 fn record_broken_off(
     session: &mut Session,
+    ctx: &TurnContext,
     asked: &SentRequest,
     unfinished: AnswerFailure,
     stopped: EffectStop,
@@ -363,11 +369,13 @@ fn record_broken_off(
             let attempt = next_attempt(session);
             let wait = retry_after_ms.unwrap_or_else(|| back_off(asked.request_id, attempt));
             let again = retryable && wait <= RETRY_WAIT_MS_MAX;
-            if !again || attempt >= MODEL_ATTEMPTS_MAX {
+            let is_last = !again || attempt >= MODEL_ATTEMPTS_MAX;
+            if is_last && next_model(session.state(), ctx).is_none() {
                 keep_partial(session, asked, partial_text, StopReason::Error);
             }
             let wait_ms = again.then_some(wait);
-            fail(session, request_id, RequestFailure { kind, message, attempt, wait_ms });
+            let failure = RequestFailure { kind, message, attempt, wait_ms };
+            fail_or_fall_back(session, ctx, asked.request_id, failure);
         }
     }
 }
@@ -409,6 +417,41 @@ fn unsendable(message: String) -> RequestFailure {
     RequestFailure { kind: FailureKind::ContextLength, message, attempt, wait_ms: None }
 }
 
+/// A model that fails for good is given up for the rest of the turn, if its author named another.
+fn fail_or_fall_back(
+    session: &mut Session,
+    ctx: &TurnContext,
+    request_id: EventId,
+    failure: RequestFailure,
+) {
+    let is_last = failure.wait_ms.is_none() || failure.attempt >= MODEL_ATTEMPTS_MAX;
+    let next = next_model(session.state(), ctx).filter(|_| is_last);
+    let Some(next) = next else { return fail(session, Some(request_id), failure) };
+    let language = session.state().turn.as_ref().map(|turn| turn.language.clone());
+    let text = NoticeText::FallsBack { reason: &failure.message, to: &next };
+    let text = text.in_language(&language.unwrap_or_default()).into();
+    session.stage(Body::Notice(Notice { text, level: Level::Warn, about: None }));
+    let retry_at = Some(session.now());
+    let RequestFailure { kind, message, attempt, .. } = failure;
+    session.stage(Body::ModelFailed(ModelFailed {
+        request_id: Some(request_id),
+        kind,
+        message: message.into(),
+        attempt,
+        retry_at,
+        fallback: Some(next),
+    }));
+}
+
+/// The name of the model that would be asked if the present one were given up.
+fn next_model(state: &State, ctx: &TurnContext) -> Option<String> {
+    let remaining = remaining_models(state);
+    // Those that cannot be asked from here are passed over together.
+    let present = remaining.iter().position(|it| ctx.models.find(it).is_ok())?;
+    let next = remaining.iter().skip(present + 1).find(|it| ctx.models.find(it).is_ok());
+    next.map(|it| it.name.clone())
+}
+
 pub(super) fn fail(session: &mut Session, request_id: Option<EventId>, failure: RequestFailure) {
     let RequestFailure { kind, message, attempt, wait_ms } = failure;
     let may_retry = attempt < MODEL_ATTEMPTS_MAX;
@@ -419,6 +462,7 @@ pub(super) fn fail(session: &mut Session, request_id: Option<EventId>, failure: 
         message: message.into(),
         attempt,
         retry_at,
+        fallback: None,
     }));
 }
 

@@ -32,6 +32,7 @@ pub(super) fn turn(session: &mut Session, ending: Ending) {
             Some(failure) => NoticeText::TurnFailed { reason: failure },
             None => NoticeText::InterruptedTooOften,
         }),
+        (EndReason::Done, _) if turn.is_cut_off => Some(NoticeText::CutOff),
         _ => None,
     };
     if let Some(text) = told.map(|told| told.in_language(&turn.language)) {

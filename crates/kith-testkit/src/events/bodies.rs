@@ -219,6 +219,7 @@ impl Writer {
                 message: text(seed).into(),
                 attempt: 1,
                 retry_at: seed.maybe(|seed| self.sheet.now + seed.number() * 1000),
+                fallback: None,
             }),
             "compact_requested" => Body::CompactRequested(CompactRequested {
                 by: "owner".to_owned(),

@@ -226,6 +226,7 @@ impl Scribe {
             message: format!("the model failed: {kind}").into(),
             attempt: self.n_failures,
             retry_at: (!retry.is_empty()).then_some(self.sheet.now + RETRY_MS),
+            fallback: None,
         };
         self.write(Body::ModelFailed(failure));
     }

@@ -89,6 +89,9 @@ pub struct ModelFailed {
     /// When it will be tried again; absent: it will not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<u64>,
+    /// The model that is asked from now on, until the turn ends: this one was given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -306,3 +306,65 @@ async fn a_steer_for_one_model_is_not_read_by_a_turn_of_another() {
     assert_eq!((a.bodies().len(), b.bodies().len()), (1, 1));
     assert!(!contains(&a.bodies()[0].bytes, "for B only"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_fails_for_good_gives_way_to_the_next_until_the_turn_ends() {
+    let call = ("write_file", serde_json::json!({}));
+    let a = Arc::new(script().fails(FailureKind::Auth, false).says("From A."));
+    let b = Arc::new(script().calls("", &[call]).says("From B."));
+    let mut house = TestHouse::new(&a);
+    let engine = host_with(&mut house, &[("a", &a), ("b", &b)]);
+    let report = ask(&engine, &to(&["a", "b"], "m1", "hello")).await.unwrap();
+    assert_eq!((report.text.as_str(), report.end), ("From B.", MessageEnd::Done));
+    // The one that was given up is not asked again in the turn, and is again in the next.
+    assert_eq!((a.bodies().len(), b.bodies().len()), (1, 2));
+    within(engine.until_rest()).await;
+    let events = house.events(report.session_id);
+    let told = events.iter().find_map(|event| match &event.body {
+        Body::Notice(it) => Some(it.text.to_string()),
+        _ => None,
+    });
+    assert!(told.unwrap().ends_with("`b` answers instead."));
+    let next = ask(&engine, &to(&["a", "b"], "m2", "again")).await.unwrap();
+    assert_eq!(next.text, "From A.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_given_up_model_stays_so_after_a_restart_and_the_last_one_ends_the_turn() {
+    let a = Arc::new(script().fails(FailureKind::Auth, false));
+    let b = Arc::new(
+        script().waits().fails(FailureKind::Status, true).cut("Half").cut("Half").cut("Half of it"),
+    );
+    let mut house = TestHouse::new(&a);
+    let engine = host_with(&mut house, &[("a", &a), ("b", &b)]);
+    let row = engine.send(&to(&["a", "b"], "m1", "hello"), RowTarget::Current).await.unwrap();
+    until(|| b.bodies().len() == 1).await;
+    engine.kill();
+    drop(row);
+    let engine = host_with(&mut house, &[("a", &a), ("b", &b)]);
+    resume(&engine).await;
+    let report = ask(&engine, &to(&["a", "b"], "m1", "hello")).await.unwrap();
+    // Its attempts are its own, and what it said last is kept.
+    assert_eq!((a.bodies().len(), report.end), (1, MessageEnd::Failed));
+    assert_eq!(b.bodies().len(), 5);
+    assert_eq!(report.text, "Half of it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_cut_off_says_so_with_what_to_do() {
+    use kith_vocab::event::messages::StopReason;
+    use kith_vocab::provider::AnswerBlock;
+
+    let cut = vec![AnswerBlock::Text("And then".to_owned())];
+    let model = Arc::new(script().answers(cut, StopReason::MaxTokens));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let report = ask(&engine, &message("m1", ROOM, "tell me")).await.unwrap();
+    assert_eq!((report.text.as_str(), report.end), ("And then", MessageEnd::Done));
+    within(engine.until_rest()).await;
+    let told = house.events(report.session_id).into_iter().find_map(|event| match event.body {
+        Body::Notice(it) => Some(it.text.to_string()),
+        _ => None,
+    });
+    assert!(told.is_some_and(|told| told.starts_with("The answer was cut off")));
+}
