@@ -110,7 +110,7 @@ impl LedgerBuilder {
 
     /// Tasks under the summary's headings. What is known to be done is not opened by it.
     fn add_summary(&mut self, summary: &str) {
-        let mut section = Section::Other;
+        let mut section = SummarySection::Other;
         for line in summary.lines() {
             if let Some(heading) = heading_of(line) {
                 section = heading;
@@ -128,11 +128,11 @@ impl LedgerBuilder {
                 },
             };
             match section {
-                Section::OpenTasks if !self.done.contains(task) => {
+                SummarySection::OpenTasks if !self.done.contains(task) => {
                     self.open.add(task);
                 }
-                Section::Done => self.finish_task(task),
-                Section::OpenTasks | Section::Other => (),
+                SummarySection::Done => self.finish_task(task),
+                SummarySection::OpenTasks | SummarySection::Other => (),
             }
         }
     }
@@ -248,13 +248,13 @@ fn bullet_of(line: &str) -> Option<&str> {
 }
 
 #[derive(Clone, Copy)]
-enum Section {
+enum SummarySection {
     OpenTasks,
     Done,
     Other,
 }
 
-fn heading_of(line: &str) -> Option<Section> {
+fn heading_of(line: &str) -> Option<SummarySection> {
     let line = line.trim();
     let is_marked = line.starts_with('#') || line.starts_with("**") || line.ends_with([':', '：']);
     if !is_marked || bullet_of(line).is_some() {
@@ -262,9 +262,9 @@ fn heading_of(line: &str) -> Option<Section> {
     }
     let title = line.trim_matches(|ch: char| "#*:： ".contains(ch)).to_lowercase();
     Some(match title.as_str() {
-        "open tasks" | "未完成" | "待办" => Section::OpenTasks,
-        "done" | "已完成" => Section::Done,
-        _ => Section::Other,
+        "open tasks" | "未完成" | "待办" => SummarySection::OpenTasks,
+        "done" | "已完成" => SummarySection::Done,
+        _ => SummarySection::Other,
     })
 }
 

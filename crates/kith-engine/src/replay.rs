@@ -14,7 +14,7 @@ use kith_vocab::ids::EventId;
 
 use crate::state::State;
 use crate::state::calls::CallStage;
-use crate::step::{Step, decide};
+use crate::step::{Step, decide, is_reached};
 use crate::turn::ledger_of;
 use crate::verify::{BlobReader, Verifier};
 
@@ -117,6 +117,12 @@ fn judge_end(state: &State, event: &Event, it: &TurnEnded) -> Result<(), String>
     require(it.steps == turn.n_steps, || {
         format!("it counts {} requests, the log holds {}", it.steps, turn.n_steps)
     })?;
+    // Calls that were open are closed before the end, so the next step may be another by now.
+    if let Some(bound) = it.bound {
+        return require(is_reached(turn, bound, event.ts), || {
+            format!("the limit `{bound:?}` is not reached").to_lowercase()
+        });
+    }
     expect_step(state, event, |step| match step {
         Step::EndTurn(ending) => ending.reason == it.reason && ending.bound == it.bound,
         // A host that cannot reach the turn's model gives it up.
@@ -157,7 +163,13 @@ fn judge_summary(state: &State, it: &Compact) -> Result<(), String> {
 fn expect_step(state: &State, event: &Event, fits: impl Fn(&Step) -> bool) -> Result<(), String> {
     let now = decide(state, event.ts);
     let is_right = fits(&now) || fits(&decide(state, state.last_ts));
-    require(is_right, || format!("the next step is {}", name_of(&now)))
+    require(is_right, || {
+        let said = match &event.body {
+            Body::TurnEnded(it) => format!("it ended as {:?}, but ", it.reason).to_lowercase(),
+            _ => String::new(),
+        };
+        format!("{said}the next step is {}", name_of(&now))
+    })
 }
 
 fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {

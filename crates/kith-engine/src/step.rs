@@ -162,22 +162,22 @@ fn neighbouring_reads(turn: &Turn) -> Vec<ToolCall> {
 
 /// The limit that keeps the turn from going on, if there is one.
 fn reached_bound(turn: &Turn, now: u64) -> Option<Bound> {
+    let bounds = [Bound::Steps, Bound::Repeats, Bound::Wall, Bound::Tokens, Bound::Cost];
+    bounds.into_iter().find(|bound| is_reached(turn, *bound, now))
+}
+
+/// Whether the turn has come to this limit.
+pub(crate) fn is_reached(turn: &Turn, bound: Bound, now: u64) -> bool {
     let limits = &turn.limits;
     let is_over = |used: u64, limit: Option<u64>| limit.is_some_and(|limit| used >= limit);
-    // The answer is there when its calls run, so only the next request counts as a further step.
-    if turn.n_steps >= limits.steps && turn.calls.open().next().is_none() {
-        return Some(Bound::Steps);
+    match bound {
+        // The answer is there when its calls run, so only the next request counts as a further step.
+        Bound::Steps => turn.n_steps >= limits.steps && turn.calls.open().next().is_none(),
+        Bound::Repeats => turn.n_repeats() > limits.repeats,
+        Bound::Wall => now.saturating_sub(turn.clock.start) >= limits.wall_ms,
+        Bound::Tokens => is_over(turn.usage.tokens, limits.tokens),
+        Bound::Cost => is_over(turn.usage.cost_micros, limits.cost_micros),
     }
-    if turn.n_repeats() > limits.repeats {
-        return Some(Bound::Repeats);
-    }
-    if now.saturating_sub(turn.clock.start) >= limits.wall_ms {
-        return Some(Bound::Wall);
-    }
-    if is_over(turn.usage.tokens, limits.tokens) {
-        return Some(Bound::Tokens);
-    }
-    is_over(turn.usage.cost_micros, limits.cost_micros).then_some(Bound::Cost)
 }
 
 fn end_turn(reason: EndReason) -> Step {

@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use kith_engine::spending::SpendingReader;
 use kith_sessions::store::SessionStore;
 use kith_vocab::blocking::blocking;
-use kith_vocab::budget::{Budget, CapAmount, CapPeriod, CapReached, Reservation};
+use kith_vocab::budget::{Budget, CapAmount, CapPeriod, CapReached, SpendRequest};
 use kith_vocab::event::messages::Usage;
 use kith_vocab::ids::{EventId, ThreadId};
 
@@ -84,7 +84,7 @@ impl HouseBudget {
 }
 
 impl Budget for HouseBudget {
-    fn reserve(&self, request: &Reservation<'_>) -> Result<(), CapReached> {
+    fn reserve(&self, request: &SpendRequest<'_>) -> Result<(), CapReached> {
         let caps = self.settings.recent().budget;
         if caps == BudgetCaps::default() {
             return Ok(());

@@ -8,7 +8,7 @@ use crate::ids::{EventId, ThreadId};
 /// that run side by side cannot pass a cap together.
 pub trait Budget: Send + Sync {
     /// Reserves what a request may use at most.
-    fn reserve(&self, request: &Reservation<'_>) -> Result<(), CapReached>;
+    fn reserve(&self, request: &SpendRequest<'_>) -> Result<(), CapReached>;
 
     /// Replaces a reservation by what was used.
     fn settle(&self, request_id: EventId, used: &Usage);
@@ -16,7 +16,7 @@ pub trait Budget: Send + Sync {
 
 /// A request that is about to be made.
 #[derive(Clone, Copy, Debug)]
-pub struct Reservation<'a> {
+pub struct SpendRequest<'a> {
     pub request_id: EventId,
     pub thread_id: &'a ThreadId,
     /// When it is made, in milliseconds.
@@ -49,7 +49,7 @@ pub enum CapAmount {
 pub struct NoBudget;
 
 impl Budget for NoBudget {
-    fn reserve(&self, _: &Reservation<'_>) -> Result<(), CapReached> {
+    fn reserve(&self, _: &SpendRequest<'_>) -> Result<(), CapReached> {
         Ok(())
     }
 

@@ -13,6 +13,9 @@ const PLACES: [(&str, &[&str]); 2] = [
         &[
             "crates/kith-vocab/src/conversation.rs",
             "crates/kith-engine/src/state/",
+            // A request for a summary shows a part of what was converted; an explanation reads it.
+            "crates/kith-engine/src/context/summary.rs",
+            "crates/kith-engine/src/why/parts.rs",
             // What is rendered was converted before.
             "crates/kith-providers/src/render",
             "crates/kith-providers/src/anthropic/wire.rs",

@@ -6,7 +6,7 @@ use kith_providers::media::{MEDIA_BYTES_MAX, MediaBytes, media_of};
 use kith_providers::render::{self, RenderError};
 use kith_sessions::storage::StorageError;
 use kith_vocab::block::{Block, ToolCall};
-use kith_vocab::budget::{CapReached, Reservation};
+use kith_vocab::budget::{CapReached, SpendRequest};
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::Body;
 use kith_vocab::event::control::{Level, Notice};
@@ -128,7 +128,7 @@ pub(super) fn send(
     let request_id = session.new_event_id();
     let most = reserved(&*provider, body.len() as u64);
     let (thread_id, at) = (&session.header().thread_id, session.now());
-    let reservation = Reservation { request_id, thread_id, at, most };
+    let reservation = SpendRequest { request_id, thread_id, at, most };
     if let Err(reached) = ctx.setup.budget.reserve(&reservation) {
         return refuse_by_budget(session, purpose, reached);
     }

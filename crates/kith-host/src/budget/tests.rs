@@ -66,7 +66,7 @@ fn requests_of_many_sessions_at_once_stay_below_the_cap() {
                 for request in 0..50 {
                     let id = Uuid::from_u128(u128::from(n * 1000 + request + 1));
                     let most = Reserved { tokens: 100, cost_micros: None };
-                    let reservation = Reservation {
+                    let reservation = SpendRequest {
                         request_id: EventId::from_uuid(id),
                         thread_id: &thread_id,
                         at: 1_700_000_000_000,
@@ -88,7 +88,7 @@ fn without_caps_nothing_is_read_and_nothing_refused() {
     let thread_id = thread("cli:room:a");
     let most = Reserved { tokens: u64::MAX, cost_micros: Some(u64::MAX) };
     let request_id = EventId::from_uuid(Uuid::from_u128(1));
-    let reservation = Reservation { request_id, thread_id: &thread_id, at: 0, most };
+    let reservation = SpendRequest { request_id, thread_id: &thread_id, at: 0, most };
     budget.reserve(&reservation).unwrap();
     assert!(budget.today.lock().unwrap().is_none());
 }

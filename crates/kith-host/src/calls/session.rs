@@ -164,11 +164,11 @@ pub struct ReplaySession {
     pub session: String,
 }
 
-call!(Read "replay_session", ReplaySession => Replay);
+call!(Read "replay_session", ReplaySession => ReplayReport);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Replay {
+pub struct ReplayReport {
     pub events: u64,
     /// Events that the runtime decided on: requests, calls, ends of turns, what was taken from a queue.
     pub compared: u64,

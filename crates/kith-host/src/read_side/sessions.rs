@@ -19,7 +19,7 @@ use crate::call::{Delivery, Follower, Reply, Response};
 use crate::caller::Caller;
 use crate::calls::session::{
     DamageView, DescribeSession, EventPage, ExportItem, ExportSession, ExportSummary, ListSessions,
-    MismatchView, ReadEvents, Replay, ReplayDifference, ReplaySession, SessionDescription,
+    MismatchView, ReadEvents, ReplayDifference, ReplayReport, ReplaySession, SessionDescription,
     SessionList, SessionRow, SessionState, SessionView, ShowSession, Verification, VerifyProgress,
     VerifySession,
 };
@@ -149,7 +149,7 @@ pub async fn verify_session(
     Ok(Response::new(verification).with_notes(tail_in_words(&tail)))
 }
 
-pub async fn replay_session(side: Arc<ReadSide>, call: ReplaySession) -> Reply<Replay> {
+pub async fn replay_session(side: Arc<ReadSide>, call: ReplaySession) -> Reply<ReplayReport> {
     let id = side.resolve(&call.session).await?;
     let mut replayer = Replayer::default().with_blobs(blobs_of(Arc::clone(&side.journal)));
     let tail = side.each(id, &mut |event: Event| replayer.read(&event)).await?.tail;
@@ -162,7 +162,7 @@ pub async fn replay_session(side: Arc<ReadSide>, call: ReplaySession) -> Reply<R
         event_type: it.event_type.to_owned(),
         what: it.what,
     });
-    Ok(Response::new(Replay {
+    Ok(Response::new(ReplayReport {
         events: replayer.n_events,
         compared: replayer.n_compared,
         other_renderer: replayer.n_other_renderer,

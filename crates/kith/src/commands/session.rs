@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use jiff::tz::TimeZone;
 use kith_host::call::Reply;
 use kith_host::calls::session::{
-    DescribeSession, ListSessions, RemoveSession, RenameSession, RepairSession, Replay,
+    DescribeSession, ListSessions, RemoveSession, RenameSession, RepairSession, ReplayReport,
     ReplaySession, SearchSessions, SessionDescription, SessionList, SessionRow, SessionState,
     SessionView, ShowSession, VerifySession,
 };
@@ -147,7 +147,7 @@ async fn show(shared: &GlobalArgs, args: SessionShow) -> CommandResult {
 async fn replay(shared: &GlobalArgs, session: String) -> CommandResult {
     let session = meant(shared, session).await?;
     let told = call(shared, ReplaySession { session }).await?;
-    let Replay { events, compared, other_renderer, difference } = &told.data;
+    let ReplayReport { events, compared, other_renderer, difference } = &told.data;
     let is_same = difference.is_none();
     if shared.json {
         print_form(is_same, &told.data);

@@ -7,7 +7,7 @@ use kith_sessions::storage::StorageErrorKind;
 use kith_testkit::gate::Gate;
 use kith_testkit::tools::CountingTool;
 use kith_testkit::transcript::transcript;
-use kith_vocab::budget::{Budget, CapAmount, CapPeriod, CapReached, NoBudget, Reservation};
+use kith_vocab::budget::{Budget, CapAmount, CapPeriod, CapReached, NoBudget, SpendRequest};
 use kith_vocab::event::control::SessionTitleUpdated;
 use kith_vocab::event::control::TitleSource;
 use kith_vocab::event::messages::Usage;
@@ -219,7 +219,7 @@ struct CountedBudget {
 }
 
 impl Budget for CountedBudget {
-    fn reserve(&self, request: &Reservation<'_>) -> Result<(), CapReached> {
+    fn reserve(&self, request: &SpendRequest<'_>) -> Result<(), CapReached> {
         use std::sync::atomic::Ordering::Relaxed;
         assert!(
             request.most.tokens >= 8_192,
