@@ -63,7 +63,7 @@ fn an_unknown_key_is_refused_with_the_nearest_one() {
     );
     check(
         "[sandbox]\nenv = [\"PATH\"]\n",
-        "1: unknown key `sandbox` | valid keys: agent, agents, identity, models, limits, policy, \
+        "1: unknown key `sandbox` | valid keys: agent, agents, identity, models, limits, budget, policy, \
          skills, ui",
     );
 }
