@@ -35,7 +35,7 @@ use crate::session::Session;
 use crate::step::{Step, Wait};
 
 /// How long a summary may take when no turn is open.
-const COMPACTION_TIME_MAX: Duration = Duration::from_secs(600);
+const COMPACTION_TIME_MAX: Duration = Duration::from_mins(10);
 
 /// Tools, policy and limits of a session's turns.
 #[derive(Clone)]

@@ -55,8 +55,11 @@ fn a_summary_adds_tasks_and_does_not_open_finished_ones_again() {
 
 #[test]
 fn a_long_list_is_bounded_and_results_count_less() {
-    let said: String = (0..600).map(|n| format!("said-{n} ")).collect();
-    let listing: String = (0..600).map(|n| format!("row-{n} ")).collect();
+    let many = |name: &str| {
+        let names: Vec<String> = (0..600).map(|n| format!("{name}-{n}")).collect();
+        names.join(" ")
+    };
+    let (said, listing) = (many("said"), many("row"));
     let texts = [LedgerText::Result(&listing), LedgerText::Said(&said)];
     let ledger = next_ledger(None, texts.into_iter(), "");
     assert_eq!(ledger.identifiers.len(), IDENTIFIERS_MAX);

@@ -43,8 +43,8 @@ pub struct Turn {
     /// How often in a row the session was left and worked on again without anything coming of it.
     pub n_resumed: u32,
     pub n_steps: u32,
-    /// The last answer ran into the limit on its length.
-    pub is_cut_off: bool,
+    /// Why the last answer ended.
+    pub last_stop: Option<StopReason>,
     /// Answers in which a call was cut off by the limit on tokens.
     pub n_cut_calls: u32,
     /// How often the vendor has refused the request as too long since the last answer.
@@ -88,7 +88,7 @@ impl Turn {
             failure: None,
             n_resumed: 0,
             n_steps: 0,
-            is_cut_off: false,
+            last_stop: None,
             n_cut_calls: 0,
             n_length_refusals: 0,
             n_given_up: 0,
@@ -177,8 +177,9 @@ impl Turn {
         };
         let calls: Vec<ToolCall> = answer.message.content.iter().filter_map(call_of).collect();
         self.owes_reply = !calls.is_empty();
-        self.is_cut_off = answer.stop_reason == StopReason::MaxTokens;
-        self.n_cut_calls += u32::from(!calls.is_empty() && self.is_cut_off);
+        self.last_stop = Some(answer.stop_reason);
+        let is_cut_off = answer.stop_reason == StopReason::MaxTokens;
+        self.n_cut_calls += u32::from(!calls.is_empty() && is_cut_off);
         for call in &calls {
             self.repeats.count(call);
         }

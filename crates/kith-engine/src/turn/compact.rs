@@ -54,17 +54,23 @@ pub(super) fn start(session: &mut Session, ctx: &TurnContext) -> Result<Action, 
         }
     };
     let choice = provider.choice();
-    let Some(scope) = find_scope(session.state(), choice)? else {
-        let message = format!(
-            "the conversation is too long for `{}` even to be summarised; choose a model with a \
-             larger context, go back with `kith session branch`, or start over with `kith ask --new`",
-            choice.model
-        );
-        fail(session, None, FailureKind::ContextLength, message);
-        return Ok(Action::Staged);
+    let scope = match find_scope(session.state(), choice)? {
+        Readable::All => None,
+        Readable::Part(scope) => Some(scope),
+        Readable::Nothing => return Ok(refuse(session, &choice.model.clone())),
     };
     let body = body(session.state(), choice, scope.as_ref())?;
     Ok(ask::send(session, ctx, provider, body, Purpose::Compact, scope))
+}
+
+/// Not even a part of the conversation can be read.
+fn refuse(session: &mut Session, model: &str) -> Action {
+    let message = format!(
+        "the conversation is too long for `{model}` even to be summarised; choose a model with a \
+         larger context, go back with `kith session branch`, or start over with `kith ask --new`"
+    );
+    fail(session, None, FailureKind::ContextLength, message);
+    Action::Staged
 }
 
 pub(super) fn record(
@@ -185,16 +191,20 @@ fn models(state: &State) -> Vec<ModelRef> {
     open.unwrap_or_else(|| if named.is_empty() { last() } else { named })
 }
 
+/// How much of a conversation a model can read.
+enum Readable {
+    All,
+    Part(SummaryScope),
+    Nothing,
+}
+
 /// The part of the conversation that the model can read: all of it, else the longest beginning of
-/// whole turns, else all of it with its results cut. `Some(None)` is all of it.
-fn find_scope(
-    state: &State,
-    choice: &ModelChoice,
-) -> Result<Option<Option<SummaryScope>>, SessionFailure> {
+/// whole turns, else all of it with its results cut.
+fn find_scope(state: &State, choice: &ModelChoice) -> Result<Readable, SessionFailure> {
     let whole = body_bytes(state, choice, None)?;
     let fits = |bytes: u64| fits(state, choice, whole, bytes);
     if fits(whole) {
-        return Ok(Some(None));
+        return Ok(Readable::All);
     }
     let ends = summary::boundaries(state);
     let (mut fitting, mut too_long) = (None, ends.len());
@@ -211,11 +221,11 @@ fn find_scope(
         next = low + (too_long - low.min(too_long)) / 2;
     }
     if let Some((_, scope)) = fitting {
-        return Ok(Some(Some(scope)));
+        return Ok(Readable::Part(scope));
     }
     let cut = SummaryScope { before: None, cut_results: true };
     let is_possible = fits(body_bytes(state, choice, Some(&cut))?);
-    Ok(is_possible.then_some(Some(cut)))
+    Ok(if is_possible { Readable::Part(cut) } else { Readable::Nothing })
 }
 
 /// Whether a part of the conversation can be read, whose whole has so many bytes.

@@ -4,7 +4,7 @@ use kith_vocab::block::ToolCall;
 use kith_vocab::event::Body;
 use kith_vocab::event::calls::{ApprovalDecided, Decision, Via};
 use kith_vocab::event::control::{CancelRequested, EndReason, Level, TurnEnded};
-use kith_vocab::event::messages::{Outcome, Trust};
+use kith_vocab::event::messages::{Outcome, StopReason, Trust};
 use kith_vocab::event::models::FailureKind;
 
 use super::calls;
@@ -32,7 +32,9 @@ pub(super) fn turn(session: &mut Session, ending: Ending) {
             Some(failure) => NoticeText::TurnFailed { reason: failure },
             None => NoticeText::InterruptedTooOften,
         }),
-        (EndReason::Done, _) if turn.is_cut_off => Some(NoticeText::CutOff),
+        (EndReason::Done, _) if turn.last_stop == Some(StopReason::MaxTokens) => {
+            Some(NoticeText::CutOff)
+        }
         _ => None,
     };
     if let Some(text) = told.map(|told| told.in_language(&turn.language)) {

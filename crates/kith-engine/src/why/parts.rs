@@ -48,8 +48,8 @@ enum PartForm {
 /// The bytes of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodySpan {
-    pub start: u64,
-    pub end: u64,
+    pub start: usize,
+    pub end: usize,
     /// The number of the part.
     pub part: usize,
 }
@@ -118,7 +118,7 @@ pub(super) fn spans(
         let start = at + between.len();
         at = start + text.len();
         form_at = place.end;
-        spans.push(BodySpan { start: start as u64, end: at as u64, part: place.part });
+        spans.push(BodySpan { start, end: at, part: place.part });
     }
     Ok(spans)
 }

@@ -36,7 +36,7 @@ fn every_part_of_a_request_is_found_in_its_bytes_on_every_wire() {
         for span in &spans {
             assert!(span.start >= end && span.end > span.start, "{wire:?}: {span:?}");
             end = span.end;
-            let bytes = &body[span.start as usize..span.end as usize];
+            let bytes = &body[span.start..span.end];
             let written = String::from_utf8_lossy(bytes);
             let text = &parts[span.part].text;
             let unescaped = serde_json::from_str::<String>(&format!("\"{written}\""));
@@ -45,7 +45,7 @@ fn every_part_of_a_request_is_found_in_its_bytes_on_every_wire() {
         // What is left is the vendor's form.
         let mut form = body.clone();
         for span in spans.iter().rev() {
-            form.drain(span.start as usize..span.end as usize);
+            form.drain(span.start..span.end);
         }
         let form = String::from_utf8(form).unwrap();
         assert!(!form.contains("kind") && !form.contains("told"), "{wire:?}: {form}");
@@ -118,7 +118,6 @@ fn whatever_changes_is_named_on_every_wire() {
             }
         }
     }
-    println!("{n_changes} changes were named, on {} wires", WIRES.len());
     assert!(n_changes >= 3 * (8 + SectionKind::ORDER.len() + 2), "{n_changes}");
 }
 

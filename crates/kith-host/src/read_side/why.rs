@@ -44,8 +44,8 @@ pub async fn explain_request(
         return Err(CallError::invalid(message).hint(format!("the session has {n_turns} turns")));
     };
     let spans = found.spans.iter().map(|span| SpanView {
-        start: span.start,
-        end: span.end,
+        start: span.start as u64,
+        end: span.end as u64,
         source: source_view(&found.parts[span.part].source),
     });
     let spans = spans.collect();

@@ -37,7 +37,7 @@ pub(super) fn read(body: &[u8]) -> Result<DemoRequest, serde_json::Error> {
         if message.role == "assistant" {
             request.reminder = None;
         } else if message.role != "system" {
-            let found = texts.iter().filter_map(|text| last_reminder(text)).last();
+            let found = texts.iter().filter_map(|text| last_reminder(text)).next_back();
             request.reminder = found.or(request.reminder.take());
         }
         match message.role.as_str() {
