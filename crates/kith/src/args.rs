@@ -366,6 +366,18 @@ pub(crate) enum SessionCommand {
         #[arg(long, value_name = "LEAF")]
         expected_leaf: Option<String>,
     },
+    /// Ask a message again, with another model, on a branch of its own
+    #[command(after_help = "Example:\n  kith session rerun latest --model demo\n  \
+                            kith session rerun latest --at 4c1ec498 --model demo")]
+    Rerun {
+        #[arg(help = SESSION)]
+        session: String,
+        /// Event of the turn to ask again: its id, or the beginning or end of it; by default, the last
+        #[arg(long, value_name = "EVENT")]
+        at: Option<String>,
+        #[command(flatten)]
+        model: ModelArg,
+    },
     /// Copy a conversation into a new session with its own thread
     #[command(after_help = "Example:\n  kith session clone latest\n  \
                             kith session clone latest --at 4c1ec498")]

@@ -17,12 +17,16 @@ use kith_host::clock::SystemClock;
 use kith_host::error::{CallError, ErrorCode};
 use kith_host::host::upkeep::checked_title;
 use kith_host::words::{place_in_words, short};
+use kith_vocab::block::plain_text;
 use kith_vocab::clock::Clock;
+use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::{EventId, LeafId, SessionId};
 
-use super::{CommandResult, call, exit_of_check, follow, house_of, local_time};
+use super::{CommandResult, ask, call, exit_of_check, follow, house_of, local_time};
 use super::{print_answer, print_form, print_notes};
-use crate::program::args::{GlobalArgs, SessionCommand, SessionRm, SessionShow, leaf_of};
+use crate::program::args::{
+    Ask, GlobalArgs, ModelArg, SessionCommand, SessionRm, SessionShow, leaf_of,
+};
 use crate::program::branches::drawn;
 use crate::program::{transcript, ui};
 
@@ -40,6 +44,9 @@ pub(crate) async fn run(shared: &GlobalArgs, command: SessionCommand) -> Command
         SessionCommand::Tree { session } => tree(shared, session).await,
         SessionCommand::Branch { session, to, expected_leaf } => {
             branch(shared, session, to, expected_leaf.as_deref()).await
+        }
+        SessionCommand::Rerun { session, at, model } => {
+            rerun(shared, session, at.as_deref(), model).await
         }
         SessionCommand::Clone { session, at } => clone(shared, session, at).await,
     }
@@ -280,6 +287,57 @@ async fn branch(
         let (session, place) = (short(at.session_id), place_in_words(LeafId::from(at.leaf)));
         ui::line(&format!("session {session} now continues {place}"));
     }))
+}
+
+/// Moves to before the message and says it again.
+async fn rerun(
+    shared: &GlobalArgs,
+    session: String,
+    at: Option<&str>,
+    model: ModelArg,
+) -> CommandResult {
+    let session = meant(shared, session).await?;
+    let view = call(shared, ShowSession { session: session.clone() }).await?.data;
+    let message = message_at(&view, at)?;
+    let Body::UserMessage(said) = &message.body else { return Err(no_message(at)) };
+    let text = plain_text(&said.message.content);
+    let to = message.parent_id.map_or_else(|| "start".to_owned(), |id| id.to_string());
+    let branch_id = EventId::from_uuid(SystemClock.new_id());
+    let branch = BranchSession { session: session.clone(), to, expected_leaf: None, branch_id };
+    print_notes(&call(shared, branch).await?.notes);
+    let (text, session) = (vec![text.to_string()], Some(session));
+    let args = Ask { text, session, model: model.clone(), ..Ask::default() };
+    ask::run(shared, model, args).await
+}
+
+/// The message that began the turn of an event, or else the last message.
+fn message_at<'a>(view: &'a SessionView, at: Option<&str>) -> Result<&'a Event, CallError> {
+    let is_message =
+        |event: &&Event| event.is_lived() && matches!(event.body, Body::UserMessage(_));
+    let events = &view.events;
+    let end = match at {
+        None => events.len(),
+        Some(at) => {
+            let fits = |event: &Event| {
+                let id = event.id.to_string();
+                !at.is_empty() && (id.starts_with(at) || id.ends_with(at))
+            };
+            events
+                .iter()
+                .position(fits)
+                .map(|place| place + 1)
+                .ok_or_else(|| no_message(Some(at)))?
+        }
+    };
+    events[..end].iter().rev().find(is_message).ok_or_else(|| no_message(at))
+}
+
+fn no_message(at: Option<&str>) -> CallError {
+    let message = match at {
+        Some(at) => format!("there is no message at or before `{at}`"),
+        None => "nothing was said in the session yet".to_owned(),
+    };
+    CallError::invalid(message).hint("`kith session tree` lists the events of a session")
 }
 
 async fn clone(shared: &GlobalArgs, session: String, at: Option<String>) -> CommandResult {

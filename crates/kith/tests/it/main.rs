@@ -53,6 +53,7 @@ mod tree;
 mod trust;
 mod upkeep;
 mod vouching;
+mod why;
 
 /// Compares a run with its text; ids, times and folders are replaced by their names.
 macro_rules! check {
