@@ -140,7 +140,7 @@ fn a_wrong_command_is_wrong_usage() {
     check!(House::empty().kith(&["session", "--json"]), @r#"
     exit 2
     --- stdout
-    {"ok":false,"error":{"code":"usage","message":"'kith session' requires a subcommand but one was not provided [subcommands: ls, show, verify, export, rename, repair, search, rm, tree, branch, clone, help]","hint":"run it with `--help` to see the usage"}}
+    {"ok":false,"error":{"code":"usage","message":"'kith session' requires a subcommand but one was not provided [subcommands: ls, show, verify, replay, export, rename, repair, search, rm, tree, branch, rerun, clone, help]","hint":"run it with `--help` to see the usage"}}
     "#);
 }
 
