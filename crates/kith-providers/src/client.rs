@@ -63,11 +63,15 @@ fn build(kind: ClientKind) -> reqwest::Result<Client> {
     client.build()
 }
 
-fn kind_of(endpoint: &Url) -> ClientKind {
+/// Whether the server is on this machine.
+pub(crate) fn is_loopback(endpoint: &Url) -> bool {
     let host = endpoint.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']');
-    let is_loopback =
-        host == "localhost" || address.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+    host == "localhost" || address.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+}
+
+fn kind_of(endpoint: &Url) -> ClientKind {
+    let is_loopback = is_loopback(endpoint);
     match endpoint.scheme() {
         "http" if is_loopback => ClientKind::PlainLoopback,
         _ if is_loopback => ClientKind::Loopback,

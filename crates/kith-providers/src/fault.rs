@@ -37,6 +37,13 @@ impl Fault {
         self
     }
 
+    /// A server on this machine that may be loading its model is waited for with patience.
+    pub(crate) fn of_loading(mut self) -> Fault {
+        self.kind = FailureKind::Loading;
+        self.what.push_str("; a server on this machine is waited for up to a minute");
+        self
+    }
+
     pub(crate) fn retry_after_ms(mut self, retry_after_ms: Option<u64>) -> Fault {
         self.retry_after_ms = retry_after_ms;
         self

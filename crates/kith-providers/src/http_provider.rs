@@ -17,7 +17,7 @@ use reqwest::{Client, Response, Url};
 use tokio::time::timeout;
 
 use crate::answer::Accumulator;
-use crate::client::HttpClients;
+use crate::client::{HttpClients, is_loopback};
 use crate::endpoint::{EndpointError, request_address};
 use crate::exchange::ANSWER_BYTES_MAX;
 use crate::fault::Fault;
@@ -201,7 +201,8 @@ impl HttpProvider {
             (Some(_), Some(source)) => status::KeyUsed::From(source),
         };
         let facts = status::RequestFacts { model: &self.choice.model, key };
-        status::fault(status, &facts, words, code).retry_after_ms(retry_after_ms)
+        let fault = status::fault(status, &facts, words, code).retry_after_ms(retry_after_ms);
+        if status == 503 && is_loopback(&self.endpoint) { fault.of_loading() } else { fault }
     }
 
     /// The inner result of the future, or that nothing came for too long.
@@ -211,6 +212,7 @@ impl HttpProvider {
 
     fn unreachable(&self, error: reqwest::Error) -> Fault {
         let cause = root_cause(&error.without_url());
+        let is_refused = cause.contains("Connection refused");
         // Only scheme, host and port: the rest of an address may hold a key.
         let origin = self.endpoint.origin().ascii_serialization();
         let advice = if cause.contains("certificate") {
@@ -220,7 +222,8 @@ impl HttpProvider {
             "check the base URL and that the server is running"
         };
         let what = format!("could not be reached at {origin} ({cause}): {advice}");
-        Fault::new(FailureKind::Network, what).retryable()
+        let fault = Fault::new(FailureKind::Network, what).retryable();
+        if is_refused && is_loopback(&self.endpoint) { fault.of_loading() } else { fault }
     }
 }
 

@@ -34,6 +34,10 @@ use crate::words::NoticeText;
 
 /// How often one request is tried.
 const MODEL_ATTEMPTS_MAX: u32 = 4;
+/// How often a server on this machine is asked that is loading its model, and how long it is waited
+/// for in between: a minute together.
+const LOADING_ATTEMPTS_MAX: u32 = 30;
+const LOADING_WAIT_MS: u64 = 2_000;
 /// A vendor that wants us to wait longer than this is reported instead.
 const RETRY_WAIT_MS_MAX: u64 = 60_000;
 const RETRY_WAIT_MS_FIRST: u64 = 500;
@@ -367,9 +371,13 @@ fn record_broken_off(
         }
         (FailureCause::Failed { kind, message, retryable, retry_after_ms }, _) => {
             let attempt = next_attempt(session);
-            let wait = retry_after_ms.unwrap_or_else(|| back_off(asked.request_id, attempt));
+            let usual = match kind {
+                FailureKind::Loading => LOADING_WAIT_MS,
+                _ => back_off(asked.request_id, attempt),
+            };
+            let wait = retry_after_ms.unwrap_or(usual);
             let again = retryable && wait <= RETRY_WAIT_MS_MAX;
-            let is_last = !again || attempt >= MODEL_ATTEMPTS_MAX;
+            let is_last = !again || attempt >= attempts_max(kind);
             if is_last && next_model(session.state(), ctx).is_none() {
                 keep_partial(session, asked, partial_text, StopReason::Error);
             }
@@ -424,7 +432,7 @@ fn fail_or_fall_back(
     request_id: EventId,
     failure: RequestFailure,
 ) {
-    let is_last = failure.wait_ms.is_none() || failure.attempt >= MODEL_ATTEMPTS_MAX;
+    let is_last = failure.wait_ms.is_none() || failure.attempt >= attempts_max(failure.kind);
     let next = next_model(session.state(), ctx).filter(|_| is_last);
     let Some(next) = next else { return fail(session, Some(request_id), failure) };
     let language = session.state().turn.as_ref().map(|turn| turn.language.clone());
@@ -454,7 +462,7 @@ fn next_model(state: &State, ctx: &TurnContext) -> Option<String> {
 
 pub(super) fn fail(session: &mut Session, request_id: Option<EventId>, failure: RequestFailure) {
     let RequestFailure { kind, message, attempt, wait_ms } = failure;
-    let may_retry = attempt < MODEL_ATTEMPTS_MAX;
+    let may_retry = attempt < attempts_max(kind);
     let retry_at = wait_ms.filter(|_| may_retry).map(|wait| session.now() + wait);
     session.stage(Body::ModelFailed(ModelFailed {
         request_id,
@@ -476,6 +484,10 @@ fn keep_partial(session: &mut Session, asked: &SentRequest, text: String, stop_r
 fn next_attempt(session: &Session) -> u32 {
     let failure = session.state().turn.as_ref().and_then(|turn| turn.failure);
     failure.map_or(0, |it| it.attempt) + 1
+}
+
+fn attempts_max(kind: FailureKind) -> u32 {
+    if kind == FailureKind::Loading { LOADING_ATTEMPTS_MAX } else { MODEL_ATTEMPTS_MAX }
 }
 
 /// Doubles with every attempt; the request's own id scatters those that failed together.

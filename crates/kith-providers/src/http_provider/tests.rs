@@ -200,9 +200,14 @@ const STATUSES: [(u16, &str, &str, &str); 16] = [
         503,
         "retry-after: 99999999999999999999\r\n",
         "",
-        "Status: `openai` had a server error (status 503), retry",
+        "Loading: `openai` had a server error (status 503); a server on this machine is waited for up to a minute, retry",
     ),
-    (503, "retry-after: -1\r\n", "", "Status: `openai` had a server error (status 503), retry"),
+    (
+        503,
+        "retry-after: -1\r\n",
+        "",
+        "Loading: `openai` had a server error (status 503); a server on this machine is waited for up to a minute, retry",
+    ),
     (
         502,
         "content-type: text/html\r\n",
@@ -369,13 +374,13 @@ async fn a_stop_is_heard_at_once() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_address_is_a_network_fault() {
+async fn nobody_at_an_address_of_this_machine_may_be_starting() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
     let provider = HttpProvider::new(choice(), &format!("http://{address}/v1"), None).unwrap();
     let (kind, message, retryable) = fault(ask(&provider).await);
-    assert_eq!((kind, retryable), (FailureKind::Network, true));
+    assert_eq!((kind, retryable), (FailureKind::Loading, true));
     let expected = format!("`openai` could not be reached at http://{address} (Connection refused");
     assert!(message.starts_with(&expected), "{message}");
 }

@@ -169,6 +169,7 @@ pub(super) fn failure(seed: &mut Seed) -> FailureKind {
         FailureKind::Truncated,
         FailureKind::ContextLength,
         FailureKind::Budget,
+        FailureKind::Loading,
     ])
 }
 

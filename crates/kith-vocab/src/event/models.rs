@@ -101,6 +101,8 @@ pub enum FailureKind {
     Network,
     /// It answered with an error status.
     Status,
+    /// A server on this machine is starting, or is loading its model.
+    Loading,
     /// It refused the key.
     Auth,
     /// The stream ended before the answer did.

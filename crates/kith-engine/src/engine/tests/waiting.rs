@@ -216,3 +216,21 @@ async fn a_time_to_try_again_that_is_more_than_an_hour_ahead_counts_as_due() {
     assert_eq!((model.bodies().len(), house.clock.monotonic()), (2, before));
     assert!(house.desk_is_clear(id).await);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_server_on_this_machine_that_loads_its_model_is_waited_for_longer_than_a_vendor() {
+    let loading = |n: usize| (0..n).fold(script(), |it, _| it.fails(FailureKind::Loading, true));
+    let model = Arc::new(loading(20).says("Ready."));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let began = house.clock.now();
+    let report = ask(&engine, &message("m1", ROOM, "hello")).await.unwrap();
+    assert_eq!((report.text.as_str(), report.end), ("Ready.", MessageEnd::Done));
+    let waited = house.clock.now() - began;
+    assert!((30_000..60_000).contains(&waited), "{waited}");
+    // And not for ever.
+    let model = Arc::new(loading(100));
+    let house = TestHouse::new(&model);
+    let report = ask(&house.engine(), &message("m1", ROOM, "hello")).await.unwrap();
+    assert_eq!((report.end, model.bodies().len()), (MessageEnd::Failed, 30));
+}
