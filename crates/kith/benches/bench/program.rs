@@ -4,6 +4,7 @@
 //! - [`one_shot`]: `kith ask` beside a client that does nothing but its calls and appends.
 //! - [`step`]: what a turn costs between an answer and the next request.
 //! - [`throughput`], [`bare`]: turns per second beside a loop that does nothing else.
+//! - [`control`]: how soon a steer and a cancel reach a running turn.
 //! - [`appends`]: durable appends beside raw `fdatasync`.
 //! - [`sessions`]: old, large and many sessions.
 //! - [`huge`]: a session of a gigabyte; only when it is asked for by name.
@@ -14,6 +15,7 @@
 mod appends;
 mod bare;
 mod bench_house;
+mod control;
 mod conversation;
 mod figure;
 mod huge;
@@ -52,11 +54,12 @@ pub(crate) struct Ground {
 
 type Part = fn(&Ground) -> Vec<Figure>;
 
-const PARTS: [(&str, Part); 8] = [
+const PARTS: [(&str, Part); 9] = [
     ("start", start::measure),
     ("one_shot", one_shot::measure),
     ("step", step::measure),
     ("throughput", throughput::measure),
+    ("control", control::measure),
     ("appends", appends::measure),
     ("sessions", sessions::measure),
     ("memory", memory::measure),
