@@ -14,7 +14,7 @@ use kith_vocab::ids::EventId;
 
 use crate::state::State;
 use crate::state::calls::CallStage;
-use crate::step::{Step, decide, is_reached};
+use crate::step::{Ending, Step, decide};
 use crate::turn::ledger_of;
 use crate::verify::{BlobReader, Verifier};
 
@@ -36,6 +36,8 @@ pub struct Replayer {
     pub n_events: u64,
     /// Events that were decided here, and so were compared.
     pub n_compared: u64,
+    /// The end that was decided on, while what is open is being closed.
+    ending: Option<Ending>,
     /// Requests whose bytes another version of the renderer made.
     pub n_other_renderer: u64,
     pub difference: Option<Difference>,
@@ -51,8 +53,9 @@ impl Replayer {
 
     pub fn read(&mut self, event: &Event) {
         self.n_events += 1;
+        self.note_ending(event);
         if self.difference.is_none() && event.is_lived() {
-            let judged = judge(self.verifier.state(), event);
+            let judged = judge(self.verifier.state(), event, self.ending);
             self.n_compared += u64::from(judged.is_some());
             if let Some(Err(what)) = judged {
                 self.differ(event, what);
@@ -70,6 +73,19 @@ impl Replayer {
         self.n_other_renderer = self.verifier.other_renderer.len() as u64;
     }
 
+    /// Calls and questions that are open are closed before a turn ends, and that changes what would be
+    /// decided then.
+    fn note_ending(&mut self, event: &Event) {
+        if let Step::EndTurn(ending) = decide(self.verifier.state(), event.ts) {
+            self.ending = Some(ending);
+        } else if !matches!(
+            event.body,
+            Body::ToolResult(_) | Body::ApprovalDecided(_) | Body::Notice(_) | Body::TurnEnded(_)
+        ) {
+            self.ending = None;
+        }
+    }
+
     fn differ(&mut self, event: &Event, what: String) {
         let (seq, event_id, event_type) = (event.seq, event.id, event.body.type_name());
         self.difference = Some(Difference { seq, event_id, event_type, what });
@@ -77,11 +93,11 @@ impl Replayer {
 }
 
 /// `None` for an event that came from outside.
-fn judge(state: &State, event: &Event) -> Option<Result<(), String>> {
+fn judge(state: &State, event: &Event, ending: Option<Ending>) -> Option<Result<(), String>> {
     match &event.body {
         Body::ModelRequested(it) => Some(judge_request(state, event, it)),
         Body::ToolStarted(it) => Some(judge_start(state, it)),
-        Body::TurnEnded(it) => Some(judge_end(state, event, it)),
+        Body::TurnEnded(it) => Some(judge_end(state, event, it, ending)),
         Body::UserMessage(it) => judge_follow_up(state, it),
         Body::HarnessItem(it) => judge_steer(state, it),
         Body::Compact(it) => Some(judge_summary(state, it)),
@@ -112,16 +128,18 @@ fn judge_start(state: &State, it: &ToolStarted) -> Result<(), String> {
     require(may_run, || "the call is not the next that may run".to_owned())
 }
 
-fn judge_end(state: &State, event: &Event, it: &TurnEnded) -> Result<(), String> {
+fn judge_end(
+    state: &State,
+    event: &Event,
+    it: &TurnEnded,
+    ending: Option<Ending>,
+) -> Result<(), String> {
     let Some(turn) = &state.turn else { return Err("no turn is open".to_owned()) };
     require(it.steps == turn.n_steps, || {
         format!("it counts {} requests, the log holds {}", it.steps, turn.n_steps)
     })?;
-    // Calls that were open are closed before the end, so the next step may be another by now.
-    if let Some(bound) = it.bound {
-        return require(is_reached(turn, bound, event.ts), || {
-            format!("the limit `{bound:?}` is not reached").to_lowercase()
-        });
+    if ending == Some(Ending { reason: it.reason, bound: it.bound }) {
+        return Ok(());
     }
     expect_step(state, event, |step| match step {
         Step::EndTurn(ending) => ending.reason == it.reason && ending.bound == it.bound,
@@ -168,7 +186,11 @@ fn expect_step(state: &State, event: &Event, fits: impl Fn(&Step) -> bool) -> Re
             Body::TurnEnded(it) => format!("it ended as {:?}, but ", it.reason).to_lowercase(),
             _ => String::new(),
         };
-        format!("{said}the next step is {}", name_of(&now))
+        let as_what = match &now {
+            Step::EndTurn(ending) => format!(" as {:?}", ending.reason).to_lowercase(),
+            _ => String::new(),
+        };
+        format!("{said}the next step is {}{as_what}", name_of(&now))
     })
 }
 

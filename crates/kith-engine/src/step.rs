@@ -167,7 +167,7 @@ fn reached_bound(turn: &Turn, now: u64) -> Option<Bound> {
 }
 
 /// Whether the turn has come to this limit.
-pub(crate) fn is_reached(turn: &Turn, bound: Bound, now: u64) -> bool {
+fn is_reached(turn: &Turn, bound: Bound, now: u64) -> bool {
     let limits = &turn.limits;
     let is_over = |used: u64, limit: Option<u64>| limit.is_some_and(|limit| used >= limit);
     match bound {

@@ -23,9 +23,9 @@ fn what_was_decided_must_follow_from_what_was_before() {
         ("asked model | model: hello | ended done", ""),
         (
             "asked model | model: hello | ended cancelled",
-            "turn_ended: the next step is to end the turn",
+            "turn_ended: it ended as cancelled, but the next step is to end the turn as done",
         ),
-        ("asked model | ended done", "turn_ended: the next step is to wait"),
+        ("asked model | ended done", "turn_ended: it ended as done, but the next step is to wait"),
         ("model: hello", "assistant_message: it answers a request that is not open"),
         ("asked model | asked model", "model_requested: the next step is to wait"),
         (
