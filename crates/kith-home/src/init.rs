@@ -8,6 +8,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::beneath::{self, Existing};
 use crate::error::HomeError;
 
 pub const AGENT_ID_CHARS_MAX: usize = 64;
@@ -47,6 +48,25 @@ pub fn is_agent_id(text: &str) -> bool {
     let is_allowed =
         |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-' || it == b'_';
     (1..=AGENT_ID_CHARS_MAX).contains(&text.len()) && text.bytes().all(is_allowed)
+}
+
+/// Replaces the text of a settings file, whole or not at all; makes the file if there is none. A file
+/// that is there keeps its mode, and a link to it stays a link.
+pub fn replace_settings(path: &Path, text: &str) -> Result<(), HomeError> {
+    let failed = |source: io::Error| HomeError::WriteFile { path: path.to_owned(), source };
+    let real = match path.canonicalize() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return write_new(path, text).map_err(failed);
+        }
+        real => real.map_err(failed)?,
+    };
+    let (Some(folder), Some(name)) = (real.parent(), real.file_name().and_then(|it| it.to_str()))
+    else {
+        return Err(failed(io::ErrorKind::InvalidFilename.into()));
+    };
+    let permissions = fs::metadata(&real).map_err(failed)?.permissions();
+    beneath::write(folder, name, text, Existing::Replace).map_err(failed)?;
+    fs::set_permissions(&real, permissions).map_err(failed)
 }
 
 fn write_new(path: &Path, text: &str) -> io::Result<()> {

@@ -5,6 +5,7 @@ pub mod cost;
 pub mod feed;
 pub mod house;
 pub mod message;
+pub mod models;
 pub mod priming;
 pub mod queue;
 pub mod session;

@@ -3,6 +3,7 @@
 pub mod compaction;
 pub mod dialog;
 pub mod message;
+pub mod models;
 pub mod parts;
 pub mod queue;
 pub mod scripts;

@@ -5,6 +5,8 @@
 //! chose. So a message records its models ([`ModelRef`]), and a model that is configured otherwise
 //! by now is not asked in their place.
 
+pub mod catalogue;
+mod list;
 mod source;
 
 use std::collections::BTreeMap;
@@ -14,11 +16,13 @@ use kith_vocab::event::models::ModelRef;
 use kith_vocab::provider::{ModelUnavailable, Models, Provider};
 
 use self::source::{ModelSource, find_source};
+use crate::calls::models::FactOrigin;
 use crate::client::ModelName;
 use crate::error::CallError;
 use crate::settings::Settings;
 use crate::settings::watch::SettingsWatch;
 
+pub use self::list::{found_servers, list_models, settings_for};
 pub use self::source::{endpoint_of, is_vendors_own};
 
 pub const DEMO_LABEL: &str =
@@ -37,6 +41,8 @@ pub struct ChosenModel {
     pub by_default: bool,
     /// Whether its answers say what they cost.
     pub has_price: bool,
+    /// Where its context size comes from.
+    pub context_window_from: FactOrigin,
 }
 
 /// Makes providers in place of those that ask servers.
@@ -95,7 +101,8 @@ impl ModelRegistry {
             server: source.server.map(|it| it.as_str().to_owned()),
         };
         let has_price = source.price.is_some();
-        Ok(ChosenModel { refs, provider, name, by_default, has_price })
+        let context_window_from = source.window_from;
+        Ok(ChosenModel { refs, provider, name, by_default, has_price, context_window_from })
     }
 
     fn provider(&self, source: &ModelSource) -> Result<Arc<dyn Provider>, CallError> {

@@ -8,11 +8,14 @@ use std::sync::Arc;
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::messages::Usage;
 use kith_vocab::provider::{Answer, AnswerFailure, AskContext, ModelChoice, Provider};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::settings::PriceTable;
 
 /// Micro-USD per million tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Price {
     pub input: u64,
     pub output: u64,

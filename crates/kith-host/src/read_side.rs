@@ -7,6 +7,7 @@
 //! - [`home`]: prompt, identity and skills of an agent.
 //! - [`scripts`]: priming scripts.
 //! - [`cost`], [`queue`], [`why`]: what models have used, what waits, what was sent.
+//! - [`models`]: the models there are, and which one is used.
 //! - [`repositories`]: what is trusted.
 //! - [`backup`]: a copy of the house.
 
@@ -14,6 +15,7 @@ pub mod backup;
 pub mod blobs;
 pub mod cost;
 pub mod home;
+pub mod models;
 pub mod queue;
 pub mod repositories;
 pub mod scripts;

@@ -9,12 +9,12 @@ use crate::call::{Access, Call, Follower, Payload, Reply};
 use crate::caller::Caller;
 use crate::error::CallError;
 use crate::host::{
-    Host, compaction, dialog, message, queue, scripts, subscription, threads as thread_files, tree,
-    trust, upkeep,
+    Host, compaction, dialog, message, models as model_choice, queue, scripts, subscription,
+    threads as thread_files, tree, trust, upkeep,
 };
 use crate::read_side::{
-    ReadSide, backup, blobs, cost, home, queue as waiting, repositories, scripts as script_files,
-    search, sessions, threads, tree as branches, why,
+    ReadSide, backup, blobs, cost, home, models, queue as waiting, repositories,
+    scripts as script_files, search, sessions, threads, tree as branches, why,
 };
 use crate::router::Router;
 
@@ -34,6 +34,7 @@ pub fn reads() -> &'static Router<ReadSide> {
             .on(branches::show_tree)
             .on(waiting::list_queue)
             .on(cost::sum_costs)
+            .on(models::list_models)
             .on(why::explain_request)
             .on(threads::list_threads)
             .on(threads::list_thread_sessions)
@@ -71,6 +72,7 @@ pub fn writes() -> &'static Router<Host> {
             .on_caller(upkeep::rename_session)
             .on_caller(upkeep::remove_session)
             .on_caller(compaction::compact_session)
+            .on_caller(model_choice::use_model)
             .on(upkeep::repair_session)
             .on_caller(tree::branch_session)
             .on(tree::clone_session)

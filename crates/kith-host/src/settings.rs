@@ -5,6 +5,7 @@
 //! used: someone who writes `deny = […]` in the wrong place and sees no complaint will rely on it.
 
 pub mod address;
+pub mod edit;
 mod file;
 pub mod forms;
 mod nearest;

@@ -5,6 +5,8 @@ mod chat;
 mod cost;
 mod house;
 mod init;
+mod model;
+mod model_test;
 mod new;
 mod prime;
 mod queue;
@@ -48,6 +50,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Queue(args)) => queue::run(&shared, model, args).await,
             Some(Command::Compact { session }) => turn::compact(&shared, model, session).await,
             Some(Command::Cost { by }) => cost::run(&shared, by).await,
+            Some(Command::Model(args)) => model::run(&shared, model, args).await,
             Some(Command::New(args)) => new::run(&shared, args).await,
             Some(Command::Prime(args)) => prime::run(&shared, args).await,
             Some(Command::Init(args)) => init::run(&shared, args),

@@ -13,6 +13,8 @@ use kith_vocab::event::models::{ModelRef, Wire};
 use kith_vocab::json::Json;
 use kith_vocab::provider::{ModelChoice, Provider};
 
+use super::catalogue::{KnownModel, find_known};
+use crate::calls::models::FactOrigin;
 use crate::error::CallError;
 use crate::price::{Price, Priced};
 use crate::settings::address::ServerAddress;
@@ -41,7 +43,7 @@ struct Vendor {
 }
 
 /// In the order in which their keys are looked for.
-const VENDORS: [Vendor; 2] = [
+static VENDORS: [Vendor; 2] = [
     Vendor {
         name: "anthropic",
         wire: Wire::Anthropic,
@@ -79,8 +81,18 @@ fn usual_url(wire: ModelWire) -> Option<&'static str> {
 
 /// Whether this is the address of a vendor whose key is taken from the environment.
 pub fn is_vendors_own(address: &ServerAddress) -> bool {
-    let mut own = VENDORS.iter().filter_map(|vendor| ServerAddress::parse(vendor.url));
-    own.any(|own| parts_of(&own) == parts_of(address))
+    vendor_at(address).is_some()
+}
+
+fn vendor_at(address: &ServerAddress) -> Option<&'static Vendor> {
+    let is_at =
+        |url| ServerAddress::parse(url).is_some_and(|it| parts_of(&it) == parts_of(address));
+    VENDORS.iter().find(|vendor| is_at(vendor.url))
+}
+
+/// What the table of common models says of the model at this address.
+fn known_at(address: &ServerAddress, model: &str) -> Option<&'static KnownModel> {
+    find_known(vendor_at(address)?.name, model)
 }
 
 /// The parts of the address that a model's words and key go to.
@@ -101,8 +113,19 @@ pub(super) struct ModelSource {
     pub(super) server: Option<ServerAddress>,
     key: KeySource,
     parameters: Json,
-    context_window: u64,
+    pub(super) context_window: u64,
+    pub(super) window_from: FactOrigin,
     pub(super) price: Option<Price>,
+    pub(super) price_from: FactOrigin,
+}
+
+/// A fact of the settings, else of the table.
+fn fact<T>(settings: Option<T>, table: Option<T>) -> (Option<T>, FactOrigin) {
+    match (settings, table) {
+        (Some(fact), _) => (Some(fact), FactOrigin::Settings),
+        (None, Some(fact)) => (Some(fact), FactOrigin::Table),
+        (None, None) => (None, FactOrigin::Unknown),
+    }
 }
 
 enum KeySource {
@@ -144,14 +167,17 @@ impl ModelSource {
             key: KeySource::None,
             parameters: Json::empty_object(),
             context_window: 0,
+            window_from: FactOrigin::Unknown,
             price: None,
+            price_from: FactOrigin::Unknown,
         }
     }
 
     fn from_settings(name: &str, model: &ModelSettings) -> Result<ModelSource, CallError> {
-        let price = model.price.map(Price::from);
+        let set_price = model.price.map(Price::from);
         if model.wire == ModelWire::Demo {
-            return Ok(ModelSource { price, ..ModelSource::demo(name) });
+            let (price, price_from) = fact(set_price, None);
+            return Ok(ModelSource { price, price_from, ..ModelSource::demo(name) });
         }
         let server = match &model.base_url {
             Some(url) => url.0.clone(),
@@ -175,19 +201,33 @@ impl ModelSource {
             };
             parameters.insert(name.to_owned(), max.0.into());
         }
+        let known = known_at(&server, vendor_name);
+        let set_window = model.context_window.map(|it| u64::from(it.0));
+        let (window, window_from) = fact(set_window, known.and_then(|it| it.context_window));
+        let (price, price_from) = fact(set_price, known.map(|it| it.price));
         Ok(ModelSource {
             model_ref: model_ref(name, name, vendor_name, wire, Some(&server)),
             server: Some(server),
             key: model.api_key.clone().map_or(KeySource::None, KeySource::Setting),
             parameters: Json::of(&parameters),
-            context_window: model.context_window.map_or(CONTEXT_WINDOW, |it| u64::from(it.0)),
+            context_window: window.unwrap_or(CONTEXT_WINDOW),
+            window_from,
             price,
+            price_from,
         })
     }
 
     /// A model of a vendor whose key is set, by the vendor's name for it.
     pub(super) fn from_environment(named: Option<&str>) -> Result<Option<ModelSource>, CallError> {
-        let Some(vendor) = vendor_for(named)? else { return Ok(None) };
+        vendor_for(named)?.map(|vendor| ModelSource::of_vendor(vendor, named)).transpose()
+    }
+
+    /// For each vendor whose key is set the model that is used if none is named.
+    pub(super) fn all_of_environment() -> Result<Vec<ModelSource>, CallError> {
+        vendors_with_key()?.into_iter().map(|it| ModelSource::of_vendor(it, None)).collect()
+    }
+
+    fn of_vendor(vendor: &Vendor, named: Option<&str>) -> Result<ModelSource, CallError> {
         let url = variable(vendor.url_variable)?;
         let server =
             address(url.as_deref().unwrap_or(vendor.url), vendor.url_variable, vendor.url)?;
@@ -195,14 +235,29 @@ impl ModelSource {
             Some(name) => name.to_owned(),
             None => variable(vendor.model_variable)?.unwrap_or_else(|| vendor.model.to_owned()),
         };
-        Ok(Some(ModelSource {
+        let known = known_at(&server, &name);
+        let (window, window_from) = fact(None, known.and_then(|it| it.context_window));
+        let (price, price_from) = fact(None, known.map(|it| it.price));
+        Ok(ModelSource {
             model_ref: model_ref(&name, vendor.name, &name, vendor.wire, Some(&server)),
             server: Some(server),
             key: KeySource::Environment(vendor.key_variable),
             parameters: Json::empty_object(),
-            context_window: vendor.context_window,
-            price: None,
-        }))
+            context_window: window.unwrap_or(vendor.context_window),
+            window_from,
+            price,
+            price_from,
+        })
+    }
+
+    /// The variable that holds the key, if it needs one.
+    pub(super) fn key_variable(&self) -> Option<&str> {
+        self.key.variable()
+    }
+
+    /// Whether that variable is set. What needs none has it.
+    pub(super) fn has_key(&self) -> bool {
+        self.key().is_ok_and(|key| key.is_some() || self.key_variable().is_none())
     }
 
     /// Looks the key up.
@@ -236,7 +291,7 @@ impl ModelSource {
                 };
                 let provider = HttpProvider::new(choice, server.as_str(), key.map(Secret::new));
                 let provider = provider.map_err(CallError::invalid)?;
-                match self.key.variable() {
+                match self.key_variable() {
                     Some(variable) => Arc::new(provider.with_key_source(variable)),
                     None => Arc::new(provider),
                 }
@@ -250,18 +305,23 @@ impl ModelSource {
 }
 
 /// The first vendor whose key is set; for a model that is named, the one whose name it has.
-fn vendor_for(named: Option<&str>) -> Result<Option<Vendor>, CallError> {
-    let mut with_key = Vec::new();
-    for vendor in VENDORS {
-        if variable(vendor.key_variable)?.is_some() {
-            with_key.push(vendor);
-        }
-    }
-    let is_its = |vendor: &&Vendor| match (named, vendor.prefix) {
+fn vendor_for(named: Option<&str>) -> Result<Option<&'static Vendor>, CallError> {
+    let with_key = vendors_with_key()?;
+    let is_its = |vendor: &&&Vendor| match (named, vendor.prefix) {
         (Some(name), Some(prefix)) => name.starts_with(prefix),
         _ => true,
     };
     Ok(with_key.iter().find(is_its).or(with_key.first()).copied())
+}
+
+fn vendors_with_key() -> Result<Vec<&'static Vendor>, CallError> {
+    let mut with_key = Vec::new();
+    for vendor in &VENDORS {
+        if variable(vendor.key_variable)?.is_some() {
+            with_key.push(vendor);
+        }
+    }
+    Ok(with_key)
 }
 
 fn model_ref(

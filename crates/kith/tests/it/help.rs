@@ -3,12 +3,16 @@
 use crate::check;
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 41] = [
+const COMMANDS: [&[&str]; 45] = [
     &[],
     &["init"],
     &["ask"],
     &["retry"],
     &["cancel"],
+    &["model"],
+    &["model", "ls"],
+    &["model", "use"],
+    &["model", "test"],
     &["new"],
     &["prime"],
     &["prime", "ls"],

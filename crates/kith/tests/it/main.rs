@@ -28,6 +28,7 @@ mod house;
 mod init;
 mod kith_folder;
 mod many;
+mod model;
 mod models;
 mod network;
 mod new;
