@@ -166,6 +166,8 @@ pub(crate) struct EngineShared {
     pub(crate) permits: ThreadPermits,
     pub(crate) wakeups: WakeupTimer,
     checkpoints: Checkpoints,
+    /// Held while blobs of a message are put and it is accepted, and while a session is removed.
+    attachments: tokio::sync::Mutex<()>,
     /// Set when nothing may run any more, as if the process had ended.
     killed: CancellationToken,
     tasks: TaskTracker,
@@ -186,6 +188,7 @@ impl Engine {
             registry: Registry::new(),
             permits: ThreadPermits::new(),
             wakeups: WakeupTimer::default(),
+            attachments: tokio::sync::Mutex::default(),
             killed: CancellationToken::new(),
             tasks: TaskTracker::new(),
         };

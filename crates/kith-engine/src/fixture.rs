@@ -335,7 +335,7 @@ pub(crate) fn message(key: &str, thread: &str, text: &str) -> IngressEvent {
         models: vec![sample_model_ref("scripted")],
         attended: true,
         language: None,
-        content: IngressContent::Text { text: text.to_owned() },
+        content: IngressContent::text(text),
     }
 }
 

@@ -9,7 +9,7 @@
 //! - [`init`]: making an agent.
 //! - [`call`], [`caller`], [`calls`], [`router`], [`routes`]: requests as types, who makes them, and
 //!   who answers which.
-//! - [`client`]: how a program asks.
+//! - [`client`]: how a program asks; [`attachments`]: files that go along with a message.
 //! - [`read_side`], [`host`]: who answers, from the files or as the writer of the house.
 //! - [`connection`], [`attach`], [`serve`], [`protocol`]: the host in another process.
 //! - [`priming`]: the scripts that were chosen for a conversation.
@@ -21,6 +21,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests prepare folders"))]
 
 pub mod attach;
+pub mod attachments;
 pub mod budget;
 pub mod call;
 pub mod caller;

@@ -22,6 +22,8 @@ use crate::error::CallError;
 pub const PROTOCOL: u32 = 3;
 /// A longer line is refused and its connection closed.
 pub const FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Bytes of a request, which may carry attachments as base64 beside a long text.
+pub const REQUEST_BYTES_MAX: usize = 48 * 1024 * 1024;
 /// Maximum length of the name that a client gives itself.
 const CLIENT_ID_BYTES_MAX: usize = 64;
 /// The type of a request that stops another one.
@@ -171,8 +173,8 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
             }
             let end = available.iter().position(|&byte| byte == b'\n');
             let n_taken = end.map_or(available.len(), |end| end + 1);
-            if self.line.len() + n_taken > FRAME_BYTES_MAX {
-                return Err(invalid(format!("longer than {FRAME_BYTES_MAX} bytes")));
+            if self.line.len() + n_taken > REQUEST_BYTES_MAX {
+                return Err(invalid(format!("longer than {REQUEST_BYTES_MAX} bytes")));
             }
             self.line.extend_from_slice(&available[..n_taken]);
             self.reader.consume(n_taken);
@@ -192,17 +194,23 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
 
 /// The line that says this; `None` if it would be longer than a line may be.
 pub fn frame(said: &impl Serialize) -> Option<Vec<u8>> {
-    let mut line = serde_json::to_vec(said).ok()?;
-    line.push(b'\n');
-    (line.len() <= FRAME_BYTES_MAX).then_some(line)
+    line_of(said).filter(|line| line.len() <= FRAME_BYTES_MAX)
 }
 
+fn line_of(said: &impl Serialize) -> Option<Vec<u8>> {
+    let mut line = serde_json::to_vec(said).ok()?;
+    line.push(b'\n');
+    Some(line)
+}
+
+/// Writes the line of a client.
 pub async fn write_frame(
     writer: &mut (impl AsyncWrite + Unpin),
     said: &impl Serialize,
 ) -> io::Result<()> {
-    let too_long = || invalid(format!("it would be longer than {FRAME_BYTES_MAX} bytes"));
-    writer.write_all(&frame(said).ok_or_else(too_long)?).await?;
+    let line = line_of(said).filter(|line| line.len() <= REQUEST_BYTES_MAX);
+    let too_long = || invalid(format!("it would be longer than {REQUEST_BYTES_MAX} bytes"));
+    writer.write_all(&line.ok_or_else(too_long)?).await?;
     writer.flush().await
 }
 

@@ -116,6 +116,22 @@ fn form(wire: Wire, media: &Media) -> Result<MediaForm, &'static str> {
     }
 }
 
+/// The type of an image or PDF by its first bytes, whatever its name says. `None`: it is neither.
+pub fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
+    let images = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+    let image = images.into_iter().find(|media_type| is_image(media_type, bytes));
+    image.or_else(|| bytes.starts_with(b"%PDF-").then_some("application/pdf"))
+}
+
+/// Why this wire would not show it, in words that follow its name; `None` if it does.
+pub fn why_not_shown(wire: Wire, media: &Media) -> Option<&'static str> {
+    match form(wire, media) {
+        Ok(_) => None,
+        Err(NOT_SHOWN) => Some("is a file that the model's wire cannot carry"),
+        Err(_) => Some("is larger than the model's vendor takes"),
+    }
+}
+
 fn is_image(media_type: &str, bytes: &[u8]) -> bool {
     match media_type {
         "image/png" => bytes.starts_with(b"\x89PNG\r\n\x1a\n"),

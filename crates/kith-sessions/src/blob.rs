@@ -69,6 +69,11 @@ impl Blobs {
         Ok(pin)
     }
 
+    /// Keeps what these name from being removed until the pin is dropped.
+    pub(crate) fn hold(&self, hashes: Vec<String>) -> BlobPin {
+        self.pins.pin(hashes)
+    }
+
     /// From here on every hash that a writer puts or reuses is noted.
     pub(crate) fn begin_collection(&self) -> Collection {
         self.pins.begin_collection()

@@ -11,6 +11,7 @@ use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::{EventId, SessionId};
 use kith_vocab::tool::SpillFile;
 
+use crate::blob::BlobPin;
 use crate::line::LogHead;
 use crate::read::Reading;
 use crate::storage::{StorageError, StorageErrorKind, StorageFuture};
@@ -39,6 +40,18 @@ impl From<Vec<Event>> for Batch {
 pub enum NewBlob {
     Bytes(Vec<u8>),
     File(SpillFile),
+}
+
+/// Keeps blobs from being removed while it lives.
+#[derive(Debug)]
+pub struct BlobHold {
+    _pin: BlobPin,
+}
+
+impl BlobHold {
+    pub(crate) fn new(pin: BlobPin) -> BlobHold {
+        BlobHold { _pin: pin }
+    }
 }
 
 /// A place in a log from which it can be opened without reading what stands before. Only the
@@ -167,6 +180,13 @@ pub trait Journal: Send + Sync {
 
     /// Removes the session with what belongs to it alone. One that is open is refused (`InUse`).
     fn remove(&self, id: SessionId) -> StorageFuture<'_, RemovedSession>;
+
+    /// Puts blobs that a message names before it is in a log. When this returns `Ok`, they are durable.
+    /// They may be removed with a session that names them too, unless they are held.
+    fn put_blobs(&self, blobs: Vec<NewBlob>) -> StorageFuture<'_, ()>;
+
+    /// Keeps these blobs from being removed until what is returned is dropped.
+    fn hold_blobs(&self, hashes: Vec<String>) -> BlobHold;
 
     fn read_blob<'a>(&'a self, sha256: &'a str) -> StorageFuture<'a, Vec<u8>>;
 

@@ -91,7 +91,7 @@ pub(crate) fn said(key: &str, text: &str) -> IngressEvent {
         models: Vec::new(),
         attended: true,
         language: None,
-        content: IngressContent::Text { text: text.to_owned() },
+        content: IngressContent::text(text),
     }
 }
 

@@ -48,7 +48,7 @@ const OWN_CLIENT_ID: &str = "kith";
 pub struct SessionStore {
     files: Arc<dyn FileSystem>,
     sessions: PathBuf,
-    blobs: Blobs,
+    pub(crate) blobs: Blobs,
 }
 
 impl SessionStore {

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::block::Media;
 use crate::event::messages::{Author, IngressRef, Trust};
 use crate::event::models::ModelRef;
 use crate::header::Audience;
@@ -74,8 +75,24 @@ pub(crate) fn is_yes(value: &bool) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum IngressContent {
-    Text { text: String },
+    Text {
+        text: String,
+        /// Images and files. Their bytes are blobs that were durable before the message was accepted.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<Media>,
+    },
 }
+
+impl IngressContent {
+    pub fn text(text: impl Into<String>) -> IngressContent {
+        IngressContent::Text { text: text.into(), attachments: Vec::new() }
+    }
+}
+
+/// Maximum number of attachments of one message.
+pub const ATTACHMENTS_MAX: usize = 32;
+/// Bytes of all attachments of one message together: as many as one request can carry.
+pub const ATTACHMENT_BYTES_MAX: u64 = 20 * 1024 * 1024;
 
 /// A message longer than this is refused at the door.
 pub const MESSAGE_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -189,7 +189,8 @@ pub(crate) struct Init {
 /// Send a message to this folder's thread and print the answer
 #[derive(Debug, Default, Args)]
 #[command(after_help = "Example:\n  kith ask \"read README.md and tell me what it is\"\n  \
-                        git diff | kith ask --new -")]
+                        git diff | kith ask --new -\n  \
+                        kith ask --attach plan.png \"what is wrong here?\"")]
 pub(crate) struct Ask {
     /// Message to send; `-`, or nothing with piped input, reads stdin
     pub(crate) text: Vec<String>,
@@ -207,6 +208,9 @@ pub(crate) struct Ask {
     /// Send only if the conversation still ends here: the `leaf` of an answer, or `start`
     #[arg(long, value_name = "LEAF", conflicts_with = "new")]
     pub(crate) expected_leaf: Option<String>,
+    /// Image (PNG, JPEG, GIF, WebP) or PDF to send along; can be repeated, 20 MiB together
+    #[arg(long, value_name = "FILE")]
+    pub(crate) attach: Vec<PathBuf>,
     #[arg(long, help = STREAM_JSON, conflicts_with = "json")]
     pub(crate) stream_json: bool,
     #[command(flatten)]

@@ -4,7 +4,7 @@
 //! conversation waits until the effect has stopped.
 
 use kith_sessions::desk::OPEN_ROW_BYTES_MAX;
-use kith_vocab::block::plain_text;
+use kith_vocab::block::{Block, plain_text};
 use kith_vocab::event::Body;
 use kith_vocab::event::calls::{ApprovalDecided, Decision, Via};
 use kith_vocab::event::control::{
@@ -270,7 +270,10 @@ impl SessionDriver {
         }
         match edit {
             QueueEdit::Replace { content, .. } => {
-                items[place].content.clone_from(content);
+                let is_media = |it: &Block| !matches!(it, Block::Text(_));
+                let media: Vec<_> = items[place].content.drain(..).filter(is_media).collect();
+                // What is edited is the text; attachments stay.
+                items[place].content.extend(content.iter().cloned().chain(media));
                 items[place].updated_at = self.session.now().max(items[place].updated_at + 1);
                 // The queue is written whole, so that what could not be written would end the turn.
                 let texts = items.iter().map(|item| plain_text(&item.content).len() as u64);

@@ -1,6 +1,7 @@
 //! Messages, from their acceptance to the follower who waits for their end.
 
 use kith_sessions::desk::{AcceptOutcome, RowTarget};
+use kith_sessions::journal::NewBlob;
 use kith_vocab::event::Event;
 use kith_vocab::ids::{SessionId, ThreadId};
 use kith_vocab::ingress::IngressEvent;
@@ -22,6 +23,23 @@ impl Engine {
         let shared = &self.shared;
         let fresh = SessionId::from_uuid(shared.clock.new_id());
         Ok(shared.desk.accept(event, target, fresh, shared.clock.now()).await?)
+    }
+
+    /// The same for a message with attachments, whose bytes are put first: when it is accepted, they
+    /// are durable too.
+    pub async fn accept_with(
+        &self,
+        event: &IngressEvent,
+        target: RowTarget,
+        blobs: Vec<NewBlob>,
+    ) -> Result<AcceptOutcome, EngineError> {
+        if blobs.is_empty() {
+            return self.accept(event, target).await;
+        }
+        // No session is removed before the row names them.
+        let _no_removal = self.shared.attachments.lock().await;
+        self.shared.journal.put_blobs(blobs).await?;
+        self.accept(event, target).await
     }
 
     /// Accepts a message, starts its session and follows it.

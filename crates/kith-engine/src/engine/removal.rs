@@ -2,6 +2,7 @@
 
 use kith_sessions::journal::RemovedSession;
 use kith_vocab::ids::SessionId;
+use kith_vocab::ingress::IngressContent;
 
 use super::{Engine, EngineError};
 
@@ -38,7 +39,22 @@ impl Engine {
         self.shared.journal.close(id);
         // Asked before anything goes: what is forgotten first cannot be named afterwards.
         self.shared.journal.belongings(id).await?;
+        // A message that waits may name a blob that otherwise only this session names.
+        let _no_acceptance = self.shared.attachments.lock().await;
+        let _hold = self.shared.journal.hold_blobs(self.waiting_attachments().await?);
         self.forget(id).await?;
         Ok(self.shared.journal.remove(id).await?)
+    }
+
+    /// The blobs that messages on the desk name.
+    async fn waiting_attachments(&self) -> Result<Vec<String>, EngineError> {
+        let mut hashes = Vec::new();
+        for id in self.shared.desk.sessions_with_open_rows().await? {
+            for row in self.shared.desk.open_rows(id).await? {
+                let IngressContent::Text { attachments, .. } = row.event.content;
+                hashes.extend(attachments.into_iter().map(|it| it.blob));
+            }
+        }
+        Ok(hashes)
     }
 }

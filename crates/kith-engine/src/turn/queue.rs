@@ -222,6 +222,11 @@ pub(crate) fn items_of(session: &Session, queue: Queue) -> &[QueueItem] {
 }
 
 fn content_of(event: &IngressEvent) -> Vec<Block> {
-    let IngressContent::Text { text } = &event.content;
-    vec![Block::text(text.as_str())]
+    let IngressContent::Text { text, attachments } = &event.content;
+    let media = attachments.iter().cloned().map(|media| match media.media_type.split('/').next() {
+        Some("image") => Block::Image(media),
+        Some("audio") => Block::Audio(media),
+        _ => Block::File(media),
+    });
+    [Block::text(text.as_str())].into_iter().chain(media).collect()
 }

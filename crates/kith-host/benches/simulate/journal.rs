@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use kith_engine::feed::ThreadKey;
 use kith_sessions::journal::{
-    Batch, Cursor, EachEvent, FilesJournal, Journal, OpenedSession, RemovedSession, RepairedSession,
+    Batch, BlobHold, Cursor, EachEvent, FilesJournal, Journal, NewBlob, OpenedSession,
+    RemovedSession, RepairedSession,
 };
 use kith_sessions::line::LogHead;
 use kith_sessions::read::Reading;
@@ -323,6 +324,17 @@ impl Journal for SimJournal {
             self.world.step().await;
             removed
         })
+    }
+
+    fn put_blobs(&self, blobs: Vec<NewBlob>) -> StorageFuture<'_, ()> {
+        Box::pin(async move {
+            self.world.step().await;
+            self.inner.put_blobs(blobs).await
+        })
+    }
+
+    fn hold_blobs(&self, hashes: Vec<String>) -> BlobHold {
+        self.inner.hold_blobs(hashes)
     }
 
     fn read_blob<'a>(&'a self, sha256: &'a str) -> StorageFuture<'a, Vec<u8>> {

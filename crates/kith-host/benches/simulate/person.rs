@@ -155,6 +155,7 @@ fn draw_message(scene: &Scene) -> SendMessage {
         expects,
         expected_leaf,
         running_behavior,
+        attachments: Vec::new(),
     }
 }
 

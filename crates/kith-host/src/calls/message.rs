@@ -35,9 +35,22 @@ pub struct SendMessage {
     /// What it does if a turn is running: wait for its end, or steer it.
     #[serde(default)]
     pub running_behavior: RunningBehavior,
+    /// Images and PDFs that the model is to see with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<SentFile>,
 }
 
 call!(Write "send_message", SendMessage => MessageReply, items TurnItem);
+
+/// A file that is sent along with a message. What it is, its bytes say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SentFile {
+    /// Without folders.
+    pub name: String,
+    /// Its bytes as base64.
+    pub data: String,
+}
 
 /// Which session of the thread a message goes to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -70,6 +70,7 @@ fn calls_come_back_as_they_went() {
             },
             expected_leaf: Some(LeafId::Start),
             running_behavior: RunningBehavior::Steer,
+            attachments: Vec::new(),
         });
     }
     for priming in [None, Some(Priming { script_refs: vec!["x".to_owned()], show_in_ui: false })] {

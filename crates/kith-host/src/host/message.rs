@@ -8,6 +8,7 @@ use kith_engine::engine::{EngineError, RowFollower, RowProgress};
 use kith_engine::feed::FeedItem;
 use kith_engine::report::{MessageEnd, TurnReport};
 use kith_sessions::desk::{AcceptOutcome, RowOutcome, RowStatus, RowTarget};
+use kith_sessions::journal::NewBlob;
 use kith_vocab::blocking::blocking;
 use kith_vocab::event::models::ModelRef;
 use kith_vocab::header::Audience;
@@ -15,6 +16,7 @@ use kith_vocab::ids::{EventId, SessionId};
 use kith_vocab::ingress::{IngressContent, IngressEvent};
 
 use super::Host;
+use crate::attachments::attachments_of;
 use crate::call::{Delivery, Follower, Reply, Response};
 use crate::caller::Caller;
 use crate::calls::feed::TurnItem;
@@ -38,12 +40,16 @@ pub async fn send_message(
     if chosen.name != message.expects {
         return Err(other_model(&chosen.name, &message.expects));
     }
+    let files = attachments_of(&message, chosen.refs.first().map(|it| it.wire))?;
     let mut notes = host.take_start_notes();
     let (agent_id, target, audience) = host.target(&settings, &mut message, &mut notes).await?;
-    let event = host.ingress(&caller, message, agent_id, audience, chosen.refs);
+    let mut event = host.ingress(&caller, message, agent_id, audience, chosen.refs);
+    let (media, blobs) = files.into_iter().map(|it| (it.media, NewBlob::Bytes(it.bytes))).unzip();
+    let IngressContent::Text { attachments, .. } = &mut event.content;
+    *attachments = media;
     blocking(|| host.store.create_folders());
     host.require_lock()?;
-    let accepted = host.engine.accept(&event, target).await?;
+    let accepted = host.engine.accept_with(&event, target, blobs).await?;
     let (session_id, is_open) = (accepted.session_id, accepted.status.is_open());
     let row = host.follow_accepted(&caller, accepted, &mut notes).await;
     // It is accepted, so it is answered whether or not it can be followed.
@@ -335,7 +341,7 @@ impl Host {
             models,
             attended: caller.attended,
             language: caller.language.clone(),
-            content: IngressContent::Text { text: message.text },
+            content: IngressContent::text(message.text),
         }
     }
 }

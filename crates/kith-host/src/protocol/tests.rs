@@ -37,8 +37,8 @@ async fn what_is_no_message_is_told_in_a_sentence() {
     check(b"GET / HTTP/1.1\r\n", "not JSON: expected value at line 1 column 1").await;
     check(b"\xff\xfe\n", "not JSON: expected value at line 1 column 1").await;
     check(b"{\"type\":\"dance\"}\n", "not a message of protocol 3").await;
-    let long = vec![b'x'; FRAME_BYTES_MAX + 1];
-    check(&long, "longer than 16777216 bytes").await;
+    let long = vec![b'x'; REQUEST_BYTES_MAX + 1];
+    check(&long, "longer than 50331648 bytes").await;
 }
 
 async fn check(bytes: &[u8], expected: &str) {

@@ -62,6 +62,7 @@ fn message(id: &str, text: &str) -> SendMessage {
         expects: ModelName { provider, model, server: None },
         expected_leaf: None,
         running_behavior: RunningBehavior::FollowUp,
+        attachments: Vec::new(),
     }
 }
 

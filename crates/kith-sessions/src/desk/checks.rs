@@ -3,7 +3,9 @@
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::models::ModelRef;
 use kith_vocab::ids::SessionId;
-use kith_vocab::ingress::{INGRESS_KEY_BYTES_MAX, IngressContent, IngressEvent, MESSAGE_BYTES_MAX};
+use kith_vocab::ingress::{
+    ATTACHMENTS_MAX, INGRESS_KEY_BYTES_MAX, IngressContent, IngressEvent, MESSAGE_BYTES_MAX,
+};
 
 use super::{OPEN_ROW_BYTES_MAX, OPEN_ROWS_MAX, Repository};
 use crate::storage::{StorageError, StorageErrorKind};
@@ -40,6 +42,13 @@ pub(super) fn check_message(event: &IngressEvent) -> Result<(), StorageError> {
              file"
         )));
     }
+    let IngressContent::Text { attachments, .. } = &event.content;
+    if attachments.len() > ATTACHMENTS_MAX {
+        return Err(limit(format!(
+            "the message has {} attachments, and the maximum is {ATTACHMENTS_MAX}",
+            attachments.len()
+        )));
+    }
     let envelope = [
         &event.agent_id,
         &event.client_id,
@@ -60,7 +69,9 @@ pub(super) fn check_message(event: &IngressEvent) -> Result<(), StorageError> {
     let names =
         |it: &ModelRef| [it.name.len(), it.provider.len(), it.model.len(), it.endpoint.len()];
     let models = event.models.iter().flat_map(names);
-    let texts = envelope.into_iter().chain(&event.language).map(String::len);
+    let named =
+        attachments.iter().flat_map(|it| [&it.media_type, &it.blob].into_iter().chain(&it.name));
+    let texts = envelope.into_iter().chain(&event.language).chain(named).map(String::len);
     let bytes: usize = texts.chain(models).sum();
     if bytes > ENVELOPE_BYTES_MAX {
         return Err(limit(format!(
@@ -112,7 +123,7 @@ pub(super) fn digest(event: &IngressEvent) -> String {
 }
 
 pub(super) fn content_bytes(event: &IngressEvent) -> u64 {
-    let IngressContent::Text { text } = &event.content;
+    let IngressContent::Text { text, .. } = &event.content;
     text.len() as u64
 }
 

@@ -17,8 +17,8 @@ use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::{EventId, SessionId};
 
 use super::{
-    Batch, Cursor, EachEvent, Journal, OpenedSession, RemovedSession, RepairedSession, fenced,
-    in_use, not_open, reads_only,
+    Batch, BlobHold, Cursor, EachEvent, Journal, NewBlob, OpenedSession, RemovedSession,
+    RepairedSession, fenced, in_use, not_open, reads_only,
 };
 use crate::checkpoint::CheckpointPlace;
 use crate::line::LogHead;
@@ -399,6 +399,19 @@ impl Journal for FilesJournal {
             })
         };
         Box::pin(async move { blocking(remove) })
+    }
+
+    fn put_blobs(&self, blobs: Vec<NewBlob>) -> StorageFuture<'_, ()> {
+        let put = move || {
+            self.require_write()?;
+            self.store.blobs.put_all(&[], &blobs)?;
+            Ok(())
+        };
+        Box::pin(async move { blocking(put) })
+    }
+
+    fn hold_blobs(&self, hashes: Vec<String>) -> BlobHold {
+        BlobHold::new(self.store.blobs.hold(hashes))
     }
 
     fn read_blob<'a>(&'a self, sha256: &'a str) -> StorageFuture<'a, Vec<u8>> {

@@ -55,7 +55,7 @@ pub(crate) fn message(key: &str, thread: &str, text: &str) -> IngressEvent {
         models: vec![model_ref()],
         attended: true,
         language: None,
-        content: IngressContent::Text { text: text.to_owned() },
+        content: IngressContent::text(text),
     }
 }
 

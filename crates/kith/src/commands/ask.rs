@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use kith_host::attachments::read_files;
 use kith_host::call::{Follow, Reply, Response};
 use kith_host::calls::feed::TurnItem;
 use kith_host::calls::message::{
@@ -50,7 +51,8 @@ pub(super) async fn run_as(
         (_, named) => Some(settings.team.choose(named)?.id.clone()),
     };
     let message = message(&house, &args, model, chosen.name.clone())?;
-    let message = SendMessage { agent_id, running_behavior, ..message };
+    let attachments = read_files(&args.attach, chosen.refs.first().map(|it| it.wire))?;
+    let message = SendMessage { agent_id, running_behavior, attachments, ..message };
     let client = client_of(shared, house);
 
     let shown = TurnDisplay::new(shared.json, args.stream_json);
@@ -202,6 +204,7 @@ fn message(
         expects,
         expected_leaf,
         running_behavior: RunningBehavior::FollowUp,
+        attachments: Vec::new(),
     })
 }
 

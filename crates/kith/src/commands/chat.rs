@@ -246,6 +246,7 @@ impl ChatLoop {
             expects: chosen.name,
             expected_leaf: None,
             running_behavior: RunningBehavior::FollowUp,
+            attachments: Vec::new(),
         };
         let live = Arc::new(Live::default());
         let told = if self.is_attended {

@@ -72,6 +72,7 @@ pub(super) async fn run(shared: &GlobalArgs, name: Option<String>) -> CommandRes
         expects: chosen.name.clone(),
         expected_leaf: None,
         running_behavior: RunningBehavior::FollowUp,
+        attachments: Vec::new(),
     };
     let client = client_of(shared, house);
     let mut stop = StopSignal::listen()?;

@@ -90,6 +90,7 @@ fn the_help_of_ask_reads_so() {
           --remote                Ask the host even for what could be read from files
           --expected-leaf <LEAF>  Send only if the conversation still ends here: the `leaf` of an answer, or `start`
           --unattended            Never ask questions: nobody is at the terminal
+          --attach <FILE>         Image (PNG, JPEG, GIF, WebP) or PDF to send along; can be repeated, 20 MiB together
           --stream-json           Print each event and delta as a line of JSON while the turn runs, then the answer
           --model <MODEL>         Model to use: `demo`, a name from kith.toml, or a vendor's model name
       -h, --help                  Print help
@@ -97,6 +98,7 @@ fn the_help_of_ask_reads_so() {
     Example:
       kith ask "read README.md and tell me what it is"
       git diff | kith ask --new -
+      kith ask --attach plan.png "what is wrong here?"
     "#);
 }
 

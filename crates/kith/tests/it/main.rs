@@ -14,6 +14,7 @@
 
 mod another_user;
 mod ask;
+mod attach;
 mod backup;
 mod bad_input;
 mod canary;

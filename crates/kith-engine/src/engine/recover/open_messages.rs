@@ -69,7 +69,7 @@ impl OpenMessages {
             },
             attended: turn.is_none_or(|turn| turn.attended),
             language: None,
-            content: IngressContent::Text { text: said.text },
+            content: IngressContent::text(said.text),
             key,
         };
         open.map(event).collect()

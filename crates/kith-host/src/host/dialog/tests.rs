@@ -144,6 +144,7 @@ async fn the_conversation_shows_what_was_primed_until_something_is_said() {
         expects: chosen.name,
         expected_leaf: None,
         running_behavior: RunningBehavior::FollowUp,
+        attachments: Vec::new(),
     };
     let follower = Follower::none();
     message::send_message(Arc::clone(&host), caller, said, follower).await.unwrap();

@@ -152,7 +152,7 @@ async fn what_nobody_works_on_keeps_no_host_that_ends() {
         models: Vec::new(),
         attended: true,
         language: None,
-        content: IngressContent::Text { text: "hello".to_owned() },
+        content: IngressContent::text("hello"),
     };
     host.engine.accept(&event, RowTarget::Current).await.unwrap();
     host.engine.kill();
