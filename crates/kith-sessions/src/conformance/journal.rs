@@ -417,6 +417,25 @@ async fn blobs_are_kept_with_the_batch_that_names_them() {
 }
 
 #[tokio::test]
+async fn blobs_of_a_waiting_message_are_put_alone_and_held() {
+    on_each(async |it| {
+        let text = long('h');
+        let (bytes, sha256) = (text.clone().into_bytes(), sha256_hex(text.as_bytes()));
+        it.journal.put_blobs(vec![NewBlob::Bytes(bytes.clone())]).await.unwrap();
+        assert_eq!(it.journal.read_blob(&sha256).await.unwrap(), bytes);
+        for is_held in [true, false] {
+            let hold = is_held.then(|| it.journal.hold_blobs(vec![sha256.clone()]));
+            it.journal.create(&header(1), vec![vec![user(1, None, &text)].into()]).await.unwrap();
+            it.journal.close(session_id(1));
+            it.journal.remove(session_id(1)).await.unwrap();
+            assert_eq!(it.journal.has_blob(&sha256), is_held, "{}", it.name);
+            drop(hold);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_file_that_is_not_as_announced_becomes_no_blob() {
     on_each(async |it| {
         let head = it.journal.create(&header(1), Vec::new()).await.unwrap();

@@ -1,11 +1,12 @@
 //! Images of a conversation reach the model as bytes, and are proven with them.
 
-use kith_sessions::desk::RowTarget;
-use kith_sessions::journal::FilesJournal;
+use kith_sessions::desk::{Inbox as _, RowTarget};
+use kith_sessions::journal::{FilesJournal, NewBlob};
 use kith_testkit::transcript::transcript;
 use kith_vocab::block::{Block, Media};
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::files::FileSystem as _;
+use kith_vocab::ingress::{IngressContent, IngressEvent};
 
 use super::*;
 use crate::fixture::ask_in;
@@ -71,4 +72,72 @@ async fn too_many_images_end_the_turn_and_say_what_to_do() {
                     may carry 20; go back with `kith session branch`";
     assert!(failure.contains(expected), "{failure}");
     assert_eq!(model.bodies().len(), 0);
+}
+
+/// A message with the image attached.
+fn attached(key: &str, thread: &str) -> IngressEvent {
+    let media = Media {
+        media_type: "image/png".to_owned(),
+        blob: sha256_hex(PNG),
+        bytes: PNG.len() as u64,
+        name: Some("cat.png".to_owned()),
+    };
+    let (text, attachments) = ("what is it?".to_owned(), vec![media]);
+    let content = IngressContent::Text { text, attachments };
+    IngressEvent { content, ..message(key, thread, "") }
+}
+
+fn png() -> Vec<NewBlob> {
+    vec![NewBlob::Bytes(PNG.to_vec())]
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attachment_outlives_a_crash_right_after_its_message_was_accepted() {
+    let model = Arc::new(script().says("A cat."));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    engine.accept_with(&attached("m1", ROOM), RowTarget::Current, png()).await.unwrap();
+    // Not one byte of it waits for the disk.
+    let blob = format!("/house/.kith/blobs/{}", sha256_hex(PNG));
+    assert_eq!(house.files.durable(&blob).as_deref(), Some(PNG));
+    engine.kill();
+    let engine = house.engine();
+    let id = resume(&engine).await[0];
+    let body = String::from_utf8(model.bodies()[0].bytes.clone()).unwrap();
+    assert!(body.contains(BASE64) && body.contains("what is it?"), "{body}");
+    assert_eq!(mismatches(&house, id), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attachment_that_cannot_be_kept_is_not_accepted() {
+    let model = Arc::new(script());
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    house.files.set_hook(|operation, path| match path.starts_with("/house/.kith/blobs") {
+        true if operation != "len" => Err(std::io::ErrorKind::StorageFull.into()),
+        _ => Ok(()),
+    });
+    engine.accept_with(&attached("m1", ROOM), RowTarget::Current, png()).await.unwrap_err();
+    assert_eq!(house.desk.sessions_with_open_rows().await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_removed_session_leaves_what_a_waiting_message_shows() {
+    let model = Arc::new(script().says("A cat.").says("Still a cat."));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let blob = format!("/house/.kith/blobs/{}", sha256_hex(PNG));
+    engine.accept_with(&attached("m1", ROOM), RowTarget::Current, png()).await.unwrap();
+    let first = resume(&engine).await[0];
+    within(engine.until_rest()).await;
+    engine.accept_with(&attached("m2", "cli:other:1"), RowTarget::Current, png()).await.unwrap();
+    engine.remove(first).await.unwrap();
+    assert!(house.files.len(blob.as_ref()).is_ok());
+    let second = resume(&engine).await[0];
+    within(engine.until_rest()).await;
+    let body = String::from_utf8(model.bodies()[1].bytes.clone()).unwrap();
+    assert!(body.contains(BASE64), "{body}");
+    // And goes with the last that names it.
+    engine.remove(second).await.unwrap();
+    assert!(house.files.len(blob.as_ref()).is_err());
 }
