@@ -14,6 +14,7 @@ mod fresh;
 mod invocation;
 mod measured;
 mod mutants;
+mod peers;
 mod simulate;
 mod start;
 mod test;

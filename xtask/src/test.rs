@@ -14,20 +14,24 @@ use anyhow::Context;
 
 use crate::invocation::Invocation;
 use crate::times::Times;
-use crate::{tidy, ui_messages, usage, workspace_root};
+use crate::{peers, tidy, ui_messages, usage, workspace_root};
 
 pub(crate) const PURPOSE: &str = "formatting, rules, clippy, all tests and the documentation";
 
 pub(crate) const HELP: &str = "
-cargo xtask test
+cargo xtask test [--peers]
 
 Runs everything a change must pass: formatting, the rules of `cargo xtask tidy`, clippy with
 warnings as errors, all tests, the thread files they wrote against the AI SDK (with node, if it is
 installed), documentation tests and the documentation itself. It stops at the first failure with
 the command that repeats it, and ends with a table of steps and seconds.
 
+With --peers it runs something else instead: turns with llama.cpp's server and a small model, both
+installed from Python packages at the first run. Where that is not possible, it says so.
+
 Example:
   cargo xtask test
+  cargo xtask test --peers
 ";
 
 /// The variable that `kith-testkit` looks at, and the file, below the root, that it names.
@@ -48,6 +52,7 @@ enum Work {
     /// The tests, told where to note that one cannot run here.
     Tests(Invocation),
     UiMessages,
+    Peers,
 }
 
 /// What came of a step.
@@ -71,6 +76,7 @@ impl Work {
             Work::Command(invocation) | Work::Tests(invocation) => invocation.to_string(),
             Work::Tidy => String::from("cargo xtask tidy"),
             Work::UiMessages => String::from(ui_messages::SHOWN),
+            Work::Peers => String::from(peers::SHOWN),
         }
     }
 
@@ -90,13 +96,18 @@ impl Work {
             }
             Work::Tidy => Ok(Outcome::of(tidy::holds(root)?)),
             Work::UiMessages => ui_messages::check(root),
+            Work::Peers => peers::check(root),
         }
     }
 }
 
 pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
-    usage::no_arguments("test", args)?;
     let root = workspace_root();
+    if args.first().is_some_and(|arg| arg == "--peers") {
+        usage::no_arguments("test --peers", args.get(1..).unwrap_or_default())?;
+        return with_peers(&root);
+    }
+    usage::no_arguments("test", args)?;
     let runner = Runner::installed(&root);
 
     let mut times = Times::new("step");
@@ -135,6 +146,24 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
     }
     println!("everything passed");
     Ok(ExitCode::SUCCESS)
+}
+
+fn with_peers(root: &Path) -> anyhow::Result<ExitCode> {
+    println!("== peers: {}", Work::Peers.shown());
+    Ok(match Work::Peers.perform(root)? {
+        Outcome::Passed => {
+            println!("peers passed");
+            ExitCode::SUCCESS
+        }
+        Outcome::Failed => {
+            eprintln!("error: peers failed");
+            ExitCode::FAILURE
+        }
+        Outcome::Skipped(sentence) => {
+            println!("skipped: {sentence}");
+            ExitCode::SUCCESS
+        }
+    })
 }
 
 /// Tests that give a file away, which only the superuser can: under any other user they pass without

@@ -90,7 +90,7 @@ mod tests {
         let (changed, _) = with_used_model(tables, "b").unwrap();
         assert_eq!(
             changed,
-            "# top\n\n[agent]\nid = \"main\"\n[models]\nuse = \"b\"\n\n# the model\n[models.b]\nwire = \"demo\"\n"
+            "# top\n\n[agent]\nid = \"main\"\n\n[models]\nuse = \"b\"\n\n# the model\n[models.b]\nwire = \"demo\"\n"
         );
         // What is written can be read again.
         for text in ["", tables, "models.b.wire = \"demo\"\n"] {

@@ -33,6 +33,7 @@ mod model;
 mod models;
 mod network;
 mod new;
+mod peer;
 mod prime;
 mod prompt;
 mod proxy;
