@@ -48,7 +48,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Outcome> {
             "turns with llama.cpp's server; it does not run here".to_owned(),
         ));
     };
-    let args = ["test", "-p", "kith-agent", "--test", "it", "peer::", "--", "--nocapture"];
+    let args = ["test", "-p", "kith-agent", "--test", "it", "peer::"];
     let tests = Invocation::cargo(&args).with_environment(ADDRESS_VARIABLE, address);
     let passed = tests.run_in(root);
     // It ends with its input.

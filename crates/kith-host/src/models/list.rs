@@ -15,14 +15,14 @@ use crate::settings::address::ServerAddress;
 pub fn list_models(settings: &Settings) -> Result<ModelList, CallError> {
     let mut models = Vec::new();
     for name in settings.models.named.keys() {
-        models.push(row(&named_source(name, settings)?, ModelOrigin::Settings)?);
+        models.push(row(&named_source(name, settings)?, ModelOrigin::Settings));
     }
     let of_environment = ModelSource::all_of_environment()?;
     for source in &of_environment {
-        models.push(row(source, ModelOrigin::Environment)?);
+        models.push(row(source, ModelOrigin::Environment));
     }
     if !settings.models.named.contains_key("demo") {
-        models.push(row(&ModelSource::demo("demo"), ModelOrigin::Builtin)?);
+        models.push(row(&ModelSource::demo("demo"), ModelOrigin::Builtin));
     }
     let (used, reason) = used_model(settings, &of_environment);
     // A table of the settings stands before a vendor's model of the same name.
@@ -79,9 +79,9 @@ fn used_model(settings: &Settings, of_environment: &[ModelSource]) -> (Option<St
     }
 }
 
-fn row(source: &ModelSource, origin: ModelOrigin) -> Result<ModelRow, CallError> {
+fn row(source: &ModelSource, origin: ModelOrigin) -> ModelRow {
     let server = source.server.as_ref();
-    Ok(ModelRow {
+    ModelRow {
         name: source.model_ref.name.clone(),
         used: false,
         source: origin,
@@ -94,5 +94,5 @@ fn row(source: &ModelSource, origin: ModelOrigin) -> Result<ModelRow, CallError>
         context_window_from: source.window_from,
         price: source.price,
         price_from: source.price_from,
-    })
+    }
 }

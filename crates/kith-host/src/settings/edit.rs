@@ -37,19 +37,15 @@ fn with_used_model(text: &str, name: &str) -> Result<(String, Option<String>), C
     let models = models.as_table_like_mut();
     let models = models.ok_or_else(|| refused("`models` is not a table".to_owned()))?;
     let mut value = Value::from(name);
-    let before = match models.get_mut("use").and_then(Item::as_value_mut) {
-        Some(old) => {
-            // A comment behind it stays.
-            *value.decor_mut() = old.decor().clone();
-            let before = old.as_str().map(str::to_owned);
-            *old = value;
-            before
-        }
-        None => {
-            models.insert("use", Item::Value(value));
-            None
-        }
-    };
+    let mut before = None;
+    if let Some(old) = models.get_mut("use").and_then(Item::as_value_mut) {
+        // A comment behind it stays.
+        *value.decor_mut() = old.decor().clone();
+        before = old.as_str().map(str::to_owned);
+        *old = value;
+    } else {
+        models.insert("use", Item::Value(value));
+    }
     Ok((document.to_string(), before))
 }
 

@@ -111,7 +111,8 @@ pub struct ModelSettings {
     pub api_key: Option<SecretName>,
     /// The vendor's name for the model (default: the name of the table)
     pub model: Option<LineText>,
-    /// How many tokens the model can read
+    /// How many tokens the model can read (default: as `kith model ls` shows for common models, else
+    /// assumed)
     pub context_window: Option<Count<1, 100_000_000>>,
     /// How many tokens an answer may have (sent as `max_tokens`; to OpenAI's own address, and where
     /// `parameters` has it, as `max_completion_tokens`; with `openai_responses` as
@@ -128,7 +129,8 @@ pub struct ModelSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, remote = "Self")]
 pub struct PriceTable {
-    /// Price of what the model reads
+    /// Price of what the model reads (default: as `kith model ls` shows for common models at their
+    /// vendor's own address, else unknown)
     pub input: UsdMicros,
     /// Price of what it answers
     pub output: UsdMicros,

@@ -69,9 +69,9 @@ pub(super) fn check_message(event: &IngressEvent) -> Result<(), StorageError> {
     let names =
         |it: &ModelRef| [it.name.len(), it.provider.len(), it.model.len(), it.endpoint.len()];
     let models = event.models.iter().flat_map(names);
-    let named =
+    let of_files =
         attachments.iter().flat_map(|it| [&it.media_type, &it.blob].into_iter().chain(&it.name));
-    let texts = envelope.into_iter().chain(&event.language).chain(named).map(String::len);
+    let texts = envelope.into_iter().chain(&event.language).chain(of_files).map(String::len);
     let bytes: usize = texts.chain(models).sum();
     if bytes > ENVELOPE_BYTES_MAX {
         return Err(limit(format!(

@@ -95,7 +95,8 @@ pub(super) async fn run(shared: &GlobalArgs, name: Option<String>) -> CommandRes
     let probe = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let checks = checks_of(&probe, &chosen);
     print_notes(&told.notes);
-    Ok(print(shared, TestForm { model, session_id: Some(told.data.answer.session_id), checks }))
+    let session_id = Some(told.data.answer.session_id);
+    Ok(print(shared, &TestForm { model, session_id, checks }))
 }
 
 /// A name may hold whatever a vendor puts in it.
@@ -104,10 +105,10 @@ fn thread_of(model: &str) -> Result<ThreadId, CallError> {
     format!("system:probe:{name}").parse().map_err(|error| CallError::invalid(format!("{error}")))
 }
 
-fn print(shared: &GlobalArgs, form: TestForm) -> ExitCode {
+fn print(shared: &GlobalArgs, form: &TestForm) -> ExitCode {
     let is_sound = form.checks.iter().all(|it| it.ok == Some(true));
     if shared.json {
-        print_form(is_sound, &form);
+        print_form(is_sound, form);
     } else {
         for ModelCheck { check, ok, detail } in &form.checks {
             let word = match ok {

@@ -113,9 +113,9 @@ async fn an_attachment_that_cannot_be_kept_is_not_accepted() {
     let model = Arc::new(script());
     let house = TestHouse::new(&model);
     let engine = house.engine();
-    house.files.set_hook(|operation, path| match path.starts_with("/house/.kith/blobs") {
-        true if operation != "len" => Err(std::io::ErrorKind::StorageFull.into()),
-        _ => Ok(()),
+    house.files.set_hook(|operation, path| {
+        let is_change = path.starts_with("/house/.kith/blobs") && operation != "len";
+        if is_change { Err(std::io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     });
     engine.accept_with(&attached("m1", ROOM), RowTarget::Current, png()).await.unwrap_err();
     assert_eq!(house.desk.sessions_with_open_rows().await.unwrap(), []);
