@@ -155,7 +155,7 @@ fn checks_of(probe: &Probe, chosen: &ChosenModel) -> Vec<ModelCheck> {
         let detail = if ok == Some(false) { detail.to_owned() } else { String::new() };
         ModelCheck { check, ok, detail }
     };
-    let reached = if is(&[FailureKind::Network, FailureKind::Timeout]) {
+    let reached = if is(&[FailureKind::Network, FailureKind::Timeout, FailureKind::Loading]) {
         Some(false)
     } else {
         // A budget refuses before anything is sent.

@@ -433,10 +433,10 @@ fn a_client_that_does_not_speak_the_protocol_is_told_so_and_left() {
     {"type":"hello","protocol":3}
     {"type":"error","requestId":"1","ok":false,"code":"invalid_request","message":"unknown call `dance`","blame":"request","hints":["use the same version of kith in both places"]}
     "#);
-    let long = format!("{hello}\n{}", "x".repeat(16 * 1024 * 1024 + 1));
+    let long = format!("{hello}\n{}", "x".repeat(48 * 1024 * 1024 + 1));
     insta::assert_snapshot!(told(&house, long.as_bytes()), @r#"
     {"type":"hello","protocol":3}
-    {"type":"error","ok":false,"code":"invalid_request","message":"a request could not be read: longer than 16777216 bytes","blame":"request","hints":[]}
+    {"type":"error","ok":false,"code":"invalid_request","message":"a request could not be read: longer than 50331648 bytes","blame":"request","hints":[]}
     "#);
     assert_eq!(
         told(&house, b""),
