@@ -59,18 +59,18 @@ struct LedgerBuilder {
 
 impl LedgerBuilder {
     fn new(before: Option<&Ledger>) -> LedgerBuilder {
-        let list = |take: fn(&Ledger) -> &[String], max: usize| {
-            let mut list = EntryList { max, ..EntryList::default() };
+        let list = |take: fn(&Ledger) -> &[String], max: usize, is_folded: bool| {
+            let mut list = EntryList { max, is_folded, ..EntryList::default() };
             for entry in before.map_or(&[][..], take) {
                 list.add(entry);
             }
             list
         };
         LedgerBuilder {
-            identifiers: list(|it| &it.identifiers, IDENTIFIERS_MAX),
-            paths: list(|it| &it.paths, PATHS_MAX),
-            open: list(|it| &it.open_tasks, TASKS_MAX),
-            done: list(|it| &it.done_tasks, TASKS_MAX),
+            identifiers: list(|it| &it.identifiers, IDENTIFIERS_MAX, false),
+            paths: list(|it| &it.paths, PATHS_MAX, false),
+            open: list(|it| &it.open_tasks, TASKS_MAX, true),
+            done: list(|it| &it.done_tasks, TASKS_MAX, true),
         }
     }
 
@@ -153,36 +153,47 @@ struct EntryList {
     entries: Vec<String>,
     known: HashSet<String>,
     max: usize,
+    /// Whether entries that differ only in case and the mark at their end are one.
+    is_folded: bool,
 }
 
 impl EntryList {
     /// False if it is known already. At the maximum the oldest entry goes.
     fn add(&mut self, entry: &str) -> bool {
         let entry: String = entry.chars().take(ENTRY_CHARS_MAX).collect();
-        if !self.known.insert(normal_form(&entry)) {
+        if !self.known.insert(self.form(&entry)) {
             return false;
         }
         if self.entries.len() == self.max {
             let oldest = self.entries.remove(0);
-            self.known.remove(&normal_form(&oldest));
+            self.known.remove(&self.form(&oldest));
         }
         self.entries.push(entry);
         true
     }
 
     fn contains(&self, entry: &str) -> bool {
-        self.known.contains(&normal_form(entry))
+        self.known.contains(&self.form(entry))
     }
 
     fn remove(&mut self, entry: &str) {
-        let form = normal_form(entry);
+        let form = self.form(entry);
         if self.known.remove(&form) {
-            self.entries.retain(|it| normal_form(it) != form);
+            let is_folded = self.is_folded;
+            self.entries.retain(|it| form_of(it, is_folded) != form);
         }
+    }
+
+    fn form(&self, entry: &str) -> String {
+        form_of(entry, self.is_folded)
     }
 }
 
-/// Two entries are the same if they differ in case, spaces and the mark at their end only.
+fn form_of(entry: &str, is_folded: bool) -> String {
+    if is_folded { normal_form(entry) } else { entry.to_owned() }
+}
+
+/// Two tasks are the same if they differ in case, spaces and the mark at their end only.
 fn normal_form(entry: &str) -> String {
     let entry = entry.trim().trim_end_matches(['.', '。', ';', '；', '!', '！', ',', '，']);
     let cut: String = entry.chars().take(ENTRY_CHARS_MAX).collect();

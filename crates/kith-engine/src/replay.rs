@@ -14,7 +14,7 @@ use kith_vocab::ids::EventId;
 
 use crate::state::State;
 use crate::state::calls::CallStage;
-use crate::step::{Ending, Step, decide};
+use crate::step::{Ending, Step, decide, is_reached};
 use crate::turn::ledger_of;
 use crate::verify::{BlobReader, Verifier};
 
@@ -76,14 +76,17 @@ impl Replayer {
     /// Calls and questions that are open are closed before a turn ends, and that changes what would be
     /// decided then.
     fn note_ending(&mut self, event: &Event) {
-        if let Step::EndTurn(ending) = decide(self.verifier.state(), event.ts) {
-            self.ending = Some(ending);
-        } else if !matches!(
+        let is_closing = matches!(
             event.body,
             Body::ToolResult(_) | Body::ApprovalDecided(_) | Body::Notice(_) | Body::TurnEnded(_)
-        ) {
-            self.ending = None;
+        );
+        if is_closing && self.ending.is_some() {
+            return;
         }
+        self.ending = match decide(self.verifier.state(), event.ts) {
+            Step::EndTurn(ending) => Some(ending),
+            _ => None,
+        };
     }
 
     fn differ(&mut self, event: &Event, what: String) {
@@ -138,7 +141,9 @@ fn judge_end(
     require(it.steps == turn.n_steps, || {
         format!("it counts {} requests, the log holds {}", it.steps, turn.n_steps)
     })?;
-    if ending == Some(Ending { reason: it.reason, bound: it.bound }) {
+    // Time passes while it is decided, so another limit may be reached by now.
+    let is_at_bound = it.bound.is_some_and(|bound| is_reached(turn, bound, event.ts));
+    if ending == Some(Ending { reason: it.reason, bound: it.bound }) || is_at_bound {
         return Ok(());
     }
     expect_step(state, event, |step| match step {

@@ -38,7 +38,7 @@ use turn::Turn;
 
 /// Changes with every change of what `fold` makes of a log: stored states of another version are
 /// not used.
-pub const FOLD_VERSION: u32 = 7;
+pub const FOLD_VERSION: u32 = 8;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
@@ -180,7 +180,7 @@ impl State {
                 if let Some(turn) = self.turn.take() {
                     self.last_end = Some(it.reason);
                     self.last_turn = Some(turn.into_ended());
-                    self.compaction.end_turn();
+                    self.compaction.end_turn(it.reason);
                 }
             }
             _ => self.fold_turn(event, last_ts),
@@ -242,6 +242,7 @@ impl State {
                 // A reply was owed on the other path only.
                 self.turn = None;
                 self.last_turn = None;
+                self.compaction = Compaction::Idle;
             }
             Move::Nowhere => (),
             Move::Unknown => self.needs_full_read = true,

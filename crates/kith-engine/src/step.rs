@@ -92,11 +92,15 @@ pub fn decide(state: &State, now: u64) -> Step {
     if state.steers.iter().any(|item| turn.may_read(item)) {
         return Step::DrainSteers;
     }
-    if !turn.owes_reply {
+    // An answer that was broken off at a limit is no end.
+    if !turn.owes_reply && turn.failure.is_none() {
         return end_turn(EndReason::Done);
     }
     if let Some(bound) = reached_bound(turn, now) {
         return Step::EndTurn(Ending { reason: EndReason::Bound, bound: Some(bound) });
+    }
+    if !turn.owes_reply {
+        return end_turn(EndReason::Done);
     }
     let wants_summary = matches!(state.compaction, Compaction::Requested { .. });
     if wants_summary { Step::Compact } else { Step::AskModel }
@@ -167,7 +171,7 @@ fn reached_bound(turn: &Turn, now: u64) -> Option<Bound> {
 }
 
 /// Whether the turn has come to this limit.
-fn is_reached(turn: &Turn, bound: Bound, now: u64) -> bool {
+pub(crate) fn is_reached(turn: &Turn, bound: Bound, now: u64) -> bool {
     let limits = &turn.limits;
     let is_over = |used: u64, limit: Option<u64>| limit.is_some_and(|limit| used >= limit);
     match bound {

@@ -19,6 +19,10 @@ pub(crate) enum NoticeText<'a> {
     },
     /// The answer ran into the limit on its length.
     CutOff,
+    /// The conversation is too long even to be summarised.
+    TooLong {
+        model: &'a str,
+    },
     InterruptedTooOften,
     LimitReached {
         bound: Bound,
@@ -53,6 +57,11 @@ impl NoticeText<'_> {
             NoticeText::FallsBack { reason, to } => {
                 format!("The model failed: {reason}. `{to}` answers instead.")
             }
+            NoticeText::TooLong { model } => format!(
+                "The conversation is too long for `{model}`, even to be summarised. Choose a model \
+                 with a larger context, go back with `kith session branch`, or start over with \
+                 `kith ask --new`."
+            ),
             NoticeText::CutOff => "The answer was cut off at its length limit. Say \"go on\" to \
                  continue, or raise `maxTokens` of the model in kith.toml."
                 .to_owned(),
@@ -116,6 +125,10 @@ impl NoticeText<'_> {
             NoticeText::FallsBack { reason, to } => {
                 format!("模型出错：{reason}。改由 `{to}` 回答。")
             }
+            NoticeText::TooLong { model } => format!(
+                "对话对 `{model}` 来说太长，连摘要也做不了。请换一个上下文更大的模型，用 \
+                 `kith session branch` 回到之前，或用 `kith ask --new` 重新开始。"
+            ),
             NoticeText::CutOff => {
                 "回答到达长度上限，被截断了。回复“继续”即可接着说，或在 kith.toml \
                  中提高该模型的 `maxTokens`。"

@@ -96,6 +96,16 @@ pub(crate) fn new_media_bytes(state: &State) -> u64 {
     media.sum()
 }
 
+/// The number of images and files in the conversation, and their bytes in base64.
+pub(crate) fn media(state: &State) -> (u64, u64) {
+    let messages = state.conversation.messages();
+    let elements = messages.iter().flat_map(|it| &it.elements);
+    elements.fold((0, 0), |(n, bytes), element| match &element.kind {
+        ElementKind::Media(media) => (n + 1, bytes + media.bytes / 3 * 4),
+        _ => (n, bytes),
+    })
+}
+
 /// The bytes of the conversation from this event on.
 pub(crate) fn bytes_from(state: &State, first: EventId) -> u64 {
     let messages = state.conversation.messages();

@@ -331,6 +331,10 @@ impl SessionDriver {
         let CommandAction::Branch { to, .. } = command.action else { return Ok(()) };
         self.resume_turn();
         turn::stop(&mut self.session, &command.user_id);
+        if self.session.state().compaction.request().is_some() {
+            let by = command.user_id.clone();
+            self.session.stage(Body::CancelRequested(CancelRequested { by }));
+        }
         let has_moved = LeafId::from(self.session.state().leaf()) != to;
         if has_moved {
             let moved = LeafMoved { to: to.event(), reason: LeafReason::Branch };

@@ -1,9 +1,12 @@
 //! The state of a compaction, within a turn or between two.
 
 use kith_vocab::event::Body;
+use kith_vocab::event::control::EndReason;
 use kith_vocab::event::models::{ModelRef, Purpose};
 use kith_vocab::ids::EventId;
 use serde::{Deserialize, Serialize};
+
+use crate::session::CLIENT_ID;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compaction {
@@ -12,6 +15,8 @@ pub enum Compaction {
     Requested {
         /// The models that may be asked when no turn is open.
         models: Vec<ModelRef>,
+        /// Whether a person wants it; else it is wanted for the next request of the turn.
+        by_person: bool,
     },
     /// The model is being asked for the summary.
     Asked {
@@ -19,6 +24,7 @@ pub enum Compaction {
         /// The message at which the part that it is shown ends; `None` if it is shown all.
         before: Option<EventId>,
         models: Vec<ModelRef>,
+        by_person: bool,
     },
     /// The whole conversation was summarised, and nothing was asked since: doing it again would
     /// not make it shorter.
@@ -33,16 +39,17 @@ impl Compaction {
         match body {
             Body::CompactRequested(it) => {
                 if !matches!(self, Compaction::Asked { .. }) {
-                    *self = Compaction::Requested { models: it.models.clone() };
+                    let (models, by_person) = (it.models.clone(), it.by != CLIENT_ID);
+                    *self = Compaction::Requested { models, by_person };
                 }
             }
             Body::ModelRequested(it) if it.purpose == Purpose::Compact => {
                 let before = it.scope.and_then(|scope| scope.before);
-                let models = match std::mem::take(self) {
-                    Compaction::Requested { models } => models,
-                    _ => Vec::new(),
+                let (models, by_person) = match std::mem::take(self) {
+                    Compaction::Requested { models, by_person } => (models, by_person),
+                    _ => (Vec::new(), false),
                 };
-                *self = Compaction::Asked { request: it.request_id, before, models };
+                *self = Compaction::Asked { request: it.request_id, before, models, by_person };
             }
             Body::ModelRequested(_) if *self == Compaction::Done => {
                 *self = Compaction::Idle;
@@ -52,8 +59,8 @@ impl Compaction {
                 *self = if in_a_turn { Compaction::FailedInThisTurn } else { Compaction::Idle };
             }
             Body::Resumed(it) if self.is_asked(it.open_request) => {
-                if let Compaction::Asked { models, .. } = std::mem::take(self) {
-                    *self = Compaction::Requested { models };
+                if let Compaction::Asked { models, by_person, .. } = std::mem::take(self) {
+                    *self = Compaction::Requested { models, by_person };
                 }
                 return false;
             }
@@ -69,8 +76,11 @@ impl Compaction {
         true
     }
 
-    pub(super) fn end_turn(&mut self) {
-        if !matches!(self, Compaction::Requested { .. } | Compaction::Done) {
+    /// What a person wants outlives the turn, unless they stopped it.
+    pub(super) fn end_turn(&mut self, reason: EndReason) {
+        let is_wanted = matches!(self, Compaction::Requested { by_person: true, .. });
+        let stays = is_wanted && reason != EndReason::Cancelled;
+        if !stays && *self != Compaction::Done {
             *self = Compaction::Idle;
         }
     }

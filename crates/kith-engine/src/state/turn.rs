@@ -123,7 +123,9 @@ impl Turn {
             Body::ModelRequested(it) if it.purpose == Purpose::Turn => {
                 self.open_request = Some(it.request_id);
                 self.failure = self.failure.map(|it| ModelFailure { retry_at: Some(0), ..it });
-                self.n_steps += 1;
+                // Waiting for a server that loads its model is not work.
+                let is_loading = self.failure.is_some_and(|it| it.kind == FailureKind::Loading);
+                self.n_steps += u32::from(!is_loading);
             }
             Body::AssistantMessage(it) => {
                 self.n_resumed = 0;
@@ -189,6 +191,8 @@ impl Turn {
     /// The models before this one are not asked again in the turn.
     fn give_up_model(&mut self, next: Option<&str>) {
         let next = next.and_then(|next| self.models.iter().position(|it| it.name == next));
-        self.n_given_up = next.unwrap_or(self.n_given_up);
+        if let Some(next) = next {
+            (self.n_given_up, self.n_length_refusals) = (next, 0);
+        }
     }
 }

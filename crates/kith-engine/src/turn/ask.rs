@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::compact::{self, NoDeltas};
 use super::{Action, EffectKind, EffectOutcome, EffectStop, TurnContext, TurnEffect, time_left};
-use crate::context::context;
+use crate::context::{context, summary};
 use crate::failure::SessionFailure;
 use crate::feed::FeedTap;
 use crate::session::{EventSource, Session};
@@ -46,6 +46,8 @@ pub(super) const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// The longest answer that is reckoned with when a request does not limit it.
 const ANSWER_TOKENS_USUAL: u64 = 8_192;
+/// What an image or a page is reckoned with.
+const MEDIA_TOKENS: u64 = 2_000;
 /// What vendors call that limit.
 const ANSWER_LIMITS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
 
@@ -105,7 +107,7 @@ pub(super) async fn start(
         }
     };
     match body {
-        Ok(body) if !compact::is_due(session.state(), body.len() as u64, choice.context_window) => {
+        Ok(body) if !compact::is_due(session.state(), body.len() as u64, &choice) => {
             Ok(send(session, ctx, provider, body, Purpose::Turn, None))
         }
         Err(n_bytes) if !compact::may_help(session.state()) => {
@@ -130,7 +132,7 @@ pub(super) fn send(
 ) -> Action {
     let choice = provider.choice().clone();
     let request_id = session.new_event_id();
-    let most = reserved(&*provider, body.len() as u64);
+    let most = reserved(&*provider, session.state(), body.len() as u64);
     let (thread_id, at) = (&session.header().thread_id, session.now());
     let reservation = SpendRequest { request_id, thread_id, at, most };
     if let Err(reached) = ctx.setup.budget.reserve(&reservation) {
@@ -154,7 +156,7 @@ pub(super) fn send(
 }
 
 /// The models of the turn that were not given up.
-fn remaining_models(state: &State) -> Vec<ModelRef> {
+pub(super) fn remaining_models(state: &State) -> Vec<ModelRef> {
     let turn = state.turn.as_ref();
     turn.map_or_else(Vec::new, |turn| turn.models.iter().skip(turn.n_given_up).cloned().collect())
 }
@@ -201,7 +203,7 @@ pub(super) fn record(
         ctx.setup.budget.settle(asked.request_id, &used);
     }
     if asked.purpose == Purpose::Compact {
-        return compact::record(session, asked, answer);
+        return compact::record(session, asked, answer, stopped);
     }
     match answer {
         Ok(answer) if is_empty(&answer) => {
@@ -221,10 +223,17 @@ pub(super) fn record_timeout(session: &mut Session, request_id: EventId) {
     fail(session, Some(request_id), out_of_time(session));
 }
 
-/// What the request may use at most: all of its body, and the longest answer.
-fn reserved(provider: &dyn Provider, body_bytes: u64) -> Reserved {
+/// What the request may use at most: all of its text, its images and files, and the longest answer.
+fn reserved(provider: &dyn Provider, state: &State, body_bytes: u64) -> Reserved {
+    let choice = provider.choice();
+    let (n_media, media_bytes) = summary::media(state);
     // A token has three bytes at least, save in few scripts.
-    let (input, output) = (body_bytes / 3, answer_tokens_max(&provider.choice().parameters));
+    let text = body_bytes.saturating_sub(media_bytes) / 3;
+    let mut input = text.saturating_add(n_media.saturating_mul(MEDIA_TOKENS));
+    if choice.context_window > 0 {
+        input = input.min(choice.context_window);
+    }
+    let output = answer_tokens_max(&choice.parameters);
     let usage = Usage { input, output, ..Usage::default() };
     Reserved { tokens: input.saturating_add(output), cost_micros: provider.cost_micros(&usage) }
 }
@@ -370,7 +379,7 @@ fn record_broken_off(
             compact::request(session);
         }
         (FailureCause::Failed { kind, message, retryable, retry_after_ms }, _) => {
-            let attempt = next_attempt(session);
+            let attempt = next_attempt_of(session, kind);
             let usual = match kind {
                 FailureKind::Loading => LOADING_WAIT_MS,
                 _ => back_off(asked.request_id, attempt),
@@ -479,6 +488,13 @@ fn keep_partial(session: &mut Session, asked: &SentRequest, text: String, stop_r
     if !text.trim().is_empty() {
         stage_answer(session, asked, vec![Block::text(text)], stop_reason, None);
     }
+}
+
+/// A server that has loaded its model is asked anew as often as any other.
+fn next_attempt_of(session: &Session, kind: FailureKind) -> u32 {
+    let last = session.state().turn.as_ref().and_then(|turn| turn.failure);
+    let was_loading = last.is_some_and(|it| it.kind == FailureKind::Loading);
+    if was_loading && kind != FailureKind::Loading { 1 } else { next_attempt(session) }
 }
 
 fn next_attempt(session: &Session) -> u32 {

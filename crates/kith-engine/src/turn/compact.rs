@@ -5,6 +5,7 @@ use std::io;
 use kith_providers::media::MediaBytes;
 use kith_providers::render;
 use kith_vocab::event::Body;
+use kith_vocab::event::control::{Level, Notice};
 use kith_vocab::event::messages::{Compact, Ledger, Usage};
 use kith_vocab::event::models::{CompactRequested, FailureKind, ModelRef, Purpose, SummaryScope};
 use kith_vocab::ids::EventId;
@@ -13,13 +14,14 @@ use kith_vocab::provider::{
 };
 
 use super::ask::{self, RequestFailure, SentRequest};
-use super::{Action, TurnContext};
+use super::{Action, EffectStop, TurnContext};
 use crate::context::summary;
 use crate::failure::SessionFailure;
 use crate::ledger::{LedgerText, next_ledger};
 use crate::session::{CLIENT_ID, EventSource, Session};
 use crate::state::State;
 use crate::state::compaction::Compaction;
+use crate::words::NoticeText;
 
 /// The share of the window, in per cent, at which a conversation is compacted.
 const FULL_PERCENT: u64 = 80;
@@ -27,12 +29,20 @@ const FULL_PERCENT: u64 = 80;
 const ANSWER_TOKENS: u64 = 8_192;
 
 /// Whether the conversation should be summarised before a body of this length is sent.
-pub(super) fn is_due(state: &State, body_bytes: u64, window: u64) -> bool {
+pub(super) fn is_due(state: &State, body_bytes: u64, choice: &ModelChoice) -> bool {
+    let window = choice.context_window;
     // What images and files cost has little to do with their bytes; the vendor counts them.
     let text_bytes = body_bytes.saturating_sub(summary::new_media_bytes(state));
     let tokens = state.context_size.tokens(text_bytes);
-    let is_full = window > 0 && tokens.saturating_mul(100) >= window.saturating_mul(FULL_PERCENT);
-    is_full && may_help(state)
+    let is_full = |tokens: u64| tokens.saturating_mul(100) >= window.saturating_mul(FULL_PERCENT);
+    if window == 0 || !is_full(tokens) || !may_help(state) {
+        return false;
+    }
+    // Where what must stay fills the window, a summary would only cost.
+    let kept = find_kept(state, choice).map_or(0, |kept| summary::bytes_from(state, kept));
+    let gone = summary::conversation_bytes(state).saturating_sub(kept);
+    let left = u128::from(tokens) * u128::from(text_bytes.saturating_sub(gone));
+    !is_full(u64::try_from(left / u128::from(text_bytes.max(1))).unwrap_or(u64::MAX))
 }
 
 /// Whether a summary can be asked for that may shorten the conversation.
@@ -69,6 +79,10 @@ fn refuse(session: &mut Session, model: &str) -> Action {
         "the conversation is too long for `{model}` even to be summarised; choose a model with a \
          larger context, go back with `kith session branch`, or start over with `kith ask --new`"
     );
+    if let Some(turn) = &session.state().turn {
+        let text = NoticeText::TooLong { model }.in_language(&turn.language).into();
+        session.stage(Body::Notice(Notice { text, level: Level::Warn, about: None }));
+    }
     fail(session, None, FailureKind::ContextLength, message);
     Action::Staged
 }
@@ -77,6 +91,7 @@ pub(super) fn record(
     session: &mut Session,
     asked: &SentRequest,
     answer: Result<Answer, AnswerFailure>,
+    stopped: EffectStop,
 ) {
     if session.state().compaction.request() != Some(asked.request_id) {
         // It was cancelled meanwhile.
@@ -96,6 +111,10 @@ pub(super) fn record(
             } else {
                 stage_summary(session, asked, summary, answer.usage.unwrap_or_default());
             }
+        }
+        Err(_) if stopped == EffectStop::ByDeadline => {
+            let message = "the summary took too long".to_owned();
+            fail(session, Some(asked.request_id), FailureKind::Timeout, message);
         }
         // The end of the turn, or the wish to cancel, has ended it.
         Err(AnswerFailure { cause: FailureCause::Cancelled, .. }) => (),
@@ -142,7 +161,8 @@ fn find_kept(state: &State, choice: &ModelChoice) -> Option<EventId> {
     let last_words = summary::first_kept(state, (window_bytes / 5).min(all_bytes / 2));
     let asked = state.turn.as_ref().map(|turn| turn.began_with).filter(|asked| {
         let n_bytes = summary::bytes_from(state, *asked);
-        n_bytes > 0 && n_bytes <= window_bytes / 2
+        // Something must go, or the summary would only add to it.
+        n_bytes > 0 && n_bytes <= window_bytes / 2 && n_bytes <= all_bytes / 4 * 3
     });
     asked.or(last_words)
 }
@@ -183,10 +203,10 @@ pub(crate) fn ledger_of(state: &State, before: Option<EventId>, summary: &str) -
 /// turn.
 fn models(state: &State) -> Vec<ModelRef> {
     let named = match &state.compaction {
-        Compaction::Requested { models } => models.clone(),
+        Compaction::Requested { models, .. } => models.clone(),
         _ => Vec::new(),
     };
-    let open = state.turn.as_ref().map(|turn| turn.models.clone());
+    let open = state.turn.as_ref().map(|_| ask::remaining_models(state));
     let last = || state.last_turn.as_ref().map(|turn| turn.models.clone()).unwrap_or_default();
     open.unwrap_or_else(|| if named.is_empty() { last() } else { named })
 }

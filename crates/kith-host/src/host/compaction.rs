@@ -21,8 +21,12 @@ pub async fn compact_session(
     let session_id = host.reads.resolve(&call.session).await?;
     let settings = host.settings.current()?;
     let models = host.models.choose(call.model.as_deref(), &settings)?.refs;
-    // Followed from the end of its log as it is now, so that nothing of it is missed.
-    let head = host.desk.head(session_id).await?.map_or(0, |head| head.seq);
+    // Followed from where it was wished for, also if an earlier host wrote that down.
+    let wished = host.journal.find(session_id, call.compact_id).await?;
+    let head = match wished {
+        Some(event) => event.seq.saturating_sub(1),
+        None => host.desk.head(session_id).await?.map_or(0, |head| head.seq),
+    };
     let mut events = host.engine.follow(session_id, head);
     let action = CommandAction::Compact { models };
     host.command(&caller, session_id, call.compact_id, action).await?;

@@ -3,6 +3,7 @@
 mod export;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use kith_host::call::Reply;
@@ -16,8 +17,10 @@ use kith_host::calls::tree::{BranchSession, CloneSession, ShowTree};
 use kith_host::clock::SystemClock;
 use kith_host::error::{CallError, ErrorCode};
 use kith_host::host::upkeep::checked_title;
+use kith_host::models::ModelRegistry;
+use kith_host::settings::watch::SettingsWatch;
 use kith_host::words::{place_in_words, short};
-use kith_vocab::block::plain_text;
+use kith_vocab::block::{Block, plain_text};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::{EventId, LeafId, SessionId};
@@ -296,40 +299,52 @@ async fn rerun(
     at: Option<&str>,
     model: ModelArg,
 ) -> CommandResult {
+    // A model that does not exist is refused before anything moves.
+    let watch = SettingsWatch::open(&house_of(shared)?)?;
+    let settings = watch.last_good();
+    ModelRegistry::new(Arc::clone(&watch)).choose(model.model.as_deref(), &settings)?;
     let session = meant(shared, session).await?;
     let view = call(shared, ShowSession { session: session.clone() }).await?.data;
     let message = message_at(&view, at)?;
     let Body::UserMessage(said) = &message.body else { return Err(no_message(at)) };
+    if said.message.content.iter().any(|block| !matches!(block, Block::Text(_))) {
+        let why = "the message has attachments, which cannot be sent again by themselves";
+        return Err(CallError::invalid(why).hint("send it again with `kith ask --attach`"));
+    }
     let text = plain_text(&said.message.content);
     let to = message.parent_id.map_or_else(|| "start".to_owned(), |id| id.to_string());
     let branch_id = EventId::from_uuid(SystemClock.new_id());
-    let branch = BranchSession { session: session.clone(), to, expected_leaf: None, branch_id };
+    let expected_leaf = Some(LeafId::from(view.leaf));
+    let branch = BranchSession { session: session.clone(), to, expected_leaf, branch_id };
     print_notes(&call(shared, branch).await?.notes);
     let (text, session) = (vec![text.to_string()], Some(session));
     let args = Ask { text, session, model: model.clone(), ..Ask::default() };
     ask::run(shared, model, args).await
 }
 
-/// The message that began the turn of an event, or else the last message.
+/// The message that began the turn of an event, or else the last message of the conversation.
 fn message_at<'a>(view: &'a SessionView, at: Option<&str>) -> Result<&'a Event, CallError> {
-    let is_message =
-        |event: &&Event| event.is_lived() && matches!(event.body, Body::UserMessage(_));
-    let events = &view.events;
-    let end = match at {
-        None => events.len(),
-        Some(at) => {
-            let fits = |event: &Event| {
-                let id = event.id.to_string();
-                !at.is_empty() && (id.starts_with(at) || id.ends_with(at))
-            };
-            events
-                .iter()
-                .position(fits)
-                .map(|place| place + 1)
-                .ok_or_else(|| no_message(Some(at)))?
-        }
+    let by_id = |id: EventId| view.events.iter().find(|event| event.id == id);
+    let fits = |event: &&Event| {
+        let id = event.id.to_string();
+        at.is_some_and(|at| !at.is_empty() && (id.starts_with(at) || id.ends_with(at)))
     };
-    events[..end].iter().rev().find(is_message).ok_or_else(|| no_message(at))
+    let mut event = match at {
+        None => view.leaf.and_then(by_id),
+        Some(_) => view.events.iter().find(fits),
+    };
+    // An event beside the conversation belongs to what was said before it.
+    if let Some(beside) = event.filter(|event| !event.is_tree()) {
+        let earlier = view.events.iter().rev().filter(|it| it.seq < beside.seq);
+        event = earlier.into_iter().find(|it| it.is_tree());
+    }
+    while let Some(found) = event {
+        if found.is_lived() && matches!(found.body, Body::UserMessage(_)) {
+            return Ok(found);
+        }
+        event = found.parent_id.and_then(by_id);
+    }
+    Err(no_message(at))
 }
 
 fn no_message(at: Option<&str>) -> CallError {

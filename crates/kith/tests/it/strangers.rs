@@ -314,7 +314,8 @@ fn a_key_in_the_query_of_an_address_is_not_printed() {
         let house = house.with("OPENAI_BASE_URL", &url);
         let model = format!("[models.x]\nwire = \"openai_chat\"\nbaseUrl = \"{url}\"\n");
         for settings in ["", &model, &model.replace("127.0.0.1:9", "models.example")] {
-            house.write("kith.toml", settings);
+            // A server on this machine is waited for, but not longer than the turn may take.
+            house.write("kith.toml", format!("{settings}[limits]\nwall = \"1s\"\n"));
             for args in [&["ask", "hi", "--json"][..], &["doctor"], &["ask", "hi", "--model", "x"]]
             {
                 let ran = house.kith(args);

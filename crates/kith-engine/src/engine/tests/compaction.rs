@@ -370,3 +370,73 @@ async fn identifiers_and_tasks_outlive_ten_compactions_by_a_model_that_forgets()
         assert_eq!(next_hash(&house.events(id)), hash);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_branch_or_a_lack_of_time_ends_a_compaction_and_the_next_message_is_answered() {
+    let model = Arc::new(script().says("One.").waits().says("Two.").waits().says("Three."));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let id = ask(&engine, &message("m1", ROOM, &words_of(300))).await.unwrap().session_id;
+    within(engine.until_rest()).await;
+    let mut followed = engine.follow(id, 0);
+    let action = CommandAction::Compact { models: Vec::new() };
+    house.command(&engine, id, action.clone()).await.unwrap();
+    until(|| model.bodies().len() == 2).await;
+    engine.branch(id, LeafId::Start, mover(&house)).await.unwrap();
+    let second = ask(&engine, &message("m2", ROOM, "anew")).await.unwrap();
+    assert_eq!((second.text.as_str(), second.end), ("Two.", MessageEnd::Done));
+    within(engine.until_rest()).await;
+    // Nobody stops the next one but the clock.
+    house.command(&engine, id, action).await.unwrap();
+    until(|| model.bodies().len() == 4).await;
+    within(engine.until_rest()).await;
+    let third = ask(&engine, &message("m3", ROOM, "on")).await.unwrap();
+    assert_eq!((third.text.as_str(), third.end), ("Three.", MessageEnd::Done));
+    within(engine.until_rest()).await;
+    let events = house.events(id);
+    assert_eq!(compactions(&events).len(), 0);
+    assert_verified(&events);
+    // The driver never failed.
+    engine.stop().await;
+    while let Ok(item) = within(followed.next()).await {
+        assert!(!matches!(item, FeedItem::Failed(_)), "{item:?}");
+        if matches!(&item, FeedItem::Event(event) if event.seq == events.len() as u64) {
+            break;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_summary_cannot_shorten_is_not_summarised() {
+    // The message to be answered fills the window by itself.
+    let model = Arc::new(with_window(script().says("One.").says("Two."), 4_000));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let id = ask(&engine, &message("m1", ROOM, "hi")).await.unwrap().session_id;
+    *house.setup.prompt.lock().unwrap() = words_of(3_600);
+    let room = "cli:room:b";
+    let first = ask(&engine, &message("m2", room, "hi")).await.unwrap();
+    assert_eq!(first.text, "Two.");
+    ask(&engine, &message("m3", room, "and?")).await.unwrap();
+    within(engine.until_rest()).await;
+    for id in [id, first.session_id] {
+        assert!(compactions(&house.events(id)).is_empty());
+        assert!(requests(&house.events(id)).iter().all(|it| it.purpose == Purpose::Turn));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_was_wished_for_in_a_turn_is_dropped_when_the_turn_is_cancelled() {
+    let model = Arc::new(script().says("One.").waits().says("Two."));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let id = ask(&engine, &message("m1", ROOM, &words_of(300))).await.unwrap().session_id;
+    let row = engine.send(&message("m2", ROOM, "go"), RowTarget::Current).await.unwrap();
+    until(|| model.bodies().len() == 2).await;
+    let action = CommandAction::Compact { models: Vec::new() };
+    house.command(&engine, id, action).await.unwrap();
+    house.command(&engine, id, CommandAction::Cancel { key: None }).await.unwrap();
+    assert_eq!(within(row.end()).await.unwrap().end, MessageEnd::Cancelled);
+    within(engine.until_rest()).await;
+    assert_eq!((model.bodies().len(), compactions(&house.events(id)).len()), (2, 0));
+}

@@ -234,3 +234,13 @@ async fn a_server_on_this_machine_that_loads_its_model_is_waited_for_longer_than
     let report = ask(&house.engine(), &message("m1", ROOM, "hello")).await.unwrap();
     assert_eq!((report.end, model.bodies().len()), (MessageEnd::Failed, 30));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_runs_out_of_time_in_mid_answer_ends_at_its_limit() {
+    let model = Arc::new(script().waits_after("So far"));
+    let house = TestHouse::new(&model);
+    house.setup.limits.lock().unwrap().wall_ms = 5_000;
+    let report = ask(&house.engine(), &message("m1", ROOM, "hello")).await.unwrap();
+    assert!(matches!(report.end, MessageEnd::Bound(_)), "{report:?}");
+    assert_eq!(report.text, "So far");
+}
