@@ -1,4 +1,6 @@
-//! Prices and context sizes of common models, as their vendors published them on [`TABLE_DATE`].
+//! Prices and context sizes of common models, as they were known on [`TABLE_DATE`]: from the pages of
+//! their vendors where those could be read, else from others. Where two said different things, the
+//! higher price counts: a budget errs to the safe side.
 //!
 //! The table counts only for a vendor's own address: a proxy may charge otherwise. Settings win over
 //! it, and a model that is not in it stays unknown: its answers are counted in tokens. Models whose
@@ -6,7 +8,7 @@
 
 use crate::price::Price;
 
-/// The day on which the table was compared with the pages of the vendors.
+/// The day on which the table was made.
 pub const TABLE_DATE: &str = "2026-11-17";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,16 +81,16 @@ const fn known(tokens: u64) -> Option<u64> {
     if tokens == 0 { None } else { Some(tokens) }
 }
 
-const MODELS: [KnownModel; 24] = [
+const MODELS: [KnownModel; 23] = [
     anthropic("claude-fable-5-1", 1_000_000, [1000, 5000], 2500),
     anthropic("claude-fable-5", 1_000_000, [1000, 5000], 10_000),
-    anthropic("claude-opus-5-5", 1_000_000, [400, 2000], 2000),
+    anthropic("claude-opus-5-5", 1_000_000, [400, 2000], 4000),
     anthropic("claude-opus-5", 1_000_000, [500, 2500], 5000),
     anthropic("claude-opus-4-8", 0, [500, 2500], 5000),
     anthropic("claude-opus-4-7", 0, [500, 2500], 5000),
     anthropic("claude-opus-4-6", 0, [500, 2500], 5000),
     anthropic("claude-opus-4-5", 200_000, [500, 2500], 5000),
-    anthropic("claude-sonnet-5-5", 1_000_000, [200, 1000], 1000),
+    anthropic("claude-sonnet-5-5", 1_000_000, [200, 1000], 2000),
     anthropic("claude-sonnet-5", 1_000_000, [200, 1000], 2000),
     anthropic("claude-sonnet-4-6", 0, [300, 1500], 3000),
     anthropic("claude-sonnet-4-5", 200_000, [300, 1500], 3000),
@@ -96,7 +98,6 @@ const MODELS: [KnownModel; 24] = [
     openai("gpt-5", 272_000, [125, 1000], 1250),
     openai("gpt-5-mini", 272_000, [25, 200], 250),
     openai("gpt-5-nano", 272_000, [5, 40], 50),
-    openai("gpt-5.4-mini", 272_000, [75, 450], 750),
     openai("gpt-4.1", 1_047_576, [200, 800], 5000),
     openai("gpt-4.1-mini", 1_047_576, [40, 160], 1000),
     openai("gpt-4.1-nano", 1_047_576, [10, 40], 250),
@@ -135,7 +136,7 @@ mod tests {
         let expected = Price {
             input: 2_000_000,
             output: 10_000_000,
-            cache_read: 100_000,
+            cache_read: 200_000,
             cache_write: 2_500_000,
         };
         assert_eq!((sonnet.price, sonnet.context_window), (expected, Some(1_000_000)));

@@ -34,7 +34,7 @@ fn the_list_says_what_is_used_and_where_each_fact_comes_from() {
         (&big["contextWindow"], &big["contextWindowFrom"]),
         (&json!(1_000_000), &json!("table"))
     );
-    let price = json!({"input": 2_000_000, "output": 10_000_000, "cacheRead": 100_000, "cacheWrite": 2_500_000});
+    let price = json!({"input": 2_000_000, "output": 10_000_000, "cacheRead": 200_000, "cacheWrite": 2_500_000});
     assert_eq!((&big["price"], &big["priceFrom"]), (&price, &json!("table")));
     let small = row(&list, "small");
     assert_eq!((&small["contextWindow"], &small["priceFrom"]), (&json!(4096), &json!("settings")));
