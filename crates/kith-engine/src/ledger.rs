@@ -11,6 +11,8 @@ const IDENTIFIERS_MAX: usize = 500;
 const PATHS_MAX: usize = 300;
 const TASKS_MAX: usize = 200;
 const ENTRY_CHARS_MAX: usize = 200;
+/// Of all entries together, finished tasks aside: the model reads them in each request.
+const LEDGER_BYTES_MAX: usize = 12 * 1024;
 /// Of results, which may be long listings, fewer are taken than of what was said.
 const RESULT_ENTRIES_MAX: usize = 100;
 
@@ -137,7 +139,16 @@ impl LedgerBuilder {
         }
     }
 
-    fn finish(self) -> Ledger {
+    fn finish(mut self) -> Ledger {
+        // The longest list gives way, its oldest entry first; tasks last.
+        while self.identifiers.bytes() + self.paths.bytes() + self.open.bytes() > LEDGER_BYTES_MAX {
+            let mut lists = [&mut self.identifiers, &mut self.paths];
+            lists.sort_by_key(|list| list.bytes());
+            let [_, longest] = lists;
+            let list = if longest.entries.is_empty() { &mut self.open } else { longest };
+            let n_oldest = list.entries.len().div_ceil(8);
+            list.entries.drain(..n_oldest);
+        }
         Ledger {
             identifiers: self.identifiers.entries,
             paths: self.paths.entries,
@@ -170,6 +181,10 @@ impl EntryList {
         }
         self.entries.push(entry);
         true
+    }
+
+    fn bytes(&self) -> usize {
+        self.entries.iter().map(String::len).sum()
     }
 
     fn contains(&self, entry: &str) -> bool {

@@ -6,7 +6,7 @@ use kith_providers::media::MediaBytes;
 use kith_providers::render;
 use kith_vocab::event::Body;
 use kith_vocab::event::control::{Level, Notice};
-use kith_vocab::event::messages::{Compact, Ledger, Usage};
+use kith_vocab::event::messages::{Compact, Ledger, StopReason, Usage};
 use kith_vocab::event::models::{CompactRequested, FailureKind, ModelRef, Purpose, SummaryScope};
 use kith_vocab::ids::EventId;
 use kith_vocab::provider::{
@@ -25,8 +25,10 @@ use crate::words::NoticeText;
 
 /// The share of the window, in per cent, at which a conversation is compacted.
 const FULL_PERCENT: u64 = 80;
-/// The part of the window that an answer may need.
+/// The part of the window that a summary may need.
 const ANSWER_TOKENS: u64 = 8_192;
+/// A summary of a short conversation may be longer than it.
+const SUMMARY_BYTES_MIN: u64 = 4_096;
 
 /// Whether the conversation should be summarised before a body of this length is sent.
 pub(super) fn is_due(state: &State, body_bytes: u64, choice: &ModelChoice) -> bool {
@@ -105,11 +107,16 @@ pub(super) fn record(
                 AnswerBlock::Thinking(_) | AnswerBlock::Call { .. } => None,
             });
             let summary: String = texts.collect();
-            if summary.trim().is_empty() {
-                let message = format!("`{}` returned an empty summary", asked.choice.provider);
-                fail(session, Some(asked.request_id), FailureKind::Empty, message);
-            } else {
-                stage_summary(session, asked, summary, answer.usage.unwrap_or_default());
+            // Nobody said what it used, so what may have been used counts.
+            let (input, output) = (asked.body_bytes / 3, summary.len() as u64 / 3);
+            let estimate = Usage { input, output, ..Usage::default() };
+            let usage = answer.usage.unwrap_or(estimate);
+            match useless(session.state(), asked, &summary, answer.stop_reason) {
+                Some((kind, why)) => {
+                    let message = format!("`{}` {why}", asked.choice.provider);
+                    fail(session, Some(asked.request_id), kind, message);
+                }
+                None => stage_summary(session, asked, summary, usage),
             }
         }
         Err(_) if stopped == EffectStop::ByDeadline => {
@@ -124,12 +131,41 @@ pub(super) fn record(
     }
 }
 
+/// Why a summary cannot stand for the conversation.
+fn useless(
+    state: &State,
+    asked: &SentRequest,
+    summary: &str,
+    stop_reason: StopReason,
+) -> Option<(FailureKind, &'static str)> {
+    if summary.trim().is_empty() {
+        return Some((FailureKind::Empty, "returned an empty summary"));
+    }
+    match stop_reason {
+        StopReason::EndTurn => (),
+        // It wanted to look something up; what it said before that may be the summary all the same.
+        StopReason::ToolCall if summary.contains("## ") => (),
+        _ => return Some((FailureKind::Cut, "did not finish its summary")),
+    }
+    let kept = kept_from(state, asked).map_or(0, |kept| summary::bytes_from(state, kept));
+    let gone = summary::conversation_bytes(state).saturating_sub(kept);
+    (summary.len() as u64 >= gone.max(SUMMARY_BYTES_MIN)).then_some((
+        FailureKind::Malformed,
+        "returned a summary that is longer than what it would replace",
+    ))
+}
+
+/// The first event that a summary leaves as it is.
+fn kept_from(state: &State, asked: &SentRequest) -> Option<EventId> {
+    let before = asked.scope.and_then(|scope| scope.before);
+    // What was not summarised is kept whole.
+    before.or_else(|| find_kept(state, &asked.choice))
+}
+
 fn stage_summary(session: &mut Session, asked: &SentRequest, summary: String, usage: Usage) {
     let state = session.state();
     let before = asked.scope.and_then(|scope| scope.before);
-    // What was not summarised is kept whole.
-    let kept = before.or_else(|| find_kept(state, &asked.choice));
-    let first_kept = kept.unwrap_or(asked.request_id);
+    let first_kept = kept_from(state, asked).unwrap_or(asked.request_id);
     let ledger = ledger_of(state, before, &summary);
     let reminders = state.reminders_to_repeat(first_kept);
     let tokens_before = state.context_size.tokens(asked.body_bytes);
@@ -263,7 +299,8 @@ fn fits(state: &State, choice: &ModelChoice, whole: u64, bytes: u64) -> bool {
         tokens = tokens.max(window);
     }
     let tokens = u128::from(tokens) * u128::from(bytes) / u128::from(whole.max(1));
-    tokens <= u128::from(window - ANSWER_TOKENS.min(window / 4))
+    // Less than what is left when a conversation counts as full, so that the whole of it fits then.
+    tokens <= u128::from(window - ANSWER_TOKENS.min(window / 10))
 }
 
 fn body(

@@ -25,7 +25,7 @@ pub(crate) async fn run(
     let session = named_or_current(shared, session).await?;
     let told = call(shared, ExplainRequest { session, turn, with_body }).await?;
     if let Some(body) = told.data.body.as_ref().filter(|_| !shared.json) {
-        ui::line(body);
+        ui::document(body);
         print_notes(&told.notes);
         return Ok(ExitCode::SUCCESS);
     }

@@ -5,11 +5,11 @@ use kith_providers::render;
 use kith_sessions::desk::RowTarget;
 use kith_testkit::gate::Gate;
 use kith_testkit::scripted::ScriptedModels;
-use kith_vocab::event::messages::Compact;
+use kith_vocab::event::messages::{Compact, StopReason};
 use kith_vocab::event::models::{FailureKind, ModelRequested, Purpose, Wire};
 use kith_vocab::ids::LeafId;
 use kith_vocab::json::Json;
-use kith_vocab::provider::{ModelChoice, Provider};
+use kith_vocab::provider::{AnswerBlock, ModelChoice, Provider};
 
 use super::branching::mover;
 use super::*;
@@ -112,10 +112,15 @@ async fn a_conversation_near_the_window_is_summarised_before_the_next_request() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_or_empty_summary_leaves_the_context_as_it_was() {
+async fn a_failed_empty_cut_or_overlong_summary_leaves_the_context_as_it_was() {
     for failing in [
         script().says("One.").says("Two.").fails(FailureKind::Status, true),
         script().says("One.").says("Two.").empty(),
+        script()
+            .says("One.")
+            .says("Two.")
+            .answers(vec![AnswerBlock::Text("## Fac".to_owned())], StopReason::MaxTokens),
+        script().says("One.").says("Two.").says(&words_of(9_000)),
     ] {
         let model =
             Arc::new(with_window(failing.says("Three.").says(SUMMARY).says("Four."), 4_000));
