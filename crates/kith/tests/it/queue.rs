@@ -13,14 +13,16 @@ fn words_of(vendor: &Vendor, n: usize) -> String {
 
 /// Waits until so many messages wait in the conversation.
 fn until_waiting(house: &House, n: usize) {
+    let mut seen = String::new();
     for _ in 0..1_000 {
-        let waiting = house.json(&["queue", "ls", "--json"]);
-        let counts = ["steers", "followUps"].map(|queue| waiting[queue].as_array().unwrap().len());
-        if counts.into_iter().sum::<usize>() == n {
+        let waiting = house.kith(&["queue", "ls", "--json"]).json();
+        let counts = ["steers", "followUps"].map(|queue| waiting[queue].as_array().map(Vec::len));
+        if counts.into_iter().flatten().sum::<usize>() == n {
             return;
         }
+        seen = waiting.to_string();
     }
-    panic!("{n} messages never wait");
+    panic!("{n} messages never wait: {seen}");
 }
 
 #[test]
