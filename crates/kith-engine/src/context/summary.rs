@@ -85,22 +85,20 @@ pub(crate) fn conversation_bytes(state: &State) -> u64 {
 
 /// The bytes, in base64, of images and files of which no vendor has said what they cost.
 pub(crate) fn new_media_bytes(state: &State) -> u64 {
-    let messages = state.conversation.messages();
-    let n_known =
-        if state.context_size.is_counted() { state.conversation.finished().len() } else { 0 };
-    let elements = messages.iter().skip(n_known).flat_map(|it| &it.elements);
-    let media = elements.filter_map(|element| match &element.kind {
-        ElementKind::Media(media) => Some(media.bytes / 3 * 4),
-        _ => None,
-    });
-    media.sum()
+    let tail = media_in(&state.conversation.tail_message());
+    if state.context_size.is_counted() { tail.1 } else { media(state).1 }
 }
 
 /// The number of images and files in the conversation, and their bytes in base64.
 pub(crate) fn media(state: &State) -> (u64, u64) {
-    let messages = state.conversation.messages();
-    let elements = messages.iter().flat_map(|it| &it.elements);
-    elements.fold((0, 0), |(n, bytes), element| match &element.kind {
+    // Asked before each request, so nothing is copied.
+    let finished = state.conversation.finished().iter().map(media_in);
+    let tail = media_in(&state.conversation.tail_message());
+    finished.fold(tail, |sum, it| (sum.0 + it.0, sum.1 + it.1))
+}
+
+fn media_in(message: &Message) -> (u64, u64) {
+    message.elements.iter().fold((0, 0), |(n, bytes), element| match &element.kind {
         ElementKind::Media(media) => (n + 1, bytes + media.bytes / 3 * 4),
         _ => (n, bytes),
     })
