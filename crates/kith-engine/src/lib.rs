@@ -18,6 +18,7 @@
 //! - [`failure`]: why a session could not go on.
 //! - [`reading`]: reads a whole log into a state.
 //! - [`passage`]: what of an event can be searched for.
+//! - `turn_tracker`: where turns begin and end, read event by event (pure).
 //! - [`survey`]: the whole tree, and where the conversation may go on from (pure).
 //! - [`ui_message`]: the conversation as a screen reads it (pure).
 //! - [`thread_logs`]: the sessions and messages of each thread, read from the logs.
@@ -49,6 +50,7 @@ pub mod thread_file_sync;
 pub mod thread_keeper;
 pub mod thread_logs;
 pub mod turn;
+mod turn_tracker;
 pub mod ui_message;
 pub mod verify;
 pub mod wakeups;

@@ -8,6 +8,8 @@ use kith_vocab::event::messages::{StopReason, Usage};
 use kith_vocab::event::{Body, Event, SourceTag};
 use kith_vocab::ids::{EventId, LeafId, SessionId, ThreadId};
 
+use crate::turn_tracker::{TurnChange, TurnTracker};
+
 /// How a message ended, or why its author need not wait any longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageEnd {
@@ -61,6 +63,7 @@ pub struct RowReader {
     key: String,
     report: TurnReport,
     whereabouts: MessageState,
+    turns: TurnTracker,
     /// The last turn did not end well, and no other has begun since.
     is_held: bool,
     /// The last turn was the one that answers the message, so a retry takes it up.
@@ -86,6 +89,7 @@ impl RowReader {
             key: key.to_owned(),
             report,
             whereabouts: MessageState::NotSeen,
+            turns: TurnTracker::default(),
             is_held: false,
             is_last_turn_ours: false,
             n_asked: 0,
@@ -125,14 +129,15 @@ impl RowReader {
     /// Reads an event of a copy, which has no `turn_ended`: a finished answer counts as the end.
     pub fn read_copied(&mut self, event: &Event) {
         self.last_seq = event.seq;
+        let change = self.turns.read(event);
         if event.source_tag != Some(SourceTag::Clone) || !event.is_tree() {
             return;
         }
         if event.ingress_key.as_deref() == Some(&self.key) {
             self.whereabouts = MessageState::InTurn;
         } else if self.whereabouts == MessageState::InTurn {
-            match &event.body {
-                Body::UserMessage(_) => self.whereabouts = MessageState::NotSeen,
+            match change {
+                Some(TurnChange::Begun) => self.whereabouts = MessageState::NotSeen,
                 _ => self.read_turn(event),
             }
             if self.report.stop_reason == Some(StopReason::EndTurn) {
@@ -143,22 +148,26 @@ impl RowReader {
 
     pub fn read(&mut self, event: &Event) {
         self.last_seq = event.seq;
+        let change = self.turns.read(event);
         if !event.is_lived() {
             return;
+        }
+        match change {
+            Some(TurnChange::Begun) => {
+                self.is_held = false;
+                self.is_last_turn_ours &= self.is_in_turn();
+            }
+            Some(TurnChange::Retried) => self.retry_turn(),
+            Some(TurnChange::Ended { reason, bound }) => self.end_turn(reason, bound),
+            Some(TurnChange::LeftBehind) if self.is_in_turn() => {
+                self.end_turn(EndReason::Cancelled, None);
+            }
+            Some(TurnChange::Joined | TurnChange::LeftBehind) | None => (),
         }
         if event.ingress_key.as_deref() == Some(&self.key) {
             self.read_own(event);
         }
         match &event.body {
-            Body::UserMessage(_) if self.whereabouts != MessageState::InTurn => {
-                self.is_last_turn_ours = false;
-            }
-            Body::TurnStarted(_) => self.start_turn(),
-            Body::TurnEnded(it) => self.end_turn(it.reason, it.bound),
-            // A turn that is left behind with its path has no end of its own.
-            Body::LeafMoved(_) if self.whereabouts == MessageState::InTurn => {
-                self.end_turn(EndReason::Cancelled, None);
-            }
             // An item that becomes a message is written before its queue is, so it is not queued
             // any more then: one that is missing here was removed.
             Body::QueueUpdate(it) => {
@@ -191,9 +200,8 @@ impl RowReader {
         }
     }
 
-    fn start_turn(&mut self) {
+    fn retry_turn(&mut self) {
         self.is_held = false;
-        // A turn that begins without a message retries the one before it.
         if self.whereabouts == MessageState::Settled && self.is_last_turn_ours {
             self.whereabouts = MessageState::InTurn;
             (self.report.failure, self.report.notice) = (None, None);
@@ -203,7 +211,6 @@ impl RowReader {
     fn end_turn(&mut self, reason: EndReason, bound: Option<Bound>) {
         self.is_held = reason != EndReason::Done;
         if self.whereabouts != MessageState::InTurn {
-            self.is_last_turn_ours = false;
             return;
         }
         self.whereabouts = MessageState::Settled;
@@ -266,3 +273,6 @@ impl RowReader {
         self.settled().unwrap_or(self.report)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,10 +10,12 @@ use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::{EventId, LeafId};
 
 use crate::state::State;
+use crate::turn_tracker::{TurnChange, TurnTracker};
 
 #[derive(Debug, Default)]
 pub struct Survey {
     state: State,
+    turns: TurnTracker,
     /// The messages that began a turn.
     beginnings: HashSet<EventId>,
     /// Where a turn ended, or the conversation was when one began.
@@ -41,31 +43,21 @@ pub enum PlaceError {
 
 impl Survey {
     pub fn read(&mut self, event: &Event) {
-        let was_open = self.state.turn.is_some();
         self.state.fold(event);
         if !event.is_tree() {
             self.controls.insert(event.id, event.body.type_name());
         }
-        match &event.body {
-            Body::UserMessage(_) if self.begins_a_turn(event, was_open) => {
+        match self.turns.read(event) {
+            Some(TurnChange::Begun) => {
                 self.beginnings.insert(event.id);
                 self.rests.extend(event.parent_id);
             }
-            Body::TurnEnded(_) if was_open => self.rests.extend(self.state.leaf()),
-            Body::LeafMoved(_) => {
-                self.moves.insert(event.id, self.leaf());
-            }
+            Some(TurnChange::Ended { .. }) => self.rests.extend(self.state.leaf()),
             _ => (),
         }
-    }
-
-    /// Inherited events have no turns; a person's message after an answer counts as a beginning.
-    fn begins_a_turn(&self, message: &Event, was_open: bool) -> bool {
-        if message.is_lived() {
-            return !was_open;
+        if let Body::LeafMoved(_) = event.body {
+            self.moves.insert(event.id, self.leaf());
         }
-        let before = message.parent_id.and_then(|id| self.state.tree.get(id));
-        !before.is_some_and(|it| matches!(it.body, Body::UserMessage(_)))
     }
 
     pub fn state(&self) -> &State {

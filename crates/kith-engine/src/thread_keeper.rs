@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kith_vocab::clock::BoxFuture;
-use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::SessionId;
 use tokio::sync::{mpsc, oneshot};
 
@@ -41,7 +40,6 @@ struct ThreadKeeperTask {
 struct FollowedSession {
     subscription: Subscription,
     projection: Projection,
-    is_in_turn: bool,
 }
 
 impl ThreadKeeper {
@@ -120,7 +118,7 @@ impl ThreadKeeperTask {
             }
         }
         if self.followed.len() > FOLLOWED_SESSIONS_MAX {
-            self.followed.retain(|_, session| session.is_in_turn);
+            self.followed.retain(|_, session| session.projection.is_in_turn());
         }
     }
 
@@ -131,15 +129,14 @@ impl ThreadKeeperTask {
             let session = FollowedSession {
                 subscription: self.engine.follow(id, position.unwrap_or_default()),
                 projection: new_projection(change),
-                is_in_turn: false,
             };
             self.followed.insert(id, session);
         }
         let Some(session) = self.followed.get_mut(&id) else { return Ok(()) };
         for event in session.subscription.drain().await? {
-            session.take(&event);
+            session.projection.take(&event);
         }
-        if session.is_in_turn || session.projection.span().is_none() {
+        if session.projection.is_in_turn() || session.projection.span().is_none() {
             return Ok(());
         }
         let projection = std::mem::replace(&mut session.projection, new_projection(change));
@@ -150,19 +147,6 @@ impl ThreadKeeperTask {
         if let Err(error) = result {
             *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         }
-    }
-}
-
-impl FollowedSession {
-    fn take(&mut self, event: &Event) {
-        if event.is_lived() {
-            match event.body {
-                Body::UserMessage(_) | Body::TurnStarted(_) => self.is_in_turn = true,
-                Body::TurnEnded(_) | Body::LeafMoved(_) => self.is_in_turn = false,
-                _ => (),
-            }
-        }
-        self.projection.take(event);
     }
 }
 

@@ -3,6 +3,7 @@ use std::path::Path;
 use kith_sessions::journal::FilesJournal;
 use kith_sessions::thread_file::ThreadFiles;
 use kith_testkit::scripted::ScriptedModel;
+use kith_vocab::event::Body;
 use kith_vocab::event::control::{SessionTitleUpdated, TitleSource};
 
 use super::*;

@@ -18,12 +18,14 @@ use super::{
     ApprovalResponseView, BranchView, CompactView, DataPart, DelegatedView, EndView, MessagePart,
     Metadata, ToolState, UiMessage, UiRole,
 };
+use crate::turn_tracker::{TurnChange, TurnTracker};
 
 /// The messages of a conversation, kept up to date event by event.
 #[derive(Debug)]
 pub struct Projection {
     identity: SessionIdentity,
     messages: Vec<UiMessage>,
+    turns: TurnTracker,
     turn: Option<ProjectedTurn>,
     /// Parts from before the first turn, to be shown in it.
     early: Vec<MessagePart>,
@@ -49,8 +51,6 @@ struct ProjectedTurn {
     id: EventId,
     began_seq: u64,
     correlation_id: String,
-    is_lived: bool,
-    is_over: bool,
     /// The place of its answer among the messages, once it has one.
     reply: Option<usize>,
     /// The places of its calls among the answer's parts.
@@ -87,6 +87,7 @@ impl Projection {
         Projection {
             identity,
             messages: Vec::new(),
+            turns: TurnTracker::default(),
             turn: None,
             early: Vec::new(),
             leaf: None,
@@ -124,6 +125,10 @@ impl Projection {
         self.identity.session_id
     }
 
+    pub fn is_in_turn(&self) -> bool {
+        self.turns.is_open()
+    }
+
     pub fn messages(&self) -> &[UiMessage] {
         &self.messages
     }
@@ -153,8 +158,9 @@ impl Projection {
 
     fn show(&mut self, event: &Event) {
         let shown = event.id;
+        let change = self.turns.read(event);
         match &event.body {
-            Body::UserMessage(it) => self.add_message(event, it),
+            Body::UserMessage(it) => self.add_message(event, it, change),
             Body::AssistantMessage(it) => self.add_answer(event, it),
             Body::ToolResult(it) => self.change_call(it.call_id, |state| state.with_result(it)),
             Body::HarnessItem(it) => self.put_all(event, reminder(shown, it)),
@@ -182,25 +188,17 @@ impl Projection {
                 self.put(event, notice(shown, text.into(), Level::Warn));
             }
             Body::LeafMoved(it) => self.add_branch(event, it),
-            Body::TurnEnded(it) => {
-                if it.reason != EndReason::Done {
-                    let data = EndView { reason: it.reason, bound: it.bound };
-                    self.put(event, MessagePart::TurnEnded(DataPart { id: shown, data }));
-                }
-                self.end_turn();
+            Body::TurnEnded(it) if it.reason != EndReason::Done => {
+                let data = EndView { reason: it.reason, bound: it.bound };
+                self.put(event, MessagePart::TurnEnded(DataPart { id: shown, data }));
             }
             _ => (),
         }
     }
 
-    /// A person spoke. Those who speak before an answer share the turn.
-    fn add_message(&mut self, event: &Event, said: &UserMessage) {
-        let joins = self.turn.as_ref().is_some_and(|turn| {
-            let is_open = if turn.is_lived { !turn.is_over } else { turn.reply.is_none() };
-            turn.is_lived == event.is_lived() && is_open
-        });
+    fn add_message(&mut self, event: &Event, said: &UserMessage, change: Option<TurnChange>) {
         let ingress = said.ingress.as_ref().filter(|_| !event.is_primed());
-        if !joins {
+        if change == Some(TurnChange::Begun) || self.turn.is_none() {
             self.begin_turn(event, ingress);
         }
         // Messages that the runtime writes in a person's place are not shown.
@@ -258,13 +256,9 @@ impl Projection {
     }
 
     fn add_branch(&mut self, event: &Event, moved: &LeafMoved) {
-        if self.leaf != moved.to {
-            return;
-        }
-        if moved.reason == LeafReason::Branch && self.turn.is_some() {
+        if self.leaf == moved.to && moved.reason == LeafReason::Branch && self.turn.is_some() {
             self.put(event, MessagePart::Branch(DataPart { id: event.id, data: BranchView {} }));
         }
-        self.end_turn();
     }
 
     fn begin_turn(&mut self, event: &Event, ingress: Option<&IngressRef>) {
@@ -273,18 +267,10 @@ impl Projection {
             id: event.id,
             began_seq: event.seq,
             correlation_id: correlation_id.unwrap_or_else(|| event.id.to_string()),
-            is_lived: event.is_lived(),
-            is_over: false,
             reply: None,
             calls: HashMap::new(),
             approvals: HashMap::new(),
         });
-    }
-
-    fn end_turn(&mut self) {
-        if let Some(turn) = &mut self.turn {
-            turn.is_over = true;
-        }
     }
 
     fn put_all(&mut self, event: &Event, parts: impl IntoIterator<Item = MessagePart>) {
@@ -353,8 +339,10 @@ impl Projection {
     /// The answer of a turn that is over takes account of all that is written before the next
     /// message. Until then only of the message that began it: more is to come.
     pub(super) fn pass(&mut self, seq: u64) {
-        let Some(turn) = self.turn.as_ref().filter(|it| it.is_over || !it.is_lived) else { return };
-        let Some(place) = turn.reply else { return };
+        if self.turns.is_open() {
+            return;
+        }
+        let Some(place) = self.turn.as_ref().and_then(|it| it.reply) else { return };
         let Some(message) = self.messages.get_mut(place) else { return };
         if seq > message.metadata.seq {
             message.metadata.seq = seq;
