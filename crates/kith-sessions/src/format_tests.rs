@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kith_vocab::event::texts::TextShape;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::SessionId;
 
@@ -13,7 +14,6 @@ use crate::line::{
 };
 use crate::read::{ReadError, Reading, Tail, read_events};
 use crate::samples::{event, every_type, file_of, user};
-use crate::texts::long_fields;
 use crate::{BLOB_BYTES_MAX, INLINE_TEXT_BYTES_MAX};
 
 #[test]
@@ -51,12 +51,29 @@ fn format_table_lists_every_error() {
     assert_eq!(names, DamageCode::ALL.map(DamageCode::as_str));
 }
 
+/// The places of long texts as the specification writes them.
+fn paths(shape: &TextShape, before: &str) -> Vec<String> {
+    match shape {
+        TextShape::Text | TextShape::Input => vec![before.to_owned()],
+        TextShape::Each(shape) => paths(shape, &format!("{before}[]")),
+        TextShape::Fields(fields) => {
+            let path = |name: &str| match before {
+                "" => name.to_owned(),
+                before => format!("{before}.{name}"),
+            };
+            fields.iter().flat_map(|(name, shape)| paths(shape, &path(name))).collect()
+        }
+    }
+}
+
 #[test]
 fn format_table_lists_every_field_that_may_be_long() {
     let specification = specification();
     let listed = table(&specification, "| type | long fields |").into_iter();
     let listed: Vec<_> = listed.map(|row| (row[0].clone(), row[1].clone())).collect();
-    let in_code = long_fields().into_iter().map(|(name, paths)| {
+    let shapes = Body::TYPES.iter().filter_map(|name| Some((name, TextShape::of_event(name)?)));
+    let in_code = shapes.map(|(name, shape)| {
+        let paths = paths(&shape, "");
         let blocks = "text, signature, redacted, input, rawInput";
         let blocks: Vec<&str> = blocks.split(", ").collect();
         let (block_paths, others): (Vec<String>, Vec<String>) = paths

@@ -1,13 +1,14 @@
-//! Which fields of an event may hold a long text, and how a line does without it.
+//! Long texts of events, and how a line does without them.
 //!
 //! A line that carries megabytes cannot be looked at, so a long text goes to a blob and the line
 //! names it. All other bytes must stay: the JSON is not parsed into values and written again, which
-//! would round numbers in what we do not look into, but cut along the paths of a table; what stands
-//! beside them is copied as it is.
+//! would round numbers in what we do not look into, but cut where [`TextShape`] says; what stands beside
+//! that is copied as it is.
 
 mod shared;
 
 use kith_vocab::digest::sha256_hex;
+use kith_vocab::event::texts::TextShape;
 use kith_vocab::json::JsonMembers;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -37,55 +38,6 @@ pub(crate) struct LongText {
     pub(crate) sha256: String,
     pub(crate) text: String,
 }
-
-/// Where in a JSON value long texts may stand.
-enum Shape {
-    Text,
-    /// The JSON text of a call's arguments: `input` becomes `inputBlob`.
-    Input,
-    Each(&'static Shape),
-    Fields(&'static [(&'static str, Shape)]),
-}
-
-const BLOCKS: Shape = Shape::Each(&Shape::Fields(&[
-    ("text", Shape::Text),
-    ("signature", Shape::Text),
-    ("redacted", Shape::Text),
-    (INPUT, Shape::Input),
-    ("rawInput", Shape::Text),
-]));
-const MESSAGE: Shape = Shape::Fields(&[("content", BLOCKS)]);
-const SECTION: Shape = Shape::Fields(&[
-    ("sources", Shape::Each(&Shape::Fields(&[("content", Shape::Text)]))),
-    ("renderedBlock", Shape::Text),
-]);
-
-/// The fields of each type that may be long. Names, ids, hashes and JSON that the log does not look
-/// into are not among them.
-const LONG_FIELDS: [(&str, Shape); 13] = [
-    (
-        "instruction_snapshot",
-        Shape::Fields(&[("snapshot", Shape::Fields(&[("sections", Shape::Each(&SECTION))]))]),
-    ),
-    ("user_message", Shape::Fields(&[("message", MESSAGE)])),
-    ("assistant_message", Shape::Fields(&[("message", MESSAGE)])),
-    ("tool_result", Shape::Fields(&[("content", BLOCKS)])),
-    ("harness_item", Shape::Fields(&[("item", Shape::Fields(&[("content", Shape::Text)]))])),
-    ("compact", Shape::Fields(&[("summary", Shape::Text)])),
-    (
-        "queue_update",
-        Shape::Fields(&[("items", Shape::Each(&Shape::Fields(&[("content", BLOCKS)])))]),
-    ),
-    ("model_failed", Shape::Fields(&[("message", Shape::Text)])),
-    ("call_judged", Shape::Fields(&[("reason", Shape::Text)])),
-    (
-        "approval_requested",
-        Shape::Fields(&[("summary", Shape::Text), ("command", Shape::Text), ("risk", Shape::Text)]),
-    ),
-    ("approval_replied", Shape::Fields(&[("text", Shape::Text)])),
-    ("approval_decided", Shape::Fields(&[("reason", Shape::Text)])),
-    ("notice", Shape::Fields(&[("text", Shape::Text)])),
-];
 
 const INPUT: &str = "input";
 const INPUT_BLOB: &str = "inputBlob";
@@ -184,36 +136,36 @@ fn rewrite_event<E>(
 ) -> Result<String, E> {
     let mut written = String::new();
     match shape_of(json) {
-        Some(shape) => rewrite(json, shape, way, exchange, &mut written)?,
+        Some(shape) => rewrite(json, &shape, way, exchange, &mut written)?,
         None => written.push_str(json),
     }
     Ok(written)
 }
 
-fn shape_of(json: &str) -> Option<&'static Shape> {
+fn shape_of(json: &str) -> Option<TextShape> {
     let JsonMembers::<&RawValue>(entries) = serde_json::from_str(json).ok()?;
     let (_, raw) = entries.into_iter().find(|(key, _)| key == "type")?;
     let line_type: &str = serde_json::from_str(raw.get()).ok()?;
-    LONG_FIELDS.iter().find(|(name, _)| *name == line_type).map(|(_, shape)| shape)
+    TextShape::of_event(line_type)
 }
 
 /// Copies `json` to `written`, exchanging what stands where the shape says. A value that is not of
 /// the shape is copied as it is.
 fn rewrite<E>(
     json: &str,
-    shape: &'static Shape,
+    shape: &TextShape,
     way: RewriteDirection,
     exchange: Exchange<'_, E>,
     written: &mut String,
 ) -> Result<(), E> {
     match shape {
-        Shape::Text => {
+        TextShape::Text => {
             let replacement = exchange(LongValue::Text(json))?;
             written.push_str(replacement.as_deref().unwrap_or(json));
         }
         // Written by its key, which changes with it.
-        Shape::Input => written.push_str(json),
-        Shape::Each(shape) => {
+        TextShape::Input => written.push_str(json),
+        TextShape::Each(shape) => {
             let Ok(elements) = serde_json::from_str::<Vec<&RawValue>>(json) else {
                 written.push_str(json);
                 return Ok(());
@@ -227,7 +179,7 @@ fn rewrite<E>(
             }
             written.push(']');
         }
-        Shape::Fields(fields) => {
+        TextShape::Fields(fields) => {
             let Ok(JsonMembers::<&RawValue>(entries)) = serde_json::from_str(json) else {
                 written.push_str(json);
                 return Ok(());
@@ -248,7 +200,7 @@ fn rewrite<E>(
 fn rewrite_field<E>(
     key: &str,
     value: &str,
-    fields: &'static [(&'static str, Shape)],
+    fields: &[(&str, TextShape)],
     way: RewriteDirection,
     exchange: Exchange<'_, E>,
     written: &mut String,
@@ -275,25 +227,6 @@ fn put_key(key: &str, written: &mut String) {
     // A text is always JSON.
     written.push_str(&serde_json::to_string(key).unwrap_or_default());
     written.push(':');
-}
-
-/// The table as paths, for the specification.
-#[cfg(test)]
-pub(crate) fn long_fields() -> Vec<(&'static str, Vec<String>)> {
-    fn paths(shape: &Shape, before: &str) -> Vec<String> {
-        match shape {
-            Shape::Text | Shape::Input => vec![before.to_owned()],
-            Shape::Each(shape) => paths(shape, &format!("{before}[]")),
-            Shape::Fields(fields) => {
-                let path = |name: &str| match before {
-                    "" => name.to_owned(),
-                    before => format!("{before}.{name}"),
-                };
-                fields.iter().flat_map(|(name, shape)| paths(shape, &path(name))).collect()
-            }
-        }
-    }
-    LONG_FIELDS.iter().map(|(name, shape)| (*name, paths(shape, ""))).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
+use kith_vocab::event::Event;
 use kith_vocab::event::texts::TextPlace;
-use kith_vocab::event::{Body, Event};
 use kith_vocab::json::Json;
 use serde_json::Value;
 
@@ -9,27 +9,29 @@ use super::*;
 use crate::line::{Decoder, LineHash, encode_batch};
 use crate::samples::{event, every_type, long};
 
+const N_TYPES_WITH_LONG_TEXTS: usize = 13;
+
 #[test]
 fn every_long_text_is_taken_out_and_put_back() {
     let mut n_taken = HashMap::new();
     for event in every_type() {
         let name = event.body.type_name();
-        let Some((_, shape)) = LONG_FIELDS.iter().find(|(it, _)| *it == name) else { continue };
+        let Some(shape) = TextShape::of_event(name) else { continue };
         let mut json = serde_json::to_value(&event.body).unwrap();
         let mut n_long = 0;
-        lengthen(&mut json, shape, &mut n_long);
+        lengthen(&mut json, &shape, &mut n_long);
         let long = Event { body: serde_json::from_value(json).unwrap(), ..event };
         assert_eq!(check(&long), n_long, "{name}");
         *n_taken.entry(name).or_insert(0) += n_long;
     }
-    for (name, _) in &LONG_FIELDS {
-        assert!(Body::TYPES.contains(name), "`{name}` is no type");
-        assert!(n_taken.get(name).is_some_and(|n| *n > 0), "`{name}` has no such field");
+    assert_eq!(n_taken.len(), N_TYPES_WITH_LONG_TEXTS);
+    for (name, n) in n_taken {
+        assert!(n > 0, "`{name}` has no such field");
     }
 }
 
 #[test]
-fn the_table_lists_every_text_of_the_vocabulary() {
+fn every_text_that_is_visited_is_taken_out() {
     for event in every_type() {
         let (mut long_event, mut n_long) = (event, 0);
         long_event.body.each_text(&mut |place| {
@@ -45,20 +47,20 @@ fn the_table_lists_every_text_of_the_vocabulary() {
     }
 }
 
-fn lengthen(json: &mut Value, shape: &Shape, n_long: &mut usize) {
+fn lengthen(json: &mut Value, shape: &TextShape, n_long: &mut usize) {
     match shape {
-        Shape::Text => {
+        TextShape::Text => {
             *json = Value::String(format!("{n_long} \"{}", long('x')));
             *n_long += 1;
         }
-        Shape::Input => {
+        TextShape::Input => {
             *json = serde_json::json!({ "n": *n_long, "text": long('y') });
             *n_long += 1;
         }
-        Shape::Each(shape) => {
+        TextShape::Each(shape) => {
             json.as_array_mut().unwrap().iter_mut().for_each(|it| lengthen(it, shape, n_long));
         }
-        Shape::Fields(fields) => {
+        TextShape::Fields(fields) => {
             for (name, shape) in *fields {
                 if let Some(field) = json.get_mut(name) {
                     lengthen(field, shape, n_long);
@@ -69,7 +71,7 @@ fn lengthen(json: &mut Value, shape: &Shape, n_long: &mut usize) {
 }
 
 #[test]
-fn what_is_not_in_the_table_stays_in_the_line() {
+fn a_text_that_may_not_be_long_stays_in_the_line() {
     let text = long('z');
     let free = format!(r#"{{"blob":{{"blob":"{text}"}},"n":1.00}}"#);
     let call = crate::samples::event_id(1).call(0);
@@ -176,10 +178,10 @@ fn lines_that_name_the_same_text_share_it() {
     let mut shared = HashMap::new();
     for event in every_type() {
         let name = event.body.type_name();
-        let Some((_, shape)) = LONG_FIELDS.iter().find(|(it, _)| *it == name) else { continue };
+        let Some(shape) = TextShape::of_event(name) else { continue };
         let mut json = serde_json::to_value(&event.body).unwrap();
         let mut n_long = 0;
-        lengthen(&mut json, shape, &mut n_long);
+        lengthen(&mut json, &shape, &mut n_long);
         let long = Event { body: serde_json::from_value(json).unwrap(), ..event };
         let n_shared = n_shared_when_read_twice(&long);
         // A session has one snapshot of its instructions.
@@ -187,7 +189,7 @@ fn lines_that_name_the_same_text_share_it() {
         assert_eq!(n_shared, if is_once { 0 } else { n_long }, "{name}");
         *shared.entry(name).or_insert(0) += n_long;
     }
-    assert_eq!(shared.len(), LONG_FIELDS.len());
+    assert_eq!(shared.len(), N_TYPES_WITH_LONG_TEXTS);
 }
 
 fn n_shared_when_read_twice(event: &Event) -> usize {

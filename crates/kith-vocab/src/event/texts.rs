@@ -1,12 +1,15 @@
-//! The texts of an event that may be long, so that a reader of a log can share equal ones.
+//! The texts of an event that may be long: where they stand in its JSON, and a visit to each.
 //!
-//! The match names every type of event: whether a new one has such texts is decided here. The table
-//! of the log's fields in `kith-sessions/src/texts.rs` lists the same places (a test compares them)
-//! and those of the instruction snapshot, which are not shared: a session has only one.
+//! Both come from one list that names every type of event, so a new type does not compile until it
+//! says which of its texts may be long. Names, ids, hashes and JSON that the log does not look into
+//! are not among them.
 
 use super::Body;
+use super::control::QueueItem;
+use super::messages::{AnswerContent, HarnessItem, MessageContent};
 use crate::block::Block;
 use crate::json::Json;
+use crate::snapshot::{InstructionSnapshot, Section, Source};
 use crate::text::Text;
 
 /// A text in an event.
@@ -17,64 +20,160 @@ pub enum TextPlace<'a> {
     Json(&'a mut Json),
 }
 
-impl Body {
-    /// Calls `each` with every text that may be long.
-    pub fn each_text(&mut self, each: &mut dyn FnMut(TextPlace<'_>)) {
-        match self {
-            Body::UserMessage(it) => each_of(&mut it.message.content, each),
-            Body::AssistantMessage(it) => each_of(&mut it.message.content, each),
-            Body::ToolResult(it) => each_of(&mut it.content, each),
-            Body::QueueUpdate(it) => {
-                it.items.iter_mut().for_each(|item| each_of(&mut item.content, each));
+/// Where long texts may stand in a JSON value.
+#[derive(Debug)]
+pub enum TextShape {
+    Text,
+    /// The arguments of a call.
+    Input,
+    Each(&'static TextShape),
+    Fields(&'static [(&'static str, TextShape)]),
+}
+
+/// Called with each text.
+type EachText<'a> = &'a mut dyn FnMut(TextPlace<'_>);
+
+trait LongTexts {
+    const SHAPE: TextShape;
+
+    fn each_text(&mut self, each: EachText<'_>);
+}
+
+macro_rules! event_texts {
+    ($($variant:ident = $tag:literal { $($field:ident: $type:ty),* })+) => {
+        impl Body {
+            /// Calls `each` with every text that may be long, but for those of the instruction
+            /// snapshot: a session has only one, so nothing can share them.
+            pub fn each_text(&mut self, each: EachText<'_>) {
+                match self {
+                    $(Body::$variant(_it) => { $(<$type>::each_text(&mut _it.$field, each);)* })+
+                }
             }
-            Body::HarnessItem(it) => each(TextPlace::Text(&mut it.item.content)),
-            Body::Compact(it) => each(TextPlace::Text(&mut it.summary)),
-            Body::ModelFailed(it) => each(TextPlace::Text(&mut it.message)),
-            Body::CallJudged(it) => each(TextPlace::Text(&mut it.reason)),
-            Body::ApprovalRequested(it) => {
-                each(TextPlace::Text(&mut it.summary));
-                it.command.iter_mut().for_each(|it| each(TextPlace::Text(it)));
-                each(TextPlace::Text(&mut it.risk));
+        }
+
+        impl TextShape {
+            /// Where long texts may stand in an event of this type; `None` if it has none.
+            pub fn of_event(type_name: &str) -> Option<TextShape> {
+                let fields: &[(&str, TextShape)] = match type_name {
+                    $($tag => const { &[$((stringify!($field), <$type>::SHAPE)),*] },)+
+                    _ => &[],
+                };
+                (!fields.is_empty()).then_some(TextShape::Fields(fields))
             }
-            Body::ApprovalReplied(it) => each(TextPlace::Text(&mut it.text)),
-            Body::ApprovalDecided(it) => {
-                it.reason.iter_mut().for_each(|it| each(TextPlace::Text(it)));
+        }
+    };
+}
+
+event_texts! {
+    InstructionSnapshot = "instruction_snapshot" { snapshot: InstructionSnapshot }
+    ToolsetSnapshot = "toolset_snapshot" {}
+    UserMessage = "user_message" { message: MessageContent }
+    TurnStarted = "turn_started" {}
+    AssistantMessage = "assistant_message" { message: AnswerContent }
+    ToolResult = "tool_result" { content: Vec<Block> }
+    HarnessItem = "harness_item" { item: HarnessItem }
+    Compact = "compact" { summary: Text }
+    PrimedRecord = "primed_record" {}
+    SkillIndexSnapshot = "skill_index_snapshot" {}
+    SkillIndexDelta = "skill_index_delta" {}
+    QueueUpdate = "queue_update" { items: Vec<QueueItem> }
+    LeafMoved = "leaf_moved" {}
+    SessionTitleUpdated = "session_title_updated" {}
+    ModelRequested = "model_requested" {}
+    ModelFailed = "model_failed" { message: Text }
+    CompactRequested = "compact_requested" {}
+    CallJudged = "call_judged" { reason: Text }
+    ApprovalRequested = "approval_requested" { summary: Text, command: Option<Text>, risk: Text }
+    ApprovalReplied = "approval_replied" { text: Text }
+    ApprovalDecided = "approval_decided" { reason: Option<Text> }
+    ToolStarted = "tool_started" {}
+    Delegated = "delegated" {}
+    CancelRequested = "cancel_requested" {}
+    Resumed = "resumed" {}
+    Notice = "notice" { text: Text }
+    TurnEnded = "turn_ended" {}
+    EgressIntended = "egress_intended" {}
+    EgressSettled = "egress_settled" {}
+    LogRepaired = "log_repaired" {}
+}
+
+macro_rules! part_texts {
+    ($($part:ident { $($field:ident = $key:literal: $type:ty),+ })+) => {
+        $(impl LongTexts for $part {
+            const SHAPE: TextShape = TextShape::Fields(&[$(($key, <$type>::SHAPE)),+]);
+
+            fn each_text(&mut self, each: EachText<'_>) {
+                $(<$type>::each_text(&mut self.$field, each);)+
             }
-            Body::Notice(it) => each(TextPlace::Text(&mut it.text)),
-            Body::InstructionSnapshot(_)
-            | Body::ToolsetSnapshot(_)
-            | Body::TurnStarted(_)
-            | Body::PrimedRecord(_)
-            | Body::SkillIndexSnapshot(_)
-            | Body::SkillIndexDelta(_)
-            | Body::LeafMoved(_)
-            | Body::SessionTitleUpdated(_)
-            | Body::ModelRequested(_)
-            | Body::CompactRequested(_)
-            | Body::ToolStarted(_)
-            | Body::Delegated(_)
-            | Body::CancelRequested(_)
-            | Body::Resumed(_)
-            | Body::TurnEnded(_)
-            | Body::EgressIntended(_)
-            | Body::EgressSettled(_)
-            | Body::LogRepaired(_) => (),
+        })+
+    };
+}
+
+part_texts! {
+    MessageContent { content = "content": Vec<Block> }
+    AnswerContent { content = "content": Vec<Block> }
+    QueueItem { content = "content": Vec<Block> }
+    HarnessItem { content = "content": Text }
+    InstructionSnapshot { sections = "sections": Vec<Section> }
+    Section { sources = "sources": Option<Vec<Source>>, rendered_block = "renderedBlock": String }
+    Source { content = "content": Option<String> }
+}
+
+impl LongTexts for Text {
+    const SHAPE: TextShape = TextShape::Text;
+
+    fn each_text(&mut self, each: EachText<'_>) {
+        each(TextPlace::Text(self));
+    }
+}
+
+/// Only the instruction snapshot has these.
+impl LongTexts for String {
+    const SHAPE: TextShape = TextShape::Text;
+
+    fn each_text(&mut self, _each: EachText<'_>) {}
+}
+
+impl<T: LongTexts> LongTexts for Option<T> {
+    const SHAPE: TextShape = T::SHAPE;
+
+    fn each_text(&mut self, each: EachText<'_>) {
+        if let Some(it) = self {
+            it.each_text(each);
         }
     }
 }
 
-fn each_of(blocks: &mut [Block], each: &mut dyn FnMut(TextPlace<'_>)) {
-    for block in blocks {
-        match block {
-            Block::Text(it) => each(TextPlace::Text(&mut it.text)),
+impl<T: LongTexts> LongTexts for Vec<T> {
+    const SHAPE: TextShape = TextShape::Each(&T::SHAPE);
+
+    fn each_text(&mut self, each: EachText<'_>) {
+        for it in self {
+            it.each_text(each);
+        }
+    }
+}
+
+impl LongTexts for Block {
+    const SHAPE: TextShape = TextShape::Fields(&[
+        ("text", TextShape::Text),
+        ("signature", TextShape::Text),
+        ("redacted", TextShape::Text),
+        ("input", TextShape::Input),
+        ("rawInput", TextShape::Text),
+    ]);
+
+    fn each_text(&mut self, each: EachText<'_>) {
+        match self {
+            Block::Text(it) => it.text.each_text(each),
             Block::Thinking(it) => {
-                each(TextPlace::Text(&mut it.text));
-                let marks = it.signature.iter_mut().chain(&mut it.redacted);
-                marks.for_each(|it| each(TextPlace::Text(it)));
+                it.text.each_text(each);
+                it.signature.each_text(each);
+                it.redacted.each_text(each);
             }
             Block::ToolCall(it) => {
                 each(TextPlace::Json(&mut it.input));
-                it.raw_input.iter_mut().for_each(|it| each(TextPlace::Text(it)));
+                it.raw_input.each_text(each);
             }
             Block::Image(_) | Block::Audio(_) | Block::File(_) => (),
         }
