@@ -3,12 +3,10 @@
 //! A thread file is for other programs: the messages of the thread's sessions, one session after the
 //! other. It is derived, so it may lag, be torn or be missing, and is checked before each write. The
 //! last line of a file says which event of which session it takes into account. If that is the
-//! event before the new turn, the turn is appended. If not, the session is read again and replaces
-//! its own lines; if the file is unusable, the whole thread is rebuilt. So a crash between log and
-//! file costs the next turn one reading.
+//! event before the new turn, the turn is appended. If not, the file is rebuilt from the logs of the
+//! thread. So a crash between log and file costs the next turn one reading.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kith_sessions::LastLine;
@@ -16,7 +14,6 @@ use kith_sessions::journal::Journal;
 use kith_sessions::storage::StorageError;
 use kith_sessions::thread_file::{ThreadFileError, ThreadFiles};
 use kith_vocab::blocking::blocking;
-use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::SessionId;
 use kith_vocab::json::Json;
 use serde::Deserialize;
@@ -82,13 +79,14 @@ impl ThreadFileSync {
                 return Ok(blocking(|| self.files.append(&path, &lines(new.messages())))?);
             }
         }
-        if last.metadata.session_id >= id {
-            return self.replace_session(&header, &path, &last).await;
-        }
         // A session that begins stands at the end, if the file holds all that came before.
-        let is_between = |it: &SessionId| last.metadata.session_id < *it && *it < id;
-        let is_complete = !self.sessions_of(&key).await?.iter().any(is_between);
-        if header.cloned_from.is_none() && is_complete && self.is_current(&last).await {
+        let last_id = last.metadata.session_id;
+        let is_between = |it: &SessionId| last_id < *it && *it < id;
+        if last_id < id
+            && header.cloned_from.is_none()
+            && !self.sessions_of(&key).await?.iter().any(is_between)
+            && self.is_current(&last).await
+        {
             let messages = self.logs.session_messages(id).await?;
             return Ok(blocking(|| self.files.append(&path, &lines(&messages)))?);
         }
@@ -152,19 +150,18 @@ impl ThreadFileSync {
     /// Leaves of each message in the file only the last line.
     pub async fn compact(&self, key: &ThreadKey) -> Result<RebuildSummary, ThreadFileSyncError> {
         let path = self.files.path(&key.agent_id, &key.thread_id);
-        let folded = blocking(|| self.files.lines(&path))?.and_then(LatestLines::of);
+        let folded = blocking(|| self.files.lines(&path))?.and_then(latest_lines);
         let Some(folded) = folded else { return self.rebuild(key).await };
-        blocking(|| self.files.replace(&path, &folded.bytes()))?;
-        Ok(RebuildSummary { threads: 1, messages: folded.lines.len() as u64 })
+        blocking(|| self.files.replace(&path, &folded.concat()))?;
+        Ok(RebuildSummary { threads: 1, messages: folded.len() as u64 })
     }
 
     /// Whether the file says what the logs say.
     pub async fn is_up_to_date(&self, key: &ThreadKey) -> Result<bool, ThreadFileSyncError> {
         let path = self.files.path(&key.agent_id, &key.thread_id);
         let ids = self.sessions_of(key).await?;
-        let folded = blocking(|| self.files.lines(&path))?.and_then(LatestLines::of);
-        let held = folded.map(|it| it.bytes()).unwrap_or_default();
-        Ok(held == lines(&self.logs.messages(&ids).await?))
+        let folded = blocking(|| self.files.lines(&path))?.and_then(latest_lines);
+        Ok(folded.unwrap_or_default().concat() == lines(&self.logs.messages(&ids).await?))
     }
 
     /// Every thread there is, read off the first lines of the sessions.
@@ -206,27 +203,6 @@ impl ThreadFileSync {
         }
     }
 
-    /// Puts the session's messages in the place of its lines.
-    async fn replace_session(
-        &self,
-        header: &SessionHeader,
-        path: &Path,
-        last: &LineStamp,
-    ) -> Result<(), ThreadFileSyncError> {
-        let id = header.session_id;
-        let folded = blocking(|| self.files.lines(path))?.and_then(LatestLines::of);
-        let is_sound = last.metadata.session_id == id || self.is_current(last).await;
-        let Some(mut folded) = folded.filter(|_| is_sound) else {
-            return self.rebuild(&ThreadKey::of(header)).await.map(drop);
-        };
-        folded.lines.retain(|(session_id, _)| *session_id != id);
-        let messages = self.logs.session_messages(id).await?;
-        let of_session = messages.iter().map(|message| (id, line(message)));
-        folded.lines.extend(of_session);
-        folded.lines.sort_by_key(|(session_id, _)| *session_id);
-        Ok(blocking(|| self.files.replace(path, &folded.bytes()))?)
-    }
-
     /// Whether its session has no event that the line does not take into account.
     async fn is_current(&self, stamp: &LineStamp) -> bool {
         let newest = self.logs.journal().newest_seq(stamp.metadata.session_id).await;
@@ -260,46 +236,31 @@ impl LineStamp {
     }
 }
 
-/// The last line of each message of a file, in the place of its first.
-struct LatestLines {
-    lines: Vec<(SessionId, Vec<u8>)>,
-}
-
-impl LatestLines {
-    /// `None` if a line is not one of ours.
-    fn of(lines: Vec<Vec<u8>>) -> Option<LatestLines> {
-        let mut places: HashMap<String, usize> = HashMap::new();
-        let mut folded: Vec<(SessionId, Vec<u8>)> = Vec::new();
-        for line in lines {
-            let LineStamp { id, metadata, .. } = LineStamp::read(&line)?;
-            let entry = (metadata.session_id, line);
-            let place = *places.entry(id).or_insert(folded.len());
-            if let Some(earlier) = folded.get_mut(place) {
-                *earlier = entry;
-            } else {
-                folded.push(entry);
-            }
+/// The last line of each message of a file, in the place of its first, with line breaks. `None` if a
+/// line is not one of ours.
+fn latest_lines(lines: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut folded: Vec<Vec<u8>> = Vec::new();
+    for mut line in lines {
+        let id = LineStamp::read(&line)?.id;
+        line.push(b'\n');
+        let place = *places.entry(id).or_insert(folded.len());
+        if let Some(earlier) = folded.get_mut(place) {
+            *earlier = line;
+        } else {
+            folded.push(line);
         }
-        Some(LatestLines { lines: folded })
     }
-
-    fn bytes(&self) -> Vec<u8> {
-        let lines = self.lines.iter().flat_map(|(_, line)| [line.as_slice(), b"\n"]);
-        lines.collect::<Vec<_>>().concat()
-    }
+    Some(folded)
 }
 
 fn lines(messages: &[UiMessage]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for message in messages {
-        bytes.extend(line(message));
+        bytes.extend(Json::of(message).as_str().as_bytes());
         bytes.push(b'\n');
     }
     bytes
-}
-
-fn line(message: &UiMessage) -> Vec<u8> {
-    Json::of(message).as_str().as_bytes().to_vec()
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ impl House {
         let ids: Vec<SessionId> = self.sessions.iter().map(|it| it.id).collect();
         let expected = lines(&now(self.threads.logs.messages(&ids)).unwrap());
         let held = self.threads.files.lines(FILE.as_ref()).unwrap();
-        let held = held.map(|it| LatestLines::of(it).unwrap().bytes()).unwrap_or_default();
+        let held = held.map(|it| latest_lines(it).unwrap().concat()).unwrap_or_default();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         assert_eq!(text(held), text(expected));
         assert!(now(self.threads.is_up_to_date(&key())).unwrap());
