@@ -76,6 +76,8 @@ pub enum CommandAction {
     Compact {
         models: Vec<ModelRef>,
     },
+    /// Stops the summary that is being made between two turns; refused while a turn is open.
+    CancelCompaction,
     /// Writes one event that is not part of the conversation: a title, a delivery.
     Append(Box<Body>),
 }

@@ -71,7 +71,7 @@ pub fn writes() -> &'static Router<Host> {
             .on_caller(dialog::create_dialog)
             .on_caller(upkeep::rename_session)
             .on_caller(upkeep::remove_session)
-            .on_caller(compaction::compact_session)
+            .on_follow(compaction::compact_session)
             .on_caller(model_choice::use_model)
             .on(upkeep::repair_session)
             .on_caller(tree::branch_session)

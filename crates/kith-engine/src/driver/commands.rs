@@ -20,6 +20,7 @@ use crate::engine::EngineError;
 use crate::failure::SessionFailure;
 use crate::mailbox::Mail;
 use crate::session::{CLIENT_ID, EventSource};
+use crate::state::compaction::Compaction;
 use crate::turn::{self, find_model, items_of, remove_queued, turn_started};
 use crate::words::NoticeText;
 
@@ -115,6 +116,11 @@ impl SessionDriver {
                 Ok(self.decide_call(command, approval_id, *decision, *via))
             }
             CommandAction::Compact { models } => self.request_compaction(command, models),
+            // Within a turn the turn wants the summary, and only its end ends that.
+            CommandAction::CancelCompaction if self.session.state().turn.is_some() => {
+                Err(EngineError::TurnRunning { session_id: self.session.id() })
+            }
+            CommandAction::CancelCompaction => Ok(self.cancel_compaction(command)),
             CommandAction::Append(body) if body.is_tree() => {
                 let what = "a command cannot write into the conversation".to_owned();
                 Err(EngineError::InvalidCommand { what })
@@ -154,13 +160,10 @@ impl SessionDriver {
                 return true;
             }
         }
-        let state = self.session.state();
-        if state.turn.is_none() && state.compaction.request().is_some() && key.is_none() {
-            let by = command.user_id.clone();
-            self.session.stage_from(source(command), Body::CancelRequested(CancelRequested { by }));
+        if key.is_none() && self.cancel_compaction(command) {
             return true;
         }
-        let Some(turn) = state.turn.as_ref().filter(|turn| !turn.cancelled) else {
+        let Some(turn) = self.session.state().turn.as_ref().filter(|turn| !turn.cancelled) else {
             return false;
         };
         // A client's Ctrl-C stops only the turn that its own message began.
@@ -168,6 +171,21 @@ impl SessionDriver {
             return false;
         }
         self.resume_turn();
+        let by = command.user_id.clone();
+        self.session.stage_from(source(command), Body::CancelRequested(CancelRequested { by }));
+        true
+    }
+
+    /// Cancels a summary that is wanted or made between two turns.
+    fn cancel_compaction(&mut self, command: &DriverCommand) -> bool {
+        let state = self.session.state();
+        let is_open = matches!(
+            state.compaction,
+            Compaction::Requested { .. } | Compaction::Asked { .. }
+        );
+        if state.turn.is_some() || !is_open {
+            return false;
+        }
         let by = command.user_id.clone();
         self.session.stage_from(source(command), Body::CancelRequested(CancelRequested { by }));
         true

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::call::call;
+use crate::calls::feed::TurnItem;
 use crate::error::ErrorCode;
 
 /// Lists sessions, newest first.
@@ -343,7 +344,8 @@ pub struct CreatedDialog {
     pub primed: usize,
 }
 
-/// Has a session summarised, so that the model is shown less of it, and waits for the summary.
+/// Has a session summarised, so that the model is shown less of it, and waits for the summary. The
+/// items are what happens meanwhile. A client that stops it stops a summary that is being made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CompactSession {
@@ -355,7 +357,7 @@ pub struct CompactSession {
     pub model: Option<String>,
 }
 
-call!(Write "compact_session", CompactSession => CompactedSession);
+call!(Write "compact_session", CompactSession => CompactedSession, items TurnItem);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

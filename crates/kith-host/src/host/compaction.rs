@@ -8,8 +8,9 @@ use kith_engine::feed::FeedItem;
 use kith_vocab::event::Body;
 
 use super::Host;
-use crate::call::{Reply, Response};
+use crate::call::{Follower, Reply, Response};
 use crate::caller::Caller;
+use crate::calls::feed::TurnItem;
 use crate::calls::session::{CompactSession, CompactedSession};
 use crate::error::{Blame, CallError, ErrorCode};
 
@@ -17,6 +18,7 @@ pub async fn compact_session(
     host: Arc<Host>,
     caller: Caller,
     call: CompactSession,
+    follower: Follower<TurnItem>,
 ) -> Reply<CompactedSession> {
     let session_id = host.reads.resolve(&call.session).await?;
     let settings = host.settings.current()?;
@@ -30,9 +32,22 @@ pub async fn compact_session(
     let mut events = host.engine.follow(session_id, head);
     let action = CommandAction::Compact { models };
     host.command(&caller, session_id, call.compact_id, action).await?;
-    let mut is_requested = false;
+    let (mut is_requested, mut is_stopped) = (false, false);
     loop {
-        let event = match events.next().await {
+        let next = tokio::select! {
+            biased;
+            next = events.next() => next,
+            () = follower.cancel.cancelled(), if !is_stopped => {
+                is_stopped = true;
+                let (id, action) = (host.new_event_id(), CommandAction::CancelCompaction);
+                match host.command(&caller, session_id, id, action).await {
+                    Ok(_) => continue,
+                    Err(EngineError::TurnRunning { .. }) => return Err(left_to_turn()),
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        };
+        let event = match next {
             Ok(FeedItem::Event(event)) => event,
             Ok(FeedItem::Failed(failure)) => {
                 return Err(EngineError::Failed((*failure).clone()).into());
@@ -42,6 +57,10 @@ pub async fn compact_session(
             }
             Ok(FeedItem::Delta(_) | FeedItem::Running(_)) => continue,
         };
+        if is_requested {
+            // One that cannot be sent can be read in the session.
+            follower.send(TurnItem::Event(Box::new((*event).clone()))).await.ok();
+        }
         match &event.body {
             Body::CompactRequested(_) => is_requested |= event.id == call.compact_id,
             _ if !is_requested => (),
@@ -64,4 +83,9 @@ pub async fn compact_session(
             _ => (),
         }
     }
+}
+
+fn left_to_turn() -> CallError {
+    CallError::stopped("stopped waiting for the summary")
+        .hint("it is made by the running turn; `kith cancel` stops both")
 }

@@ -152,17 +152,29 @@ pub(super) async fn send<C: Follow<Answer = MessageReply, Item = TurnItem>>(
     screen: Arc<dyn Screen>,
     stop: &mut StopSignal,
 ) -> Reply<MessageReply> {
+    follow_until_stopped(client, message, screen, stop).await.unwrap_or_else(|| {
+        Err(CallError::stopped("quit without waiting for the turn to end")
+            .hint("the next message finishes it"))
+    })
+}
+
+/// Shows what a call does. The first Ctrl-C asks the host to stop it; `None` after the second.
+pub(super) async fn follow_until_stopped<C: Follow<Item = TurnItem>>(
+    client: &Client,
+    call: C,
+    screen: Arc<dyn Screen>,
+    stop: &mut StopSignal,
+) -> Option<Reply<C::Answer>> {
     let cancel = CancellationToken::new();
     let show = move |item: TurnItem| screen.show(&item);
-    let call = client.follow(message, show, cancel.clone());
+    let call = client.follow(call, show, cancel.clone());
     tokio::pin!(call);
     loop {
         tokio::select! {
-            answer = &mut call => return answer,
+            answer = &mut call => return Some(answer),
             _ = stop.received() => {
                 if cancel.is_cancelled() {
-                    return Err(CallError::stopped("quit without waiting for the turn to end")
-                        .hint("the next message finishes it"));
+                    return None;
                 }
                 cancel.cancel();
             }

@@ -1,17 +1,21 @@
 //! `kith retry`, `kith cancel` and `kith compact`: continue a turn that failed or was interrupted; stop
 //! a running one; summarise a conversation.
 
+use std::sync::Arc;
+
 use kith_host::calls::message::{CancelTurn, RetryTurn};
 use kith_host::calls::session::CompactSession;
 use kith_host::clock::SystemClock;
+use kith_host::error::{Blame, CallError, ErrorCode};
 use kith_host::words::short;
 use kith_vocab::clock::Clock as _;
 use kith_vocab::ids::EventId;
 
-use super::ask::{TurnDisplay, print, send};
+use super::ask::{TurnDisplay, follow_until_stopped, print, send};
 use super::session::named_or_current;
 use super::{CommandResult, call, client_of, house_of, leave, print_answer};
 use crate::program::args::{GlobalArgs, ModelArg, Retry};
+use crate::program::screen::Quiet;
 use crate::program::signals::StopSignal;
 use crate::program::ui;
 
@@ -49,7 +53,19 @@ pub(crate) async fn compact(
 ) -> CommandResult {
     let session = named_or_current(shared, session).await?;
     let compact_id = EventId::from_uuid(SystemClock.new_id());
-    let told = call(shared, CompactSession { session, compact_id, model: model.model }).await?;
+    let client = client_of(shared, house_of(shared)?);
+    let mut stop = StopSignal::listen()?;
+    let call = CompactSession { session, compact_id, model: model.model };
+    let told = follow_until_stopped(&client, call, Arc::new(Quiet), &mut stop).await;
+    let told = told.unwrap_or_else(|| {
+        Err(CallError::stopped("quit without waiting for the summary to stop"))
+    });
+    leave(client, &mut stop).await;
+    // What the person stopped is no refusal.
+    let told = told.map_err(|error| match error.code {
+        ErrorCode::Cancelled if stop.was_received() => CallError { blame: Blame::Stopped, ..error },
+        _ => error,
+    })?;
     Ok(print_answer(shared, &told, |compacted| {
         let id = short(compacted.session_id);
         let (before, after) = (compacted.tokens_before, compacted.tokens_after);

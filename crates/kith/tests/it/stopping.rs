@@ -1,5 +1,6 @@
 //! A turn that is stopped, killed or left alone: nothing is lost, doubled or half-written.
 
+use kith_testkit::gate::Gate;
 use kith_testkit::server::ServerReply;
 use serde_json::Value;
 
@@ -61,6 +62,72 @@ fn stopped_by(signal: &str) -> Ran {
 fn last(mut ran: Ran) -> Ran {
     ran.stdout = format!("{}\n", ran.stdout.lines().last().unwrap());
     ran
+}
+
+#[test]
+fn ctrl_c_stops_a_summary_and_the_conversation_stays_as_it_was() {
+    let vendor =
+        Vendor::new([ServerReply::text("hello"), ServerReply::Hang, ServerReply::text("again")]);
+    let house = House::asking(&vendor);
+    house.kith(&["ask", "hi"]).succeeded();
+    let running = house.start(&["compact", "--json"]);
+    vendor.until_asked(2);
+    running.signal("INT");
+    check!(running.finish(), @r#"
+    exit 130
+    --- stdout
+    {"ok":false,"error":{"code":"cancelled","message":"the summary was cancelled; the conversation is unchanged"}}
+    "#);
+    let log = house.log();
+    assert!(types(&log).ends_with("compact_requested model_requested cancel_requested"));
+    assert_eq!(house.json(&["ask", "and now?", "--json"])["text"], "again");
+    assert_eq!(vendor.bodies()[2]["messages"][1]["content"], "hi");
+    assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
+}
+
+#[test]
+fn ctrl_c_of_a_summary_that_waits_for_a_turn_leaves_the_turn_alone() {
+    let gate = Gate::new();
+    let slow = ServerReply::text("two").behind(&gate);
+    let vendor = Vendor::new([ServerReply::text("one"), slow, ServerReply::text("## Facts\n- x")]);
+    let house = House::asking(&vendor);
+    house.kith(&["ask", "first"]).succeeded();
+    let mut turn = house.start(&["ask", "second", "--stream-json"]);
+    vendor.until_asked(2);
+    let running = house.start(&["compact"]);
+    turn.until("compact_requested");
+    running.signal("INT");
+    check!(running.finish(), @"
+    exit 130
+    --- stderr
+    error: stopped waiting for the summary
+    hint: it is made by the running turn; `kith cancel` stops both
+    ");
+    gate.open();
+    let turn = turn.finish();
+    assert_eq!((turn.code, &Running::last_line(&turn)["text"]), (0, &"two".into()));
+}
+
+#[test]
+fn a_second_ctrl_c_does_not_wait_for_a_host_that_does_not_stop_the_summary() {
+    let vendor = Vendor::new([ServerReply::text("hello"), ServerReply::Hang, ServerReply::Hang]);
+    let house = House::asking(&vendor);
+    house.kith(&["ask", "hi"]).succeeded();
+    let host = house.start(&["ask", "wait", "--thread", "web:room:other"]);
+    vendor.until_asked(2);
+    let running = house.start(&["compact"]);
+    vendor.until_asked(3);
+    host.signal("STOP");
+    running.signal("INT");
+    // Another signal, because two of a kind may be delivered as one.
+    running.signal("TERM");
+    check!(running.finish(), @"
+    exit 130
+    --- stderr
+    error: quit without waiting for the summary to stop
+    ");
+    host.signal("KILL");
+    host.finish();
 }
 
 #[test]
