@@ -225,6 +225,15 @@ impl TestHouse {
     }
 
     /// Whether no message waits for the session.
+    /// The texts of all notices.
+    pub(crate) fn notices(&self, id: SessionId) -> Vec<String> {
+        let text = |event: Event| match event.body {
+            Body::Notice(it) => Some(it.text.to_string()),
+            _ => None,
+        };
+        self.events(id).into_iter().filter_map(text).collect()
+    }
+
     pub(crate) async fn desk_is_clear(&self, id: SessionId) -> bool {
         self.desk.open_rows(id).await.unwrap().is_empty()
     }

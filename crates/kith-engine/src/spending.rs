@@ -46,7 +46,7 @@ impl SpendingReader {
             Body::ModelFailed(it) => {
                 let is_free = !matches!(it.kind, FailureKind::Cut | FailureKind::Timeout);
                 if let Some(request) = it.request_id {
-                    self.close(request, is_free.then(Usage::default));
+                    self.close(request, it.usage.or(is_free.then(Usage::default)));
                 }
             }
             _ => (),
@@ -103,5 +103,23 @@ mod tests {
         assert_eq!(spent.len(), 2);
         assert_eq!(spent.iter().map(|it| it.is_estimate).collect::<Vec<_>>(), [false, true]);
         assert_eq!((spent[0].usage.input, spent[0].usage.output), (7, 2));
+    }
+
+    #[test]
+    fn a_failed_answer_counts_with_what_the_vendor_said_and_is_free_where_it_said_nothing() {
+        let used = Usage { input: 7, output: 2, ..Usage::default() };
+        for (usage, expected) in [(Some(used), 9), (None, 0)] {
+            let log = transcript("snapshot x | user: hi | asked model | failed malformed");
+            let mut reader = SpendingReader::default();
+            for mut event in log.events {
+                if let Body::ModelFailed(it) = &mut event.body {
+                    it.usage = usage;
+                }
+                reader.read(&event);
+            }
+            let spent = reader.finish();
+            let tokens = spent[0].usage.input + spent[0].usage.output;
+            assert_eq!((spent.len(), tokens, spent[0].is_estimate), (1, expected, false));
+        }
     }
 }

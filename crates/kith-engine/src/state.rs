@@ -38,7 +38,7 @@ use turn::Turn;
 
 /// Changes with every change of what `fold` makes of a log: stored states of another version are
 /// not used.
-pub const FOLD_VERSION: u32 = 8;
+pub const FOLD_VERSION: u32 = 9;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
@@ -119,6 +119,12 @@ impl State {
         (key.is_none() || key == ended.message_key.as_deref()).then_some(ended)
     }
 
+    /// The tag of the language in which people are told of the turn that is open, or was the last.
+    pub fn language(&self) -> &str {
+        let ended = self.last_turn.as_ref().map_or("", |turn| &turn.language);
+        self.turn.as_ref().map_or(ended, |turn| &turn.language)
+    }
+
     /// The inbox row of the message whose turn is open, or was the last.
     pub fn message_key(&self) -> Option<&str> {
         match (&self.turn, &self.last_turn) {
@@ -189,6 +195,10 @@ impl State {
 
     /// Folds an event into the open turn, if there is one.
     fn fold_turn(&mut self, event: &Event, last_ts: u64) {
+        if let (Body::ModelFailed(it), Some(turn)) = (&event.body, &mut self.turn) {
+            // Also where it was asked for a summary.
+            it.usage.iter().for_each(|usage| turn.usage.add(usage));
+        }
         if self.compaction.fold(&event.body, self.turn.is_some()) {
             return;
         }

@@ -102,7 +102,7 @@ pub fn decide(state: &State, now: u64) -> Step {
     if !turn.owes_reply {
         return end_turn(EndReason::Done);
     }
-    let wants_summary = matches!(state.compaction, Compaction::Requested { .. });
+    let wants_summary = matches!(state.compaction, Compaction::Requested(_));
     if wants_summary { Step::Compact } else { Step::AskModel }
 }
 
@@ -113,7 +113,7 @@ fn between_turns(state: &State) -> Step {
     match state.compaction {
         Compaction::Asked { .. } => Step::Wait(Wait::Running),
         _ if has_queued && may_go_on => Step::TakeFollowUp,
-        Compaction::Requested { .. } => Step::Compact,
+        Compaction::Requested(_) => Step::Compact,
         Compaction::Idle | Compaction::Done | Compaction::FailedInThisTurn => Step::Rest,
     }
 }

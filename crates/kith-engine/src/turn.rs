@@ -85,7 +85,7 @@ pub(crate) enum EffectKind {
 }
 
 pub(crate) enum EffectOutcome {
-    Asked(ask::SentRequest, Result<Answer, AnswerFailure>),
+    Asked(Box<ask::SentRequest>, Result<Answer, AnswerFailure>),
     Judged(Vec<PreparedCall>),
     /// A call was looked at again, right before it runs.
     Ready(Box<PreparedCall>),

@@ -235,6 +235,7 @@ fn usage_in(body: &Body) -> Option<(EventId, Usage)> {
     match body {
         Body::AssistantMessage(it) => Some((it.request_id?, it.usage?)),
         Body::Compact(it) => Some((it.request_id, it.usage)),
+        Body::ModelFailed(it) => Some((it.request_id?, it.usage?)),
         _ => None,
     }
 }

@@ -24,6 +24,7 @@ pub(crate) enum NoticeText<'a> {
         model: &'a str,
     },
     InterruptedTooOften,
+    SummaryInterruptedTooOften,
     LimitReached {
         bound: Bound,
         limits: &'a Limits,
@@ -55,7 +56,7 @@ impl NoticeText<'_> {
         match self {
             NoticeText::TurnFailed { reason } => format!("The turn failed: {reason}."),
             NoticeText::FallsBack { reason, to } => {
-                format!("The model failed: {reason}. `{to}` answers instead.")
+                format!("The model failed: {reason}. `{to}` is asked instead.")
             }
             NoticeText::TooLong { model } => format!(
                 "The conversation is too long for `{model}`, even to be summarised. Choose a model \
@@ -67,6 +68,11 @@ impl NoticeText<'_> {
                 .to_owned(),
             NoticeText::InterruptedTooOften => {
                 "The turn failed: it was interrupted too many times.".to_owned()
+            }
+            NoticeText::SummaryInterruptedTooOften => {
+                "The conversation was not summarised: making the summary was interrupted too many \
+                 times. `kith compact` tries it again."
+                    .to_owned()
             }
             NoticeText::LimitReached { bound, limits } => {
                 let count = |n: u64, one: &str, many: &str| match n {
@@ -123,7 +129,7 @@ impl NoticeText<'_> {
         match self {
             NoticeText::TurnFailed { reason } => format!("这一轮失败了：{reason}。"),
             NoticeText::FallsBack { reason, to } => {
-                format!("模型出错：{reason}。改由 `{to}` 回答。")
+                format!("模型出错：{reason}。改用 `{to}`。")
             }
             NoticeText::TooLong { model } => format!(
                 "对话对 `{model}` 来说太长，连摘要也做不了。请换一个上下文更大的模型，用 \
@@ -135,6 +141,9 @@ impl NoticeText<'_> {
                     .to_owned()
             }
             NoticeText::InterruptedTooOften => "这一轮失败了：中断的次数太多。".to_owned(),
+            NoticeText::SummaryInterruptedTooOften => {
+                "对话没有做成摘要：中断的次数太多。运行 `kith compact` 可以再试一次。".to_owned()
+            }
             NoticeText::LimitReached { bound, limits } => {
                 let limit = match bound {
                     Bound::Steps => format!("{} 次模型请求", limits.steps),

@@ -34,6 +34,8 @@ const PROVIDERS_KEPT_MAX: usize = 64;
 pub struct ChosenModel {
     /// The chosen model, then its fallbacks.
     pub refs: Vec<ModelRef>,
+    /// The models before them whose key is not set, as notes to the person.
+    pub passed_over: Vec<String>,
     /// Of the chosen model.
     pub provider: Arc<dyn Provider>,
     pub name: ModelName,
@@ -85,15 +87,23 @@ impl ModelRegistry {
                 None => (ModelSource::demo("demo"), true),
             },
         };
-        let mut refs = vec![source.model_ref.clone()];
+        let mut sources = vec![source];
         if !by_default && (named.is_none() || named == configured) {
             for name in &settings.models.fallbacks {
-                let fallback = configured_source(name, settings)?.model_ref;
-                if !refs.contains(&fallback) {
-                    refs.push(fallback);
+                let fallback = configured_source(name, settings)?;
+                if sources.iter().all(|it| it.model_ref != fallback.model_ref) {
+                    sources.push(fallback);
                 }
             }
         }
+        // Only the settings may mean the next one: a model that is named is asked or refused.
+        let first = sources.iter().position(|it| it.key().is_ok()).filter(|_| named.is_none());
+        let usable = sources.split_off(first.unwrap_or_default());
+        let passed_over = sources.iter().map(|it| note_passed_over(it, &usable)).collect();
+        let refs = usable.iter().map(|it| it.model_ref.clone()).collect();
+        let Some(source) = usable.into_iter().next() else {
+            return Err(CallError::bug("no model was chosen"));
+        };
         let provider = self.provider(&source)?;
         let name = ModelName {
             provider: source.model_ref.provider,
@@ -102,7 +112,15 @@ impl ModelRegistry {
         };
         let has_price = source.price.is_some();
         let context_window_from = source.window_from;
-        Ok(ChosenModel { refs, provider, name, by_default, has_price, context_window_from })
+        Ok(ChosenModel {
+            refs,
+            passed_over,
+            provider,
+            name,
+            by_default,
+            has_price,
+            context_window_from,
+        })
     }
 
     fn provider(&self, source: &ModelSource) -> Result<Arc<dyn Provider>, CallError> {
@@ -159,6 +177,14 @@ impl Models for ModelRegistry {
         }
         self.provider(&source).map_err(|report| unavailable(format!("but {}", report.message())))
     }
+}
+
+/// Why a model is not asked, and which is asked instead.
+fn note_passed_over(source: &ModelSource, usable: &[ModelSource]) -> String {
+    let name = &source.model_ref.name;
+    let why = source.key().err().map(|error| error.message()).unwrap_or_default();
+    let next = usable.first().map_or("", |it| it.model_ref.name.as_str());
+    format!("model `{name}` is passed over: {why}; `{next}` is asked instead")
 }
 
 /// The model of this name, which the caller gives.

@@ -69,11 +69,15 @@ impl Provider for Priced {
 
     fn ask(&self, body: Vec<u8>, ctx: AskContext) -> BoxFuture<'_, Result<Answer, AnswerFailure>> {
         Box::pin(async move {
-            let mut answer = self.provider.ask(body, ctx).await?;
-            if let Some(usage) = &mut answer.usage {
+            let mut outcome = self.provider.ask(body, ctx).await;
+            let usage = match &mut outcome {
+                Ok(answer) => &mut answer.usage,
+                Err(unfinished) => &mut unfinished.usage,
+            };
+            if let Some(usage) = usage {
                 usage.cost_micros = Some(self.price.of(usage));
             }
-            Ok(answer)
+            outcome
         })
     }
 }

@@ -88,16 +88,32 @@ impl Accumulator {
         self.answer.finish.is_some()
     }
 
-    /// What was said so far.
-    pub(crate) fn into_partial_text(self) -> String {
-        self.answer.into_text()
+    /// What came so far.
+    pub(crate) fn into_partial(self) -> PartialAnswer {
+        self.answer.into_partial()
     }
 
     /// The answer, once the stream is at its end.
-    pub(crate) fn finish(self) -> Result<Answer, (Fault, String)> {
+    pub(crate) fn finish(self) -> Result<Answer, UnfinishedAnswer> {
         self.answer.finish()
     }
 }
+
+/// Why an answer is not one, and what came of it.
+pub(crate) type UnfinishedAnswer = Box<(Fault, PartialAnswer)>;
+
+/// What came of an answer that is not one.
+#[derive(Debug, Default)]
+pub(crate) struct PartialAnswer {
+    /// Half a call or unsigned thinking is useless and not kept.
+    pub(crate) text: String,
+    /// What the vendor said that it used, if it did.
+    pub(crate) usage: Option<Usage>,
+}
+
+/// Vendors that count as they go say the whole only at the end; a token has so many bytes or more,
+/// save in few scripts.
+const BYTES_PER_TOKEN: usize = 3;
 
 #[derive(Debug, Default)]
 pub(crate) struct GrowingAnswer {
@@ -118,6 +134,16 @@ enum GrowingBlock {
     Text(String),
     Thinking(Thought),
     Call(GrowingCall),
+}
+
+impl GrowingBlock {
+    fn n_bytes(&self) -> usize {
+        match self {
+            GrowingBlock::Text(text) => text.len(),
+            GrowingBlock::Thinking(thought) => thought.text.len(),
+            GrowingBlock::Call(call) => call.arguments.len(),
+        }
+    }
 }
 
 /// Thinking with the vendor's marks, empty where it gave none.
@@ -273,21 +299,29 @@ impl GrowingAnswer {
         }
     }
 
-    fn into_text(self) -> String {
+    fn into_partial(self) -> PartialAnswer {
+        let n_bytes: usize = self.blocks.iter().map(GrowingBlock::n_bytes).sum();
+        let at_least = if self.finish.is_some() { 0 } else { n_bytes / BYTES_PER_TOKEN };
+        let usage = self.usage.map(|usage| {
+            let output = usage.output.max(at_least as u64);
+            Usage { output, ..usage }
+        });
         let texts = self.blocks.into_iter().filter_map(|block| match block {
             GrowingBlock::Text(text) => Some(text),
             _ => None,
         });
-        texts.collect()
+        PartialAnswer { text: texts.collect(), usage }
     }
 
-    fn finish(self) -> Result<Answer, (Fault, String)> {
+    fn finish(self) -> Result<Answer, UnfinishedAnswer> {
         let Some(stop_reason) = self.stop_reason() else {
             let what = "closed the connection before the answer was complete";
-            return Err((Fault::new(FailureKind::Cut, what).retryable(), self.into_text()));
+            let fault = Fault::new(FailureKind::Cut, what).retryable();
+            return Err(Box::new((fault, self.into_partial())));
         };
         if let Some(what) = self.flaw(stop_reason) {
-            return Err((Fault::new(FailureKind::Malformed, what).retryable(), self.into_text()));
+            let fault = Fault::new(FailureKind::Malformed, what).retryable();
+            return Err(Box::new((fault, self.into_partial())));
         }
         let usage = self.usage;
         let is_kept = |block: &GrowingBlock| {

@@ -19,6 +19,7 @@ use kith_vocab::provider::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::answer::PartialAnswer;
 use crate::fault::Fault;
 use conversation::is_ideograph;
 use rules::DemoReply;
@@ -58,7 +59,7 @@ impl Provider for Demo {
             let request = wire::read(&body).map_err(|error| {
                 let what = format!("could not read the request: {error}");
                 let fault = Fault::new(FailureKind::Malformed, what);
-                fault.into_failure(&self.choice.provider, None, String::new())
+                fault.into_failure(&self.choice.provider, None, PartialAnswer::default())
             })?;
             let reply = rules::reply(&request);
             speak(&reply.text, &*ctx.sink, &ctx.cancel).await?;
@@ -76,8 +77,8 @@ async fn speak(
     let mut said = 0;
     for word in words(text) {
         if cancel.is_cancelled() {
-            let partial_text = text[..said].to_owned();
-            return Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text });
+            let (cause, partial_text) = (FailureCause::Cancelled, text[..said].to_owned());
+            return Err(AnswerFailure { cause, partial_text, usage: None });
         }
         sink.delta(Delta { block: 0, part: DeltaPart::Text(word) });
         said += word.len();

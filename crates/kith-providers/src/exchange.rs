@@ -12,7 +12,7 @@ use kith_vocab::provider::{Answer, AnswerFailure, AskContext, DeltaSink, Failure
 use reqwest::Response;
 use tokio::time::{Instant, timeout_at};
 
-use crate::answer::Accumulator;
+use crate::answer::{Accumulator, PartialAnswer};
 use crate::fault::Fault;
 use crate::sse::{SseDecoder, SseEvent};
 
@@ -60,20 +60,20 @@ pub(crate) async fn bounded(
 pub(crate) fn conclude(
     ending: ExchangeEnd,
     answer: Accumulator,
-    named: impl FnOnce(Fault, String) -> AnswerFailure,
+    named: impl FnOnce(Fault, PartialAnswer) -> AnswerFailure,
 ) -> Result<Answer, AnswerFailure> {
     let fault = match ending {
         ExchangeEnd::Over(Err(fault)) => fault,
         ExchangeEnd::Over(Ok(())) => {
-            return answer.finish().map_err(|(fault, text)| named(fault, text));
+            return answer.finish().map_err(|it| named(it.0, it.1));
         }
         // It was only waiting for what follows an answer.
         ExchangeEnd::Cancelled | ExchangeEnd::OutOfTime if answer.is_whole() => {
-            return answer.finish().map_err(|(fault, text)| named(fault, text));
+            return answer.finish().map_err(|it| named(it.0, it.1));
         }
         ExchangeEnd::Cancelled => {
-            let partial_text = answer.into_partial_text();
-            return Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text });
+            let PartialAnswer { text: partial_text, usage } = answer.into_partial();
+            return Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text, usage });
         }
         // Another turn has its own time.
         ExchangeEnd::OutOfTime => {
@@ -81,7 +81,7 @@ pub(crate) fn conclude(
                 .retryable()
         }
     };
-    Err(named(fault, answer.into_partial_text()))
+    Err(named(fault, answer.into_partial()))
 }
 
 /// Fills `answer` from a stream of events until nothing more is to be waited for.

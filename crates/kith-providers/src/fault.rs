@@ -7,6 +7,7 @@ use kith_vocab::event::models::FailureKind;
 use kith_vocab::invisible::is_deceptive;
 use kith_vocab::provider::{AnswerFailure, FailureCause};
 
+use crate::answer::PartialAnswer;
 use crate::secret::Secret;
 
 /// Characters of a server's message that are quoted.
@@ -59,7 +60,7 @@ impl Fault {
         self,
         provider: &str,
         key: Option<&Secret>,
-        partial_text: String,
+        partial: PartialAnswer,
     ) -> AnswerFailure {
         let mut message = format!("`{provider}` {}", self.what);
         let said = quote(&self.said, key);
@@ -73,7 +74,8 @@ impl Fault {
             retryable: self.retryable,
             retry_after_ms: self.retry_after_ms,
         };
-        AnswerFailure { cause, partial_text }
+        let PartialAnswer { text: partial_text, usage } = partial;
+        AnswerFailure { cause, partial_text, usage }
     }
 }
 

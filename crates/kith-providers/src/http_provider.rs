@@ -237,8 +237,8 @@ impl Provider for HttpProvider {
             let mut answer = Accumulator::of(self.choice.wire);
             let exchange = self.converse(body, &*ctx.sink, &mut answer);
             let ending = exchange::bounded(&ctx, exchange).await;
-            exchange::conclude(ending, answer, |fault, partial_text| {
-                fault.into_failure(&self.choice.provider, self.api_key.as_ref(), partial_text)
+            exchange::conclude(ending, answer, |fault, partial| {
+                fault.into_failure(&self.choice.provider, self.api_key.as_ref(), partial)
             })
         })
     }

@@ -171,6 +171,7 @@ fn of_control(answer: EventId, fill: Fill) -> Vec<Body> {
             attempt: 1,
             retry_at: fill.of(START),
             fallback: None,
+            usage: None,
         }),
         Body::CompactRequested(CompactRequested { by: by.clone(), models: Vec::new() }),
         Body::CancelRequested(CancelRequested { by }),

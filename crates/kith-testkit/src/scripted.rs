@@ -264,7 +264,7 @@ impl Provider for ScriptedModel {
                 hook(number);
             }
             let cancelled = |partial_text: String| {
-                Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text })
+                Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text, usage: None })
             };
             if ctx.cancel.is_cancelled() {
                 return cancelled(String::new());
@@ -286,7 +286,7 @@ impl Provider for ScriptedModel {
                 }
                 ScriptedTurn::Breaks { partial, cause } => {
                     stream_text(0, &partial, &*ctx.sink);
-                    Err(AnswerFailure { cause, partial_text: partial })
+                    Err(AnswerFailure { cause, partial_text: partial, usage: None })
                 }
                 ScriptedTurn::Waits { partial } => {
                     stream_text(0, &partial, &*ctx.sink);

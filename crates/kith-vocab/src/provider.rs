@@ -119,6 +119,8 @@ pub struct AnswerFailure {
     pub cause: FailureCause,
     /// The text so far. Half a call or unsigned thinking is useless and not kept.
     pub partial_text: String,
+    /// What the vendor said so far that it used.
+    pub usage: Option<Usage>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

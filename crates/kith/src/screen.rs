@@ -230,11 +230,15 @@ struct StreamedEvent<'a> {
     event: &'a Event,
 }
 
-/// A failure that ends the turn is told at its end; here is only what explains a wait.
+/// A failure that ends the turn is told at its end; here is only what explains a wait, or another
+/// model.
 fn retry_in_words(event: &Event) -> Option<String> {
     let Body::ModelFailed(failed) = &event.body else { return None };
     failed.retry_at?;
-    Some(format!("{}; retrying", failed.message))
+    Some(match &failed.fallback {
+        Some(next) => format!("{}; `{next}` is asked instead", failed.message),
+        None => format!("{}; retrying", failed.message),
+    })
 }
 
 #[cfg(test)]

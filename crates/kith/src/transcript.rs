@@ -123,7 +123,11 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
             Some(format!("(compacted into a summary of {} characters)", it.summary.chars().count()))
         }
         // One that is not tried again fails the turn, which a notice tells.
-        Body::ModelFailed(it) => it.retry_at.map(|_| format!("! {}; retried", it.message)),
+        Body::ModelFailed(it) => {
+            // Another model that is asked has a notice of its own.
+            let is_retried = it.retry_at.is_some() && it.fallback.is_none();
+            is_retried.then(|| format!("! {}; retried", it.message))
+        }
         Body::Notice(it) => Some(format!("! {}", it.text)),
         Body::CancelRequested(_) => Some("(stopped)".to_owned()),
         Body::LogRepaired(it) => {

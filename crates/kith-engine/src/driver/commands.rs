@@ -20,7 +20,6 @@ use crate::engine::EngineError;
 use crate::failure::SessionFailure;
 use crate::mailbox::Mail;
 use crate::session::{CLIENT_ID, EventSource};
-use crate::state::compaction::Compaction;
 use crate::turn::{self, find_model, items_of, remove_queued, turn_started};
 use crate::words::NoticeText;
 
@@ -179,11 +178,7 @@ impl SessionDriver {
     /// Cancels a summary that is wanted or made between two turns.
     fn cancel_compaction(&mut self, command: &DriverCommand) -> bool {
         let state = self.session.state();
-        let is_open = matches!(
-            state.compaction,
-            Compaction::Requested { .. } | Compaction::Asked { .. }
-        );
-        if state.turn.is_some() || !is_open {
+        if state.turn.is_some() || state.compaction.wish().is_none() {
             return false;
         }
         let by = command.user_id.clone();

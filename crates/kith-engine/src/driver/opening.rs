@@ -167,6 +167,7 @@ impl SessionDriver {
             attempt: 1,
             retry_at: None,
             fallback: None,
+            usage: None,
         }));
     }
 }

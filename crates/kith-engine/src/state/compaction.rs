@@ -12,25 +12,32 @@ use crate::session::CLIENT_ID;
 pub enum Compaction {
     #[default]
     Idle,
-    Requested {
-        /// The models that may be asked when no turn is open.
-        models: Vec<ModelRef>,
-        /// Whether a person wants it; else it is wanted for the next request of the turn.
-        by_person: bool,
-    },
+    Requested(SummaryWish),
     /// The model is being asked for the summary.
     Asked {
         request: EventId,
         /// The message at which the part that it is shown ends; `None` if it is shown all.
         before: Option<EventId>,
-        models: Vec<ModelRef>,
-        by_person: bool,
+        wish: SummaryWish,
     },
     /// The whole conversation was summarised, and nothing was asked since: doing it again would
     /// not make it shorter.
     Done,
     /// It failed, and is not tried again before the turn has ended.
     FailedInThisTurn,
+}
+
+/// A summary that somebody wants.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SummaryWish {
+    /// The models that may be asked when no turn is open.
+    pub models: Vec<ModelRef>,
+    /// Whether a person wants it; else it is wanted for the next request of the turn.
+    pub by_person: bool,
+    /// The model to ask, if those before it failed.
+    pub fallback: Option<String>,
+    /// How often the session was left while the model was being asked.
+    pub n_resumed: u32,
 }
 
 impl Compaction {
@@ -40,28 +47,33 @@ impl Compaction {
             Body::CompactRequested(it) => {
                 if !matches!(self, Compaction::Asked { .. }) {
                     let (models, by_person) = (it.models.clone(), it.by != CLIENT_ID);
-                    *self = Compaction::Requested { models, by_person };
+                    let wish = SummaryWish { models, by_person, ..SummaryWish::default() };
+                    *self = Compaction::Requested(wish);
                 }
             }
             Body::ModelRequested(it) if it.purpose == Purpose::Compact => {
                 let before = it.scope.and_then(|scope| scope.before);
-                let (models, by_person) = match std::mem::take(self) {
-                    Compaction::Requested { models, by_person } => (models, by_person),
-                    _ => (Vec::new(), false),
-                };
-                *self = Compaction::Asked { request: it.request_id, before, models, by_person };
+                let wish = self.take_wish();
+                *self = Compaction::Asked { request: it.request_id, before, wish };
             }
             Body::ModelRequested(_) if *self == Compaction::Done => {
                 *self = Compaction::Idle;
                 return false;
             }
             Body::ModelFailed(it) if self.is_failed_by(it.request_id) => {
-                *self = if in_a_turn { Compaction::FailedInThisTurn } else { Compaction::Idle };
+                *self = match &it.fallback {
+                    Some(next) => {
+                        let fallback = Some(next.clone());
+                        Compaction::Requested(SummaryWish { fallback, ..self.take_wish() })
+                    }
+                    None if in_a_turn => Compaction::FailedInThisTurn,
+                    None => Compaction::Idle,
+                };
             }
             Body::Resumed(it) if self.is_asked(it.open_request) => {
-                if let Compaction::Asked { models, by_person, .. } = std::mem::take(self) {
-                    *self = Compaction::Requested { models, by_person };
-                }
+                let wish = self.take_wish();
+                let n_resumed = wish.n_resumed + 1;
+                *self = Compaction::Requested(SummaryWish { n_resumed, ..wish });
                 return false;
             }
             Body::Compact(_) => {
@@ -78,10 +90,18 @@ impl Compaction {
 
     /// What a person wants outlives the turn, unless they stopped it.
     pub(super) fn end_turn(&mut self, reason: EndReason) {
-        let is_wanted = matches!(self, Compaction::Requested { by_person: true, .. });
+        let is_wanted = matches!(self, Compaction::Requested(wish) if wish.by_person);
         let stays = is_wanted && reason != EndReason::Cancelled;
         if !stays && *self != Compaction::Done {
             *self = Compaction::Idle;
+        }
+    }
+
+    /// What is wanted, while it is.
+    pub fn wish(&self) -> Option<&SummaryWish> {
+        match self {
+            Compaction::Requested(wish) | Compaction::Asked { wish, .. } => Some(wish),
+            Compaction::Idle | Compaction::Done | Compaction::FailedInThisTurn => None,
         }
     }
 
@@ -101,13 +121,21 @@ impl Compaction {
         }
     }
 
+    fn take_wish(&mut self) -> SummaryWish {
+        match std::mem::take(self) {
+            Compaction::Requested(wish) | Compaction::Asked { wish, .. } => wish,
+            Compaction::Idle | Compaction::Done | Compaction::FailedInThisTurn => {
+                SummaryWish::default()
+            }
+        }
+    }
+
     fn is_asked(&self, request: Option<EventId>) -> bool {
         request.is_some() && self.request() == request
     }
 
     /// A failure without a request: the model could not be asked at all.
     fn is_failed_by(&self, request: Option<EventId>) -> bool {
-        self.is_asked(request)
-            || (request.is_none() && matches!(self, Compaction::Requested { .. }))
+        self.is_asked(request) || (request.is_none() && matches!(self, Compaction::Requested(_)))
     }
 }

@@ -15,6 +15,8 @@ pub struct EndedTurn {
     pub author: Author,
     pub trust: Trust,
     pub models: Vec<ModelRef>,
+    /// The tag of the language in which people were told of it.
+    pub language: String,
 }
 
 impl EndedTurn {
@@ -25,6 +27,7 @@ impl EndedTurn {
             author: message.author.clone(),
             trust: message.trust,
             models: Vec::new(),
+            language: String::new(),
         }
     }
 }

@@ -65,12 +65,12 @@ impl Turn {
     }
 
     pub(super) fn into_ended(self) -> EndedTurn {
-        let Turn { began_with, message_key, author, trust, models, .. } = self;
-        EndedTurn { began_with, message_key, author, trust, models }
+        let Turn { began_with, message_key, author, trust, models, language, .. } = self;
+        EndedTurn { began_with, message_key, author, trust, models, language }
     }
 
     fn new(begun: EndedTurn, ts: u64) -> Turn {
-        let EndedTurn { began_with, message_key, author, trust, models } = begun;
+        let EndedTurn { began_with, message_key, author, trust, models, language } = begun;
         Turn {
             began_with,
             message_key,
@@ -80,7 +80,7 @@ impl Turn {
             models,
             limits: Limits::default(),
             attended: true,
-            language: String::new(),
+            language,
             open_request: None,
             calls: TurnCalls::default(),
             owes_reply: false,

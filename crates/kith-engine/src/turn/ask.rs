@@ -89,6 +89,7 @@ pub(super) async fn start(
                 message: reason,
                 attempt,
                 wait_ms: None,
+                usage: None,
             };
             fail(session, None, failure);
             return Ok(Action::Staged);
@@ -150,7 +151,7 @@ pub(super) fn send(
     let future = Box::pin(async move {
         let answer = provider.ask(body, ask).await;
         let sent = SentRequest { request_id, choice, purpose, scope, body_bytes };
-        EffectOutcome::Asked(sent, answer)
+        EffectOutcome::Asked(Box::new(sent), answer)
     });
     Action::Start(TurnEffect { kind: EffectKind::Ask(request_id), future, cancel, time_left })
 }
@@ -203,14 +204,14 @@ pub(super) fn record(
         ctx.setup.budget.settle(asked.request_id, &used);
     }
     if asked.purpose == Purpose::Compact {
-        return compact::record(session, asked, answer, stopped);
+        return compact::record(session, ctx, asked, answer, stopped);
     }
     match answer {
         Ok(answer) if is_empty(&answer) => {
             let message = format!("`{}` returned an empty answer", asked.choice.provider);
             let attempt = next_attempt(session);
-            let failure =
-                RequestFailure { kind: FailureKind::Empty, message, attempt, wait_ms: Some(0) };
+            let (kind, wait_ms, usage) = (FailureKind::Empty, Some(0), answer.usage);
+            let failure = RequestFailure { kind, message, attempt, wait_ms, usage };
             fail_or_fall_back(session, ctx, asked.request_id, failure);
         }
         Ok(answer) => record_answer(session, asked, answer),
@@ -220,7 +221,7 @@ pub(super) fn record(
 
 /// The model did not stop when the turn's time was over.
 pub(super) fn record_timeout(session: &mut Session, request_id: EventId) {
-    fail(session, Some(request_id), out_of_time(session));
+    fail(session, Some(request_id), out_of_time(session, None));
 }
 
 /// What the request may use at most: all of its text, its images and files, and the longest answer.
@@ -250,6 +251,9 @@ fn answer_tokens_max(parameters: &Json) -> u64 {
 fn used(answer: &Result<Answer, AnswerFailure>) -> Option<Usage> {
     match answer {
         Ok(answer) => answer.usage,
+        Err(AnswerFailure { cause: FailureCause::Failed { .. }, usage: Some(usage), .. }) => {
+            Some(*usage)
+        }
         Err(AnswerFailure { cause: FailureCause::Failed { kind, .. }, .. })
             if !matches!(kind, FailureKind::Cut | FailureKind::Timeout) =>
         {
@@ -271,7 +275,7 @@ fn refuse_by_budget(session: &mut Session, purpose: Purpose, reached: CapReached
     }
     let (kind, message) = (FailureKind::Budget, text.in_language("en"));
     let attempt = MODEL_ATTEMPTS_MAX;
-    fail(session, None, RequestFailure { kind, message, attempt, wait_ms: None });
+    fail(session, None, RequestFailure { kind, message, attempt, wait_ms: None, usage: None });
     Action::Staged
 }
 
@@ -360,12 +364,12 @@ fn record_broken_off(
     unfinished: AnswerFailure,
     stopped: EffectStop,
 ) {
-    let AnswerFailure { cause, partial_text } = unfinished;
+    let AnswerFailure { cause, partial_text, usage } = unfinished;
     let request_id = Some(asked.request_id);
     match (cause, stopped) {
         (_, EffectStop::ByDeadline) => {
             keep_partial(session, asked, partial_text, StopReason::Error);
-            fail(session, request_id, out_of_time(session));
+            fail(session, request_id, out_of_time(session, usage));
         }
         (FailureCause::Cancelled, _) => {
             keep_partial(session, asked, partial_text, StopReason::Cancelled);
@@ -375,7 +379,7 @@ fn record_broken_off(
         {
             let kind = FailureKind::ContextLength;
             let (attempt, wait_ms) = (next_attempt(session).min(MODEL_ATTEMPTS_MAX - 1), Some(0));
-            fail(session, request_id, RequestFailure { kind, message, attempt, wait_ms });
+            fail(session, request_id, RequestFailure { kind, message, attempt, wait_ms, usage });
             compact::request(session);
         }
         (FailureCause::Failed { kind, message, retryable, retry_after_ms }, _) => {
@@ -387,11 +391,11 @@ fn record_broken_off(
             let wait = retry_after_ms.unwrap_or(usual);
             let again = retryable && wait <= RETRY_WAIT_MS_MAX;
             let is_last = !again || attempt >= attempts_max(kind);
-            if is_last && next_model(session.state(), ctx).is_none() {
+            if is_last && next_model(&*ctx.models, &remaining_models(session.state())).is_none() {
                 keep_partial(session, asked, partial_text, StopReason::Error);
             }
             let wait_ms = again.then_some(wait);
-            let failure = RequestFailure { kind, message, attempt, wait_ms };
+            let failure = RequestFailure { kind, message, attempt, wait_ms, usage };
             fail_or_fall_back(session, ctx, asked.request_id, failure);
         }
     }
@@ -409,13 +413,15 @@ pub(super) struct RequestFailure {
     pub(super) attempt: u32,
     /// How long to wait before trying again, if that may help.
     pub(super) wait_ms: Option<u64>,
+    /// What the vendor said that it used.
+    pub(super) usage: Option<Usage>,
 }
 
 /// The next decision finds that the turn's time is over, so trying again at once does no harm.
-fn out_of_time(session: &Session) -> RequestFailure {
+fn out_of_time(session: &Session, usage: Option<Usage>) -> RequestFailure {
     let message = "the turn ran out of time before the model answered".to_owned();
     let attempt = next_attempt(session).min(MODEL_ATTEMPTS_MAX - 1);
-    RequestFailure { kind: FailureKind::Timeout, message, attempt, wait_ms: Some(0) }
+    RequestFailure { kind: FailureKind::Timeout, message, attempt, wait_ms: Some(0), usage }
 }
 
 fn too_large(n_bytes: u64) -> RequestFailure {
@@ -431,7 +437,8 @@ fn too_large(n_bytes: u64) -> RequestFailure {
 /// A request that is too large to be sent, whenever it is tried.
 fn unsendable(message: String) -> RequestFailure {
     let attempt = MODEL_ATTEMPTS_MAX;
-    RequestFailure { kind: FailureKind::ContextLength, message, attempt, wait_ms: None }
+    let (kind, wait_ms) = (FailureKind::ContextLength, None);
+    RequestFailure { kind, message, attempt, wait_ms, usage: None }
 }
 
 /// A model that fails for good is given up for the rest of the turn, if its author named another.
@@ -442,35 +449,45 @@ fn fail_or_fall_back(
     failure: RequestFailure,
 ) {
     let is_last = failure.wait_ms.is_none() || failure.attempt >= attempts_max(failure.kind);
-    let next = next_model(session.state(), ctx).filter(|_| is_last);
-    let Some(next) = next else { return fail(session, Some(request_id), failure) };
-    let language = session.state().turn.as_ref().map(|turn| turn.language.clone());
+    let remaining = is_last.then(|| remaining_models(session.state()));
+    match remaining.and_then(|remaining| next_model(&*ctx.models, &remaining)) {
+        Some(next) => fall_back(session, Some(request_id), failure, next),
+        None => fail(session, Some(request_id), failure),
+    }
+}
+
+/// Gives a model up for the next one, and tells the person.
+pub(super) fn fall_back(
+    session: &mut Session,
+    request_id: Option<EventId>,
+    failure: RequestFailure,
+    next: String,
+) {
     let text = NoticeText::FallsBack { reason: &failure.message, to: &next };
-    let text = text.in_language(&language.unwrap_or_default()).into();
+    let text = text.in_language(session.state().language()).into();
     session.stage(Body::Notice(Notice { text, level: Level::Warn, about: None }));
     let retry_at = Some(session.now());
-    let RequestFailure { kind, message, attempt, .. } = failure;
+    let RequestFailure { kind, message, attempt, usage, .. } = failure;
     session.stage(Body::ModelFailed(ModelFailed {
-        request_id: Some(request_id),
+        request_id,
         kind,
         message: message.into(),
         attempt,
         retry_at,
         fallback: Some(next),
+        usage,
     }));
 }
 
-/// The name of the model that would be asked if the present one were given up.
-fn next_model(state: &State, ctx: &TurnContext) -> Option<String> {
-    let remaining = remaining_models(state);
+/// The name of the model that would be asked if the first one that can be asked were given up.
+pub(super) fn next_model(models: &dyn Models, remaining: &[ModelRef]) -> Option<String> {
     // Those that cannot be asked from here are passed over together.
-    let present = remaining.iter().position(|it| ctx.models.find(it).is_ok())?;
-    let next = remaining.iter().skip(present + 1).find(|it| ctx.models.find(it).is_ok());
-    next.map(|it| it.name.clone())
+    let mut usable = remaining.iter().filter(|it| models.find(it).is_ok());
+    usable.nth(1).map(|it| it.name.clone())
 }
 
 pub(super) fn fail(session: &mut Session, request_id: Option<EventId>, failure: RequestFailure) {
-    let RequestFailure { kind, message, attempt, wait_ms } = failure;
+    let RequestFailure { kind, message, attempt, wait_ms, usage } = failure;
     let may_retry = attempt < attempts_max(kind);
     let retry_at = wait_ms.filter(|_| may_retry).map(|wait| session.now() + wait);
     session.stage(Body::ModelFailed(ModelFailed {
@@ -480,6 +497,7 @@ pub(super) fn fail(session: &mut Session, request_id: Option<EventId>, failure: 
         attempt,
         retry_at,
         fallback: None,
+        usage,
     }));
 }
 

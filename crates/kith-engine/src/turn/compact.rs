@@ -13,7 +13,7 @@ use kith_vocab::provider::{
     Answer, AnswerBlock, AnswerFailure, Delta, DeltaSink, FailureCause, ModelChoice,
 };
 
-use super::ask::{self, RequestFailure, SentRequest};
+use super::ask::{self, RequestFailure, SentRequest, fail};
 use super::{Action, EffectStop, TurnContext};
 use crate::context::summary;
 use crate::failure::SessionFailure;
@@ -21,6 +21,7 @@ use crate::ledger::{LedgerText, next_ledger};
 use crate::session::{CLIENT_ID, EventSource, Session};
 use crate::state::State;
 use crate::state::compaction::Compaction;
+use crate::step::TURN_RESUMES_MAX;
 use crate::words::NoticeText;
 
 /// The share of the window, in per cent, at which a conversation is compacted.
@@ -58,10 +59,14 @@ pub(super) fn request(session: &mut Session) {
 }
 
 pub(super) fn start(session: &mut Session, ctx: &TurnContext) -> Result<Action, SessionFailure> {
+    let n_resumed = session.state().compaction.wish().map_or(0, |wish| wish.n_resumed);
+    if n_resumed >= TURN_RESUMES_MAX {
+        return Ok(give_up(session));
+    }
     let provider = match ask::find_model(&*ctx.models, &models(session.state())) {
         Ok(provider) => provider,
         Err(unavailable) => {
-            fail(session, None, FailureKind::Network, unavailable.reason);
+            fail(session, None, failure(FailureKind::Network, unavailable.reason));
             return Ok(Action::Staged);
         }
     };
@@ -69,28 +74,43 @@ pub(super) fn start(session: &mut Session, ctx: &TurnContext) -> Result<Action, 
     let scope = match find_scope(session.state(), choice)? {
         Readable::All => None,
         Readable::Part(scope) => Some(scope),
-        Readable::Nothing => return Ok(refuse(session, &choice.model.clone())),
+        Readable::Nothing => return Ok(refuse(session, ctx, &choice.model.clone())),
     };
     let body = body(session.state(), choice, scope.as_ref())?;
     Ok(ask::send(session, ctx, provider, body, Purpose::Compact, scope))
 }
 
 /// Not even a part of the conversation can be read.
-fn refuse(session: &mut Session, model: &str) -> Action {
+fn refuse(session: &mut Session, ctx: &TurnContext, model: &str) -> Action {
     let message = format!(
         "the conversation is too long for `{model}` even to be summarised; choose a model with a \
          larger context, go back with `kith session branch`, or start over with `kith ask --new`"
     );
-    if let Some(turn) = &session.state().turn {
-        let text = NoticeText::TooLong { model }.in_language(&turn.language).into();
-        session.stage(Body::Notice(Notice { text, level: Level::Warn, about: None }));
+    let has_next = ask::next_model(&*ctx.models, &models(session.state())).is_some();
+    if session.state().turn.is_some() && !has_next {
+        notify(session, NoticeText::TooLong { model });
     }
-    fail(session, None, FailureKind::ContextLength, message);
+    fail_or_fall_back(session, ctx, None, failure(FailureKind::ContextLength, message));
     Action::Staged
+}
+
+/// Asking for the summary ended the program time and again. It is paid for each time, so a person
+/// decides whether to try it once more.
+fn give_up(session: &mut Session) -> Action {
+    notify(session, NoticeText::SummaryInterruptedTooOften);
+    let message = "the summary was interrupted too many times".to_owned();
+    fail(session, None, failure(FailureKind::Cut, message));
+    Action::Staged
+}
+
+fn notify(session: &mut Session, notice: NoticeText<'_>) {
+    let text = notice.in_language(session.state().language()).into();
+    session.stage(Body::Notice(Notice { text, level: Level::Warn, about: None }));
 }
 
 pub(super) fn record(
     session: &mut Session,
+    ctx: &TurnContext,
     asked: &SentRequest,
     answer: Result<Answer, AnswerFailure>,
     stopped: EffectStop,
@@ -99,6 +119,7 @@ pub(super) fn record(
         // It was cancelled meanwhile.
         return;
     }
+    let request = Some(asked.request_id);
     match answer {
         Ok(answer) => {
             // Calls are ignored: the model was asked for words.
@@ -114,19 +135,22 @@ pub(super) fn record(
             match useless(session.state(), asked, &summary, answer.stop_reason) {
                 Some((kind, why)) => {
                     let message = format!("`{}` {why}", asked.choice.provider);
-                    fail(session, Some(asked.request_id), kind, message);
+                    let failure = RequestFailure { usage: answer.usage, ..failure(kind, message) };
+                    fail_or_fall_back(session, ctx, request, failure);
                 }
                 None => stage_summary(session, asked, summary, usage),
             }
         }
-        Err(_) if stopped == EffectStop::ByDeadline => {
+        Err(unfinished) if stopped == EffectStop::ByDeadline => {
             let message = "the summary took too long".to_owned();
-            fail(session, Some(asked.request_id), FailureKind::Timeout, message);
+            let failure = failure(FailureKind::Timeout, message);
+            fail(session, request, RequestFailure { usage: unfinished.usage, ..failure });
         }
         // The end of the turn, or the wish to cancel, has ended it.
         Err(AnswerFailure { cause: FailureCause::Cancelled, .. }) => (),
-        Err(AnswerFailure { cause: FailureCause::Failed { kind, message, .. }, .. }) => {
-            fail(session, Some(asked.request_id), kind, message);
+        Err(AnswerFailure { cause: FailureCause::Failed { kind, message, .. }, usage, .. }) => {
+            let failure = RequestFailure { usage, ..failure(kind, message) };
+            fail_or_fall_back(session, ctx, request, failure);
         }
     }
 }
@@ -238,13 +262,16 @@ pub(crate) fn ledger_of(state: &State, before: Option<EventId>, summary: &str) -
 /// The models of the open turn, else those that were named with the wish, else those of the last
 /// turn.
 fn models(state: &State) -> Vec<ModelRef> {
-    let named = match &state.compaction {
-        Compaction::Requested { models, .. } => models.clone(),
-        _ => Vec::new(),
-    };
+    let wish = state.compaction.wish();
+    let named = wish.map(|wish| wish.models.clone()).unwrap_or_default();
     let open = state.turn.as_ref().map(|_| ask::remaining_models(state));
     let last = || state.last_turn.as_ref().map(|turn| turn.models.clone()).unwrap_or_default();
-    open.unwrap_or_else(|| if named.is_empty() { last() } else { named })
+    let mut models = open.unwrap_or_else(|| if named.is_empty() { last() } else { named });
+    let fallback = wish.and_then(|wish| wish.fallback.as_ref());
+    if let Some(place) = models.iter().position(|it| Some(&it.name) == fallback) {
+        models.drain(..place);
+    }
+    models
 }
 
 /// How much of a conversation a model can read.
@@ -349,8 +376,22 @@ impl io::Write for ByteCounter {
     }
 }
 
-fn fail(session: &mut Session, request: Option<EventId>, kind: FailureKind, message: String) {
-    ask::fail(session, request, RequestFailure { kind, message, attempt: 1, wait_ms: None });
+/// A summary is asked of each model once.
+fn failure(kind: FailureKind, message: String) -> RequestFailure {
+    RequestFailure { kind, message, attempt: 1, wait_ms: None, usage: None }
+}
+
+/// The next model may do better: it may be reached, or read more.
+fn fail_or_fall_back(
+    session: &mut Session,
+    ctx: &TurnContext,
+    request: Option<EventId>,
+    failure: RequestFailure,
+) {
+    match ask::next_model(&*ctx.models, &models(session.state())) {
+        Some(next) => ask::fall_back(session, request, failure, next),
+        None => fail(session, request, failure),
+    }
 }
 
 /// A summary is not an answer, so screens do not see it grow.

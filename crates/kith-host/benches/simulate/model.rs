@@ -104,12 +104,12 @@ impl SimModel {
                 let partial_text = self.say(says, ctx).await;
                 let message = "the simulation lets the model fail".to_owned();
                 let cause = FailureCause::Failed { kind, message, retryable, retry_after_ms };
-                Err(AnswerFailure { cause, partial_text })
+                Err(AnswerFailure { cause, partial_text, usage: None })
             }
             Behavior::Stalls { says } => {
                 let partial_text = self.say(says, ctx).await;
                 ctx.cancel.cancelled().await;
-                Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text })
+                Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text, usage: None })
             }
             Behavior::Hangs => std::future::pending().await,
             // Not `panic!`: nobody needs to read of it.
@@ -218,7 +218,7 @@ impl Provider for SimModel {
                 biased;
                 () = cancel.cancelled(), if notices_cancel => {
                     let partial_text = String::new();
-                    Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text })
+                    Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text, usage: None })
                 }
                 answer = self.respond(&ctx) => answer,
             }

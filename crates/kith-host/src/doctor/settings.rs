@@ -77,6 +77,9 @@ pub(super) fn model(watch: Arc<SettingsWatch>) -> Vec<Check> {
         let detail = format!("`{model}` of {provider} (connection not tested)");
         checks.push(ok(name, detail));
     }
+    for note in chosen.passed_over {
+        checks.push(warn(name, note, "set its key, or remove it from `[models]`"));
+    }
     if settings.limits.cost_micros.is_some() && !chosen.has_price {
         let detail = "`limits.cost` has no effect because the model has no price";
         checks.push(warn("setting", detail.to_owned(), "add `price` to the model"));

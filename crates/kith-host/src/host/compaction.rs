@@ -22,7 +22,8 @@ pub async fn compact_session(
 ) -> Reply<CompactedSession> {
     let session_id = host.reads.resolve(&call.session).await?;
     let settings = host.settings.current()?;
-    let models = host.models.choose(call.model.as_deref(), &settings)?.refs;
+    let chosen = host.models.choose(call.model.as_deref(), &settings)?;
+    let (models, notes) = (chosen.refs, chosen.passed_over);
     // Followed from where it was wished for, also if an earlier host wrote that down.
     let wished = host.journal.find(session_id, call.compact_id).await?;
     let head = match wished {
@@ -70,7 +71,8 @@ pub async fn compact_session(
                     compact: event.id,
                     tokens_before: it.tokens_before,
                     tokens_after: it.tokens_after,
-                }));
+                })
+                .with_notes(notes));
             }
             Body::ModelFailed(it) if it.retry_at.is_none() => {
                 let message = format!("the conversation is unchanged: {}", it.message);

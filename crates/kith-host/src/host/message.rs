@@ -42,6 +42,7 @@ pub async fn send_message(
     }
     let files = attachments_of(&message, chosen.refs.first().map(|it| it.wire))?;
     let mut notes = host.take_start_notes();
+    notes.extend(chosen.passed_over);
     let (agent_id, target, audience) = host.target(&settings, &mut message, &mut notes).await?;
     let mut event = host.ingress(&caller, message, agent_id, audience, chosen.refs);
     let (media, blobs) = files.into_iter().map(|it| (it.media, NewBlob::Bytes(it.bytes))).unzip();

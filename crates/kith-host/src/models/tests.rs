@@ -156,3 +156,27 @@ fn a_fallback_that_is_not_configured_is_refused() {
     let report = chosen.err().unwrap();
     assert_eq!(report.message(), "the settings name the model `c`, but have no `[models.c]`");
 }
+
+#[test]
+fn a_model_without_its_key_is_passed_over_for_the_next_and_refused_if_none_is_left() {
+    let keyless = "apiKey = \"${KITH_TEST_NEVER_SET}\"\n";
+    let models = TestModels::new(&format!(
+        "[models]\nuse = \"a\"\nfallbacks = [\"b\", \"demo\"]\n\
+         [models.a]\nwire = \"anthropic\"\n{keyless}[models.b]\nwire = \"openai_responses\"\n{keyless}"
+    ));
+    let chosen = models.choose(None);
+    assert_eq!((names(&chosen).as_str(), chosen.name.model.as_str()), ("demo", "demo"));
+    let because = "is passed over: the settings use the environment variable \
+                   `KITH_TEST_NEVER_SET`, which is not set; `demo` is asked instead";
+    assert_eq!(
+        chosen.passed_over,
+        [format!("model `a` {because}"), format!("model `b` {because}")]
+    );
+    // What is named is meant.
+    assert!(models.registry.choose(Some("a"), &models.watch.last_good()).is_err());
+    models.rewrite(&format!(
+        "[models]\nuse = \"a\"\nfallbacks = [\"b\"]\n\
+         [models.a]\nwire = \"anthropic\"\n{keyless}[models.b]\nwire = \"openai_responses\"\n{keyless}"
+    ));
+    assert!(models.registry.choose(None, &models.watch.last_good()).is_err());
+}

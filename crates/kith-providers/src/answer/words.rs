@@ -8,7 +8,7 @@ use kith_vocab::event::messages::Usage;
 use kith_vocab::event::models::Wire;
 use kith_vocab::provider::{AnswerBlock, Delta, DeltaSink, FailureCause};
 
-use super::Accumulator;
+use super::{Accumulator, PartialAnswer};
 use crate::fault::Fault;
 
 /// The answer that comes of the data of these events, in words.
@@ -16,12 +16,12 @@ pub(crate) fn in_words(wire: Wire, events: &[&str]) -> String {
     let mut answer = Accumulator::of(wire);
     for event in events {
         if let Err(fault) = answer.feed(event, &Seen::default()) {
-            return fault_in_words(fault, answer.into_partial_text());
+            return fault_in_words(fault, answer.into_partial());
         }
     }
     let answer = match answer.finish() {
         Ok(answer) => answer,
-        Err((fault, text)) => return fault_in_words(fault, text),
+        Err(unfinished) => return fault_in_words(unfinished.0, unfinished.1),
     };
     let mut words = String::new();
     for block in &answer.content {
@@ -41,20 +41,24 @@ pub(crate) fn in_words(wire: Wire, events: &[&str]) -> String {
         .unwrap();
     }
     write!(words, "{:?}", answer.stop_reason).unwrap();
-    if let Some(usage) = answer.usage {
-        let Usage { input, output, cache_read, cache_write, .. } = usage;
-        let written = if cache_write > 0 { format!("+{cache_write}") } else { String::new() };
-        write!(words, " | {input}+{cache_read}{written} in, {output} out").unwrap();
-    }
-    words
+    words + &usage_in_words(answer.usage)
 }
 
-fn fault_in_words(fault: Fault, partial_text: String) -> String {
-    let unfinished = fault.into_failure("p", None, partial_text);
+fn usage_in_words(usage: Option<Usage>) -> String {
+    let Some(Usage { input, output, cache_read, cache_write, .. }) = usage else {
+        return String::new();
+    };
+    let written = if cache_write > 0 { format!("+{cache_write}") } else { String::new() };
+    format!(" | {input}+{cache_read}{written} in, {output} out")
+}
+
+fn fault_in_words(fault: Fault, partial: PartialAnswer) -> String {
+    let unfinished = fault.into_failure("p", None, partial);
     let FailureCause::Failed { kind, message, retryable, .. } = unfinished.cause else { panic!() };
     let retryable = if retryable { ", retryable" } else { "" };
     let message = message.strip_prefix("`p` ").unwrap();
-    format!("{kind:?} after `{}`{retryable}: {message}", unfinished.partial_text)
+    let usage = usage_in_words(unfinished.usage);
+    format!("{kind:?} after `{}`{retryable}: {message}{usage}", unfinished.partial_text)
 }
 
 /// A sink that writes down what it is told.

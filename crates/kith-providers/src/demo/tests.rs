@@ -246,7 +246,11 @@ async fn a_stop_is_heard_between_words() {
     let unfinished = demo().ask(body(&[user("say a b c")], &[]), ctx).await.unwrap_err();
     assert_eq!(
         unfinished,
-        AnswerFailure { cause: FailureCause::Cancelled, partial_text: "a b ".to_owned() }
+        AnswerFailure {
+            cause: FailureCause::Cancelled,
+            partial_text: "a b ".to_owned(),
+            usage: None
+        }
     );
 }
 

@@ -76,10 +76,14 @@ async fn outcome(ctx: &AskContext, pieces: Vec<(u64, &'static str)>) -> String {
             let usage = if usage.is_some() { " with usage" } else { "" };
             format!("`{}`{usage}", texts.collect::<String>())
         }
-        Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text }) => {
+        Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text, .. }) => {
             format!("cancelled after `{partial_text}`")
         }
-        Err(AnswerFailure { cause: FailureCause::Failed { kind, message, .. }, partial_text }) => {
+        Err(AnswerFailure {
+            cause: FailureCause::Failed { kind, message, .. },
+            partial_text,
+            ..
+        }) => {
             format!("{kind:?} after `{partial_text}`: {message}")
         }
     };

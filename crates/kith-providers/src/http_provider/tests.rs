@@ -348,7 +348,7 @@ async fn a_server_that_does_not_even_begin_is_silent() {
     let begun = tokio::time::Instant::now();
     let silence = provider.within_idle(std::future::pending::<()>()).await.unwrap_err();
     assert_eq!(begun.elapsed(), Duration::from_millis(STREAM_IDLE_MS_MAX));
-    let unfinished = silence.into_failure("p", None, String::new());
+    let unfinished = silence.into_failure("p", None, crate::answer::PartialAnswer::default());
     let (kind, message, retryable) = fault(Err(unfinished));
     assert_eq!((kind, retryable), (FailureKind::Timeout, true));
     assert_eq!(message, "`p` sent nothing for 120 seconds; try again, or use another model");
@@ -369,7 +369,7 @@ async fn a_stop_is_heard_at_once() {
     let unfinished = server.provider().ask(Vec::new(), ctx).await.unwrap_err();
     assert_eq!(
         unfinished,
-        AnswerFailure { cause: FailureCause::Cancelled, partial_text: "a".to_owned() }
+        AnswerFailure { cause: FailureCause::Cancelled, partial_text: "a".to_owned(), usage: None }
     );
 }
 

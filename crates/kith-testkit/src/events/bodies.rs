@@ -220,6 +220,7 @@ impl Writer {
                 attempt: 1,
                 retry_at: seed.maybe(|seed| self.sheet.now + seed.number() * 1000),
                 fallback: None,
+                usage: None,
             }),
             "compact_requested" => Body::CompactRequested(CompactRequested {
                 by: "owner".to_owned(),

@@ -80,7 +80,11 @@ async fn a_waiting_model_keeps_what_it_said_when_it_is_cancelled() {
     let unfinished = answer.await.unwrap_err();
     assert_eq!(
         unfinished,
-        AnswerFailure { cause: FailureCause::Cancelled, partial_text: "well".to_owned() }
+        AnswerFailure {
+            cause: FailureCause::Cancelled,
+            partial_text: "well".to_owned(),
+            usage: None
+        }
     );
     let again = model.ask(Vec::new(), ask_context(&cancel)).await.unwrap_err();
     assert_eq!(again.cause, FailureCause::Cancelled);

@@ -227,6 +227,7 @@ impl Scribe {
             attempt: self.n_failures,
             retry_at: (!retry.is_empty()).then_some(self.sheet.now + RETRY_MS),
             fallback: None,
+            usage: None,
         };
         self.write(Body::ModelFailed(failure));
     }

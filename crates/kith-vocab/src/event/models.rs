@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::messages::Usage;
 use crate::ids::EventId;
 use crate::json::Json;
 use crate::text::Text;
@@ -92,6 +93,9 @@ pub struct ModelFailed {
     /// The model that is asked from now on, until the turn ends: this one was given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
+    /// What the vendor said that it used all the same. Absent in earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

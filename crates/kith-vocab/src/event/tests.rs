@@ -22,7 +22,7 @@ const WHOLE: [&str; 30] = [
     r#""type":"leaf_moved","to":"$id","reason":"branch""#,
     r#""type":"session_title_updated","title":"t","source":"generated""#,
     r#""type":"model_requested","requestId":"$id","purpose":"turn","provider":"p","wire":"openai_chat","model":"m","parameters":{"any":0.10},"rendererVersion":1,"bodySha256":"$hash","bodyBytes":2,"reserved":{"tokens":100,"costMicros":7}"#,
-    r#""type":"model_failed","requestId":"$id","kind":"context_length","message":"m","attempt":1,"retryAt":5"#,
+    r#""type":"model_failed","requestId":"$id","kind":"context_length","message":"m","attempt":1,"retryAt":5,"fallback":"b","usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"costMicros":5}"#,
     r#""type":"compact_requested","by":"u""#,
     r#""type":"call_judged","callId":"$call","tool":"t","effect":"self","verdict":"ask","reason":"r","rule":"x","grantId":"g","sandbox":"workspace","digest":"$hash","facts":{"any":[]}"#,
     r#""type":"approval_requested","approvalId":"a1","callId":"$call","threadId":"cli:room:x","code":"4F2","summary":"s","command":"c","paths":["p"],"digest":"$hash","risk":"r","approvers":["u"],"expiresAt":5"#,

@@ -62,7 +62,7 @@ impl Provider for Waiting {
             ctx.cancel.cancelled().await;
             *self.stopped.lock().expect("nobody panics with it") = Some(Instant::now());
             let (cause, partial_text) = (FailureCause::Cancelled, String::new());
-            Err(AnswerFailure { cause, partial_text })
+            Err(AnswerFailure { cause, partial_text, usage: None })
         })
     }
 }

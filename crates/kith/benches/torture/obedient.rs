@@ -62,7 +62,11 @@ impl Obedient {
                 self.wants_a_stop.notify_one();
                 cancel.cancelled().await;
                 let partial_text = "I was about to".to_owned();
-                return Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text });
+                return Err(AnswerFailure {
+                    cause: FailureCause::Cancelled,
+                    partial_text,
+                    usage: None,
+                });
             }
             _ => &[],
         };
@@ -107,5 +111,5 @@ fn read_request(body: &[u8]) -> (String, usize) {
 fn failed(message: &str, retryable: bool) -> AnswerFailure {
     let (kind, message) = (FailureKind::Network, message.to_owned());
     let cause = FailureCause::Failed { kind, message, retryable, retry_after_ms: None };
-    AnswerFailure { cause, partial_text: String::new() }
+    AnswerFailure { cause, partial_text: String::new(), usage: None }
 }

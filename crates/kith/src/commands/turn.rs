@@ -57,9 +57,8 @@ pub(crate) async fn compact(
     let mut stop = StopSignal::listen()?;
     let call = CompactSession { session, compact_id, model: model.model };
     let told = follow_until_stopped(&client, call, Arc::new(Quiet), &mut stop).await;
-    let told = told.unwrap_or_else(|| {
-        Err(CallError::stopped("quit without waiting for the summary to stop"))
-    });
+    let told = told
+        .unwrap_or_else(|| Err(CallError::stopped("quit without waiting for the summary to stop")));
     leave(client, &mut stop).await;
     // What the person stopped is no refusal.
     let told = told.map_err(|error| match error.code {

@@ -318,3 +318,59 @@ fn control_characters_of_an_answer_are_made_visible() {
     assert!(!ran.stdout.trim_end().contains(|ch: char| ch.is_control() || ch == '\u{202e}'));
     assert_eq!(ran.json()["text"], said);
 }
+
+/// A house that asks `a` at this server, and `demo` if that fails.
+fn with_fallback(vendor: &Vendor) -> House {
+    let house = House::new();
+    let url = vendor.server.base_url();
+    house.write(
+        "kith.toml",
+        format!(
+            "[models]\nuse = \"a\"\nfallbacks = [\"demo\"]\n[models.a]\nwire = \"openai_chat\"\n\
+             baseUrl = \"{url}\"\napiKey = \"${{KEY}}\"\n"
+        ),
+    );
+    house.kith(&["trust", "."]).succeeded();
+    house
+}
+
+#[test]
+fn a_turn_that_goes_over_to_another_model_says_so() {
+    let vendor = Vendor::new([raw(401, ""), raw(401, "")]);
+    let house = with_fallback(&vendor).with("KEY", "sk-test-0123456789");
+    check!(house.kith(&["ask", "say one"]), @"
+    exit 0
+    --- stdout
+    one
+    --- stderr
+    note: `a` refused the API key from KEY (status 401): check it; `demo` is asked instead
+    ");
+    let ran = house.kith(&["ask", "say two", "--stream-json"]).succeeded();
+    assert!(ran.stdout.contains(r#""fallback":"demo""#), "{}", ran.stdout);
+    let shown = house.kith(&["session", "show", "latest"]).succeeded().stdout;
+    let told = "! The model failed: `a` refused the API key from KEY (status 401): check it. \
+                `demo` is asked instead.";
+    assert_eq!(shown.matches(told).count(), 2, "{shown}");
+    assert!(!shown.contains("; retried"), "{shown}");
+}
+
+#[test]
+fn a_model_without_its_key_is_passed_over_with_a_note() {
+    let vendor = Vendor::new([]);
+    let house = with_fallback(&vendor);
+    check!(house.kith(&["ask", "say one"]), @"
+    exit 0
+    --- stdout
+    one
+    --- stderr
+    note: model `a` is passed over: the settings use the environment variable `KEY`, which is not set; `demo` is asked instead
+    ");
+    check!(house.kith(&["ask", "say one", "--model", "a"]), @"
+    exit 1
+    --- stderr
+    error: the settings use the environment variable `KEY`, which is not set
+    hint: `export KEY=…`, or use `--model demo`, which needs no key
+    ");
+    let doctor = house.kith(&["doctor"]).stdout;
+    assert!(doctor.contains("model `a` is passed over"), "{doctor}");
+}

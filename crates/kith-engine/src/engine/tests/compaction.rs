@@ -4,10 +4,12 @@ use kith_providers::media::MediaBytes;
 use kith_providers::render;
 use kith_sessions::desk::RowTarget;
 use kith_testkit::gate::Gate;
+use kith_testkit::samples::sample_model_ref;
 use kith_testkit::scripted::ScriptedModels;
 use kith_vocab::event::messages::{Compact, StopReason};
 use kith_vocab::event::models::{FailureKind, ModelRequested, Purpose, Wire};
 use kith_vocab::ids::LeafId;
+use kith_vocab::ingress::IngressEvent;
 use kith_vocab::json::Json;
 use kith_vocab::provider::{AnswerBlock, ModelChoice, Provider};
 
@@ -444,4 +446,91 @@ async fn a_summary_that_was_wished_for_in_a_turn_is_dropped_when_the_turn_is_can
     assert_eq!(within(row.end()).await.unwrap().end, MessageEnd::Cancelled);
     within(engine.until_rest()).await;
     assert_eq!((model.bodies().len(), compactions(&house.events(id)).len()), (2, 0));
+}
+
+/// A host that has the models A and B, and a conversation of two turns with A.
+fn with_two_models(
+    model_a: ScriptedModel,
+    model_b: ScriptedModel,
+) -> (TestHouse, Engine, [Arc<ScriptedModel>; 2]) {
+    let [a, b] = [model_a, model_b].map(|it| Arc::new(with_window(it, 4_000)));
+    let mut house = TestHouse::new(&a);
+    let known = ScriptedModels::none()
+        .with(sample_model_ref("a"), a.clone())
+        .with(sample_model_ref("b"), b.clone());
+    house.models = Arc::new(known);
+    let engine = house.engine();
+    (house, engine, [a, b])
+}
+
+fn to_both(key: &str, text: &str) -> IngressEvent {
+    let models = ["a", "b"].map(sample_model_ref).to_vec();
+    IngressEvent { models, ..message(key, ROOM, text) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_one_model_cannot_make_is_asked_of_the_next_within_a_turn() {
+    for failing in [
+        script().says("One.").says("Two.").fails(FailureKind::Status, true),
+        script().says("One.").says("Two.").empty(),
+    ] {
+        let model_a = failing.says("Three.");
+        let (house, engine, [a, b]) = with_two_models(model_a, script().says(SUMMARY));
+        let id = ask(&engine, &to_both("m1", &words_of(1_100))).await.unwrap().session_id;
+        ask(&engine, &to_both("m2", &words_of(1_100))).await.unwrap();
+        // The first model is given up for the summary, not for the turn.
+        assert_eq!(ask(&engine, &to_both("m3", &words_of(700))).await.unwrap().text, "Three.");
+        assert_eq!((a.bodies().len(), b.bodies().len()), (4, 1));
+        within(engine.until_rest()).await;
+        let events = house.events(id);
+        assert_eq!(compactions(&events).len(), 1, "{}", house.outline(id));
+        assert!(house.notices(id).iter().any(|it| it.ends_with("`b` is asked instead.")));
+        assert_verified(&events);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_between_turns_is_asked_of_the_next_model_and_fails_after_the_last() {
+    let model_a = script().says("One.").fails(FailureKind::Auth, false).empty().says("Two.");
+    let model_b = script().says(SUMMARY).fails(FailureKind::Auth, false);
+    let (house, engine, [a, b]) = with_two_models(model_a, model_b);
+    let id = ask(&engine, &to_both("m1", &words_of(300))).await.unwrap().session_id;
+    within(engine.until_rest()).await;
+    compact(&house, &engine, id).await;
+    assert_eq!(compactions(&house.events(id)).len(), 1, "{}", house.outline(id));
+    compact(&house, &engine, id).await;
+    assert_eq!((a.bodies().len(), b.bodies().len()), (3, 2));
+    assert_eq!(compactions(&house.events(id)).len(), 1, "{}", house.outline(id));
+    assert_eq!(ask(&engine, &to_both("m2", "on")).await.unwrap().text, "Two.");
+    assert_verified(&house.events(id));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_ends_the_program_each_time_is_given_up_until_it_is_asked_for_again() {
+    let model = script().says("One.").waits().waits().waits().says(SUMMARY);
+    let model = Arc::new(model);
+    let house = TestHouse::new(&model);
+    let mut engine = house.engine();
+    let id = ask(&engine, &message("m1", ROOM, &words_of(300))).await.unwrap().session_id;
+    within(engine.until_rest()).await;
+    let action = CommandAction::Compact { models: Vec::new() };
+    house.command(&engine, id, action).await.unwrap();
+    for n in 2..=4 {
+        until(|| model.bodies().len() == n).await;
+        engine.kill();
+        engine = house.engine();
+        engine.wake(id);
+    }
+    for _ in 0..2 {
+        within(engine.until_rest()).await;
+        assert_eq!(model.bodies().len(), 4, "{}", house.outline(id));
+        assert_eq!(house.notices(id).len(), 1);
+        engine.kill();
+        engine = house.engine();
+        engine.wake(id);
+    }
+    within(engine.until_rest()).await;
+    compact(&house, &engine, id).await;
+    assert_eq!(compactions(&house.events(id)).len(), 1, "{}", house.outline(id));
+    assert_verified(&house.events(id));
 }

@@ -89,6 +89,7 @@ impl Provider for SlowTalker {
                     return Err(AnswerFailure {
                         cause: FailureCause::Cancelled,
                         partial_text: said,
+                        usage: None,
                     });
                 }
                 ctx.sink.delta(piece);

@@ -22,6 +22,7 @@ use crate::failure::SessionFailure;
 use crate::fixture::ask_in;
 use crate::mailbox::MAILBOX_MAX;
 use crate::permits::RUNNING_TURNS_MAX;
+use crate::spending::SpendingReader;
 
 #[tokio::test(start_paused = true)]
 async fn a_driver_that_panics_is_reported_and_its_session_opens_again() {
@@ -270,4 +271,31 @@ async fn a_spent_budget_stops_the_turn_with_one_notice_and_the_next_message_work
     *house.setup.budget.lock().unwrap() = Arc::new(NoBudget);
     let report = ask(&engine, &message("m2", ROOM, "go on")).await.unwrap();
     assert_eq!((report.text.as_str(), report.end), ("Done.", MessageEnd::Done));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_answer_counts_with_its_usage() {
+    let model = Arc::new(script().empty().says("Done."));
+    let house = TestHouse::new(&model);
+    let budget = Arc::new(CountedBudget { n_left: 2.into(), ..CountedBudget::default() });
+    *house.setup.budget.lock().unwrap() = budget.clone();
+    let engine = house.engine();
+    let report = ask(&engine, &message("m1", ROOM, "hi")).await.unwrap();
+    assert_eq!(report.text, "Done.");
+    within(engine.until_rest()).await;
+    let events = house.events(report.session_id);
+    let (mut reader, mut used) = (SpendingReader::default(), 0);
+    for event in &events {
+        reader.read(event);
+        if let Body::ModelFailed(it) = &event.body {
+            used += it.usage.unwrap().input;
+        }
+        if let Body::AssistantMessage(it) = &event.body {
+            used += it.usage.unwrap().input;
+        }
+    }
+    let spent = reader.finish();
+    assert_eq!(spent.iter().map(|it| it.usage.input).sum::<u64>(), used);
+    assert!(spent.iter().all(|it| it.usage.input > 0 && !it.is_estimate), "{spent:?}");
+    assert_eq!(budget.settled.lock().unwrap().len(), 2);
 }

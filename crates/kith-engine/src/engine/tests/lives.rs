@@ -52,7 +52,11 @@ impl Provider for Moody {
             for _ in 0..5 {
                 if ctx.cancel.is_cancelled() {
                     let partial_text = "So far".to_owned();
-                    return Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text });
+                    return Err(AnswerFailure {
+                        cause: FailureCause::Cancelled,
+                        partial_text,
+                        usage: None,
+                    });
                 }
                 tokio::task::yield_now().await;
             }
@@ -63,7 +67,7 @@ impl Provider for Moody {
                 let (kind, message) = (FailureKind::Auth, "no".to_owned());
                 let (retryable, retry_after_ms) = (false, None);
                 let cause = FailureCause::Failed { kind, message, retryable, retry_after_ms };
-                return Err(AnswerFailure { cause, partial_text: String::new() });
+                return Err(AnswerFailure { cause, partial_text: String::new(), usage: None });
             }
             let (block, stop_reason) = if last["role"] != "tool" && text.contains("call") {
                 // Each of the model's calls has its own name: a call runs once or not at all.

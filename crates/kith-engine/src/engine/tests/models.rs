@@ -324,7 +324,7 @@ async fn a_model_that_fails_for_good_gives_way_to_the_next_until_the_turn_ends()
         Body::Notice(it) => Some(it.text.to_string()),
         _ => None,
     });
-    assert!(told.unwrap().ends_with("`b` answers instead."));
+    assert!(told.unwrap().ends_with("`b` is asked instead."));
     let next = ask(&engine, &to(&["a", "b"], "m2", "again")).await.unwrap();
     assert_eq!(next.text, "From A.");
 }

@@ -273,3 +273,14 @@ fn end(reason: &str) -> String {
 fn check(events: &[&str], expected: &str) {
     assert_eq!(in_words(Wire::Anthropic, events), expected, "{events:#?}");
 }
+
+#[test]
+fn an_answer_that_is_cut_off_has_used_what_was_counted_and_what_came() {
+    let begin = r#"{"type":"message_start","message":{"content":[],"usage":{"input_tokens":25,"output_tokens":1}}}"#;
+    let block =
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
+    let text = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"twelve bytes"}}"#;
+    let cut = in_words(Wire::Anthropic, &[begin, block, text]);
+    assert!(cut.starts_with("Cut after `twelve bytes`"), "{cut}");
+    assert!(cut.ends_with(" | 25+0 in, 4 out"), "{cut}");
+}
