@@ -111,10 +111,9 @@ impl Flaw {
 #[derive(Debug)]
 pub(crate) enum BadLine {
     Flaw(Flaw),
-    /// A blob that it names could not be read, which says nothing about the line.
+    /// A blob that it names, or the file before it, could not be read, which says nothing about the
+    /// line.
     Io(io::Error),
-    /// Only reading the file from its beginning can tell whether the event may stand here.
-    Unsure,
 }
 
 impl From<Flaw> for BadLine {

@@ -21,6 +21,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::error::Category;
 use sha2::{Digest, Sha256};
 
+use crate::blob::no_blobs;
 use crate::damage::{BadLine, DamageCode, Flaw};
 use crate::texts::{
     BlobRef, INLINE_TEXT_BYTES_MAX, LongText, SharedTexts, may_name_a_blob, put_back, take_out,
@@ -241,14 +242,12 @@ fn check_written(
     }
     let read = decoder.whole_event(line, prev, &mut |named| {
         let text = long_texts.iter().find(|it| it.sha256 == named.blob);
-        text.map(|it| it.text.clone()).ok_or(BadLine::Unsure)
+        text.map_or_else(|| no_blobs(named), |it| Ok(it.text.clone()))
     });
     match read {
         Ok(read) if read.batch == batch && read.event == *event => Ok(n_bytes),
         Err(BadLine::Flaw(flaw)) => Err(flaw),
-        Ok(_) | Err(BadLine::Io(_) | BadLine::Unsure) => {
-            Err(refused("it would be read back as a different event"))
-        }
+        Ok(_) | Err(BadLine::Io(_)) => Err(refused("it would be read back as a different event")),
     }
 }
 

@@ -5,7 +5,7 @@
 //! so the log takes nothing more until the file is opened and read again.
 
 use std::fmt;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ use crate::checkpoint::CheckpointPlace;
 use crate::damage::{Damage, Flaw};
 use crate::journal::NewBlob;
 use crate::line::{EncodedBatch, LineHash, LogHead, encode_batch};
-use crate::read::find_older_ids;
+use crate::read::event_kinds;
 use crate::storage::{StorageError, StorageErrorKind, kind_of_io, words_of};
-use crate::validator::{EventValidator, OlderIds};
+use crate::validator::EventValidator;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
@@ -133,9 +133,10 @@ impl SessionLog {
         blobs: Blobs,
         path: PathBuf,
         header: SessionHeader,
-        validator: EventValidator,
+        mut validator: EventValidator,
         extent: Extent,
     ) -> SessionLog {
+        validator.drop_older();
         SessionLog { files, blobs, path, header, validator, extent, file: None, poisoned: false }
     }
 
@@ -190,16 +191,18 @@ impl SessionLog {
         if events.is_empty() {
             return Ok(());
         }
-        let older_ids = self.older_ids_of(events)?;
+        let older = || event_kinds(self.files.open_read(&self.path)?, self.extent.len);
+        let unreadable = |source| LogError::Read { path: self.path.clone(), source };
+        self.validator.find_older(events, older).map_err(unreadable)?;
         let before = self.validator.marks();
         let path = &self.path;
         let refused = |(seq, flaw)| LogError::Refused { path: path.clone(), seq, flaw };
-        self.validator.admit_all(events, &older_ids).map_err(refused)?;
+        self.validator.admit_all(events).map_err(refused)?;
         let encoded = encode_batch(events, before.last_hash()).map_err(refused);
         match encoded.and_then(|batch| self.write(batch, new_blobs)) {
             Ok(hash) => {
                 self.validator.set_last_hash(hash);
-                self.validator.evict(&mut |_, _| ());
+                self.validator.evict();
                 Ok(())
             }
             Err(error) => {
@@ -207,19 +210,6 @@ impl SessionLog {
                 Err(error)
             }
         }
-    }
-
-    /// Looks up in the file the ids that the validator no longer remembers; rarely there are any.
-    fn older_ids_of(&self, events: &[Event]) -> Result<OlderIds, LogError> {
-        let unsure = self.validator.unsure_of(events);
-        if unsure.is_empty() {
-            return Ok(OlderIds::new());
-        }
-        let found = self.files.open_read(&self.path).and_then(|source| {
-            let good_part = Box::new(source.take(self.extent.len));
-            find_older_ids(good_part, &unsure)
-        });
-        found.map_err(|source| LogError::Read { path: self.path.clone(), source })
     }
 
     fn write(&mut self, batch: EncodedBatch, new_blobs: &[NewBlob]) -> Result<LineHash, LogError> {

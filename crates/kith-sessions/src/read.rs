@@ -8,13 +8,11 @@
 
 mod intact;
 
-use std::collections::HashSet;
 use std::io::{self, BufRead, BufReader, Read};
 use std::slice;
 
 use kith_vocab::event::{BatchPlace, Event};
 use kith_vocab::header::SessionHeader;
-use kith_vocab::ids::EventId;
 
 use crate::blob::no_blobs;
 use crate::checkpoint::CheckpointPlace;
@@ -24,7 +22,7 @@ use crate::line::{
     id_of, place_of,
 };
 use crate::texts::BlobRef;
-use crate::validator::{EventValidator, OlderIds, ValidatorMarks};
+use crate::validator::{EventKinds, EventValidator, ValidatorMarks};
 
 pub(crate) use intact::{IntactLine, each_line};
 
@@ -99,11 +97,14 @@ pub(crate) fn scan(
         first_line(&line, ending).map_err(|flaw| ReadError::Damaged(flaw.at(1)))?;
     let newline_missing = ending == Some(LineEnding::EndOfFile);
     let validator = EventValidator::after_header(hash);
-    let mut reader = LogReader::new(lines, validator, newline_missing, head, text_of, each);
-    reader.older_ids = Some(OlderIds::new());
+    let open = &|| Ok(Box::new(io::empty()) as Box<dyn Read + Send>);
+    let mut reader = LogReader::new(lines, open, validator, newline_missing, head, text_of, each);
     let end = reader.read_batches(&mut line)?;
     Ok(reader.conclude(header, end))
 }
+
+/// Opens the file of a log at its beginning.
+pub(crate) type OpenLog<'a> = &'a dyn Fn() -> io::Result<Box<dyn Read + Send>>;
 
 /// Reads on from a checkpoint. `source` begins at the last line before the place.
 ///
@@ -111,6 +112,7 @@ pub(crate) fn scan(
 /// the beginning whether what follows is good.
 pub(crate) fn scan_from(
     source: Box<dyn Read + Send>,
+    open: OpenLog<'_>,
     (header, header_hash): (SessionHeader, LineHash),
     place: &CheckpointPlace,
     head: Option<&LogHead>,
@@ -138,10 +140,11 @@ pub(crate) fn scan_from(
         return Ok(None);
     }
     let newline_missing = ending == Some(LineEnding::EndOfFile);
-    let mut reader = LogReader::new(lines, validator, newline_missing, head, text_of, each);
+    let mut reader = LogReader::new(lines, open, validator, newline_missing, head, text_of, each);
     reader.line_number = line_number;
     match reader.read_batches(&mut line)? {
-        ReadEnd::Unsure => Ok(None),
+        // The damage may be among the older lines, which are read without being checked.
+        ReadEnd::Damaged(_) if reader.validator.has_older() => Ok(None),
         end => Ok(Some(reader.conclude(header, end))),
     }
 }
@@ -165,35 +168,26 @@ fn first_line(line: &[u8], ending: Option<LineEnding>) -> Result<(SessionHeader,
     }
 }
 
-/// Looks for these events in a file that is known to be good.
-pub(crate) fn find_older_ids(
-    source: Box<dyn Read + Send>,
-    ids: &[EventId],
-) -> io::Result<OlderIds> {
-    let wanted: HashSet<EventId> = ids.iter().copied().collect();
-    let mut older_ids = OlderIds::new();
-    let mut lines = LogLines::new(source, 0);
+/// The events in the first `len` bytes of a file, which are known to be good.
+pub(crate) fn event_kinds(source: Box<dyn Read + Send>, len: u64) -> io::Result<EventKinds> {
+    let mut kinds = EventKinds::new();
+    let mut lines = LogLines::new(Box::new(source.take(len)), 0);
     let mut line = Vec::new();
     while lines.next(&mut line)?.is_some() {
         // The header has no id.
-        if let Some((id, kind)) = id_of(&line)
-            && wanted.contains(&id)
-        {
-            older_ids.insert(id, kind);
-        }
+        kinds.extend(id_of(&line));
     }
-    Ok(older_ids)
+    Ok(kinds)
 }
 
 struct LogReader<'a> {
     lines: LogLines,
+    open: OpenLog<'a>,
     decoder: Decoder,
     head: Option<&'a LogHead>,
     text_of: TextOf<'a>,
     each: &'a mut dyn FnMut(Event),
     validator: EventValidator,
-    /// Ids that `validator` has evicted; `None` if reading did not start at the beginning.
-    older_ids: Option<OlderIds>,
     batch: OpenBatch,
     good: GoodPart,
     line_number: usize,
@@ -224,14 +218,13 @@ enum ReadEnd {
     /// No line, and nothing later behind it.
     Torn(Damage),
     Damaged(Damage),
-    /// An event that only what stands before a checkpoint can judge.
-    Unsure,
 }
 
 impl<'a> LogReader<'a> {
     /// Reads on behind the first line, or behind a checkpoint.
     fn new(
         lines: LogLines,
+        open: OpenLog<'a>,
         validator: EventValidator,
         newline_missing: bool,
         head: Option<&'a LogHead>,
@@ -241,12 +234,12 @@ impl<'a> LogReader<'a> {
         let (len, line_start, marks) = (lines.offset, lines.line_start, validator.marks());
         LogReader {
             lines,
+            open,
             decoder: Decoder::default(),
             head,
             text_of,
             each,
             validator,
-            older_ids: None,
             batch: OpenBatch::default(),
             good: GoodPart { len, line_start, n_events: 0, marks, newline_missing },
             line_number: 1,
@@ -259,7 +252,6 @@ impl<'a> LogReader<'a> {
             match self.take(line, ending) {
                 Ok(()) => (),
                 Err(BadLine::Io(error)) => return Err(error),
-                Err(BadLine::Unsure) => return Ok(ReadEnd::Unsure),
                 Err(BadLine::Flaw(flaw)) if flaw.whole => {
                     return Ok(ReadEnd::Damaged(flaw.at(self.line_number)));
                 }
@@ -278,13 +270,9 @@ impl<'a> LogReader<'a> {
         }
         let read = self.decoder.whole_event(line, self.validator.last_hash(), self.text_of)?;
         self.batch.expect(read.batch, line.len() as u64 + read.blob_bytes)?;
-        match &self.older_ids {
-            Some(older_ids) => self.validator.admit(&read.event, older_ids)?,
-            None if self.validator.unsure_of(slice::from_ref(&read.event)).is_empty() => {
-                self.validator.admit(&read.event, &OlderIds::new())?;
-            }
-            None => return Err(BadLine::Unsure),
-        }
+        let older = || event_kinds((self.open)()?, self.good.len);
+        self.validator.find_older(slice::from_ref(&read.event), older).map_err(BadLine::Io)?;
+        self.validator.admit(&read.event)?;
         let hash = LineHash::of(line);
         if let Some(head) = self.head
             && head.seq == read.event.seq
@@ -307,11 +295,7 @@ impl<'a> LogReader<'a> {
             (self.each)(event);
         }
         self.batch.bytes = 0;
-        self.validator.evict(&mut |id, kind| {
-            if let Some(older_ids) = &mut self.older_ids {
-                older_ids.insert(id, kind);
-            }
-        });
+        self.validator.evict();
         self.good.len = self.lines.offset;
         self.good.line_start = self.lines.line_start;
         self.good.marks = self.validator.marks();
@@ -358,10 +342,8 @@ impl<'a> LogReader<'a> {
         let tail = match (end, self.missing_events(head)) {
             (ReadEnd::Damaged(damage), _) => Tail::Damaged(damage),
             (ReadEnd::File, None) if torn_bytes == 0 => Tail::Clean,
-            (ReadEnd::File | ReadEnd::Torn(_) | ReadEnd::Unsure, None) => {
-                Tail::Torn { bytes: torn_bytes }
-            }
-            (ReadEnd::File | ReadEnd::Unsure, Some(detail)) => {
+            (ReadEnd::File | ReadEnd::Torn(_), None) => Tail::Torn { bytes: torn_bytes },
+            (ReadEnd::File, Some(detail)) => {
                 let line = self.line_number - self.batch.events.len() + 1;
                 Tail::Damaged(Damage { line, code: DamageCode::LostTail, detail })
             }

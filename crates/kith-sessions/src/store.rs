@@ -179,7 +179,8 @@ impl SessionStore {
         let source = source.map_err(|error| failed(error.into()))?;
         let source = Box::new(source.take(rest));
         let mut text_of = |named: &_| self.blobs.text(named);
-        scan_from(source, header, place, head, &mut text_of, each).map_err(failed)
+        let open = &|| self.files.open_read(&path);
+        scan_from(source, open, header, place, head, &mut text_of, each).map_err(failed)
     }
 
     /// Reads the session and writes nothing. `each` gets the good events; the tail says what follows

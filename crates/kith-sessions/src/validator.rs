@@ -6,10 +6,11 @@
 //! An open session must cost little however long it is, so of the ids only the newest are kept.
 //! That is enough for nearly every event: ids come from a clock and rise, and a parent is the leaf
 //! or stands close by. An id above all that were evicted is certainly new. For any other, which a
-//! clock that was set back or a branch to an old message may bring, the [`OlderIds`] are asked: the
-//! reader has them at hand, the writer looks them up in the file. So nothing is ever guessed.
+//! clock that was set back or a branch to an old message may bring, the older ids are read from the
+//! file, and then kept. So nothing is ever guessed.
 
 use std::collections::{HashMap, VecDeque};
+use std::io;
 
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
@@ -27,11 +28,12 @@ const RECENT_IDS_MAX: usize = 128;
 pub(crate) struct EventValidator {
     marks: ValidatorMarks,
     order: VecDeque<EventId>,
-    kinds: HashMap<EventId, EventKind>,
+    kinds: EventKinds,
+    /// All older events, as soon as one of them was asked for.
+    older: Option<EventKinds>,
 }
 
-/// Events that a [`EventValidator`] has evicted.
-pub(crate) type OlderIds = HashMap<EventId, EventKind>;
+pub(crate) type EventKinds = HashMap<EventId, EventKind>;
 
 /// Everything but the ids; a copy of it allows to go back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,14 +67,6 @@ pub(crate) enum EventKind {
     Control,
 }
 
-/// The result of looking up an id.
-enum IdLookup {
-    Known(EventKind),
-    New,
-    /// Only the older ids can tell.
-    Unsure,
-}
-
 /// A validator as it is stored in a checkpoint.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -93,7 +87,8 @@ impl EventValidator {
             last_of_tree: None,
             older_max: None,
         };
-        EventValidator { marks, order: VecDeque::new(), kinds: HashMap::new() }
+        let older = Some(EventKinds::new());
+        EventValidator { marks, order: VecDeque::new(), kinds: EventKinds::new(), older }
     }
 
     /// Reads what [`EventValidator::to_bytes`] wrote; `None` if it is anything else.
@@ -104,7 +99,7 @@ impl EventValidator {
             return None;
         }
         let order = recent.iter().map(|(id, _)| *id).collect();
-        Some(EventValidator { marks, order, kinds: recent.into_iter().collect() })
+        Some(EventValidator { marks, order, kinds: recent.into_iter().collect(), older: None })
     }
 
     /// To be called between two batches.
@@ -136,16 +131,33 @@ impl EventValidator {
         (seq > 0).then_some(LogHead { seq, hash: self.marks.last_hash })
     }
 
-    /// The ids in these events about which only the older ones tell.
-    pub(crate) fn unsure_of(&self, events: &[Event]) -> Vec<EventId> {
-        let named = events.iter().flat_map(|event| [Some(event.id), event.parent_id]);
-        let is_unsure = |id: &EventId| matches!(self.look_up(*id), IdLookup::Unsure);
-        named.flatten().filter(is_unsure).collect()
+    /// Reads the older ids if only they tell whether these events may follow. To be called before
+    /// events are admitted after a checkpoint.
+    pub(crate) fn find_older(
+        &mut self,
+        events: &[Event],
+        read: impl FnOnce() -> io::Result<EventKinds>,
+    ) -> io::Result<()> {
+        let mut named = events.iter().flat_map(|event| [Some(event.id), event.parent_id]);
+        let may_be_older =
+            |id| self.kind_of(id).is_none() && self.marks.older_max.is_some_and(|max| id <= max);
+        if self.older.is_none() && named.any(|id| id.is_some_and(may_be_older)) {
+            self.older = Some(read()?);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn has_older(&self) -> bool {
+        self.older.is_some()
+    }
+
+    pub(crate) fn drop_older(&mut self) {
+        self.older = None;
     }
 
     /// Admits the event if it may follow; [`EventValidator::set_last_hash`] sets its line's hash.
-    pub(crate) fn admit(&mut self, event: &Event, older_ids: &OlderIds) -> Result<(), Flaw> {
-        self.judge(event, older_ids)?;
+    pub(crate) fn admit(&mut self, event: &Event) -> Result<(), Flaw> {
+        self.judge(event)?;
         match &event.body {
             Body::InstructionSnapshot(_) => self.marks.has_instructions = true,
             Body::ToolsetSnapshot(_) => self.marks.has_toolset = true,
@@ -163,14 +175,10 @@ impl EventValidator {
     }
 
     /// Takes all events in, or none. A refusal says the `seq` of the event at fault.
-    pub(crate) fn admit_all(
-        &mut self,
-        events: &[Event],
-        older_ids: &OlderIds,
-    ) -> Result<(), (u64, Flaw)> {
+    pub(crate) fn admit_all(&mut self, events: &[Event]) -> Result<(), (u64, Flaw)> {
         let before = self.marks;
         for (n_admitted, event) in events.iter().enumerate() {
-            if let Err(flaw) = self.admit(event, older_ids) {
+            if let Err(flaw) = self.admit(event) {
                 self.forget(before, n_admitted);
                 return Err((event.seq, flaw));
             }
@@ -192,15 +200,16 @@ impl EventValidator {
     }
 
     /// Evicts old ids after a complete batch, which is never undone.
-    pub(crate) fn evict(&mut self, each: &mut dyn FnMut(EventId, EventKind)) {
+    pub(crate) fn evict(&mut self) {
         if self.order.len() <= RECENT_IDS_MAX {
             return;
         }
         let n_too_many = self.order.len() - RECENT_IDS_MAX;
         for id in self.order.drain(..n_too_many) {
             self.marks.older_max = self.marks.older_max.max(Some(id));
-            if let Some(kind) = self.kinds.remove(&id) {
-                each(id, kind);
+            let kind = self.kinds.remove(&id);
+            if let (Some(older), Some(kind)) = (&mut self.older, kind) {
+                older.insert(id, kind);
             }
         }
         // A large batch leaves large tables behind.
@@ -208,37 +217,25 @@ impl EventValidator {
         self.kinds.shrink_to(2 * RECENT_IDS_MAX);
     }
 
-    fn look_up(&self, id: EventId) -> IdLookup {
+    fn kind_of(&self, id: EventId) -> Option<EventKind> {
         if self.marks.last_of_tree == Some(id) {
-            return IdLookup::Known(EventKind::Tree);
+            return Some(EventKind::Tree);
         }
-        match self.kinds.get(&id) {
-            Some(&kind) => IdLookup::Known(kind),
-            None if self.marks.older_max.is_none_or(|older| id > older) => IdLookup::New,
-            None => IdLookup::Unsure,
-        }
+        self.kinds.get(&id).or_else(|| self.older.as_ref()?.get(&id)).copied()
     }
 
-    fn kind_of(&self, id: EventId, older_ids: &OlderIds) -> Option<EventKind> {
-        match self.look_up(id) {
-            IdLookup::Known(kind) => Some(kind),
-            IdLookup::New => None,
-            IdLookup::Unsure => older_ids.get(&id).copied(),
-        }
-    }
-
-    fn judge(&self, event: &Event, older_ids: &OlderIds) -> Result<(), Flaw> {
+    fn judge(&self, event: &Event) -> Result<(), Flaw> {
         let ValidatorMarks { next_seq, has_instructions, has_toolset, has_asked_a_model, .. } =
             self.marks;
         if event.seq != next_seq {
             let detail = format!("its `seq` is {}, expected {next_seq}", event.seq);
             return Err(Flaw::wrong(DamageCode::NonMonotonicSeq, detail));
         }
-        if self.kind_of(event.id, older_ids).is_some() {
+        if self.kind_of(event.id).is_some() {
             let detail = format!("an earlier event has the same id `{}`", event.id);
             return Err(Flaw::wrong(DamageCode::DuplicateEventId, detail));
         }
-        self.judge_parent(event, older_ids)?;
+        self.judge_parent(event)?;
         let invalid = |detail: String| Flaw::wrong(DamageCode::InvalidEvent, detail);
         validate(event).map_err(invalid)?;
         let is_second = match &event.body {
@@ -256,13 +253,13 @@ impl EventValidator {
         Ok(())
     }
 
-    fn judge_parent(&self, event: &Event, older_ids: &OlderIds) -> Result<(), Flaw> {
+    fn judge_parent(&self, event: &Event) -> Result<(), Flaw> {
         let Some(parent) = event.parent_id else { return Ok(()) };
         if !event.is_tree() {
             let detail = "`parentId` on a control event";
             return Err(Flaw::wrong(DamageCode::InvalidEvent, detail));
         }
-        let problem = match self.kind_of(parent, older_ids) {
+        let problem = match self.kind_of(parent) {
             Some(EventKind::Tree) => return Ok(()),
             Some(EventKind::Control) => "is not part of the conversation",
             None => "is not an earlier event",

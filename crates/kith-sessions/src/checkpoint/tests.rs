@@ -145,8 +145,8 @@ fn what_the_desk_knows_is_not_read_past() {
 }
 
 #[test]
-fn an_event_that_only_the_beginning_can_judge_is_read_from_there() {
-    let (_, store) = house();
+fn an_event_that_names_one_from_before_the_place_is_judged_by_the_file() {
+    let (files, store) = house();
     let mut batches = vec![vec![user(1, None, "first")]];
     batches.extend((2..=300).map(|seq| vec![notice(seq, "")]));
     batches.push(vec![user(301, Some(1), "the leaf stays known"), user(302, Some(301), "")]);
@@ -155,9 +155,17 @@ fn an_event_that_only_the_beginning_can_judge_is_read_from_there() {
     let mut log = open(&store).unwrap().1;
     let place = log.checkpoint_place().unwrap();
     log.append(&[user(303, Some(1), "a branch to long ago")]).unwrap();
+    let (events, mut log) = open_from(&store, &place, None).unwrap().unwrap();
+    assert_eq!(events, [user(303, Some(1), "a branch to long ago")]);
+    let twice = Event { id: event_id(2), ..notice(304, "") };
+    assert!(log.append(&[twice]).unwrap_err().to_string().contains("the same id"));
+    // If the file has no such event, reading it from its start says why.
+    let text = String::from_utf8(files.contents(store.path(session_id(1))).unwrap()).unwrap();
+    let first = text.lines().nth(1).unwrap();
+    let spoilt = text.replacen(first, &"x".repeat(first.len()), 1);
+    files.write_raw(store.path(session_id(1)), spoilt.as_bytes());
     assert!(open_from(&store, &place, None).unwrap().is_none());
-    let (_, log) = open(&store).unwrap();
-    assert!(open_from(&store, &log.checkpoint_place().unwrap(), None).unwrap().is_some());
+    assert!(open(&store).unwrap_err().to_string().contains("line 2"));
 }
 
 #[test]

@@ -41,7 +41,7 @@ pub(crate) fn each_line(
             Err(BadLine::Io(error)) => return Err(error),
             // A last line without its end is torn.
             Err(_) if ending == LineEnding::EndOfFile => (),
-            Err(BadLine::Flaw(_) | BadLine::Unsure) => batch.push_lost(),
+            Err(BadLine::Flaw(_)) => batch.push_lost(),
         }
     }
     if !batch.is_known_to(head) {

@@ -16,7 +16,7 @@ use crate::blob::{BlobPin, write_all};
 use crate::journal::NewBlob;
 use crate::line::{encode_batch, encode_header};
 use crate::log::{Extent, LogError, SessionLog};
-use crate::validator::{EventValidator, OlderIds};
+use crate::validator::EventValidator;
 
 /// Bytes that wait before they are written.
 const PENDING_BYTES_MAX: usize = 1024 * 1024;
@@ -29,8 +29,6 @@ pub(super) struct SessionDraft<'a> {
     /// Opened when there is something to write.
     file: Option<Box<dyn AppendFile>>,
     validator: EventValidator,
-    /// Every event, so that a parent far back is known.
-    older_ids: OlderIds,
     pending: Vec<u8>,
     len: u64,
     line_start: u64,
@@ -58,7 +56,6 @@ impl<'a> SessionDraft<'a> {
             beside: PathBuf::from(beside),
             file: None,
             validator: EventValidator::after_header(hash),
-            older_ids: OlderIds::new(),
             len: pending.len() as u64,
             pending,
             line_start: 0,
@@ -87,17 +84,14 @@ impl<'a> SessionDraft<'a> {
         let path = &self.path;
         let refused = |(seq, flaw)| LogError::Refused { path: path.clone(), seq, flaw };
         let prev = self.validator.last_hash();
-        self.validator.admit_all(events, &self.older_ids).map_err(refused)?;
+        self.validator.admit_all(events).map_err(refused)?;
         let batch = encode_batch(events, prev).map_err(refused)?;
         let pin = self.store.blobs.put_all(&batch.long_texts, new_blobs)?;
         if !pin.is_empty() {
             self.pins.push(pin);
         }
         self.validator.set_last_hash(batch.hash);
-        let older_ids = &mut self.older_ids;
-        self.validator.evict(&mut |id, kind| {
-            older_ids.insert(id, kind);
-        });
+        self.validator.evict();
         self.line_start = self.len + batch.last_line_start as u64;
         self.len += batch.bytes.len() as u64;
         self.pending.extend_from_slice(&batch.bytes);
