@@ -38,8 +38,11 @@ Example:
 const SKIPPED_VARIABLE: &str = "KITH_SKIPPED_TESTS";
 const SKIPPED_FILE: &str = "target/tmp/skipped-tests";
 
-const SHORT_TESTS: &str = "the long form of `every_message_of_any_life_is_dealt_with_once` and of the \
-                           `no_crash_loses_or_doubles_anything_…` tests (`KITH_SLOW_TESTS=1`)";
+const SHORT_TESTS: &str = "the long form of `every_message_of_any_life_is_dealt_with_once`, of \
+                           `no_seed_breaks_a_promise_and_every_session_proves_itself`, and of the \
+                           `no_crash_loses_or_doubles_anything_…` and \
+                           `…_stream_was_cut_nothing_has_run_and_the_session_goes_on` tests \
+                           (`KITH_SLOW_TESTS=1`)";
 
 struct Step {
     name: &'static str,

@@ -10,7 +10,7 @@ use crate::block::{Media, Thinking, ToolCall};
 use crate::ids::{CallId, EventId};
 use crate::json::Json;
 use crate::snapshot::ToolSpec;
-use crate::text::FramedText;
+use crate::text::{FramedText, framed_in_pieces};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
@@ -34,9 +34,11 @@ pub struct Element {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ElementKind {
+    #[serde(with = "framed_in_pieces")]
     Text(FramedText),
     /// Text that no one in the conversation said: a reminder, or a fixed line that keeps the
     /// request well formed.
+    #[serde(with = "framed_in_pieces")]
     Meta(FramedText),
     Media(Media),
     /// With the provider and model that wrote it: no other may be shown it.
@@ -68,6 +70,7 @@ pub struct ResultPart {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ResultPartKind {
+    #[serde(with = "framed_in_pieces")]
     Text(FramedText),
     Media(Media),
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub use framed::FramedText;
+pub use framed::{FramedText, in_pieces as framed_in_pieces};
 
 /// A clone is another handle of the same bytes.
 #[derive(Clone, PartialEq, Eq)]

@@ -16,6 +16,7 @@ use proptest::proptest;
 use super::*;
 use crate::context::context;
 use crate::step::decide;
+use crate::turn::ledger_of;
 
 proptest! {
     #![proptest_config(fixed_cases(400))]
@@ -42,6 +43,7 @@ proptest! {
             read_back = serde_json::from_slice(&bytes).unwrap();
             assert!(kept == read_back, "after event {}", event.seq);
         }
+        assert_eq!(ledger_of(&kept, None, ""), ledger_of(&read_back, None, ""));
     }
 
     #[test]
@@ -231,4 +233,16 @@ fn a_summary_of_tainted_words_taints() {
     let bytes = serde_json::to_vec(&state).unwrap();
     let loaded: State = serde_json::from_slice(&bytes).unwrap();
     assert!(loaded.is_tainted());
+}
+
+#[test]
+fn the_frame_of_a_text_is_not_taken_for_its_words_after_the_state_was_stored() {
+    let events =
+        transcript("snapshot x | user: go | started | asked model | steer see /etc/hosts").events;
+    let kept = State::of(&events);
+    let stored = serde_json::to_vec(&kept).unwrap();
+    let loaded: State = serde_json::from_slice(&stored).unwrap();
+    for state in [&kept, &loaded] {
+        assert_eq!(ledger_of(state, None, "").paths, ["/etc/hosts"]);
+    }
 }

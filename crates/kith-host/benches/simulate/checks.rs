@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kith_engine::replay::Replayer;
 use kith_engine::report::{MessageEnd, RowReader};
 use kith_engine::state::State;
-use kith_engine::verify::Verifier;
+use kith_engine::state::compaction::Compaction;
 use kith_sessions::desk::{Inbox, RowStatus};
 use kith_vocab::event::messages::Outcome;
 use kith_vocab::event::{Body, Event};
@@ -14,6 +13,7 @@ use kith_vocab::tool::ToolOutcome;
 
 use super::house::{House, now};
 use super::oracle::{Oracle, digest_of};
+use super::proofs::{check_flips, check_proof};
 use super::world::World;
 
 type Checked = Result<(), String>;
@@ -43,6 +43,7 @@ pub(crate) fn check_all(house: &House, world: &World) {
                 state.observe(&digest_of(event).to_le_bytes());
             }
             check_log(*id, events)?;
+            check_proof(*id, events, &mut state.tally)?;
             // One whose messages only a lost desk knew may have been removed before its turn went on.
             let is_removed = state.oracle.removed.iter().any(|(removed, _)| removed == id);
             let is_damaged = state.oracle.damaged.contains_key(id);
@@ -54,7 +55,10 @@ pub(crate) fn check_all(house: &House, world: &World) {
         check_published(house, oracle)?;
         check_messages(house, &logs, oracle)?;
         check_calls(&logs, oracle)?;
-        check_requests(&logs, oracle)
+        check_requests(&logs, oracle)?;
+        drop(guard);
+        let all = house.sessions().into_iter().filter(|id| house.log(*id).is_ok());
+        all.into_iter().try_for_each(|id| check_flips(house, world, id))
     });
     if let Err(wrong) = checked {
         world.violate(wrong);
@@ -159,9 +163,7 @@ fn is_cut(call_id: CallId, logs: &Logs, oracle: &Oracle) -> bool {
 
 /// One log by itself.
 fn check_log(id: SessionId, events: &[Event]) -> Checked {
-    let mut verifier = Verifier::default();
-    let mut replayer = Replayer::default();
-    let mut ids: BTreeSet<EventId> = BTreeSet::new();
+    let (mut state, mut ids) = (State::default(), BTreeSet::<EventId>::new());
     for (event, seq) in events.iter().zip(1..) {
         if event.seq != seq {
             return Err(format!("event {seq} of session {id} has the number {}", event.seq));
@@ -169,29 +171,23 @@ fn check_log(id: SessionId, events: &[Event]) -> Checked {
         if !ids.insert(event.id) {
             return Err(format!("the id of event {seq} of session {id} stands twice"));
         }
-        check_model(id, verifier.state(), event)?;
-        verifier.read(event);
-        replayer.read(event);
-    }
-    if let Some(difference) = &replayer.difference {
-        return Err(format!("session {id} is not replayed: {difference:?}"));
-    }
-    if let Some(mismatch) = verifier.mismatches.first() {
-        return Err(format!("a request of session {id} is not rebuilt: {mismatch:?}"));
-    }
-    if !verifier.other_renderer.is_empty() {
-        return Err(format!("a request of session {id} has another renderer"));
+        check_model(id, &state, event)?;
+        state.fold(event);
     }
     Ok(())
 }
 
-/// A model is asked only in a turn that names it.
+/// A model is asked only in a turn, or for a summary, that names it.
 fn check_model(id: SessionId, state: &State, event: &Event) -> Checked {
     let Body::ModelRequested(requested) = &event.body else { return Ok(()) };
     if !event.is_lived() {
         return Ok(());
     }
-    let named = state.turn.iter().flat_map(|turn| &turn.models);
+    let wanted = match &state.compaction {
+        Compaction::Requested(wish) => wish.models.as_slice(),
+        _ => &[],
+    };
+    let named = state.turn.iter().flat_map(|turn| &turn.models).chain(wanted);
     if named.into_iter().any(|it| it.model == requested.model) {
         return Ok(());
     }

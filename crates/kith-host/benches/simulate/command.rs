@@ -6,9 +6,12 @@ use kith_host::call::Follower;
 use kith_host::calls::feed::TurnItem;
 use kith_host::calls::message::{CancelTurn, RetryTurn};
 use kith_host::calls::queue::{EditQueue, TakeNext};
+use kith_host::calls::session::CompactSession;
 use kith_host::calls::tree::{BranchSession, CloneSession};
 use kith_host::error::CallError;
+use kith_vocab::clock::Clock;
 use kith_vocab::ids::{EventId, SessionId};
+use tokio_util::sync::CancellationToken;
 
 use super::client::words;
 use super::journal::short;
@@ -23,6 +26,7 @@ pub(crate) enum SimCommand {
     Clone(SessionId, CloneSession),
     EditQueue(SessionId, EditQueue),
     TakeNext(SessionId, TakeNext),
+    Compact(SessionId, CompactSession),
 }
 
 impl SimCommand {
@@ -34,6 +38,7 @@ impl SimCommand {
             SimCommand::Clone(id, _) => (id, "clone"),
             SimCommand::EditQueue(id, _) => (id, "queue edit"),
             SimCommand::TakeNext(id, _) => (id, "queue go"),
+            SimCommand::Compact(id, _) => (id, "compact"),
         };
         format!("{} {what}", short(*id))
     }
@@ -89,6 +94,7 @@ impl Scene {
                 self.finish(id, &what, done).await;
             }
             SimCommand::Retry(id, call) => self.retry(id, call),
+            SimCommand::Compact(id, call) => self.compact(id, call),
         }
     }
 
@@ -125,6 +131,40 @@ impl Scene {
             match answer {
                 Ok(reply) => world.note(format!("{what} came to {:?}", reply.answer.end)),
                 Err(error) => world.note(format!("{what} refused: {}", words(&error))),
+            }
+        });
+    }
+
+    /// The answer comes when the summary is written, so nobody stands and waits for it. Its author
+    /// may stop it before.
+    fn compact(&self, id: SessionId, call: CompactSession) {
+        let stops_after =
+            self.world.draw(|chance| chance.percent(15).then(|| chance.magnitude(10)));
+        let scene = self.clone();
+        self.world.spawn(async move {
+            let what = format!("{} compact", short(id));
+            let cancel = CancellationToken::new();
+            let follower = Follower::<TurnItem>::new(|_, _| Ok(()), cancel.clone());
+            let work = scene.client.ask(call, follower);
+            let stopping = async {
+                let Some(ms) = stops_after else { return std::future::pending().await };
+                scene.clock.sleep(ms).await;
+                cancel.cancel();
+                std::future::pending().await
+            };
+            let work = async {
+                tokio::select! {
+                    biased;
+                    answer = work => answer,
+                    never = stopping => never,
+                }
+            };
+            let answer = scene.waiting(WaitsFor::Turn(id), work).await;
+            let mut world = scene.world.lock();
+            world.tally.commands += 1;
+            match answer {
+                Ok(_) => world.note(format!("done {what}")),
+                Err(error) => world.note(format!("refused {what}: {}", words(&error))),
             }
         });
     }

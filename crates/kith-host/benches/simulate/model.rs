@@ -6,7 +6,7 @@ use kith_host::models::ProviderMaker;
 use kith_vocab::clock::{BoxFuture, Clock};
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::messages::StopReason;
-use kith_vocab::event::models::{FailureKind, ModelRef, Wire};
+use kith_vocab::event::models::{FailureKind, ModelRef};
 use kith_vocab::json::Json;
 use kith_vocab::provider::{
     Answer, AnswerBlock, AnswerFailure, AskContext, Delta, DeltaPart, FailureCause, ModelChoice,
@@ -14,6 +14,7 @@ use kith_vocab::provider::{
 };
 
 use super::chance::Chance;
+use super::plan::Plan;
 use super::world::World;
 
 /// Makes the models of a life.
@@ -49,13 +50,13 @@ enum Behavior {
 
 impl SimModel {
     fn new(reference: &ModelRef, world: Arc<World>, clock: Arc<dyn Clock>) -> SimModel {
+        let Plan { context_window, wire_of_b, .. } = world.lock().plan.clone();
         let choice = ModelChoice {
             provider: reference.provider.clone(),
-            // Settings cannot name it yet; so that both wires are rendered, one model speaks it.
-            wire: if reference.name == "b" { Wire::Anthropic } else { reference.wire },
+            wire: if reference.name == "b" { wire_of_b } else { reference.wire },
             model: reference.model.clone(),
             parameters: Json::empty_object(),
-            context_window: 128_000,
+            context_window,
         };
         SimModel { choice, world, clock }
     }

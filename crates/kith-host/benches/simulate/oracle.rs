@@ -6,6 +6,7 @@ use kith_engine::feed::{ResumePoint, ThreadKey};
 use kith_host::caller::Caller;
 use kith_host::calls::message::SendMessage;
 use kith_vocab::event::control::{Queue, QueueItem};
+use kith_vocab::event::models::Purpose;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::{CallId, EventId, LeafId, SessionId};
 use kith_vocab::tool::ToolOutcome;
@@ -118,6 +119,8 @@ impl SessionView {
             return;
         }
         match &event.body {
+            // A summary between two turns is no turn.
+            Body::ModelRequested(it) if it.purpose == Purpose::Compact => (),
             Body::UserMessage(_)
             | Body::TurnStarted(_)
             | Body::ModelRequested(_)

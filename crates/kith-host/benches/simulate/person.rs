@@ -7,8 +7,8 @@ use kith_host::calls::feed::TurnItem;
 use kith_host::calls::message::{CancelTurn, MessageTarget, RetryTurn, SendMessage};
 use kith_host::calls::queue::{EditQueue, QueueChange};
 use kith_host::calls::session::{
-    CreateDialog, ListSessions, RemoveSession, RenameSession, RepairSession, ShowSession,
-    VerifyProgress, VerifySession,
+    CompactSession, CreateDialog, ListSessions, RemoveSession, RenameSession, RepairSession,
+    ShowSession, VerifyProgress, VerifySession,
 };
 use kith_host::calls::tree::{BranchSession, CloneSession};
 use kith_testkit::clock::START;
@@ -63,8 +63,9 @@ async fn act(scene: &Scene) {
         if world.chance.percent(jumps) { 100 } else { world.chance.below(100) }
     };
     match number {
-        0..40 => say(scene),
-        40..48 => say_again(scene),
+        0..38 => say(scene),
+        38..41 => compact(scene).await,
+        41..48 => say_again(scene),
         48..55 => cancel(scene).await,
         55..61 => retry(scene).await,
         61..66 => take_next(scene).await,
@@ -222,6 +223,14 @@ async fn cancel(scene: &Scene) {
     let Some(id) = drawn_session(scene) else { return };
     let call = CancelTurn { session: id.to_string(), cancel_id: scene.new_event_id() };
     scene.command(SimCommand::Cancel(id, call)).await;
+}
+
+async fn compact(scene: &Scene) {
+    let Some(id) = drawn_session(scene) else { return };
+    let (session, compact_id) = (id.to_string(), scene.new_event_id());
+    scene
+        .command(SimCommand::Compact(id, CompactSession { session, compact_id, model: None }))
+        .await;
 }
 
 async fn retry(scene: &Scene) {

@@ -3,6 +3,8 @@
 //! Each rate is drawn for the seed as a whole, and is often nothing: a seed in which only one kind
 //! of thing goes wrong reaches places that one with all of them never does.
 
+use kith_vocab::event::models::Wire;
+
 use super::chance::Chance;
 
 #[derive(Clone, Debug)]
@@ -46,6 +48,10 @@ pub(crate) struct Plan {
     pub(crate) small_limits: u64,
     /// Of a hundred times between two lives, so often a session file is damaged.
     pub(crate) damage: u64,
+    /// The window of all models, in tokens.
+    pub(crate) context_window: u64,
+    /// What model `b` speaks; `a` speaks what the settings say.
+    pub(crate) wire_of_b: Wire,
 }
 
 impl Plan {
@@ -63,6 +69,13 @@ impl Plan {
         let (other_models, small_limits) = (rate(30), rate(80));
         // A desk that is older than the damage would take a damaged end for a torn one.
         let damage = if old_desks == 0 { rate(40) } else { 0 };
+        // A conversation of a few messages fills the small ones.
+        let context_window = match rate(4) {
+            0 => 128_000,
+            1 => 40_000,
+            _ => 600,
+        };
+        let wire_of_b = if rate(1) == 0 { Wire::Anthropic } else { Wire::OpenaiResponses };
         Plan {
             n_lives: chance.between(1, 5),
             n_people: chance.between(1, 3),
@@ -86,6 +99,8 @@ impl Plan {
             other_models,
             small_limits,
             damage,
+            context_window,
+            wire_of_b,
         }
     }
 

@@ -29,6 +29,7 @@ mod model;
 mod oracle;
 mod person;
 mod plan;
+mod proofs;
 mod rest;
 mod scene;
 mod settings;

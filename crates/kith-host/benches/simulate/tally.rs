@@ -53,6 +53,19 @@ tally! {
     checkpoint_openings: "sessions opened from a checkpoint",
     damages: "session files damaged",
     repairs: "damaged sessions copied",
+    proven_sessions: "sessions verified and replayed",
+    proven_requests: "requests rebuilt byte for byte",
+    replayed: "decisions replayed",
+    shared_sessions: "of these sessions, written to by two clients or more",
+    steers: "steers read by a turn",
+    follow_ups: "messages taken from a queue",
+    cancels: "turns and summaries cancelled",
+    failures: "failed requests to models",
+    compactions: "summaries",
+    moves: "moves to another branch",
+    resumes: "turns resumed after the host was lost",
+    flips: "bytes flipped in a log, each named by its line",
+    flipped_whole: "logs in which each byte was flipped",
 }
 
 impl fmt::Display for Tally {

@@ -84,3 +84,19 @@ impl<'de> Deserialize<'de> for FramedText {
         Text::deserialize(deserializer).map(FramedText::from)
     }
 }
+
+/// A stored text that keeps its frame: what was said is still told from words of our own.
+pub mod in_pieces {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{FramedText, Text};
+
+    pub fn serialize<S: Serializer>(it: &FramedText, serializer: S) -> Result<S::Ok, S::Error> {
+        (&it.before, &it.text, &it.after).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<FramedText, D::Error> {
+        let (before, text, after) = <(Box<str>, Text, Box<str>)>::deserialize(from)?;
+        Ok(FramedText { before, text, after })
+    }
+}
