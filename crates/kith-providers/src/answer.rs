@@ -4,10 +4,14 @@
 //! here, once for all wires. An answer is whole when the server has said why it stopped; before
 //! that, a call is never given out, because its arguments may be a part of what the model meant.
 
+use std::ops::{Deref, DerefMut};
+
 use kith_vocab::block::Thinking;
 use kith_vocab::event::messages::{StopReason, Usage};
 use kith_vocab::event::models::{FailureKind, Wire};
 use kith_vocab::provider::{Answer, AnswerBlock, Delta, DeltaPart, DeltaSink};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::anthropic::AnthropicReader;
 use crate::fault::Fault;
@@ -24,20 +28,10 @@ pub(crate) const ANSWER_BLOCKS_MAX: usize = 1024;
 /// Reads the events of one wire into an answer.
 pub(crate) trait EventReader: Send {
     /// Takes the data of one event. Kinds of events that it does not know are passed over.
-    fn read(
-        &mut self,
-        data: &str,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
-    ) -> Result<(), Fault>;
+    fn read(&mut self, data: &str, answer: &mut AnswerWriter<'_>) -> Result<(), Fault>;
 
     /// Takes an answer that came in one piece. Says whether it is one.
-    fn read_whole(
-        &mut self,
-        body: &str,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
-    ) -> Result<bool, Fault>;
+    fn read_whole(&mut self, body: &str, answer: &mut AnswerWriter<'_>) -> Result<bool, Fault>;
 }
 
 /// An answer and the reader that fills it.
@@ -65,13 +59,17 @@ impl Accumulator {
                 self.answer.is_done = true;
                 Ok(())
             }
-            data => self.reader.read(data, &mut self.answer, sink),
+            data => {
+                let answer = &mut AnswerWriter { answer: &mut self.answer, sink };
+                self.reader.read(data, answer)
+            }
         }
     }
 
     /// Takes an answer that came in one piece. Says whether it is one.
     pub(crate) fn feed_whole(&mut self, body: &str, sink: &dyn DeltaSink) -> Result<bool, Fault> {
-        let is_answer = self.reader.read_whole(body, &mut self.answer, sink)?;
+        let answer = &mut AnswerWriter { answer: &mut self.answer, sink };
+        let is_answer = self.reader.read_whole(body, answer)?;
         // JSON that came to its end is whole, whether it says why it ended or not.
         self.answer.end(Finish::Ended);
         self.answer.is_done = true;
@@ -96,6 +94,78 @@ impl Accumulator {
     /// The answer, once the stream is at its end.
     pub(crate) fn finish(self) -> Result<Answer, UnfinishedAnswer> {
         self.answer.finish()
+    }
+}
+
+/// An answer that a reader fills, and the sink that is told of each piece.
+pub(crate) struct AnswerWriter<'a> {
+    answer: &'a mut GrowingAnswer,
+    sink: &'a dyn DeltaSink,
+}
+
+impl Deref for AnswerWriter<'_> {
+    type Target = GrowingAnswer;
+
+    fn deref(&self) -> &GrowingAnswer {
+        self.answer
+    }
+}
+
+impl DerefMut for AnswerWriter<'_> {
+    fn deref_mut(&mut self) -> &mut GrowingAnswer {
+        self.answer
+    }
+}
+
+impl AnswerWriter<'_> {
+    pub(crate) fn add_text(&mut self, block: usize, text: &str) {
+        if let Some(GrowingBlock::Text(so_far)) = self.answer.blocks.get_mut(block) {
+            so_far.push_str(text);
+            self.sink.delta(Delta { block: index(block), part: DeltaPart::Text(text) });
+        }
+    }
+
+    pub(crate) fn add_thinking(&mut self, block: usize, text: &str) {
+        if let Some(GrowingBlock::Thinking(thought)) = self.answer.blocks.get_mut(block) {
+            thought.text.push_str(text);
+            self.sink.delta(Delta { block: index(block), part: DeltaPart::Thinking(text) });
+        }
+    }
+
+    /// Adds a piece of a call. Both parts may be empty.
+    pub(crate) fn grow_call(&mut self, block: usize, name: &str, arguments: &str) {
+        let AnswerWriter { answer, sink } = self;
+        let Some(GrowingBlock::Call(call)) = answer.blocks.get_mut(block) else { return };
+        call.arguments.push_str(arguments);
+        let was_named = !call.name.is_empty();
+        // Some servers repeat the name with every piece, a few send the name in pieces.
+        if !name.is_empty() && call.name != name {
+            call.name.push_str(name);
+        }
+        if call.name.is_empty() {
+            return;
+        }
+        let (place, block) = (call.place, index(block));
+        if !was_named {
+            let tool = &tool_name::unescape(&call.name);
+            sink.delta(Delta { block, part: DeltaPart::CallBegun { call: place, tool } });
+        }
+        // Arguments that came before the name are told with it.
+        let news = if was_named { arguments } else { call.arguments.as_str() };
+        if !news.is_empty() {
+            sink.delta(Delta { block, part: DeltaPart::CallInput { call: place, json: news } });
+        }
+    }
+
+    /// The arguments of a call are complete; `whole` are all of them, where the server repeats them.
+    pub(crate) fn close_call(&mut self, block: usize, whole: Option<&str>) {
+        let Some(GrowingBlock::Call(call)) = self.answer.blocks.get_mut(block) else { return };
+        call.is_closed = true;
+        let Some(whole) = whole.filter(|whole| *whole != call.arguments) else { return };
+        match whole.strip_prefix(call.arguments.as_str()).map(str::to_owned) {
+            Some(rest) => self.grow_call(block, "", &rest),
+            None => whole.clone_into(&mut call.arguments),
+        }
     }
 }
 
@@ -194,11 +264,22 @@ impl GrowingAnswer {
         known.map_or_else(|| self.begin_thinking(), Ok)
     }
 
-    pub(crate) fn begin_text(&mut self) -> Result<usize, Fault> {
+    /// The block at this place, which begins now if there is none.
+    pub(crate) fn text_in(&mut self, place: &mut Option<usize>) -> Result<usize, Fault> {
+        let block = place.map_or_else(|| self.begin_text(), Ok)?;
+        Ok(*place.insert(block))
+    }
+
+    pub(crate) fn thinking_in(&mut self, place: &mut Option<usize>) -> Result<usize, Fault> {
+        let block = place.map_or_else(|| self.begin_thinking(), Ok)?;
+        Ok(*place.insert(block))
+    }
+
+    fn begin_text(&mut self) -> Result<usize, Fault> {
         self.begin(GrowingBlock::Text(String::new()))
     }
 
-    pub(crate) fn begin_thinking(&mut self) -> Result<usize, Fault> {
+    fn begin_thinking(&mut self) -> Result<usize, Fault> {
         self.begin(GrowingBlock::Thinking(Thought::default()))
     }
 
@@ -221,20 +302,6 @@ impl GrowingAnswer {
         Ok(self.blocks.len() - 1)
     }
 
-    pub(crate) fn add_text(&mut self, block: usize, text: &str, sink: &dyn DeltaSink) {
-        if let Some(GrowingBlock::Text(so_far)) = self.blocks.get_mut(block) {
-            so_far.push_str(text);
-            sink.delta(Delta { block: index(block), part: DeltaPart::Text(text) });
-        }
-    }
-
-    pub(crate) fn add_thinking(&mut self, block: usize, text: &str, sink: &dyn DeltaSink) {
-        if let Some(GrowingBlock::Thinking(thought)) = self.blocks.get_mut(block) {
-            thought.text.push_str(text);
-            sink.delta(Delta { block: index(block), part: DeltaPart::Thinking(text) });
-        }
-    }
-
     pub(crate) fn thought_mut(&mut self, block: usize) -> Option<&mut Thought> {
         match self.blocks.get_mut(block)? {
             GrowingBlock::Thinking(thought) => Some(thought),
@@ -246,47 +313,6 @@ impl GrowingAnswer {
         match self.blocks.get(block)? {
             GrowingBlock::Call(call) => Some(call),
             _ => None,
-        }
-    }
-
-    /// Adds a piece of a call. Both parts may be empty.
-    pub(crate) fn grow_call(
-        &mut self,
-        block: usize,
-        name: &str,
-        arguments: &str,
-        sink: &dyn DeltaSink,
-    ) {
-        let Some(GrowingBlock::Call(call)) = self.blocks.get_mut(block) else { return };
-        call.arguments.push_str(arguments);
-        let was_named = !call.name.is_empty();
-        // Some servers repeat the name with every piece, a few send the name in pieces.
-        if !name.is_empty() && call.name != name {
-            call.name.push_str(name);
-        }
-        if call.name.is_empty() {
-            return;
-        }
-        let (place, block) = (call.place, index(block));
-        if !was_named {
-            let tool = &tool_name::unescape(&call.name);
-            sink.delta(Delta { block, part: DeltaPart::CallBegun { call: place, tool } });
-        }
-        // Arguments that came before the name are told with it.
-        let news = if was_named { arguments } else { call.arguments.as_str() };
-        if !news.is_empty() {
-            sink.delta(Delta { block, part: DeltaPart::CallInput { call: place, json: news } });
-        }
-    }
-
-    /// The arguments of a call are complete; `whole` are all of them, where the server repeats them.
-    pub(crate) fn close_call(&mut self, block: usize, whole: Option<&str>, sink: &dyn DeltaSink) {
-        let Some(GrowingBlock::Call(call)) = self.blocks.get_mut(block) else { return };
-        call.is_closed = true;
-        let Some(whole) = whole.filter(|whole| *whole != call.arguments) else { return };
-        match whole.strip_prefix(call.arguments.as_str()).map(str::to_owned) {
-            Some(rest) => self.grow_call(block, "", &rest, sink),
-            None => whole.clone_into(&mut call.arguments),
         }
     }
 
@@ -379,6 +405,21 @@ fn answer_block(block: GrowingBlock) -> AnswerBlock {
             tool: tool_name::unescape(&call.name).into_owned(),
             arguments: call.arguments,
         },
+    }
+}
+
+/// A member of an event. One that is missing, or in a form that is not known, is passed over.
+pub(crate) fn read_member<'a, T: Deserialize<'a>>(member: Option<&'a RawValue>) -> Option<T> {
+    serde_json::from_str(member?.get()).ok()
+}
+
+/// The usage of a vendor that counts what it had cached as part of the input.
+pub(crate) fn usage_of(input: Option<u64>, output: Option<u64>, cached: u64) -> Usage {
+    Usage {
+        input: input.unwrap_or(0).saturating_sub(cached),
+        output: output.unwrap_or(0),
+        cache_read: cached,
+        ..Usage::default()
     }
 }
 

@@ -11,7 +11,6 @@ use std::io;
 use kith_vocab::conversation::ModelRequest;
 
 use crate::media::MediaBytes;
-use crate::parameters::Parameters;
 use crate::render::RenderError;
 
 pub(crate) use stream::AnthropicReader;
@@ -21,6 +20,5 @@ pub(crate) fn render(
     media: &MediaBytes,
     writer: impl io::Write,
 ) -> Result<(), RenderError> {
-    let parameters = Parameters::of(request, &wire::RESERVED_KEYS)?;
-    wire::render(request, &parameters, media, writer)
+    wire::render(request, media, writer)
 }

@@ -12,7 +12,6 @@ use std::io;
 use kith_vocab::conversation::ModelRequest;
 
 use crate::media::MediaBytes;
-use crate::parameters::Parameters;
 use crate::render::RenderError;
 
 pub(crate) use stream::ResponsesReader;
@@ -22,6 +21,5 @@ pub(crate) fn render(
     media: &MediaBytes,
     writer: impl io::Write,
 ) -> Result<(), RenderError> {
-    let parameters = Parameters::of(request, &wire::RESERVED_KEYS)?;
-    wire::render(request, &parameters, media, writer)
+    wire::render(request, media, writer)
 }

@@ -5,6 +5,8 @@
 
 use kith_vocab::conversation::ModelRequest;
 use kith_vocab::json::JsonMembers;
+use serde::Serialize;
+use serde::ser::SerializeMap;
 use serde_json::value::RawValue;
 
 use crate::render::RenderError;
@@ -46,7 +48,32 @@ impl<'a> Parameters<'a> {
         self.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+    /// Writes the parameter, or `default` if it is not given. `false` and `null` leave the key out:
+    /// some servers refuse a request that has it, whatever its value.
+    pub(crate) fn write_or<M: SerializeMap>(
+        &self,
+        key: &str,
+        default: &impl Serialize,
+        map: &mut M,
+    ) -> Result<(), M::Error> {
+        match self.get(key) {
+            None => map.serialize_entry(key, default),
+            Some(none) if matches!(none.get(), "false" | "null") => Ok(()),
+            Some(value) => map.serialize_entry(key, value),
+        }
+    }
+
+    /// Writes all parameters but this one.
+    pub(crate) fn write_others<M: SerializeMap>(
+        &self,
+        key: &str,
+        map: &mut M,
+    ) -> Result<(), M::Error> {
+        let mut others = self.iter().filter(|(name, _)| *name != key);
+        others.try_for_each(|(name, value)| map.serialize_entry(name, value))
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
         self.0.iter().map(|(key, value)| (key.as_str(), *value))
     }
 }

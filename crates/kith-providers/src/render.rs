@@ -5,15 +5,19 @@
 //! a fixed order.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::io;
 
-use kith_vocab::block::Media;
+use kith_vocab::block::{Media, Thinking};
 use kith_vocab::bounded::BoundedBytes;
-use kith_vocab::conversation::{ElementKind, ModelRequest, ResultPart, ResultPartKind, Role};
+use kith_vocab::conversation::{
+    CallResult, ElementKind, ModelRequest, ResultPart, ResultPartKind, Role,
+};
 use kith_vocab::event::models::Wire;
+use kith_vocab::snapshot::ToolSpec;
 
-use crate::media::{MEDIA_BYTES_MAX, MediaBytes, media_of};
-use crate::parameters::PARAMETERS_MAX;
+use crate::media::{MEDIA_BYTES_MAX, MediaBytes, ShownMedia, media_of, shown, shown_below};
+use crate::parameters::{PARAMETERS_MAX, Parameters};
 use crate::{anthropic, openai_chat, openai_responses, tool_name};
 
 /// The result of a tool without output: several vendors refuse an empty text.
@@ -111,6 +115,71 @@ pub fn renderer_version(wire: Wire) -> u32 {
     }
 }
 
+/// What the body of every wire is written from.
+pub(crate) struct RequestParts<'a, T> {
+    pub(crate) request: &'a ModelRequest<'a>,
+    pub(crate) media: &'a MediaBytes,
+    pub(crate) parameters: Parameters<'a>,
+    pub(crate) tools: Vec<T>,
+}
+
+impl<'a, T> RequestParts<'a, T> {
+    /// `reserved` are the keys that the wire writes itself, `tool` makes its form of a tool.
+    pub(crate) fn new(
+        request: &'a ModelRequest<'a>,
+        media: &'a MediaBytes,
+        reserved: &[&str],
+        tool: impl Fn(Cow<'a, str>, &'a ToolSpec) -> T,
+    ) -> Result<RequestParts<'a, T>, RenderError> {
+        let parameters = Parameters::of(request, reserved)?;
+        let tools = request.tools.iter().map(|it| Ok(tool(listed_tool_name(&it.name)?, it)));
+        let tools = tools.collect::<Result<_, _>>()?;
+        Ok(RequestParts { request, media, parameters, tools })
+    }
+}
+
+/// The thinking of an element, if the model that is asked wrote it: no other may see it.
+pub(crate) fn own_thinking<'a>(
+    request: &ModelRequest<'_>,
+    element: &'a ElementKind,
+) -> Option<&'a Thinking> {
+    match element {
+        ElementKind::Thinking { thinking, provider, model } => {
+            (provider == request.provider && model == request.model).then_some(thinking)
+        }
+        _ => None,
+    }
+}
+
+/// The result of a call as one text.
+pub(crate) struct ResultText<'a> {
+    pub(crate) result: &'a CallResult,
+    pub(crate) media: &'a MediaBytes,
+    pub(crate) wire: Wire,
+}
+
+impl fmt::Display for ResultText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut is_empty = true;
+        for part in &self.result.parts {
+            match &part.kind {
+                ResultPartKind::Text(text) => {
+                    is_empty &= text.is_empty();
+                    text.fmt(f)?;
+                }
+                ResultPartKind::Media(it) => {
+                    is_empty = false;
+                    match shown(self.wire, it, self.media) {
+                        ShownMedia::Note(note) => note.fmt(f)?,
+                        ShownMedia::Image(_) | ShownMedia::Pdf(_) => shown_below(it).fmt(f)?,
+                    }
+                }
+            }
+        }
+        if is_empty { f.write_str(NO_OUTPUT) } else { Ok(()) }
+    }
+}
+
 /// About as many bytes as the body will have. Growing into it step by step would copy it each time.
 fn bytes_expected(request: &ModelRequest<'_>) -> usize {
     let tools = request.tools.iter();
@@ -143,7 +212,7 @@ fn encoded_bytes(media: &Media) -> usize {
 }
 
 /// The name of a listed tool in the alphabet of the vendors.
-pub(crate) fn listed_tool_name(name: &str) -> Result<Cow<'_, str>, RenderError> {
+fn listed_tool_name(name: &str) -> Result<Cow<'_, str>, RenderError> {
     tool_name::escape(name)
         .ok_or_else(|| RenderError::ToolName { name: name.chars().take(80).collect() })
 }

@@ -5,6 +5,7 @@
 
 use kith_vocab::event::models::FailureKind;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::fault::{Fault, is_about_length};
 use crate::status::{NO_QUOTA_LEFT, is_about_quota};
@@ -42,6 +43,11 @@ impl VendorError {
     /// Reads an error that stands in an event of a stream.
     pub(crate) fn of_event(json: &str) -> VendorError {
         serde_json::from_str(json).map(|error| VendorError::of(&error)).unwrap_or_default()
+    }
+
+    /// The same, of a member that an event may lack.
+    pub(crate) fn of_member(error: Option<&RawValue>) -> Option<VendorError> {
+        error.map(|it| VendorError::of_event(it.get()))
     }
 
     /// The fault of an error that came after the status was sent.

@@ -6,57 +6,39 @@
 use std::fmt;
 use std::io;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DamageCode {
-    MissingHeader,
-    InvalidHeader,
-    InvalidEvent,
-    InvalidJson,
-    DuplicateEventId,
-    InvalidParent,
-    NonMonotonicSeq,
-    BrokenChain,
-    BadCrc,
-    BrokenBatch,
-    BadBlob,
-    LostTail,
-    NewerVersion,
+macro_rules! damage_codes {
+    ($($code:ident = $word:literal,)+) => {
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum DamageCode {
+            $($code,)+
+        }
+
+        impl DamageCode {
+            pub const ALL: &[DamageCode] = &[$(DamageCode::$code,)+];
+
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(DamageCode::$code => $word,)+
+                }
+            }
+        }
+    };
 }
 
-impl DamageCode {
-    pub const ALL: [DamageCode; 13] = [
-        DamageCode::MissingHeader,
-        DamageCode::InvalidHeader,
-        DamageCode::InvalidEvent,
-        DamageCode::InvalidJson,
-        DamageCode::DuplicateEventId,
-        DamageCode::InvalidParent,
-        DamageCode::NonMonotonicSeq,
-        DamageCode::BrokenChain,
-        DamageCode::BadCrc,
-        DamageCode::BrokenBatch,
-        DamageCode::BadBlob,
-        DamageCode::LostTail,
-        DamageCode::NewerVersion,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            DamageCode::MissingHeader => "missing_header",
-            DamageCode::InvalidHeader => "invalid_header",
-            DamageCode::InvalidEvent => "invalid_event",
-            DamageCode::InvalidJson => "invalid_json",
-            DamageCode::DuplicateEventId => "duplicate_event_id",
-            DamageCode::InvalidParent => "invalid_parent",
-            DamageCode::NonMonotonicSeq => "non_monotonic_seq",
-            DamageCode::BrokenChain => "broken_chain",
-            DamageCode::BadCrc => "bad_crc",
-            DamageCode::BrokenBatch => "broken_batch",
-            DamageCode::BadBlob => "bad_blob",
-            DamageCode::LostTail => "lost_tail",
-            DamageCode::NewerVersion => "newer_version",
-        }
-    }
+damage_codes! {
+    MissingHeader = "missing_header",
+    InvalidHeader = "invalid_header",
+    InvalidEvent = "invalid_event",
+    InvalidJson = "invalid_json",
+    DuplicateEventId = "duplicate_event_id",
+    InvalidParent = "invalid_parent",
+    NonMonotonicSeq = "non_monotonic_seq",
+    BrokenChain = "broken_chain",
+    BadCrc = "bad_crc",
+    BrokenBatch = "broken_batch",
+    BadBlob = "bad_blob",
+    LostTail = "lost_tail",
+    NewerVersion = "newer_version",
 }
 
 impl fmt::Display for DamageCode {

@@ -48,7 +48,8 @@ fn format_table_lists_every_error() {
     let specification = specification();
     let rows = table(&specification, "| name | meaning |");
     let names: Vec<&str> = rows.iter().map(|row| row[0].trim_matches('`')).collect();
-    assert_eq!(names, DamageCode::ALL.map(DamageCode::as_str));
+    let codes: Vec<&str> = DamageCode::ALL.iter().map(|code| code.as_str()).collect();
+    assert_eq!(names, codes);
 }
 
 /// The places of long texts as the specification writes them.

@@ -43,26 +43,17 @@ fn is_version(text: &str) -> bool {
     version == "latest" || has_lengths(&[8]) || has_lengths(&[4, 2, 2])
 }
 
+/// A vendor, and what writing to its cache costs in percent of input.
+type CacheWriteRate = (&'static str, u64);
+
+/// The cache that lives for five minutes.
+const ANTHROPIC: CacheWriteRate = ("anthropic", 125);
+const OPENAI: CacheWriteRate = ("openai", 100);
+
 /// Prices per million tokens: `[input, output]` in US cents, `cache_read` in hundredths of a cent. No
 /// `context_window` is 0.
-const fn anthropic(
-    name: &'static str,
-    context_window: u64,
-    [input, output]: [u64; 2],
-    cache_read: u64,
-) -> KnownModel {
-    // Writing to the cache that lives for five minutes costs a quarter more than input.
-    let price = Price {
-        input: input * 10_000,
-        output: output * 10_000,
-        cache_read: cache_read * 100,
-        cache_write: input * 12_500,
-    };
-    KnownModel { vendor: "anthropic", name, context_window: known(context_window), price }
-}
-
-/// The same; writing to the cache costs nothing more.
-const fn openai(
+const fn model(
+    (vendor, cache_write): CacheWriteRate,
     name: &'static str,
     context_window: u64,
     [input, output]: [u64; 2],
@@ -72,9 +63,9 @@ const fn openai(
         input: input * 10_000,
         output: output * 10_000,
         cache_read: cache_read * 100,
-        cache_write: input * 10_000,
+        cache_write: input * 100 * cache_write,
     };
-    KnownModel { vendor: "openai", name, context_window: known(context_window), price }
+    KnownModel { vendor, name, context_window: known(context_window), price }
 }
 
 const fn known(tokens: u64) -> Option<u64> {
@@ -82,29 +73,29 @@ const fn known(tokens: u64) -> Option<u64> {
 }
 
 const MODELS: [KnownModel; 23] = [
-    anthropic("claude-fable-5-1", 1_000_000, [1000, 5000], 2500),
-    anthropic("claude-fable-5", 1_000_000, [1000, 5000], 10_000),
-    anthropic("claude-opus-5-5", 1_000_000, [400, 2000], 4000),
-    anthropic("claude-opus-5", 1_000_000, [500, 2500], 5000),
-    anthropic("claude-opus-4-8", 0, [500, 2500], 5000),
-    anthropic("claude-opus-4-7", 0, [500, 2500], 5000),
-    anthropic("claude-opus-4-6", 0, [500, 2500], 5000),
-    anthropic("claude-opus-4-5", 200_000, [500, 2500], 5000),
-    anthropic("claude-sonnet-5-5", 1_000_000, [200, 1000], 2000),
-    anthropic("claude-sonnet-5", 1_000_000, [200, 1000], 2000),
-    anthropic("claude-sonnet-4-6", 0, [300, 1500], 3000),
-    anthropic("claude-sonnet-4-5", 200_000, [300, 1500], 3000),
-    anthropic("claude-haiku-4-5", 200_000, [100, 500], 1000),
-    openai("gpt-5", 272_000, [125, 1000], 1250),
-    openai("gpt-5-mini", 272_000, [25, 200], 250),
-    openai("gpt-5-nano", 272_000, [5, 40], 50),
-    openai("gpt-4.1", 1_047_576, [200, 800], 5000),
-    openai("gpt-4.1-mini", 1_047_576, [40, 160], 1000),
-    openai("gpt-4.1-nano", 1_047_576, [10, 40], 250),
-    openai("gpt-4o", 128_000, [250, 1000], 12_500),
-    openai("gpt-4o-mini", 128_000, [15, 60], 750),
-    openai("o3", 200_000, [200, 800], 5000),
-    openai("o4-mini", 200_000, [110, 440], 2750),
+    model(ANTHROPIC, "claude-fable-5-1", 1_000_000, [1000, 5000], 2500),
+    model(ANTHROPIC, "claude-fable-5", 1_000_000, [1000, 5000], 10_000),
+    model(ANTHROPIC, "claude-opus-5-5", 1_000_000, [400, 2000], 4000),
+    model(ANTHROPIC, "claude-opus-5", 1_000_000, [500, 2500], 5000),
+    model(ANTHROPIC, "claude-opus-4-8", 0, [500, 2500], 5000),
+    model(ANTHROPIC, "claude-opus-4-7", 0, [500, 2500], 5000),
+    model(ANTHROPIC, "claude-opus-4-6", 0, [500, 2500], 5000),
+    model(ANTHROPIC, "claude-opus-4-5", 200_000, [500, 2500], 5000),
+    model(ANTHROPIC, "claude-sonnet-5-5", 1_000_000, [200, 1000], 2000),
+    model(ANTHROPIC, "claude-sonnet-5", 1_000_000, [200, 1000], 2000),
+    model(ANTHROPIC, "claude-sonnet-4-6", 0, [300, 1500], 3000),
+    model(ANTHROPIC, "claude-sonnet-4-5", 200_000, [300, 1500], 3000),
+    model(ANTHROPIC, "claude-haiku-4-5", 200_000, [100, 500], 1000),
+    model(OPENAI, "gpt-5", 272_000, [125, 1000], 1250),
+    model(OPENAI, "gpt-5-mini", 272_000, [25, 200], 250),
+    model(OPENAI, "gpt-5-nano", 272_000, [5, 40], 50),
+    model(OPENAI, "gpt-4.1", 1_047_576, [200, 800], 5000),
+    model(OPENAI, "gpt-4.1-mini", 1_047_576, [40, 160], 1000),
+    model(OPENAI, "gpt-4.1-nano", 1_047_576, [10, 40], 250),
+    model(OPENAI, "gpt-4o", 128_000, [250, 1000], 12_500),
+    model(OPENAI, "gpt-4o-mini", 128_000, [15, 60], 750),
+    model(OPENAI, "o3", 200_000, [200, 800], 5000),
+    model(OPENAI, "o4-mini", 200_000, [110, 440], 2750),
 ];
 
 #[cfg(test)]

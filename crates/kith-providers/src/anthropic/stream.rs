@@ -1,10 +1,9 @@
 //! The events of Anthropic Messages.
 
 use kith_vocab::event::messages::Usage;
-use kith_vocab::provider::DeltaSink;
 
 use super::wire::{AnthropicAnswer, AnthropicEvent, AnthropicTokens, ContentBlock, ContentDelta};
-use crate::answer::{EventReader, Finish, GrowingAnswer};
+use crate::answer::{AnswerWriter, EventReader, Finish};
 use crate::fault::{Fault, not_json};
 
 /// Blocks as they are numbered by the server, and the counts so far.
@@ -33,12 +32,7 @@ enum BlockKind {
 }
 
 impl EventReader for AnthropicReader {
-    fn read(
-        &mut self,
-        data: &str,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
-    ) -> Result<(), Fault> {
+    fn read(&mut self, data: &str, answer: &mut AnswerWriter<'_>) -> Result<(), Fault> {
         let event: AnthropicEvent<'_> = serde_json::from_str(data).map_err(|_| not_json())?;
         let index = event.index.unwrap_or(0);
         match event.kind.as_ref() {
@@ -48,13 +42,13 @@ impl EventReader for AnthropicReader {
             }
             "content_block_start" => {
                 let content = event.content_block().ok_or_else(not_json)?;
-                self.begin(index, content, answer, sink)?;
+                self.begin(index, content, answer)?;
             }
             "content_block_delta" => {
                 let delta = event.delta().ok_or_else(not_json)?;
-                self.grow(index, delta, answer, sink)?;
+                self.grow(index, delta, answer)?;
             }
-            "content_block_stop" => self.end_block(index, answer, sink),
+            "content_block_stop" => self.end_block(index, answer),
             "message_delta" => {
                 self.count(event.usage(), answer);
                 let delta = event.delta().ok_or_else(not_json)?;
@@ -70,12 +64,7 @@ impl EventReader for AnthropicReader {
         Ok(())
     }
 
-    fn read_whole(
-        &mut self,
-        body: &str,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
-    ) -> Result<bool, Fault> {
+    fn read_whole(&mut self, body: &str, answer: &mut AnswerWriter<'_>) -> Result<bool, Fault> {
         let Ok(message) = serde_json::from_str::<AnthropicAnswer<'_>>(body) else {
             return Ok(false);
         };
@@ -85,8 +74,8 @@ impl EventReader for AnthropicReader {
         self.count(message.usage(), answer);
         let Some(content) = message.content else { return Ok(false) };
         for (index, content) in (0..).zip(content) {
-            self.begin(index, content, answer, sink)?;
-            self.end_block(index, answer, sink);
+            self.begin(index, content, answer)?;
+            self.end_block(index, answer);
         }
         if let Some(reason) = message.stop_reason {
             answer.end(finish_of(&reason));
@@ -97,7 +86,7 @@ impl EventReader for AnthropicReader {
 
 impl AnthropicReader {
     /// Counts are cumulative, and each event says only what it knows.
-    fn count(&mut self, tokens: Option<AnthropicTokens>, answer: &mut GrowingAnswer) {
+    fn count(&mut self, tokens: Option<AnthropicTokens>, answer: &mut AnswerWriter<'_>) {
         let Some(tokens) = tokens else { return };
         let known = &mut self.tokens;
         known.input = tokens.input.or(known.input);
@@ -117,8 +106,7 @@ impl AnthropicReader {
         &mut self,
         index: u64,
         content: ContentBlock<'_>,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
+        answer: &mut AnswerWriter<'_>,
     ) -> Result<(), Fault> {
         let ContentBlock { kind, text, thinking, signature, data, id, name, input } = content;
         let kind = match kind.as_ref() {
@@ -131,13 +119,12 @@ impl AnthropicReader {
         match kind {
             BlockKind::Call => {
                 let block = answer.begin_call(id.unwrap_or_default())?;
-                answer.grow_call(block, &name.unwrap_or_default(), "", sink);
+                answer.grow_call(block, &name.unwrap_or_default(), "");
                 numbered.block = Some(block);
                 numbered.input = input.map(|it| it.get().to_owned()).unwrap_or_default();
             }
             BlockKind::Thinking if data.is_some() => {
-                let block = answer.begin_thinking()?;
-                numbered.block = Some(block);
+                let block = answer.thinking_in(&mut numbered.block)?;
                 if let Some(thought) = answer.thought_mut(block) {
                     thought.redacted = data;
                 }
@@ -149,15 +136,14 @@ impl AnthropicReader {
         self.blocks.push(numbered);
         let first =
             ContentDelta { text, thinking, signature, partial_json: None, stop_reason: None };
-        self.grow(index, first, answer, sink)
+        self.grow(index, first, answer)
     }
 
     fn grow(
         &mut self,
         index: u64,
         delta: ContentDelta,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
+        answer: &mut AnswerWriter<'_>,
     ) -> Result<(), Fault> {
         let Some(numbered) = self.blocks.iter_mut().find(|it| it.index == index) else {
             return Err(not_json());
@@ -166,25 +152,17 @@ impl AnthropicReader {
         match numbered.kind {
             BlockKind::Text => {
                 let Some(text) = filled(delta.text) else { return Ok(()) };
-                let block = match numbered.block {
-                    Some(block) => block,
-                    None => answer.begin_text()?,
-                };
-                numbered.block = Some(block);
-                answer.add_text(block, &text, sink);
+                let block = answer.text_in(&mut numbered.block)?;
+                answer.add_text(block, &text);
             }
             BlockKind::Thinking => {
                 let (text, signature) = (filled(delta.thinking), filled(delta.signature));
                 if text.is_none() && signature.is_none() {
                     return Ok(());
                 }
-                let block = match numbered.block {
-                    Some(block) => block,
-                    None => answer.begin_thinking()?,
-                };
-                numbered.block = Some(block);
+                let block = answer.thinking_in(&mut numbered.block)?;
                 if let Some(text) = text {
-                    answer.add_thinking(block, &text, sink);
+                    answer.add_thinking(block, &text);
                 }
                 if let (Some(more), Some(thought)) = (signature, answer.thought_mut(block)) {
                     thought.signature.get_or_insert_default().push_str(&more);
@@ -193,7 +171,7 @@ impl AnthropicReader {
             BlockKind::Call => {
                 let json = delta.partial_json.unwrap_or_default();
                 if let Some(block) = numbered.block.filter(|_| !json.is_empty()) {
-                    answer.grow_call(block, "", &json, sink);
+                    answer.grow_call(block, "", &json);
                 }
             }
             BlockKind::Other => (),
@@ -201,13 +179,13 @@ impl AnthropicReader {
         Ok(())
     }
 
-    fn end_block(&mut self, index: u64, answer: &mut GrowingAnswer, sink: &dyn DeltaSink) {
+    fn end_block(&mut self, index: u64, answer: &mut AnswerWriter<'_>) {
         let Some(numbered) = self.blocks.iter().find(|it| it.index == index) else { return };
         let (BlockKind::Call, Some(block)) = (numbered.kind, numbered.block) else { return };
         // The input of the beginning is a placeholder unless nothing follows it.
         let has_arguments = answer.call(block).is_some_and(|call| !call.arguments.is_empty());
         let whole = (!has_arguments && !numbered.input.is_empty()).then_some(&*numbered.input);
-        answer.close_call(block, whole, sink);
+        answer.close_call(block, whole);
     }
 }
 

@@ -21,13 +21,13 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::answer::read_member;
 use crate::media::{EncodedMedia, InOneText, MediaBytes, MediaNote, ShownMedia, not_shown, shown};
-use crate::parameters::Parameters;
-use crate::render::{NO_OUTPUT, NO_TEXT, RenderError, listed_tool_name};
+use crate::render::{NO_OUTPUT, NO_TEXT, RenderError, RequestParts, own_thinking};
 use crate::tool_name;
 use crate::vendor_error::VendorError;
 
-pub(super) const RESERVED_KEYS: [&str; 5] = ["model", "system", "tools", "messages", "stream"];
+const RESERVED_KEYS: [&str; 5] = ["model", "system", "tools", "messages", "stream"];
 
 const MAX_TOKENS: &str = "max_tokens";
 
@@ -36,38 +36,28 @@ const MAX_TOKENS_DEFAULT: u32 = 8192;
 
 pub(super) fn render(
     request: &ModelRequest<'_>,
-    parameters: &Parameters<'_>,
     media: &MediaBytes,
     writer: impl io::Write,
 ) -> Result<(), RenderError> {
-    let tools = request.tools.iter().map(|tool| {
-        let name = listed_tool_name(&tool.name)?;
-        Ok(AnthropicTool {
+    let mut parts =
+        RequestParts::new(request, media, &RESERVED_KEYS, |name, tool| AnthropicTool {
             name,
             description: &tool.description,
             input_schema: &tool.input_schema,
             cache_control: None,
-        })
-    });
-    let mut tools = tools.collect::<Result<Vec<_>, _>>()?;
+        })?;
     // Sessions that differ in their system prompt still share what was read before it.
-    if let Some(last) = tools.last_mut() {
+    if let Some(last) = parts.tools.last_mut() {
         last.cache_control = Some(MARKER);
     }
-    let whole = AnthropicBody { request, parameters, media, tools };
-    serde_json::to_writer(writer, &whole).map_err(RenderError::Write)
+    serde_json::to_writer(writer, &AnthropicBody(parts)).map_err(RenderError::Write)
 }
 
-struct AnthropicBody<'a> {
-    request: &'a ModelRequest<'a>,
-    parameters: &'a Parameters<'a>,
-    media: &'a MediaBytes,
-    tools: Vec<AnthropicTool<'a>>,
-}
+struct AnthropicBody<'a>(RequestParts<'a, AnthropicTool<'a>>);
 
 impl Serialize for AnthropicBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let AnthropicBody { request, parameters, media, tools } = self;
+        let RequestParts { request, parameters, media, tools } = &self.0;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("model", request.model)?;
         match parameters.get(MAX_TOKENS) {
@@ -81,9 +71,7 @@ impl Serialize for AnthropicBody<'_> {
         }
         map.serialize_entry("messages", &AnthropicMessages { request, media })?;
         map.serialize_entry("stream", &true)?;
-        for (key, value) in parameters.iter().filter(|(key, _)| *key != MAX_TOKENS) {
-            map.serialize_entry(key, value)?;
-        }
+        parameters.write_others(MAX_TOKENS, &mut map)?;
         map.end()
     }
 }
@@ -159,7 +147,6 @@ impl<'a> AnthropicMessages<'a> {
 
     /// `None` for what may not or cannot be shown.
     fn block(&self, role: Role, element: &'a ElementKind) -> Option<AnthropicBlock<'a>> {
-        let ModelRequest { provider: asked, model: asked_model, .. } = self.request;
         Some(match element {
             // The vendor refuses a text of nothing but spaces.
             ElementKind::Text(text) | ElementKind::Meta(text) if text.is_blank() => return None,
@@ -170,10 +157,7 @@ impl<'a> AnthropicMessages<'a> {
                 Role::User => media_block(media, self.media),
                 Role::Assistant => note_block(&not_shown(media)),
             },
-            ElementKind::Thinking { thinking, provider, model } => {
-                let is_its_own = provider == asked && model == asked_model;
-                return if is_its_own { thought(thinking) } else { None };
-            }
+            ElementKind::Thinking { .. } => return thought(own_thinking(self.request, element)?),
             ElementKind::Call(call) => AnthropicBlock::ToolUse {
                 id: call.call_id,
                 name: tool_name::escape_called(&call.tool),
@@ -382,37 +366,33 @@ pub(super) struct AnthropicTokens {
 
 impl<'a> AnthropicEvent<'a> {
     pub(super) fn message(&self) -> Option<AnthropicAnswer<'a>> {
-        read(self.message)
+        read_member(self.message)
     }
 
     pub(super) fn content_block(&self) -> Option<ContentBlock<'a>> {
-        read(self.content_block)
+        read_member(self.content_block)
     }
 
     pub(super) fn delta(&self) -> Option<ContentDelta> {
-        read(self.delta)
+        read_member(self.delta)
     }
 
     /// Usage is worth having, but never worth an answer: odd counts are passed over.
     pub(super) fn usage(&self) -> Option<AnthropicTokens> {
-        read(self.usage)
+        read_member(self.usage)
     }
 
     pub(super) fn error(&self) -> VendorError {
-        self.error.map(|it| VendorError::of_event(it.get())).unwrap_or_default()
+        VendorError::of_member(self.error).unwrap_or_default()
     }
 }
 
 impl AnthropicAnswer<'_> {
     pub(super) fn usage(&self) -> Option<AnthropicTokens> {
-        read(self.usage)
+        read_member(self.usage)
     }
 
     pub(super) fn error(&self) -> Option<VendorError> {
-        self.error.map(|it| VendorError::of_event(it.get()))
+        VendorError::of_member(self.error)
     }
-}
-
-fn read<'a, T: Deserialize<'a>>(member: Option<&'a RawValue>) -> Option<T> {
-    serde_json::from_str(member?.get()).ok()
 }

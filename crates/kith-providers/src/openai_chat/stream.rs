@@ -1,10 +1,7 @@
 //! The events of Chat Completions.
 
-use kith_vocab::event::messages::Usage;
-use kith_vocab::provider::DeltaSink;
-
-use super::wire::{CallDelta, ChoiceDelta, Chunk, FunctionDelta, Tokens};
-use crate::answer::{EventReader, Finish, GrowingAnswer};
+use super::wire::{CallDelta, ChoiceDelta, Chunk, FunctionDelta};
+use crate::answer::{AnswerWriter, EventReader, Finish, GrowingAnswer, usage_of};
 use crate::fault::{Fault, not_json};
 
 /// Calls as they are numbered by the server.
@@ -20,49 +17,34 @@ struct NumberedCall {
 }
 
 impl EventReader for ChatReader {
-    fn read(
-        &mut self,
-        data: &str,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
-    ) -> Result<(), Fault> {
+    fn read(&mut self, data: &str, answer: &mut AnswerWriter<'_>) -> Result<(), Fault> {
         let chunk: Chunk<'_> = serde_json::from_str(data).map_err(|_| not_json())?;
-        self.take(chunk, answer, sink)
+        self.take(chunk, answer)
     }
 
-    fn read_whole(
-        &mut self,
-        body: &str,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
-    ) -> Result<bool, Fault> {
+    fn read_whole(&mut self, body: &str, answer: &mut AnswerWriter<'_>) -> Result<bool, Fault> {
         let Ok(chunk) = serde_json::from_str::<Chunk<'_>>(body) else { return Ok(false) };
         let has_choices = chunk.choices.as_ref().is_some_and(|choices| !choices.is_empty());
-        self.take(chunk, answer, sink)?;
+        self.take(chunk, answer)?;
         answer.close_calls();
         Ok(has_choices)
     }
 }
 
 impl ChatReader {
-    fn take(
-        &mut self,
-        chunk: Chunk<'_>,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
-    ) -> Result<(), Fault> {
+    fn take(&mut self, chunk: Chunk<'_>, answer: &mut AnswerWriter<'_>) -> Result<(), Fault> {
         if let Some(error) = chunk.error() {
             return Err(error.into_fault());
         }
         if let Some(tokens) = chunk.usage() {
-            answer.usage = Some(usage(&tokens));
+            answer.usage = Some(usage_of(tokens.prompt, tokens.completion, tokens.cached()));
         }
         // We ask for one choice; a parameter may have asked for more, and they are not ours.
         let first = |index: Option<u64>| index.unwrap_or(0) == 0;
         let choices = chunk.choices.into_iter().flatten();
         for choice in choices.filter(|choice| first(choice.index)) {
             if let Some(delta) = choice.delta.or(choice.message) {
-                self.grow(delta, answer, sink)?;
+                self.grow(delta, answer)?;
             }
             if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
                 answer.close_calls();
@@ -72,12 +54,7 @@ impl ChatReader {
         Ok(())
     }
 
-    fn grow(
-        &mut self,
-        delta: ChoiceDelta,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
-    ) -> Result<(), Fault> {
+    fn grow(&mut self, delta: ChoiceDelta, answer: &mut AnswerWriter<'_>) -> Result<(), Fault> {
         // Servers that know both names for thinking send the same text under each.
         let thinking = match delta.reasoning_content.as_str() {
             "" => &delta.reasoning,
@@ -85,31 +62,26 @@ impl ChatReader {
         };
         if !thinking.is_empty() {
             let block = answer.only_thinking()?;
-            answer.add_thinking(block, thinking, sink);
+            answer.add_thinking(block, thinking);
         }
         answer.is_refused |= !delta.refusal.is_empty();
         for text in [&delta.content, &delta.refusal].into_iter().filter(|text| !text.is_empty()) {
             let block = answer.only_text()?;
-            answer.add_text(block, text, sink);
+            answer.add_text(block, text);
         }
         for call in delta.tool_calls.into_iter().flatten() {
-            self.grow_call(call, answer, sink)?;
+            self.grow_call(call, answer)?;
         }
         match delta.function_call {
             Some(function) => {
                 let call = CallDelta { index: Some(0), id: None, function: Some(function) };
-                self.grow_call(call, answer, sink)
+                self.grow_call(call, answer)
             }
             None => Ok(()),
         }
     }
 
-    fn grow_call(
-        &mut self,
-        delta: CallDelta,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
-    ) -> Result<(), Fault> {
+    fn grow_call(&mut self, delta: CallDelta, answer: &mut AnswerWriter<'_>) -> Result<(), Fault> {
         let CallDelta { index, id, function } = delta;
         let id = id.unwrap_or_default();
         let FunctionDelta { name, arguments } =
@@ -122,7 +94,7 @@ impl ChatReader {
             self.calls.push(NumberedCall { index, block });
             block
         };
-        answer.grow_call(block, &name, &arguments, sink);
+        answer.grow_call(block, &name, &arguments);
         Ok(())
     }
 
@@ -160,16 +132,6 @@ fn finish_of(reason: &str) -> Finish {
         // `stop`, `tool_calls`, `function_call` and what servers have invented: whether there are
         // calls is seen from the calls.
         _ => Finish::Ended,
-    }
-}
-
-fn usage(tokens: &Tokens) -> Usage {
-    let cached = tokens.cached();
-    Usage {
-        input: tokens.prompt.unwrap_or(0).saturating_sub(cached),
-        output: tokens.completion.unwrap_or(0),
-        cache_read: cached,
-        ..Usage::default()
     }
 }
 

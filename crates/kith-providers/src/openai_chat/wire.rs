@@ -19,60 +19,43 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::media::{
-    EncodedMedia, InOneText, MediaBytes, MediaNote, ShownMedia, not_shown, shown, shown_below,
-};
-use crate::parameters::Parameters;
-use crate::render::{NO_OUTPUT, NO_TEXT, RenderError, listed_tool_name};
+use crate::answer::read_member;
+use crate::media::{EncodedMedia, InOneText, MediaBytes, MediaNote, ShownMedia, not_shown, shown};
+use crate::render::{NO_TEXT, RenderError, RequestParts, ResultText};
 use crate::tool_name;
 use crate::vendor_error::VendorError;
 
-pub(super) const RESERVED_KEYS: [&str; 4] = ["model", "messages", "tools", "stream"];
+const RESERVED_KEYS: [&str; 4] = ["model", "messages", "tools", "stream"];
 
 const STREAM_OPTIONS: &str = "stream_options";
 
 pub(super) fn render(
     request: &ModelRequest<'_>,
-    parameters: &Parameters<'_>,
     media: &MediaBytes,
     writer: impl io::Write,
 ) -> Result<(), RenderError> {
-    let tools = request.tools.iter().map(|tool| {
-        let name = listed_tool_name(&tool.name)?;
+    let parts = RequestParts::new(request, media, &RESERVED_KEYS, |name, tool| {
         let function =
             OpenAiFunction { name, description: &tool.description, parameters: &tool.input_schema };
-        Ok(OpenAiTool { kind: "function", function })
-    });
-    let tools = tools.collect::<Result<Vec<_>, _>>()?;
-    let whole = OpenAiBody { request, parameters, media, tools };
-    serde_json::to_writer(writer, &whole).map_err(RenderError::Write)
+        OpenAiTool { kind: "function", function }
+    })?;
+    serde_json::to_writer(writer, &OpenAiBody(parts)).map_err(RenderError::Write)
 }
 
-struct OpenAiBody<'a> {
-    request: &'a ModelRequest<'a>,
-    parameters: &'a Parameters<'a>,
-    media: &'a MediaBytes,
-    tools: Vec<OpenAiTool<'a>>,
-}
+struct OpenAiBody<'a>(RequestParts<'a, OpenAiTool<'a>>);
 
 impl Serialize for OpenAiBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let RequestParts { request, parameters, media, tools } = &self.0;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("model", self.request.model)?;
-        map.serialize_entry("messages", &OpenAiMessages(self.request, self.media))?;
-        if !self.tools.is_empty() {
-            map.serialize_entry("tools", &self.tools)?;
+        map.serialize_entry("model", request.model)?;
+        map.serialize_entry("messages", &OpenAiMessages(request, media))?;
+        if !tools.is_empty() {
+            map.serialize_entry("tools", tools)?;
         }
         map.serialize_entry("stream", &true)?;
-        match self.parameters.get(STREAM_OPTIONS) {
-            None => map.serialize_entry(STREAM_OPTIONS, &StreamOptions { include_usage: true })?,
-            // Some servers refuse a request that has the key, whatever its value.
-            Some(none) if matches!(none.get(), "false" | "null") => (),
-            Some(options) => map.serialize_entry(STREAM_OPTIONS, options)?,
-        }
-        for (key, value) in self.parameters.iter().filter(|(key, _)| *key != STREAM_OPTIONS) {
-            map.serialize_entry(key, value)?;
-        }
+        parameters.write_or(STREAM_OPTIONS, &StreamOptions { include_usage: true }, &mut map)?;
+        parameters.write_others(STREAM_OPTIONS, &mut map)?;
         map.end()
     }
 }
@@ -125,7 +108,7 @@ fn user_messages<S: SerializeSeq>(
             seq.serialize_element(&ToolMessage {
                 role: "tool",
                 tool_call_id: result.call_id,
-                content: InOneText(ToolResultText { result, media }),
+                content: InOneText(ResultText { result, media, wire: Wire::OpenaiChat }),
             })?;
         }
     }
@@ -236,7 +219,7 @@ struct OpenAiMessage<T> {
 struct ToolMessage<'a> {
     role: &'static str,
     tool_call_id: CallId,
-    content: InOneText<ToolResultText<'a>>,
+    content: InOneText<ResultText<'a>>,
 }
 
 #[derive(Serialize)]
@@ -320,33 +303,6 @@ impl fmt::Display for AnswerText<'_> {
     }
 }
 
-struct ToolResultText<'a> {
-    result: &'a CallResult,
-    media: &'a MediaBytes,
-}
-
-impl fmt::Display for ToolResultText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut is_empty = true;
-        for part in &self.result.parts {
-            match &part.kind {
-                ResultPartKind::Text(text) => {
-                    is_empty &= text.is_empty();
-                    text.fmt(f)?;
-                }
-                ResultPartKind::Media(it) => {
-                    is_empty = false;
-                    match shown(Wire::OpenaiChat, it, self.media) {
-                        ShownMedia::Note(note) => note.fmt(f)?,
-                        ShownMedia::Image(_) | ShownMedia::Pdf(_) => shown_below(it).fmt(f)?,
-                    }
-                }
-            }
-        }
-        if is_empty { f.write_str(NO_OUTPUT) } else { Ok(()) }
-    }
-}
-
 /// One event of a stream, or a whole answer where a server does not stream.
 #[derive(Deserialize)]
 pub(super) struct Chunk<'a> {
@@ -417,11 +373,11 @@ struct PromptDetails {
 impl Chunk<'_> {
     /// Usage is worth having, but never worth an answer: odd counts are passed over.
     pub(super) fn usage(&self) -> Option<Tokens> {
-        serde_json::from_str(self.usage?.get()).ok()
+        read_member(self.usage)
     }
 
     pub(super) fn error(&self) -> Option<VendorError> {
-        Some(VendorError::of_event(self.error?.get()))
+        VendorError::of_member(self.error)
     }
 }
 

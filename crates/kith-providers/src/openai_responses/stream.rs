@@ -1,11 +1,9 @@
 //! The events of OpenAI Responses.
 
-use kith_vocab::event::messages::Usage;
 use kith_vocab::event::models::FailureKind;
-use kith_vocab::provider::DeltaSink;
 
-use super::wire::{OutputItem, ResponseObject, ResponsesEvent, ResponsesTokens};
-use crate::answer::{ANSWER_BLOCKS_MAX, EventReader, Finish, GrowingAnswer};
+use super::wire::{OutputItem, ResponseObject, ResponsesEvent};
+use crate::answer::{ANSWER_BLOCKS_MAX, AnswerWriter, EventReader, Finish, usage_of};
 use crate::fault::{Fault, not_json};
 
 /// Between the parts of a summary, which are paragraphs.
@@ -41,22 +39,17 @@ enum ItemKind {
 }
 
 impl EventReader for ResponsesReader {
-    fn read(
-        &mut self,
-        data: &str,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
-    ) -> Result<(), Fault> {
+    fn read(&mut self, data: &str, answer: &mut AnswerWriter<'_>) -> Result<(), Fault> {
         let event: ResponsesEvent<'_> = serde_json::from_str(data).map_err(|_| not_json())?;
         match event.kind.as_ref() {
             "response.output_item.added" => {
                 let item = event.item().ok_or_else(not_json)?;
-                self.begin(event.output_index, &item, answer, sink)?;
+                self.begin(event.output_index, &item, answer)?;
             }
-            "response.output_text.delta" => self.say(&event, answer, sink)?,
+            "response.output_text.delta" => self.say(&event, answer)?,
             "response.refusal.delta" => {
                 answer.is_refused = true;
-                self.say(&event, answer, sink)?;
+                self.say(&event, answer)?;
             }
             "response.reasoning_summary_part.added" => {
                 let place = self.place_of(&event, ItemKind::Reasoning)?;
@@ -64,25 +57,25 @@ impl EventReader for ResponsesReader {
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 let place = self.place_of(&event, ItemKind::Reasoning)?;
-                self.think(place, &event.delta(), answer, sink)?;
+                self.think(place, &event.delta(), answer)?;
             }
             "response.function_call_arguments.delta" => {
                 if let Some(block) = self.call_of(&event) {
-                    answer.grow_call(block, "", &event.delta(), sink);
+                    answer.grow_call(block, "", &event.delta());
                 }
             }
             "response.function_call_arguments.done" => {
                 if let Some(block) = self.call_of(&event) {
-                    answer.close_call(block, event.arguments().as_deref(), sink);
+                    answer.close_call(block, event.arguments().as_deref());
                 }
             }
             "response.output_item.done" => {
                 let item = event.item().ok_or_else(not_json)?;
-                self.end(event.output_index, item, answer, sink)?;
+                self.end(event.output_index, item, answer)?;
             }
             "response.completed" | "response.incomplete" | "response.failed" => {
                 let response = event.response().ok_or_else(not_json)?;
-                self.conclude(response, &event.kind["response.".len()..], answer, sink)?;
+                self.conclude(response, &event.kind["response.".len()..], answer)?;
             }
             "error" => return Err(event.error(data).into_fault()),
             // Beginnings and ends of parts, tools of the vendor's own, and kinds that came after this
@@ -92,12 +85,7 @@ impl EventReader for ResponsesReader {
         Ok(())
     }
 
-    fn read_whole(
-        &mut self,
-        body: &str,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
-    ) -> Result<bool, Fault> {
+    fn read_whole(&mut self, body: &str, answer: &mut AnswerWriter<'_>) -> Result<bool, Fault> {
         let Ok(response) = serde_json::from_str::<ResponseObject<'_>>(body) else {
             return Ok(false);
         };
@@ -106,7 +94,7 @@ impl EventReader for ResponsesReader {
         }
         let is_answer = response.output.is_some();
         let status = response.status.clone().unwrap_or_default();
-        self.conclude(response, &status, answer, sink)?;
+        self.conclude(response, &status, answer)?;
         Ok(is_answer)
     }
 }
@@ -116,8 +104,7 @@ impl ResponsesReader {
         &mut self,
         output_index: Option<u64>,
         item: &OutputItem<'_>,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
+        answer: &mut AnswerWriter<'_>,
     ) -> Result<usize, Fault> {
         let kind = kind_of(item);
         let ids = [&item.id, &item.call_id].into_iter().flatten();
@@ -126,7 +113,7 @@ impl ResponsesReader {
         if kind == ItemKind::Call {
             let id = item.call_id.clone().or_else(|| item.id.clone());
             let block = answer.begin_call(id.unwrap_or_default())?;
-            answer.grow_call(block, item.name.as_deref().unwrap_or_default(), "", sink);
+            answer.grow_call(block, item.name.as_deref().unwrap_or_default(), "");
             named.block = Some(block);
         }
         self.add(named)
@@ -144,29 +131,23 @@ impl ResponsesReader {
     fn say(
         &mut self,
         event: &ResponsesEvent<'_>,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
+        answer: &mut AnswerWriter<'_>,
     ) -> Result<(), Fault> {
         let place = self.place_of(event, ItemKind::Message)?;
-        self.add_text(place, &event.delta(), answer, sink)
+        self.add_text(place, &event.delta(), answer)
     }
 
     fn add_text(
         &mut self,
         place: usize,
         text: &str,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
+        answer: &mut AnswerWriter<'_>,
     ) -> Result<(), Fault> {
         if text.is_empty() {
             return Ok(());
         }
-        let block = match self.items[place].block {
-            Some(block) => block,
-            None => answer.begin_text()?,
-        };
-        self.items[place].block = Some(block);
-        answer.add_text(block, text, sink);
+        let block = answer.text_in(&mut self.items[place].block)?;
+        answer.add_text(block, text);
         Ok(())
     }
 
@@ -174,22 +155,17 @@ impl ResponsesReader {
         &mut self,
         place: usize,
         text: &str,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
+        answer: &mut AnswerWriter<'_>,
     ) -> Result<(), Fault> {
         if text.is_empty() {
             return Ok(());
         }
         let item = &mut self.items[place];
-        let block = match item.block {
-            Some(block) => block,
-            None => answer.begin_thinking()?,
-        };
-        item.block = Some(block);
+        let block = answer.thinking_in(&mut item.block)?;
         if std::mem::take(&mut item.is_between_parts) {
-            answer.add_thinking(block, PARAGRAPH, sink);
+            answer.add_thinking(block, PARAGRAPH);
         }
-        answer.add_thinking(block, text, sink);
+        answer.add_thinking(block, text);
         Ok(())
     }
 
@@ -198,32 +174,31 @@ impl ResponsesReader {
         &mut self,
         output_index: Option<u64>,
         item: OutputItem<'_>,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
+        answer: &mut AnswerWriter<'_>,
     ) -> Result<(), Fault> {
         let kind = kind_of(&item);
         let id = item.id.as_deref().or(item.call_id.as_deref());
         let place = match self.find(output_index, id, kind) {
             Some(place) => place,
-            None => self.begin(output_index, &item, answer, sink)?,
+            None => self.begin(output_index, &item, answer)?,
         };
         match kind {
             ItemKind::Message if self.items[place].block.is_none() => {
                 for part in item.content.into_iter().flatten() {
                     answer.is_refused |= part.refusal.is_some();
                     let text = part.text.or(part.refusal).unwrap_or_default();
-                    self.add_text(place, &text, answer, sink)?;
+                    self.add_text(place, &text, answer)?;
                 }
             }
-            ItemKind::Reasoning => self.end_reasoning(place, item, answer, sink)?,
+            ItemKind::Reasoning => self.end_reasoning(place, item, answer)?,
             ItemKind::Call => {
                 if let Some(block) = self.items[place].block {
                     let is_named = answer.call(block).is_some_and(|call| !call.name.is_empty());
                     let name = item.name.as_deref().filter(|_| !is_named).unwrap_or_default();
-                    answer.grow_call(block, name, "", sink);
+                    answer.grow_call(block, name, "");
                     // An item that the tokens did not suffice for is ended too, and says so.
                     if item.status.as_deref() != Some("incomplete") {
-                        answer.close_call(block, item.arguments().as_deref(), sink);
+                        answer.close_call(block, item.arguments().as_deref());
                     }
                 }
             }
@@ -236,25 +211,20 @@ impl ResponsesReader {
         &mut self,
         place: usize,
         item: OutputItem<'_>,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
+        answer: &mut AnswerWriter<'_>,
     ) -> Result<(), Fault> {
         if self.items[place].block.is_none() {
             let parts =
                 [item.summary, item.content].into_iter().flatten().find(|it| !it.is_empty());
             for part in parts.into_iter().flatten() {
-                self.think(place, &part.text.unwrap_or_default(), answer, sink)?;
+                self.think(place, &part.text.unwrap_or_default(), answer)?;
                 self.items[place].is_between_parts = self.items[place].block.is_some();
             }
         }
         let Some(encrypted) = item.encrypted_content.filter(|it| !it.is_empty()) else {
             return Ok(());
         };
-        let block = match self.items[place].block {
-            Some(block) => block,
-            None => answer.begin_thinking()?,
-        };
-        self.items[place].block = Some(block);
+        let block = answer.thinking_in(&mut self.items[place].block)?;
         if let Some(thought) = answer.thought_mut(block) {
             thought.signature = Some(item.id.unwrap_or_default());
             thought.redacted = Some(encrypted);
@@ -266,8 +236,7 @@ impl ResponsesReader {
         &mut self,
         response: ResponseObject<'_>,
         status: &str,
-        answer: &mut GrowingAnswer,
-        sink: &dyn DeltaSink,
+        answer: &mut AnswerWriter<'_>,
     ) -> Result<(), Fault> {
         if let Some(error) = response.error() {
             return Err(error.into_fault());
@@ -276,7 +245,8 @@ impl ResponsesReader {
             let what = "reported that the answer failed, without saying why";
             return Err(Fault::new(FailureKind::Status, what).retryable());
         }
-        answer.usage = response.usage().map(|tokens| usage(&tokens)).or(answer.usage);
+        let usage = response.usage().map(|it| usage_of(it.input, it.output, it.cached()));
+        answer.usage = usage.or(answer.usage);
         let finish = match (status, response.incomplete_reason().as_deref()) {
             (_, Some("content_filter")) => Finish::Filtered,
             (_, Some(_)) | ("incomplete", None) => Finish::Length,
@@ -284,7 +254,7 @@ impl ResponsesReader {
         };
         if answer.is_empty() {
             for (index, item) in (0..).zip(response.output.into_iter().flatten()) {
-                self.end(Some(index), item, answer, sink)?;
+                self.end(Some(index), item, answer)?;
             }
         }
         answer.end(finish);
@@ -335,16 +305,6 @@ fn kind_of(item: &OutputItem<'_>) -> ItemKind {
         "reasoning" => ItemKind::Reasoning,
         "function_call" => ItemKind::Call,
         _ => ItemKind::Other,
-    }
-}
-
-fn usage(tokens: &ResponsesTokens) -> Usage {
-    let cached = tokens.cached();
-    Usage {
-        input: tokens.input.unwrap_or(0).saturating_sub(cached),
-        output: tokens.output.unwrap_or(0),
-        cache_read: cached,
-        ..Usage::default()
     }
 }
 

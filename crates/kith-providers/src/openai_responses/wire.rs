@@ -4,7 +4,6 @@
 //! exist at a time. The members of an event are read one by one, by its type.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::io;
 
 use kith_vocab::block::{Media, Thinking};
@@ -19,14 +18,13 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::answer::read_member;
 use crate::media::{EncodedMedia, InOneText, MediaBytes, MediaNote, ShownMedia, not_shown, shown};
-use crate::parameters::Parameters;
-use crate::render::{NO_OUTPUT, NO_TEXT, RenderError, listed_tool_name};
+use crate::render::{NO_TEXT, RenderError, RequestParts, ResultText, own_thinking};
 use crate::tool_name;
 use crate::vendor_error::VendorError;
 
-pub(super) const RESERVED_KEYS: [&str; 6] =
-    ["model", "instructions", "input", "tools", "stream", "store"];
+const RESERVED_KEYS: [&str; 6] = ["model", "instructions", "input", "tools", "stream", "store"];
 
 const INCLUDE: &str = "include";
 const ENCRYPTED_REASONING: [&str; 1] = ["reasoning.encrypted_content"];
@@ -36,34 +34,24 @@ const FILE_NAME: &str = "file.pdf";
 
 pub(super) fn render(
     request: &ModelRequest<'_>,
-    parameters: &Parameters<'_>,
     media: &MediaBytes,
     writer: impl io::Write,
 ) -> Result<(), RenderError> {
-    let tools = request.tools.iter().map(|tool| {
-        Ok(ResponsesTool {
-            kind: "function",
-            name: listed_tool_name(&tool.name)?,
-            description: &tool.description,
-            parameters: &tool.input_schema,
-            strict: false,
-        })
-    });
-    let tools = tools.collect::<Result<Vec<_>, _>>()?;
-    let whole = ResponsesBody { request, parameters, media, tools };
-    serde_json::to_writer(writer, &whole).map_err(RenderError::Write)
+    let parts = RequestParts::new(request, media, &RESERVED_KEYS, |name, tool| ResponsesTool {
+        kind: "function",
+        name,
+        description: &tool.description,
+        parameters: &tool.input_schema,
+        strict: false,
+    })?;
+    serde_json::to_writer(writer, &ResponsesBody(parts)).map_err(RenderError::Write)
 }
 
-struct ResponsesBody<'a> {
-    request: &'a ModelRequest<'a>,
-    parameters: &'a Parameters<'a>,
-    media: &'a MediaBytes,
-    tools: Vec<ResponsesTool<'a>>,
-}
+struct ResponsesBody<'a>(RequestParts<'a, ResponsesTool<'a>>);
 
 impl Serialize for ResponsesBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ResponsesBody { request, parameters, media, tools } = self;
+        let RequestParts { request, parameters, media, tools } = &self.0;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("model", request.model)?;
         map.serialize_entry("instructions", request.system)?;
@@ -73,15 +61,8 @@ impl Serialize for ResponsesBody<'_> {
         map.serialize_entry("input", &InputItems { request, media })?;
         map.serialize_entry("stream", &true)?;
         map.serialize_entry("store", &false)?;
-        match parameters.get(INCLUDE) {
-            None => map.serialize_entry(INCLUDE, &ENCRYPTED_REASONING)?,
-            // Models that do not reason refuse a request that has the key.
-            Some(none) if matches!(none.get(), "false" | "null") => (),
-            Some(include) => map.serialize_entry(INCLUDE, include)?,
-        }
-        for (key, value) in parameters.iter().filter(|(key, _)| *key != INCLUDE) {
-            map.serialize_entry(key, value)?;
-        }
+        parameters.write_or(INCLUDE, &ENCRYPTED_REASONING, &mut map)?;
+        parameters.write_others(INCLUDE, &mut map)?;
         map.end()
     }
 }
@@ -145,10 +126,8 @@ impl<'a> InputItems<'a> {
         let mut items: Vec<InputItem<'a>> = Vec::new();
         for element in &message.elements {
             let item = match &element.kind {
-                ElementKind::Thinking { thinking, provider, model } => {
-                    let is_its_own =
-                        provider == self.request.provider && model == self.request.model;
-                    if is_its_own { reasoning(thinking) } else { None }
+                ElementKind::Thinking { .. } => {
+                    own_thinking(self.request, &element.kind).and_then(reasoning)
                 }
                 ElementKind::Call(call) => Some(InputItem::FunctionCall {
                     call_id: call.call_id,
@@ -188,7 +167,8 @@ impl<'a> InputItems<'a> {
             })
         };
         if !has_media(self.media) {
-            return CallOutput::Text(InOneText(OutputText { result, media: self.media }));
+            let wire = Wire::OpenaiResponses;
+            return CallOutput::Text(InOneText(ResultText { result, media: self.media, wire }));
         }
         let parts = result.parts.iter().filter_map(|part| match &part.kind {
             ResultPartKind::Text(text) => (!text.is_empty()).then(|| InputPart::text(text)),
@@ -259,34 +239,8 @@ impl<'a> InputPart<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum CallOutput<'a> {
-    Text(InOneText<OutputText<'a>>),
+    Text(InOneText<ResultText<'a>>),
     Parts(Vec<InputPart<'a>>),
-}
-
-struct OutputText<'a> {
-    result: &'a CallResult,
-    media: &'a MediaBytes,
-}
-
-impl fmt::Display for OutputText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut is_empty = true;
-        for part in &self.result.parts {
-            match &part.kind {
-                ResultPartKind::Text(text) => {
-                    is_empty &= text.is_empty();
-                    text.fmt(f)?;
-                }
-                ResultPartKind::Media(it) => {
-                    if let ShownMedia::Note(note) = shown(Wire::OpenaiResponses, it, self.media) {
-                        is_empty = false;
-                        note.fmt(f)?;
-                    }
-                }
-            }
-        }
-        if is_empty { f.write_str(NO_OUTPUT) } else { Ok(()) }
-    }
 }
 
 /// The part of an answer's message that shows an element; `None` for one that says nothing.
@@ -395,7 +349,7 @@ struct IncompleteDetails {
 impl<'a> ResponsesEvent<'a> {
     /// The piece of text that the event carries, empty when it has none.
     pub(super) fn delta(&self) -> String {
-        read(self.delta).unwrap_or_default()
+        read_member(self.delta).unwrap_or_default()
     }
 
     pub(super) fn arguments(&self) -> Option<String> {
@@ -403,11 +357,11 @@ impl<'a> ResponsesEvent<'a> {
     }
 
     pub(super) fn item(&self) -> Option<OutputItem<'a>> {
-        read(self.item)
+        read_member(self.item)
     }
 
     pub(super) fn response(&self) -> Option<ResponseObject<'a>> {
-        read(self.response)
+        read_member(self.response)
     }
 
     /// The error of the event itself: in a member of its own, or all of the event.
@@ -419,16 +373,16 @@ impl<'a> ResponsesEvent<'a> {
 impl ResponseObject<'_> {
     /// Usage is worth having, but never worth an answer: odd counts are passed over.
     pub(super) fn usage(&self) -> Option<ResponsesTokens> {
-        read(self.usage)
+        read_member(self.usage)
     }
 
     pub(super) fn error(&self) -> Option<VendorError> {
-        self.error.map(|it| VendorError::of_event(it.get()))
+        VendorError::of_member(self.error)
     }
 
     /// Why the answer is not complete, if it says so.
     pub(super) fn incomplete_reason(&self) -> Option<String> {
-        read::<IncompleteDetails>(self.incomplete_details)?.reason
+        read_member::<IncompleteDetails>(self.incomplete_details)?.reason
     }
 }
 
@@ -450,8 +404,4 @@ fn arguments(raw: &RawValue) -> String {
         "null" => String::new(),
         text => serde_json::from_str(text).unwrap_or_else(|_| text.to_owned()),
     }
-}
-
-fn read<'a, T: Deserialize<'a>>(member: Option<&'a RawValue>) -> Option<T> {
-    serde_json::from_str(member?.get()).ok()
 }

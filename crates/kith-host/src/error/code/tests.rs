@@ -19,7 +19,7 @@ fn a_code_of_a_newer_host_is_unknown_and_not_a_failure() {
 
 #[test]
 fn every_damage_has_its_code() {
-    for damage in DamageCode::ALL {
+    for &damage in DamageCode::ALL {
         assert_eq!(ErrorCode::from(damage).as_str(), damage.as_str());
     }
 }
