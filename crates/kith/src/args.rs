@@ -79,12 +79,12 @@ pub(crate) struct GlobalArgs {
 }
 
 impl GlobalArgs {
-    /// The agent that was named; an empty name is a variable that somebody tried to take away.
+    /// The agent that was named. An empty name counts as none: it comes from a variable set to nothing.
     pub(crate) fn agent(&self) -> Option<&str> {
         self.agent.as_deref().filter(|id| !id.is_empty())
     }
 
-    /// The same, as calls carry it.
+    /// The named agent, as an owned id for calls.
     pub(crate) fn agent_id(&self) -> Option<String> {
         self.agent().map(str::to_owned)
     }
@@ -546,8 +546,8 @@ impl From<AudienceArg> for Audience {
 }
 
 impl Invocation {
-    /// Reads the command line, or says what to exit with: help, version and mistakes end here,
-    /// before anything else of the program is woken up.
+    /// Reads the command line, or gives the exit code: help, version and mistakes end here, before
+    /// anything else starts.
     pub(crate) fn parse() -> Result<Invocation, ExitCode> {
         match Invocation::try_parse_from(words()) {
             Ok(invocation) if invocation.version => {
@@ -571,7 +571,7 @@ impl Invocation {
     }
 }
 
-/// The leaf that someone expects, as typed.
+/// The expected leaf, as typed.
 pub(crate) fn leaf_of(text: Option<&str>) -> Result<Option<LeafId>, CallError> {
     let read = |text: &str| {
         text.parse().map_err(|error: IdError| {
@@ -582,7 +582,7 @@ pub(crate) fn leaf_of(text: Option<&str>) -> Result<Option<LeafId>, CallError> {
     text.map(read).transpose()
 }
 
-/// Whether a program reads the answer, also when the command line cannot be understood.
+/// Whether `--json` was given, even if the command line cannot be parsed.
 pub(crate) fn asks_for_json() -> bool {
     let mut words = words().take_while(|word| word != "--");
     words.any(|word| word == "--json" || word == "--stream-json")
@@ -592,7 +592,7 @@ fn words() -> impl Iterator<Item = OsString> {
     env::args_os()
 }
 
-/// The first paragraph of the complaint, and the tip if there is one: the rest repeats the help.
+/// The first paragraph of the error, and the tip if there is one: the rest repeats the help.
 fn in_one_line(error: &clap::Error) -> CallError {
     let text = match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a subcommand is missing".to_owned(),

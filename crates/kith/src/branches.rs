@@ -21,10 +21,10 @@ struct Stretch<'a> {
     next: Vec<usize>,
 }
 
-/// A stretch that waits to be drawn.
+/// A stretch that is still to be drawn.
 struct PendingStretch {
     stretch: usize,
-    /// What stands before its own lines, and before its first.
+    /// The prefix of its lines, and of its first line.
     margin: String,
     lead: String,
     depth: usize,
@@ -48,7 +48,7 @@ pub(crate) fn drawn(view: &TreeView) -> Vec<String> {
     lines
 }
 
-/// The ways on from a place: the others first, and last the one that stays at the margin.
+/// Adds the branches from a place. The one that stays at the margin comes last.
 fn push_ways(
     waiting: &mut Vec<PendingStretch>,
     stretches: &[Stretch<'_>],
@@ -77,14 +77,14 @@ fn line(lead: &str, is_here: bool, on_path: bool, name: &str, words: &str) -> St
     format!("{begin}{gap}{}{here}", fitted(words, LINE_COLUMNS_MAX.saturating_sub(taken)))
 }
 
-/// What was asked and what came of it.
+/// The question and the outcome of a turn.
 fn words_of(nodes: &[&TreeNode]) -> String {
     let said = |node: &&&TreeNode, kind: &str| node.kind == kind && !node.text.is_empty();
     let asked = nodes.iter().find(|node| said(node, USER_MESSAGE));
     let answered = nodes.iter().rev().find(|node| said(node, "assistant_message"));
     match (asked, answered) {
         (Some(asked), Some(answered)) => {
-            // Half of the room for each, so that neither hides the other.
+            // Half of the width for each, so that both are seen.
             let asked = fitted(&asked.text, LINE_COLUMNS_MAX / 2);
             format!("{asked} -> {}", answered.text)
         }

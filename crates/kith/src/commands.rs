@@ -35,7 +35,7 @@ use crate::program::args::{Command, Explain, GlobalArgs, Invocation};
 use crate::program::signals::StopSignal;
 use crate::program::{args, resources, signals, ui};
 
-/// What a command comes to.
+/// The result of a command.
 type CommandResult = Result<ExitCode, CallError>;
 
 pub(crate) fn run(invocation: Invocation) -> ExitCode {
@@ -120,7 +120,7 @@ async fn call<C: Call>(shared: &GlobalArgs, call: C) -> Reply<C::Answer> {
     answered(shared, C::ACCESS, client, async |client: &Client| client.call(call).await).await
 }
 
-/// The same for a call with items.
+/// Makes one call that answers with items.
 async fn follow<C: Follow>(
     shared: &GlobalArgs,
     call: C,
@@ -175,7 +175,7 @@ struct PrintedForm<'a, T> {
     form: &'a T,
 }
 
-/// What a check found, as `--json` prints it.
+/// The result of a check, as `--json` prints it.
 #[derive(Serialize)]
 struct CheckForm<'a, T> {
     checked: usize,
@@ -203,7 +203,7 @@ fn print_answer<T: Serialize>(
     print_as(shared, told, &told.data, show)
 }
 
-/// The same for an answer that has a form of its own with `--json`.
+/// Prints an answer that has a form of its own with `--json`.
 fn print_as<T>(
     shared: &GlobalArgs,
     told: &Response<T>,

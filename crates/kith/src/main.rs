@@ -1,4 +1,4 @@
-//! The program `kith`, in one of two forms: where it can run, and where it says that it cannot.
+//! The program `kith`. On systems where it cannot run, it only says so.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests prepare folders"))]
 

@@ -2,9 +2,9 @@
 //!
 //! - [`args`]: the command line, as typed.
 //! - [`commands`]: what each verb does.
-//! - [`resources`]: threads and descriptors, and what happens where there are none.
-//! - [`signals`]: what the kernel tells the program.
-//! - [`screen`], [`transcript`]: a turn as it is watched, a session as a person reads it.
+//! - [`resources`]: checks that there are enough threads, descriptors and memory.
+//! - [`signals`]: Ctrl-C, termination and the limit on file sizes.
+//! - [`screen`], [`transcript`]: a running turn, and a session as a person reads it.
 //! - [`branches`]: the tree of a session in a terminal.
 //! - [`ui`]: the only place that prints.
 

@@ -1,9 +1,9 @@
-//! Threads, descriptors and memory: there must be enough before anything begins.
+//! Checks that there are enough threads, descriptors and memory before anything starts.
 //!
-//! The runtime panics where it can have no further thread, and a panic in the middle of a turn may leave a
-//! host that waits for itself for ever, with the lock in its hands. So they are tried before the lock
-//! is taken; and where they run out later, the program ends. Nothing is lost by that: whatever counts
-//! is on the disk, and the next host goes on.
+//! The runtime panics when it cannot start a thread, and a panic in the middle of a turn may leave a host
+//! that waits for itself for ever and keeps the lock. So threads are tried before the lock is taken; if
+//! they run out later, the program ends. Nothing is lost by that: everything is on the disk, and the
+//! next host goes on.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,15 +16,15 @@ use kith_host::error::{Blame, CallError, ErrorCode};
 
 use crate::program::{args, ui};
 
-/// Threads that run at once in a host at work: two workers and those that stand in for them while they
-/// wait for a disk, one for each database, one for stdin.
+/// Threads that a busy host runs at once: two workers and their replacements while they wait for a disk,
+/// one for each database, one for stdin.
 const THREADS: usize = 8;
-/// Descriptors that a host at work has open beside the standard streams.
+/// Descriptors that a busy host has open beside the standard streams.
 const DESCRIPTORS: usize = 16;
-/// Memory that a host at work takes beside the stacks of its threads.
+/// Memory that a busy host takes beside the stacks of its threads.
 const MEMORY_BYTES: usize = 48 * 1024 * 1024;
 
-/// Refuses to begin without the threads, descriptors and memory that a host needs. Where memory ends
+/// Refuses to start without the threads, descriptors and memory that a host needs. If memory runs out
 /// later, the program can only abort.
 pub(crate) fn require() -> Result<(), CallError> {
     let descriptors: io::Result<Vec<OwnedFd>> =
@@ -41,7 +41,7 @@ pub(crate) fn require() -> Result<(), CallError> {
     }
     let gate = Mutex::new(());
     let started = thread::scope(|scope| {
-        // All are there at once: none ends before the last one was tried.
+        // All run at once: none ends before the last one was started.
         let _closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
         let wait = || drop(gate.lock().unwrap_or_else(PoisonError::into_inner));
         (0..THREADS).try_for_each(|_| thread::Builder::new().spawn_scoped(scope, wait).map(drop))
@@ -49,7 +49,7 @@ pub(crate) fn require() -> Result<(), CallError> {
     started.map_err(|error| out_of_threads(&error.to_string()))
 }
 
-/// Ends the program where the runtime finds no further thread, instead of letting it wait for itself.
+/// Ends the program when the runtime cannot start a thread, instead of letting it wait for itself.
 pub(crate) fn end_without_threads() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
@@ -59,7 +59,7 @@ pub(crate) fn end_without_threads() {
     }));
 }
 
-/// The runtime and the standard library say it in these words, and in no other way.
+/// The runtime and the standard library report it only by these messages.
 fn why_no_thread(panic: &PanicHookInfo<'_>) -> Option<String> {
     let said = panic.payload_as_str()?;
     let starts = ["OS can't spawn worker thread: ", "failed to spawn thread: "];

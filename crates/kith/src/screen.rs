@@ -1,4 +1,4 @@
-//! How a turn is shown while it runs: not at all, to a person, or to a program.
+//! Shows a running turn: not at all, to a person, or to a program.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,12 +13,12 @@ use serde_json::json;
 use crate::program::transcript::harness;
 use crate::program::ui;
 
-/// What a turn is shown on.
+/// Where a turn is shown.
 pub(crate) trait Screen: Send + Sync {
     fn show(&self, item: &TurnItem);
 }
 
-/// Waits for the answer; only a wait that takes long is explained.
+/// Waits for the answer, and explains only a long wait.
 pub(crate) struct Quiet;
 
 impl Screen for Quiet {
@@ -33,8 +33,8 @@ impl Screen for Quiet {
 
 /// Shows an answer as it grows, and a line for each call.
 ///
-/// A client that loses its host is sent what it has seen already by the next one, so what was shown
-/// is remembered.
+/// A client that loses its host gets the same events again from the next one, so the screen remembers
+/// what it has shown.
 #[derive(Default)]
 pub(crate) struct Live(Mutex<ShownTurn>);
 
@@ -44,9 +44,9 @@ struct ShownTurn {
     has_shown_text: bool,
     /// The events of this turn that were shown.
     events: HashSet<EventId>,
-    /// The answer that grows now, and what was shown of it.
+    /// The answer that grows now, and how much of it was shown.
     growing: Option<(EventId, String)>,
-    /// What is to be printed.
+    /// Text that waits to be printed.
     printed: Vec<Printed>,
 }
 
@@ -74,7 +74,7 @@ impl Live {
         }
     }
 
-    /// Whether the person has seen an answer grow. One that was given before did not.
+    /// Whether an answer was printed while it grew. An answer given earlier was not.
     pub(crate) fn has_shown_text(&self) -> bool {
         self.shown().has_shown_text
     }
@@ -104,7 +104,7 @@ impl ShownTurn {
         }
     }
 
-    /// What was shown of this answer. One that was cut off is not continued by the next.
+    /// How much of this answer was shown. An answer that was cut off is not continued by the next.
     fn growing(&mut self, request_id: EventId) -> String {
         match self.growing.take() {
             Some((id, text)) if id == request_id => text,
@@ -132,7 +132,7 @@ impl ShownTurn {
         }
     }
 
-    /// What the running request had said when this client came, or came again.
+    /// Shows the text of the running request so far, when this client connects or reconnects.
     fn catch_up(&mut self, parts: &[AnswerDelta]) {
         let texts = parts.iter().filter(|part| part.kind == AnswerDeltaKind::Text);
         let text: String = texts.map(|part| part.text.as_str()).collect();
@@ -141,7 +141,7 @@ impl ShownTurn {
         }
     }
 
-    /// Shows what is missing of an answer that is known as far as `text`: deltas may be lost.
+    /// Shows the part of `text` that was not shown yet: deltas may be lost.
     fn complete(&mut self, request_id: EventId, text: &str) {
         let shown = self.growing(request_id);
         if let Some(rest) = text.strip_prefix(shown.as_str()) {
@@ -222,7 +222,7 @@ fn print_delta(delta: &AnswerDelta) {
     ui::json(&json!({ "type": "delta", key: delta.text }));
 }
 
-// Not through a JSON value: that would round the numbers in what the log keeps as text.
+// Not through a JSON value: that would round numbers that the log keeps as text.
 #[derive(serde::Serialize)]
 struct StreamedEvent<'a> {
     #[serde(rename = "type")]
@@ -230,8 +230,8 @@ struct StreamedEvent<'a> {
     event: &'a Event,
 }
 
-/// A failure that ends the turn is told at its end; here is only what explains a wait, or another
-/// model.
+/// The line for a failed request, if it explains a wait or a change of model. A failure that ends the
+/// turn is reported at its end.
 fn retry_in_words(event: &Event) -> Option<String> {
     let Body::ModelFailed(failed) = &event.body else { return None };
     failed.retry_at?;

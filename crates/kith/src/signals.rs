@@ -32,7 +32,7 @@ impl StopSignal {
         kind
     }
 
-    /// Whether somebody stopped the program, or what it waited for, so far.
+    /// Whether a signal has arrived so far.
     pub(crate) fn was_received(&self) -> bool {
         self.was_received
     }
@@ -44,10 +44,10 @@ pub(crate) enum StopKind {
     Terminate,
 }
 
-/// A file that may not grow any more fails to be written; it does not end the program between two
-/// halves of a batch. (The same holds for a closed pipe, which Rust sees to.)
+/// Ignores the signal for the limit on file sizes: the write fails instead, and the program does not end
+/// in the middle of a batch. (Rust does the same for a closed pipe.)
 pub(crate) fn outlive_file_limits() -> Result<(), CallError> {
-    // What was once listened for never has its old effect again.
+    // Once a signal is listened for, its default effect is off for the rest of the process.
     signal(SignalKind::from_raw(SIGXFSZ)).map(drop).map_err(failed)
 }
 

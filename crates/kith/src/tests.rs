@@ -1,4 +1,4 @@
-//! How the program ends, and what it says where it cannot run.
+//! Exit codes of the program, and its message on platforms where it cannot run.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn readme_and_program_say_what_each_platform_can_expect() {
 }
 
 #[test]
-fn a_bug_of_ours_ends_with_70_and_nothing_else_does() {
+fn only_a_bug_ends_with_exit_code_70() {
     let exit_code = |code: ExitCode| format!("{code:?}");
     let panicked = guarded(|| panic!("a promise is broken"));
     assert_eq!(exit_code(panicked), exit_code(ExitCode::from(70)));

@@ -1,7 +1,7 @@
 //! A session as a person reads it.
 //!
-//! The one place that turns events into a transcript. What is hidden here is still in the log and
-//! in the audit lines: nothing that reached the model is out of a person's reach.
+//! The only module that turns events into a transcript. Events hidden here are still in the log and in
+//! the audit lines, so a person can see everything that reached the model.
 
 pub(crate) mod markdown;
 mod path;
@@ -21,7 +21,7 @@ use path::TranscriptPart;
 /// Maximum number of entries of a primed history shown when a conversation begins.
 const BEGINNING_ENTRIES_MAX: usize = 20;
 
-/// What was said and done on the way to the leaf, one entry after the other.
+/// The entries from the root to the leaf.
 pub(crate) fn transcript(
     header: &SessionHeader,
     events: &[Event],
@@ -42,7 +42,7 @@ pub(crate) fn transcript(
     text
 }
 
-/// The history that a session begins with, or the end of a long one.
+/// The primed history of a session, or the end of a long one.
 pub(crate) fn beginning(events: &[Event], id: SessionId) -> Option<String> {
     let entries = events.iter().filter_map(entry).map(|entry| entry.trim_end().to_owned());
     let mut entries: Vec<String> = entries.collect();
@@ -58,8 +58,8 @@ pub(crate) fn beginning(events: &[Event], id: SessionId) -> Option<String> {
     Some(shown.join("\n\n"))
 }
 
-/// Whether a person sees the event. A primed history may be kept out of sight: the model gets it all
-/// the same, and the audit lines show it.
+/// Whether a person sees the event. A primed history may be hidden: the model still gets it, and the
+/// audit lines show it.
 pub(crate) fn is_shown(header: &SessionHeader, event: &Event) -> bool {
     let is_hidden = header.meta.priming.as_ref().is_some_and(|it| !it.show_in_ui);
     !(is_hidden && event.is_primed())
@@ -75,7 +75,7 @@ pub(crate) fn hidden_in_words(n_hidden: usize) -> Option<String> {
     Some(format!("{what} hidden; `kith session show --all` shows every event"))
 }
 
-/// What stands behind the name of one who did not say it here.
+/// The mark behind the author's name of an event that was primed or cloned.
 fn mark(event: &Event) -> &'static str {
     match event {
         _ if event.is_primed() => " (primed)",
@@ -84,7 +84,7 @@ fn mark(event: &Event) -> &'static str {
     }
 }
 
-/// What stands behind an answer that is not whole.
+/// The mark behind an incomplete answer.
 fn cut_short(stop_reason: StopReason) -> &'static str {
     match stop_reason {
         StopReason::Cancelled | StopReason::Error => " (interrupted)",
@@ -103,7 +103,7 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
         }
         Body::AssistantMessage(it) => {
             let words = indented(&said(&it.message.content));
-            // A record of a script may be a thought and nothing else.
+            // A record of a script may consist of thinking only.
             if words.is_empty() && event.is_primed() {
                 return None;
             }
@@ -122,9 +122,9 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
         Body::Compact(it) => {
             Some(format!("(compacted into a summary of {} characters)", it.summary.chars().count()))
         }
-        // One that is not tried again fails the turn, which a notice tells.
+        // A failure without another attempt ends the turn, and a notice reports it.
         Body::ModelFailed(it) => {
-            // Another model that is asked has a notice of its own.
+            // A change of model has a notice of its own.
             let is_retried = it.retry_at.is_some() && it.fallback.is_none();
             is_retried.then(|| format!("! {}; retried", it.message))
         }
@@ -160,7 +160,7 @@ pub(crate) fn harness(event: &HarnessItemEvent) -> Option<String> {
 
 const FOLDED_CHARS_MAX: usize = 200;
 
-/// The first line, and how many it stands for.
+/// The first line, and how many lines follow.
 fn one_line(text: &str) -> String {
     let first = text.lines().next().unwrap_or_default();
     let mut line: String = first.chars().take(FOLDED_CHARS_MAX).collect();

@@ -20,31 +20,31 @@ pub(crate) const EXIT_ENVIRONMENT: u8 = 3;
 /// The turn ended early: at a limit, or because it waits for a person.
 pub(crate) const EXIT_EARLY: u8 = 4;
 pub(crate) const EXIT_BUG: u8 = 70;
-/// What shells use for Ctrl-C.
+/// The exit code that shells use for Ctrl-C.
 pub(crate) const EXIT_STOPPED: u8 = 130;
 
-/// Limit on what is read as an answer, which is one word.
+/// Maximum length of an answer to a question, which is one word.
 const ANSWER_BYTES_MAX: u64 = 1024;
 
-/// Why stdout takes no more. Work goes on without it: a turn is not cut short because nobody reads.
+/// The error after which stdout is not written to any more. The command goes on: a turn does not end
+/// early because nobody reads its output.
 static STDOUT_GONE: OnceLock<io::Error> = OnceLock::new();
 
 pub(crate) fn line(text: &str) {
     out(&format!("{}\n", visible(text)));
 }
 
-/// Prints lines in one piece: thousands of small writes would take longer than making the lines.
+/// Prints lines in one write: thousands of small writes would take longer than making the lines.
 pub(crate) fn lines(lines: impl IntoIterator<Item = String>) {
     line(&lines.into_iter().collect::<Vec<_>>().join("\n"));
 }
 
-/// A text that must come out as it is, whatever it holds: only on a terminal are its control characters
-/// made visible.
+/// Prints a text unchanged. Only on a terminal are its control characters made visible.
 pub(crate) fn document(text: &str) {
     if io::stdout().is_terminal() { out(&visible(text)) } else { out(text) }
 }
 
-/// A part of a line, shown at once.
+/// Prints a part of a line at once.
 pub(crate) fn part(text: &str) {
     out(&visible(text));
 }
@@ -53,7 +53,7 @@ pub(crate) fn error_line(text: &str) {
     err(&format!("{}\n", visible(text)));
 }
 
-/// Something the person should know that is not what was asked for.
+/// Prints a note: something the person should know beside the answer.
 pub(crate) fn note(text: &str) {
     err(&format!("note: {}\n", visible(text)));
 }
@@ -62,7 +62,7 @@ pub(crate) fn prompt(text: &str) {
     err(text);
 }
 
-/// One JSON value, alone on its line.
+/// Prints one JSON value on a line of its own.
 pub(crate) fn json(value: &impl Serialize) {
     match json_line(value) {
         Ok(line) => out(&line),
@@ -105,10 +105,10 @@ fn exit_code(blame: Blame) -> u8 {
     }
 }
 
-/// The exit code, unless what was to be printed could not be.
+/// The exit code; another one if printing failed.
 pub(crate) fn conclude(code: ExitCode) -> ExitCode {
     match STDOUT_GONE.get() {
-        // The reader had enough (`kith session ls | head -1`): there is no one left to tell.
+        // The reader closed the pipe (`kith session ls | head -1`), so there is nobody to report to.
         Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             report_error(&CallError::filesystem(format!("cannot write to stdout: {error}")), false)
         }
@@ -124,16 +124,17 @@ pub(crate) fn styled(text: &StyledStr) {
     }
 }
 
-/// Without colours: it repeats arguments, and those may hold escape sequences.
+/// Prints an error about the command line. Without colours: it repeats arguments, which may hold escape
+/// sequences.
 pub(crate) fn styled_error(text: &StyledStr) {
     err(&visible(&text.to_string()));
 }
 
-/// Asks a question, and tells whether the next line of stdin is a plain yes.
+/// Asks a question, and returns whether the next line of stdin is a plain yes.
 pub(crate) fn confirm(question: &str) -> Result<bool, CallError> {
     prompt(&visible(question));
     let mut answer = String::new();
-    // The rest of a longer line is not lost: a conversation reads on from there.
+    // The rest of a longer line stays in the buffer, for a conversation that reads on.
     let read = io::Read::take(io::stdin().lock(), ANSWER_BYTES_MAX).read_line(&mut answer);
     read.map_err(|source| {
         CallError::filesystem(format!("cannot read from the terminal: {source}"))
@@ -157,7 +158,7 @@ fn no_colour() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// Control and direction characters as what they are, line ends and tabs aside.
+/// The text with its control and direction characters made visible, except line ends and tabs.
 pub(crate) fn visible(text: &str) -> String {
     let mut visible = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -175,7 +176,7 @@ pub(crate) fn visible(text: &str) -> String {
     visible
 }
 
-/// The same for JSON, which has its own spelling for them: outside of strings there are none.
+/// JSON with these characters escaped. They occur only in its strings.
 fn escaped(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for ch in json.chars() {
@@ -196,13 +197,13 @@ fn out(text: &str) {
     }
     let mut stdout = io::stdout().lock();
     if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        // Whoever came first has told it already.
+        // The first failure has been reported already.
         STDOUT_GONE.set(error).unwrap_or_default();
     }
 }
 
 fn err(text: &str) {
-    // With stderr gone there is no one left to tell.
+    // Without stderr there is nowhere to report it.
     io::stderr().lock().write_all(text.as_bytes()).unwrap_or_default();
 }
 

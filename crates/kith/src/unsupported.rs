@@ -1,6 +1,6 @@
-//! What the program says on systems where it cannot run.
+//! The program on systems where it cannot run: it prints why.
 //!
-//! Locks, permissions and signals of another kind would be guesses, and guesses lose data.
+//! Locks, permissions and signals work differently there. Guessing how would risk losing data.
 
 use std::process::ExitCode;
 

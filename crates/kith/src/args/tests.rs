@@ -5,7 +5,7 @@ use clap::{Arg, Command, CommandFactory as _};
 use super::Invocation;
 
 #[test]
-fn the_help_of_every_command_reads_so() {
+fn the_help_of_every_command_is_as_expected() {
     let mut command = Invocation::command();
     command.build();
     let mut pages = vec![command.render_help().to_string()];

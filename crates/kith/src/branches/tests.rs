@@ -59,7 +59,7 @@ fn a_turn_is_a_line_that_names_its_end() {
 }
 
 #[test]
-fn other_ways_stand_beside_the_turn_they_leave_from() {
+fn branches_stand_beside_the_turn_they_start_from() {
     check(
         "u1<0=a | m2<1=b | u3<2=c | m4<3=d | u5<4=e | m6<5=f | u7<2=x | m8<7=y | u9<4=z",
         8,
@@ -73,7 +73,7 @@ fn other_ways_stand_beside_the_turn_they_leave_from() {
 }
 
 #[test]
-fn the_place_is_marked_also_where_nothing_follows_yet() {
+fn the_leaf_is_marked_where_nothing_follows() {
     check(
         "u1<0=a | m2<1=b | u3<2=c | m4<3=d",
         2,
@@ -90,7 +90,7 @@ fn the_place_is_marked_also_where_nothing_follows_yet() {
 }
 
 #[test]
-fn ways_from_the_start_stand_beside_it() {
+fn branches_from_the_start_stand_beside_it() {
     check(
         "u1<0=a | m2<1=b | u3<0=c | m4<3=d",
         4,
@@ -112,8 +112,8 @@ fn a_line_is_never_wider_than_it_may_be() {
 }
 
 #[test]
-fn ways_of_ways_do_not_wander_off_to_the_right() {
-    // Each way is left by another one, a hundred deep.
+fn deep_branches_are_not_indented_further() {
+    // Each branch has a branch of its own, a hundred deep.
     let mut words = vec!["u1<0=0".to_owned()];
     for n in 1..100_u64 {
         words.push(format!("m{}<{}=b", 2 * n + 1, 2 * n - 1));

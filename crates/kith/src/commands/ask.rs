@@ -32,7 +32,7 @@ pub(crate) async fn run(shared: &GlobalArgs, model: ModelArg, args: Ask) -> Comm
     run_as(shared, model, args, RunningBehavior::FollowUp).await
 }
 
-/// The same for a message that, while a turn runs, waits for its end or steers it.
+/// Sends a message that waits for the end of a running turn, or steers it.
 pub(super) async fn run_as(
     shared: &GlobalArgs,
     model: ModelArg,
@@ -41,11 +41,11 @@ pub(super) async fn run_as(
 ) -> CommandResult {
     let model = args.model.model.clone().or(model.model);
     let house = house_of(shared)?;
-    // All that can be refused is refused before the house is touched.
+    // Arguments are checked before the house is touched.
     let watch = SettingsWatch::open(&house)?;
     let settings = watch.last_good();
     let chosen = ModelRegistry::new(Arc::clone(&watch)).choose(model.as_deref(), &settings)?;
-    // A session is somebody's; only what goes to a thread must know whose that is.
+    // A session belongs to an agent; only a message to a thread must name one.
     let agent_id = match (&args.session, shared.agent()) {
         (Some(_), None) => None,
         (_, named) => Some(settings.team.choose(named)?.id.clone()),
@@ -66,7 +66,7 @@ pub(super) async fn run_as(
         }
         Ok(code)
     });
-    // The answer is out; whoever attached meanwhile is still answered.
+    // The answer is printed; clients that attached meanwhile are still answered.
     leave(client, &mut stop).await;
     printed
 }
@@ -127,7 +127,8 @@ pub(super) fn print(
     Ok(if is_early { ExitCode::from(EXIT_EARLY) } else { ExitCode::SUCCESS })
 }
 
-/// Why there is no answer. What the person stopped is no refusal; what another client stopped is.
+/// The error for a turn without an answer. A turn that this person stopped ends with the exit code of
+/// Ctrl-C; one that another client stopped is a refused request.
 pub(super) fn failure_of(outcome: &MessageOutcome, stop: &StopSignal) -> Option<CallError> {
     let (stopped, withdrawn) =
         ("the turn was stopped", "your message was withdrawn before it was answered");
@@ -144,8 +145,8 @@ pub(super) fn failure_of(outcome: &MessageOutcome, stop: &StopSignal) -> Option<
     }
 }
 
-/// Sends a message or retries a turn, and shows it. The first Ctrl-C stops the turn in good order; the second does not wait for
-/// that. What was said is kept either way.
+/// Sends a message or retries a turn, and shows it. The first Ctrl-C stops the turn in order; the second
+/// does not wait for that. The text so far is kept either way.
 pub(super) async fn send<C: Follow<Answer = MessageReply, Item = TurnItem>>(
     client: &Client,
     message: C,
@@ -158,7 +159,7 @@ pub(super) async fn send<C: Follow<Answer = MessageReply, Item = TurnItem>>(
     })
 }
 
-/// Shows what a call does. The first Ctrl-C asks the host to stop it; `None` after the second.
+/// Shows the progress of a call. The first Ctrl-C asks the host to stop it; `None` after the second.
 pub(super) async fn follow_until_stopped<C: Follow<Item = TurnItem>>(
     client: &Client,
     call: C,
@@ -255,7 +256,7 @@ fn from_stdin() -> Result<String, CallError> {
         .take(MESSAGE_BYTES_MAX as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(CallError::filesystem)?;
-    // A message that is too long may be cut within a letter; its length is what is wrong with it.
+    // A message over the limit may be cut within a character; it is refused for its length, not for that.
     check_length(bytes.len())?;
     as_text(bytes)
 }

@@ -1,8 +1,8 @@
 //! Plain `kith`: a conversation, line by line.
 //!
-//! With a person at the terminal it greets, prompts and shows answers as they grow, and a failure
-//! ends a turn, not the conversation. Without one it is a filter: a message per line, the answers
-//! on stdout, and the first failure ends it.
+//! At a terminal it greets, prompts and shows answers as they grow, and a failure ends a turn, not the
+//! conversation. Elsewhere it is a filter: one message per line, the answers on stdout, and the first
+//! failure ends it.
 
 mod first_sight;
 
@@ -91,7 +91,7 @@ async fn greet(
     thread_id: &ThreadId,
     chosen: &ChosenModel,
 ) -> Result<(), CallError> {
-    // Who it is adds to the greeting; a home whose files cannot be read says so when it must.
+    // Without the name the greeting shows the id: files that cannot be read are reported by a message.
     let identity = client.call(ExplainAgent { agent_id: Some(agent_id.to_owned()) }).await;
     let name = identity.map_or_else(|_| agent_id.to_owned(), |told| told.data.name);
     let model = &chosen.provider.choice().model;
@@ -129,16 +129,16 @@ struct ChatLoop {
     target: MessageTarget,
     is_attended: bool,
     has_answered: bool,
-    /// What became of turns that an earlier host left, as it becomes known.
+    /// Reports on the turns that an earlier host left unfinished.
     notes: mpsc::UnboundedReceiver<String>,
     stop: StopSignal,
 }
 
-/// What the conversation waits for.
+/// The next input of the conversation.
 enum ChatInput {
     Line(String),
     Note(String),
-    /// Ctrl-C where nothing runs.
+    /// Ctrl-C while no turn runs.
     Interrupt,
     End,
 }
@@ -146,7 +146,7 @@ enum ChatInput {
 impl ChatLoop {
     async fn go_on(&mut self, mut lines: InputLines) -> Result<(), CallError> {
         let mut interrupted = false;
-        // Ends with the input, or when the person has had enough.
+        // Ends with the input, `/quit` or Ctrl-C.
         loop {
             match self.hear(&mut lines).await? {
                 ChatInput::Interrupt if self.is_attended && !interrupted => {
@@ -192,7 +192,7 @@ impl ChatLoop {
         }
     }
 
-    /// Does what a line says, and tells whether it was the last.
+    /// Handles a line, and returns whether it was the last.
     async fn obey(&mut self, text: String) -> Result<bool, CallError> {
         match text.trim() {
             "" => (),
@@ -217,10 +217,10 @@ impl ChatLoop {
         Ok(false)
     }
 
-    /// The person moves on: a turn that still runs in the thread, begun elsewhere, is stopped.
+    /// Stops a turn that runs in the thread and was started elsewhere, before a new session starts.
     async fn stop_running_turn(&self) {
         let (agent_id, thread_id) = (Some(self.agent_id.clone()), self.thread_id.clone());
-        // What cannot be stopped is waited for by the next message, which tells why.
+        // If it cannot be stopped, the next message waits for it and says so.
         let Ok(thread) = self.client.call(GetThread { agent_id, thread_id }).await else { return };
         let Some(session) = thread.data.session else { return };
         let cancel_id = EventId::from_uuid(SystemClock.new_id());
@@ -256,7 +256,7 @@ impl ChatLoop {
         } else {
             send(&self.client, message, Arc::new(Quiet), &mut self.stop).await?
         };
-        // Only now: a message that could not be accepted has begun nothing.
+        // Only after the message was accepted: one that was refused starts nothing.
         self.target = MessageTarget::Current;
         let MessageReply { answer, outcome } = told.data;
         let text = answer.text.trim_end();
@@ -264,7 +264,7 @@ impl ChatLoop {
             && !live.has_shown_text()
             && !text.is_empty()
         {
-            // A blank line between answers, where nobody sees the questions between them.
+            // A blank line between answers, because the output does not show the questions.
             let gap = if self.has_answered { "\n" } else { "" };
             ui::line(&format!("{gap}{text}"));
             self.has_answered = true;
@@ -297,7 +297,7 @@ fn is_command(text: &str) -> bool {
 
 type InputLines = mpsc::Receiver<Result<String, CallError>>;
 
-/// Reading stdin blocks, so it has a thread of its own; it ends with the program.
+/// Reads stdin in a thread of its own, because reading blocks. The thread ends with the program.
 fn lines_of_stdin() -> InputLines {
     let (sender, receiver) = mpsc::channel(1);
     thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! `kith cost`: what models have used.
+//! `kith cost`: tokens and money that models have used.
 
 use kith_host::calls::cost::{CostGroup, CostRow, CostSum, SumCosts};
 use unicode_width::UnicodeWidthStr as _;

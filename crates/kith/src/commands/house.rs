@@ -1,4 +1,4 @@
-//! `kith doctor`, `kith backup`, `kith prompt` and `kith explain`: what a house is and holds.
+//! `kith doctor`, `kith backup`, `kith prompt` and `kith explain`.
 
 use std::env;
 use std::path::{Path, PathBuf};

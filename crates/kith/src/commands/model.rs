@@ -103,7 +103,7 @@ fn price_in_words(price: &Price, from: FactOrigin) -> String {
     format!("{input} in, {output} out USD per million tokens{date}")
 }
 
-/// At least two digits behind the point, and all that count.
+/// A price with at least two decimals, and more if they are not zero.
 fn usd(micros: u64) -> String {
     let digits = format!("{:06}", micros % 1_000_000);
     let (cents, rest) = digits.split_at(2);

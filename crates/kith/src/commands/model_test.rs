@@ -1,7 +1,7 @@
 //! `kith model test`: one short turn that shows what works with a model.
 //!
-//! The turn takes the way of every other: nothing is sent to a model without a record of it. It has a
-//! thread of its own, `system:probe:<model>`.
+//! It is a turn like any other, because everything sent to a model is recorded. It has a thread of its
+//! own, `system:probe:<model>`.
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,7 +46,7 @@ struct ModelCheck {
     detail: String,
 }
 
-/// What was seen of the turn.
+/// Observations of the turn.
 #[derive(Clone, Debug, Default)]
 struct Probe {
     has_streamed: bool,
@@ -82,7 +82,7 @@ pub(super) async fn run(shared: &GlobalArgs, name: Option<String>) -> CommandRes
         let mut probe = watch.0.lock().unwrap_or_else(PoisonError::into_inner);
         probe.see(&item);
         if probe.failure.is_some() {
-            // A test does not wait for the next attempt, nor asks another model.
+            // A test neither waits for another attempt nor asks another model.
             watch.1.cancel();
         }
     };
@@ -99,7 +99,7 @@ pub(super) async fn run(shared: &GlobalArgs, name: Option<String>) -> CommandRes
     Ok(print(shared, &TestForm { model, session_id, checks }))
 }
 
-/// A name may hold whatever a vendor puts in it.
+/// The thread of a test. Control characters of the model's name are left out.
 fn thread_of(model: &str) -> Result<ThreadId, CallError> {
     let name: String = model.chars().filter(|ch| !ch.is_control()).take(200).collect();
     format!("system:probe:{name}").parse().map_err(|error| CallError::invalid(format!("{error}")))
@@ -158,7 +158,7 @@ fn checks_of(probe: &Probe, chosen: &ChosenModel) -> Vec<ModelCheck> {
     let reached = if is(&[FailureKind::Network, FailureKind::Timeout, FailureKind::Loading]) {
         Some(false)
     } else {
-        // A budget refuses before anything is sent.
+        // A request that a budget refuses is not sent.
         (probe.has_answered || failed.is_some() && !is(&[FailureKind::Budget])).then_some(true)
     };
     let accepted = match reached {

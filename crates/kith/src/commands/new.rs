@@ -20,7 +20,7 @@ pub(crate) async fn run(shared: &GlobalArgs, args: New) -> CommandResult {
     if let Some(cwd) = &args.cwd {
         house.cwd = folder(cwd)?;
     }
-    // All that can be refused is refused before the house is touched.
+    // Arguments are checked before the house is touched.
     let settings = Settings::load(&house)?;
     let agent_id = settings.team.choose(shared.agent())?.id.clone();
     priming::check(&house, &agent_id, &script_refs)?;

@@ -17,7 +17,7 @@ use crate::program::args::GlobalArgs;
 use crate::program::args::prime::{Prime, PrimeSave};
 use crate::program::ui;
 
-/// A script as `--json` prints it; one of any file has no reference.
+/// A script as `--json` prints it. A script read from any file has no reference.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ScriptForm<'a> {
@@ -84,7 +84,7 @@ async fn show(shared: &GlobalArgs, script_ref: String) -> CommandResult {
     Ok(print_as(shared, &told, &form, |view| ui::document(&view.text)))
 }
 
-/// A file that lies anywhere needs no house.
+/// Checks a file as a script. This needs no house.
 fn parse(shared: &GlobalArgs, file: &Path) -> CommandResult {
     let parsed = parse_file(file)?;
     let form = ScriptForm { script_ref: None, path: None, script: &parsed.data.script };
@@ -119,7 +119,7 @@ async fn export(shared: &GlobalArgs, session: String) -> CommandResult {
 }
 
 async fn save(shared: &GlobalArgs, args: PrimeSave) -> CommandResult {
-    // Refused before the house is touched.
+    // Arguments are checked before the house is touched.
     check_slug(&args.slug)?;
     let save = SaveScript {
         session: args.session,
@@ -141,7 +141,7 @@ fn issue_in_words(issue: &ScriptIssueView) -> String {
     format!("`{}`{}: {}", issue.path, at_line(issue.line), issue.message)
 }
 
-/// `, line 3`, if it is about a line.
+/// `, line 3`, if the problem is in a line.
 fn at_line(line: Option<usize>) -> String {
     line.map_or_else(String::new, |line| format!(", line {line}"))
 }

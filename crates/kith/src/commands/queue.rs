@@ -18,7 +18,7 @@ use crate::program::args::{Ask, GlobalArgs, ModelArg, QueueCommand, Steer};
 use crate::program::branches::fitted;
 use crate::program::ui;
 
-/// Of a waiting message in a list.
+/// Maximum width of a waiting message in a list.
 const SHOWN_COLUMNS_MAX: usize = 70;
 
 pub(crate) async fn steer(shared: &GlobalArgs, model: ModelArg, args: Steer) -> CommandResult {
@@ -123,7 +123,7 @@ async fn go_on(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
     }))
 }
 
-/// What waits, in the order in which it is read.
+/// The waiting messages, in the order in which they are answered.
 fn items(waiting: &WaitingMessages) -> impl Iterator<Item = (Queue, &QueuedMessage)> {
     let steers = waiting.steers.iter().map(|item| (Queue::Steer, item));
     steers.chain(waiting.follow_ups.iter().map(|item| (Queue::FollowUp, item)))

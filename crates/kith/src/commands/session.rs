@@ -65,19 +65,19 @@ async fn list(shared: &GlobalArgs) -> CommandResult {
         let width = |of: fn(&SessionRow) -> &str| {
             sessions.iter().map(|row| of(row).chars().count()).max().unwrap_or_default()
         };
-        // Whose it is is worth a column only where there are several.
+        // The agent is a column only in a house with several.
         let is_team = sessions.iter().any(|row| agent(row) != agent(&sessions[0]));
         let widths = (is_team.then(|| width(agent)), width(thread));
         ui::lines(sessions.iter().map(|row| table_line(row, widths, &zone)));
     }))
 }
 
-/// The sessions of the agent that is named, or of all of them.
+/// The sessions of the named agent, or of all agents.
 async fn sessions_of(shared: &GlobalArgs) -> Reply<SessionList> {
     call(shared, ListSessions { agent_id: shared.agent_id() }).await
 }
 
-/// The session that is meant: the latest one of an agent is its own.
+/// The named session; `latest` is the latest one of the agent.
 pub(super) async fn meant(shared: &GlobalArgs, session: String) -> Result<String, CallError> {
     if session != "latest" || shared.agent().is_none() {
         return Ok(session);
@@ -88,7 +88,7 @@ pub(super) async fn meant(shared: &GlobalArgs, session: String) -> Result<String
     })
 }
 
-/// The session that is named; without a name, the one in which this folder's conversation goes on.
+/// The named session; by default, the current session of this folder's thread.
 pub(super) async fn named_or_current(
     shared: &GlobalArgs,
     session: Option<String>,
@@ -181,7 +181,7 @@ async fn verify(shared: &GlobalArgs, session: String) -> CommandResult {
     let found = &told.data;
     let is_sound = found.damaged.is_none() && found.mismatches.is_empty();
     if shared.json {
-        // The form of this command names what was found; `ok` says whether all is well.
+        // The JSON of this command lists the problems; `ok` says whether there are none.
         print_form(is_sound, found);
         print_notes(&told.notes);
         return Ok(exit_of_check(is_sound));
@@ -203,7 +203,7 @@ async fn verify(shared: &GlobalArgs, session: String) -> CommandResult {
             0 => "nothing can be read".to_owned(),
             n => format!("`kith session show` shows the {n} intact events"),
         };
-        // What a newer program wrote is not damaged for the newer program.
+        // A log of a newer version is not damaged; the newer program can read it.
         let helps = if damage.code == ErrorCode::NewerVersion || damage.line <= 1 {
             shows
         } else {
@@ -232,7 +232,7 @@ async fn verify(shared: &GlobalArgs, session: String) -> CommandResult {
 }
 
 async fn rename(shared: &GlobalArgs, session: String, title: &[String]) -> CommandResult {
-    // Refused before the house is touched.
+    // Arguments are checked before the house is touched.
     let title = checked_title(&title.join(" "))?;
     let session = meant(shared, session).await?;
     let told = call(shared, RenameSession { session, title }).await?;
@@ -282,7 +282,7 @@ async fn branch(
     to: String,
     expected_leaf: Option<&str>,
 ) -> CommandResult {
-    // Refused before the house is touched.
+    // Arguments are checked before the house is touched.
     let expected_leaf = leaf_of(expected_leaf)?;
     let branch_id = EventId::from_uuid(SystemClock.new_id());
     let told = call(shared, BranchSession { session, to, expected_leaf, branch_id }).await?;
@@ -292,14 +292,14 @@ async fn branch(
     }))
 }
 
-/// Moves to before the message and says it again.
+/// Moves to the place before the message and sends it again.
 async fn rerun(
     shared: &GlobalArgs,
     session: String,
     at: Option<&str>,
     model: ModelArg,
 ) -> CommandResult {
-    // A model that does not exist is refused before anything moves.
+    // An unknown model is refused before the leaf moves.
     let watch = SettingsWatch::open(&house_of(shared)?)?;
     let settings = watch.last_good();
     ModelRegistry::new(Arc::clone(&watch)).choose(model.model.as_deref(), &settings)?;
@@ -333,7 +333,7 @@ fn message_at<'a>(view: &'a SessionView, at: Option<&str>) -> Result<&'a Event, 
         None => view.leaf.and_then(by_id),
         Some(_) => view.events.iter().find(fits),
     };
-    // An event beside the conversation belongs to what was said before it.
+    // A control event belongs to the message before it.
     if let Some(beside) = event.filter(|event| !event.is_tree()) {
         let earlier = view.events.iter().rev().filter(|it| it.seq < beside.seq);
         event = earlier.into_iter().find(|it| it.is_tree());
@@ -382,7 +382,7 @@ async fn remove(shared: &GlobalArgs, args: SessionRm) -> CommandResult {
             return Err(CallError::request(ErrorCode::Cancelled, "nothing was removed"));
         }
     }
-    // The whole id: what was shown is what goes.
+    // The whole id, so that the session that was shown is the one removed.
     let told = call(shared, RemoveSession { session: id.to_string() }).await?;
     Ok(print_answer(shared, &told, |files| {
         if described.is_gone {

@@ -1,7 +1,7 @@
 //! `kith trust`: trusts a repository or the house, lists what is trusted, and takes it back.
 //!
-//! What is said of the house's own repository is noted in the user's folder, which no clone brings
-//! along; what is said of others is noted on the desk, by the host.
+//! Trust in the house's own repository is stored in the user's folder, which no clone brings along;
+//! trust in other repositories is stored on the desk, by the host.
 
 use std::path::{Path, PathBuf};
 
@@ -84,7 +84,7 @@ async fn list(shared: &GlobalArgs) -> CommandResult {
     }))
 }
 
-/// What is gone can be taken back too; the folder it lay in tells where it was.
+/// The path of a repository that may be gone: trust in it can be taken back too.
 fn where_it_was(house: &House, dir: &Path) -> PathBuf {
     let dir = house.cwd.join(dir);
     let in_parent = || Some(dir.parent()?.canonicalize().ok()?.join(dir.file_name()?));

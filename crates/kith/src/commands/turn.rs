@@ -60,7 +60,7 @@ pub(crate) async fn compact(
     let told = told
         .unwrap_or_else(|| Err(CallError::stopped("quit without waiting for the summary to stop")));
     leave(client, &mut stop).await;
-    // What the person stopped is no refusal.
+    // A summary that this person stopped ends with the exit code of Ctrl-C.
     let told = told.map_err(|error| match error.code {
         ErrorCode::Cancelled if stop.was_received() => CallError { blame: Blame::Stopped, ..error },
         _ => error,

@@ -1,4 +1,4 @@
-//! `kith why`: what the model was sent, and from where each byte came.
+//! `kith why`: the request that a model was sent, with the source of each byte.
 
 use std::process::ExitCode;
 
@@ -32,7 +32,7 @@ pub(crate) async fn run(
     Ok(print_answer(shared, &told, show))
 }
 
-/// The session and the turn that are named.
+/// The named session and turn.
 fn place_of(place: Option<String>) -> Result<(Option<String>, Option<u32>), CallError> {
     let Some(place) = place else { return Ok((None, None)) };
     let (session, turn) = match place.split_once('@') {
@@ -140,7 +140,7 @@ fn source_in_words(source: &SourceView) -> String {
     }
 }
 
-/// The end of an id, which is what tells it from others.
+/// The end of an id: ids differ there.
 fn short_event(id: EventId) -> String {
     let id = id.to_string();
     id[id.len().saturating_sub(8)..].to_owned()

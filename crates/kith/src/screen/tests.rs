@@ -47,7 +47,7 @@ fn an_answer_that_grew_is_not_printed_again() {
 }
 
 #[test]
-fn what_the_next_host_sends_again_is_shown_once() {
+fn events_that_the_next_host_repeats_are_shown_once() {
     let (request, answer, _) = answered("one two three");
     let mut shown = ShownTurn::default();
     shown.catch_up(&[delta(request, "one ")]);

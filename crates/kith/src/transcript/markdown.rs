@@ -1,7 +1,7 @@
 //! A session as a Markdown document.
 //!
-//! Words stay as they were said, being Markdown already. What went into a tool and came out of it
-//! stands in a fence that is longer than any fence inside.
+//! Messages are copied unchanged: they are Markdown already. The input and output of a tool are put in
+//! a fence that is longer than any fence inside.
 
 use kith_host::priming::record_in_words;
 use kith_host::words::rfc3339;
@@ -11,14 +11,14 @@ use kith_vocab::header::SessionHeader;
 
 use super::{cut_short, harness, mark, outcome_in_words};
 
-/// What stands above the conversation.
+/// The head of the document, above the conversation.
 pub(crate) fn heading(header: &SessionHeader, title: Option<&str>) -> String {
     let title = title.unwrap_or("A conversation").replace(['\n', '\r'], " ");
     let (id, thread, begun) = (header.session_id, &header.thread_id, rfc3339(header.created_at));
     format!("# {title}\n\nSession `{id}` of thread `{}`, started {begun}.\n\n", thread.as_str())
 }
 
-/// What one event adds, with a blank line behind it.
+/// The part of the document for one event, with a blank line behind it.
 pub(crate) fn entry(event: &Event) -> Option<String> {
     let told = mark(event);
     let text = match &event.body {
@@ -26,7 +26,7 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
             let name = it.author.display_name.replace(['\n', '\r'], " ");
             format!("## {name}{told}\n\n{}", said(&it.message.content))
         }
-        // A record of a script may be a thought and nothing else.
+        // A record of a script may consist of thinking only.
         Body::AssistantMessage(it) if event.is_primed() && said(&it.message.content).is_empty() => {
             return None;
         }

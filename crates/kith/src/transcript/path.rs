@@ -1,14 +1,14 @@
 //! The events on the path of the conversation, and the forks along it.
 //!
-//! Events on other branches are not shown, as the model does not get them either; that there are
-//! other branches is.
+//! Events on other branches are not shown, as the model does not get them either. Only their number
+//! is.
 
 use std::collections::{HashMap, HashSet};
 
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
 
-/// What a transcript shows, in order.
+/// One entry of a transcript.
 pub(crate) enum TranscriptPart<'a> {
     Event(&'a Event),
     /// The number of other branches from here.
@@ -17,7 +17,7 @@ pub(crate) enum TranscriptPart<'a> {
     },
 }
 
-/// The events from root to leaf with what was told beside them, and the forks.
+/// The events from root to leaf, the control events written along that path, and the forks.
 pub(crate) fn along(events: &[Event], leaf: Option<EventId>) -> Vec<TranscriptPart<'_>> {
     let mut n_children: HashMap<Option<EventId>, usize> = HashMap::new();
     let mut parents: HashMap<EventId, Option<EventId>> = HashMap::new();
@@ -28,7 +28,7 @@ pub(crate) fn along(events: &[Event], leaf: Option<EventId>) -> Vec<TranscriptPa
     let mut path = HashSet::new();
     let mut at = leaf;
     while let Some(id) = at {
-        // A parent stands before its child, so this ends; a log that says otherwise is not read twice.
+        // A parent stands before its child, so this ends; the check is for logs that break this rule.
         if !path.insert(id) {
             break;
         }

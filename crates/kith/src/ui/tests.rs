@@ -1,4 +1,4 @@
-//! What a person and a program get to see of text that means harm.
+//! Text with control characters, as printed for a person and for a program.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn json_is_the_same_value_with_such_characters_escaped() {
 }
 
 #[test]
-fn only_a_plain_yes_is_one() {
+fn only_a_plain_yes_counts() {
     for yes in ["y", "Y\n", " yes ", "YES\r\n", "同意"] {
         assert!(is_yes(yes), "{yes}");
     }

@@ -1,4 +1,4 @@
-//! What may not be read, written or entered, tried by a user whom that concerns.
+//! Files, folders and sockets without permission, tried as a user who is not the superuser.
 //!
 //! The superuser may do everything, so under it these tests start themselves again as `nobody`.
 
@@ -22,8 +22,8 @@ const SOCKET: &str = "KITH_TEST_SOCKET";
 const HELLO: &str = "{\"type\":\"hello\",\"protocol\":3,\"clientId\":\"test\"}\n";
 
 #[test]
-fn a_home_that_may_not_be_looked_into_blames_the_disk() {
-    let test = "another_user::a_home_that_may_not_be_looked_into_blames_the_disk";
+fn an_unreadable_home_is_a_filesystem_error() {
+    let test = "another_user::an_unreadable_home_is_a_filesystem_error";
     let _turn = one_at_a_time();
     unprivileged(test, Some(KITH), || {
         let house = House::new();
@@ -36,8 +36,8 @@ fn a_home_that_may_not_be_looked_into_blames_the_disk() {
 }
 
 #[test]
-fn a_read_only_kith_folder_blames_the_disk() {
-    let test = "another_user::a_read_only_kith_folder_blames_the_disk";
+fn a_read_only_kith_folder_is_a_filesystem_error() {
+    let test = "another_user::a_read_only_kith_folder_is_a_filesystem_error";
     let _turn = one_at_a_time();
     unprivileged(test, Some(KITH), || {
         let house = House::new();
@@ -61,7 +61,7 @@ fn a_read_only_kith_folder_blames_the_disk() {
 }
 
 #[test]
-fn another_user_is_turned_away_by_the_host() {
+fn the_host_refuses_another_user() {
     if let Some(path) = env::var_os(SOCKET) {
         // The second run, as `nobody`.
         insta::assert_snapshot!(told(Path::new(&path)), @r#"{"type":"error","ok":false,"code":"auth_failed","message":"this house belongs to another user","blame":"request","hints":[]}"#);
@@ -80,10 +80,10 @@ fn another_user_is_turned_away_by_the_host() {
             set_mode(&house.path(folder), 0o755);
         }
         set_mode(&socket, 0o666);
-        let test = "another_user::another_user_is_turned_away_by_the_host";
+        let test = "another_user::the_host_refuses_another_user";
         run_as_nobody(test, None, &[(SOCKET, OsStr::new(&socket))]);
     } else {
-        let test = "another_user_is_turned_away_by_the_host";
+        let test = "the_host_refuses_another_user";
         kith_testkit::skipped::note(test, "only the superuser can become another user");
     }
     assert_eq!(host.end().0, 0);

@@ -30,7 +30,7 @@ fn check_types(log: &[Value]) {
 }
 
 #[test]
-fn a_demo_that_was_asked_for_needs_no_label() {
+fn the_demo_model_is_not_labelled_when_it_was_named() {
     let ran = House::new().kith(&["ask", "say hi", "--model", "demo"]).succeeded();
     assert_eq!(ran.stderr, "");
     let ran = House::new().kith(&["--model", "demo", "ask", "say hi"]).succeeded();
@@ -38,7 +38,7 @@ fn a_demo_that_was_asked_for_needs_no_label() {
 }
 
 #[test]
-fn words_need_no_quotes() {
+fn a_message_needs_no_quotes() {
     let house = House::new();
     house.kith(&["ask", "what", "is", "this", "--model", "demo"]).succeeded();
     let log = house.log();
@@ -158,7 +158,7 @@ fn a_repeated_message_id_gets_the_first_answer_and_adds_no_event() {
 }
 
 #[test]
-fn a_message_id_that_another_agent_was_given_is_a_conflict() {
+fn a_message_id_used_with_another_agent_is_a_conflict() {
     let house = House::empty();
     house.write("kith.toml", "[agents.ux]\nhome = \"ux\"\n[agents.dev]\nhome = \"dev\"\n");
     house.write("ux/Agent.md", "Draw.\n");
@@ -176,7 +176,7 @@ fn a_message_id_that_another_agent_was_given_is_a_conflict() {
 }
 
 #[test]
-fn a_message_id_that_is_none_is_refused() {
+fn an_invalid_message_id_is_refused() {
     let house = House::new();
     check!(house.kith(&["ask", "hi", "--message-id", ""]), @"
     exit 2
@@ -219,7 +219,7 @@ fn new_begins_a_session_that_the_thread_goes_on_with() {
 }
 
 #[test]
-fn a_session_keeps_its_thread_wherever_it_is_spoken_to_from() {
+fn a_session_keeps_its_thread_in_every_folder() {
     let house = House::new();
     let first = house.json(&["ask", "one", "--thread", "web:room:notes", "--json"]);
     assert_eq!(first["threadId"], "web:room:notes");
@@ -233,7 +233,7 @@ fn a_session_keeps_its_thread_wherever_it_is_spoken_to_from() {
 }
 
 #[test]
-fn a_thread_that_is_none_is_wrong_usage() {
+fn an_invalid_thread_is_wrong_usage() {
     let house = House::new();
     check!(house.kith(&["ask", "hi", "--thread", "nonsense"]), @"
     exit 2
@@ -245,7 +245,7 @@ fn a_thread_that_is_none_is_wrong_usage() {
 }
 
 #[test]
-fn a_session_that_is_not_there_is_named() {
+fn a_missing_session_is_named() {
     let house = House::new();
     check!(house.kith(&["ask", "hi", "--session", "ffff"]), @"
     exit 1

@@ -9,7 +9,7 @@ use crate::check;
 use crate::house::{House, Vendor};
 
 #[test]
-fn a_copy_is_a_house_of_its_own_in_which_every_session_verifies() {
+fn a_backup_is_a_house_in_which_every_session_verifies() {
     let house = House::new();
     house.write("SOUL.md", "calm");
     house.write(".gitignore", "/.kith/\n");
@@ -47,7 +47,7 @@ fn a_copy_is_a_house_of_its_own_in_which_every_session_verifies() {
 }
 
 #[test]
-fn a_copy_is_taken_while_a_host_is_in_the_middle_of_a_turn() {
+fn a_backup_is_made_while_a_turn_runs() {
     let vendor =
         Vendor::new([ServerReply::Hang, ServerReply::text("it"), ServerReply::text("this")]);
     let house = House::asking(&vendor);
@@ -69,7 +69,7 @@ fn a_copy_is_taken_while_a_host_is_in_the_middle_of_a_turn() {
 }
 
 #[test]
-fn a_copy_over_something_or_into_the_house_is_refused() {
+fn a_backup_over_something_or_into_the_house_is_refused() {
     let house = House::new();
     house.write("memory/2026-11-15.md", "a note");
     house.kith(&["ask", "hello"]).succeeded();
@@ -92,7 +92,7 @@ fn a_copy_over_something_or_into_the_house_is_refused() {
 }
 
 #[test]
-fn a_copy_is_synced_before_it_gets_its_name_and_its_folder_after() {
+fn a_backup_is_synced_before_its_rename_and_its_folder_after() {
     let house = House::new();
     house.kith(&["ask", "say one"]).succeeded();
     let target = house.path("../copy").display().to_string();

@@ -1,4 +1,4 @@
-//! Whatever a disk may hold: one clear sentence, the right exit code, nothing half-written.
+//! Bad files and folders: one clear sentence, the right exit code, nothing half-written.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use crate::check;
 use crate::house::{House, Ran, of_type};
 
 #[test]
-fn without_a_home_there_is_nobody_to_ask() {
+fn a_message_without_a_home_is_refused() {
     let house = House::empty();
     check!(house.kith(&["ask", "hi"]), @"
     exit 1
@@ -29,7 +29,7 @@ fn without_a_home_there_is_nobody_to_ask() {
 }
 
 #[test]
-fn a_house_that_is_none_is_refused_and_stays_as_it_is() {
+fn a_folder_that_is_not_a_house_is_refused_and_not_changed() {
     let house = House::empty();
     house.write("plain/notes.txt", "");
     house.write("tables/kith.toml", "");
@@ -74,7 +74,7 @@ fn the_house_may_be_named_from_anywhere() {
 }
 
 #[test]
-fn a_folder_in_place_of_a_prompt_file_is_told_and_left_out() {
+fn a_folder_in_place_of_a_prompt_file_is_reported_and_left_out() {
     let house = House::new();
     fs::create_dir(house.path("SOUL.md")).unwrap();
     check!(house.kith(&["ask", "say hi", "--model", "demo"]), @"
@@ -110,7 +110,7 @@ fn a_prompt_file_that_cannot_be_read_stops_before_anything_is_accepted() {
 }
 
 #[test]
-fn a_constitution_that_is_gone_stops_only_new_sessions() {
+fn a_missing_constitution_stops_only_new_sessions() {
     let house = House::new();
     house.kith(&["ask", "one"]).succeeded();
     fs::remove_file(house.path("Agent.md")).unwrap();
@@ -128,7 +128,7 @@ fn a_constitution_that_is_gone_stops_only_new_sessions() {
 }
 
 #[test]
-fn bytes_that_are_not_text_are_replaced_and_told() {
+fn bytes_that_are_not_text_are_replaced_and_reported() {
     let house = House::new();
     house.write("USER.md", b"The owner is called Ad\xff.\n");
     check!(house.kith(&["ask", "say hi", "--model", "demo"]), @"
@@ -144,7 +144,7 @@ fn bytes_that_are_not_text_are_replaced_and_told() {
 }
 
 #[test]
-fn a_prompt_file_of_ten_megabytes_is_cut_and_told() {
+fn a_prompt_file_of_ten_megabytes_is_cut_and_reported() {
     let house = House::new();
     house.write("SOUL.md", "You are long-winded. ".repeat(500_000));
     check!(house.kith(&["ask", "say hi", "--model", "demo"]), @"
@@ -171,7 +171,7 @@ fn only_errors(mut ran: Ran) -> Ran {
 }
 
 #[test]
-fn a_file_in_place_of_the_kith_folder_blames_the_disk() {
+fn a_file_in_place_of_the_kith_folder_is_a_filesystem_error() {
     let house = House::new();
     house.write(".kith", "");
     check!(house.kith(&["ask", "hi"]), @"
@@ -191,7 +191,7 @@ fn a_file_in_place_of_the_kith_folder_blames_the_disk() {
 }
 
 #[test]
-fn a_file_in_place_of_the_sessions_folder_blames_the_disk() {
+fn a_file_in_place_of_the_sessions_folder_is_a_filesystem_error() {
     let house = House::new();
     house.write(".kith/sessions", "");
     check!(house.kith(&["ask", "hi"]), @r"
@@ -211,7 +211,7 @@ fn a_file_in_place_of_the_sessions_folder_blames_the_disk() {
 }
 
 #[test]
-fn a_desk_that_is_none_is_named_and_the_sessions_can_still_be_read() {
+fn a_desk_that_is_no_database_is_named_and_sessions_can_be_read() {
     let house = House::new();
     house.kith(&["ask", "say one"]).succeeded();
     house.write(".kith/state.db", "nonsense");

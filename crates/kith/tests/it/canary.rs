@@ -1,4 +1,4 @@
-//! What is private stays out of threads that others read: of prompts, reminders and thread files.
+//! Private text stays out of threads that others read: out of prompts, reminders and thread files.
 
 use std::fs;
 

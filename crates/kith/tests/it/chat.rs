@@ -23,7 +23,7 @@ fn a_piped_conversation_answers_line_by_line() {
 }
 
 #[test]
-fn a_last_line_without_an_end_counts() {
+fn a_last_line_without_a_newline_is_a_message() {
     let house = House::new();
     let ran = house.kith_with_input(&["--model", "demo"], "say one\r\nsay two").succeeded();
     assert_eq!(ran.stdout, "one\n\ntwo\n");
@@ -31,7 +31,7 @@ fn a_last_line_without_an_end_counts() {
 }
 
 #[test]
-fn nothing_to_say_is_no_failure_and_begins_nothing() {
+fn an_empty_conversation_succeeds_and_starts_nothing() {
     let house = House::new();
     let ran = house.kith_with_input(&["--model", "demo"], "").succeeded();
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));

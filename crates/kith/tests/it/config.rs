@@ -223,7 +223,7 @@ fn an_answer_says_what_it_cost_where_the_model_has_a_price() {
 }
 
 #[test]
-fn the_doctor_counts_what_it_does_not_tell() {
+fn the_doctor_counts_the_problems_it_does_not_list() {
     let house = House::new();
     let model = |n: usize| format!("[models.m{n}]\nwire = \"demo\"\n");
     house.write("kith.toml", (0..103).map(model).collect::<String>());
@@ -232,7 +232,7 @@ fn the_doctor_counts_what_it_does_not_tell() {
 }
 
 #[test]
-fn what_the_owner_forbids_is_not_read() {
+fn files_that_the_settings_deny_are_not_read() {
     for (settings, reason) in [
         ("mode = \"deny\"", "denies every call"),
         ("deny = [\"list_files\"]", "do not allow"),

@@ -1,4 +1,4 @@
-//! Session files that are damaged, foreign, or from a later time: named, readable, untouched.
+//! Session files that are damaged, foreign, or of a newer version: named, readable, not changed.
 
 use std::fs;
 
@@ -102,7 +102,7 @@ fn an_answer_of_a_damaged_session_is_not_asked_for_again() {
 }
 
 #[test]
-fn a_session_of_the_first_version_opens_for_ever() {
+fn a_session_of_the_first_version_can_be_opened() {
     let house = House::new();
     let id = put_fixture(&house, "v1-plain");
     let verified = house.kith(&["session", "verify", &id, "--json"]);
@@ -185,7 +185,7 @@ fn an_unknown_event_is_named_and_what_stands_before_it_can_be_read() {
 }
 
 #[test]
-fn files_that_are_not_sessions_are_let_alone() {
+fn files_that_are_not_sessions_are_not_touched() {
     let house = House::new();
     house.kith(&["ask", "say one"]).succeeded();
     house.write(".kith/sessions/notes.txt", "mine");

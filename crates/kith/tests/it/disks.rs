@@ -61,7 +61,7 @@ macro_rules! check_disk {
 }
 
 #[test]
-fn a_full_disk_takes_nothing_loses_nothing_and_goes_on_when_there_is_room() {
+fn a_full_disk_loses_nothing_and_work_goes_on_when_there_is_room() {
     let script = "
 kith ask 'say one' --model demo
 dd if=/dev/zero of=filler bs=1k 2>/dev/null || true
@@ -73,7 +73,7 @@ kith ask 'say three' --model demo
 kith session verify latest
 kith session show latest
 ";
-    check_disk!("a_full_disk_takes_nothing_loses_nothing_and_goes_on_when_there_is_room", script, @"
+    check_disk!("a_full_disk_loses_nothing_and_work_goes_on_when_there_is_room", script, @"
     one
     = 0
     error: no space left on the disk for `[house]/.kith/state.db`
@@ -105,7 +105,7 @@ kith session show latest
 }
 
 #[test]
-fn a_disk_that_can_only_be_read_is_named_and_read() {
+fn a_read_only_disk_is_named_and_can_be_read() {
     let script = "
 kith ask 'say one' --model demo
 mount -o remount,ro \"$house\"
@@ -115,7 +115,7 @@ kith session show latest
 kith session verify latest
 kith doctor | grep -A1 ^fail
 ";
-    check_disk!("a_disk_that_can_only_be_read_is_named_and_read", script, @"
+    check_disk!("a_read_only_disk_is_named_and_can_be_read", script, @"
     one
     = 0
     error: cannot take the lock `[house]/.kith/host.lock`
@@ -143,7 +143,7 @@ kith doctor | grep -A1 ^fail
 /// SQLite maps a file that the disk may have no blocks for; whoever writes there is killed.
 #[test]
 #[expect(clippy::print_stderr, reason = "a test that cannot run says so")]
-fn a_full_disk_with_small_blocks_is_told_in_words_and_kills_nobody() {
+fn a_full_disk_with_small_blocks_is_reported_and_ends_no_process() {
     let house = House::empty();
     let whole = format!(
         "set -u; cd '{}'; mkdir disk

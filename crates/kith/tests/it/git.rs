@@ -1,4 +1,4 @@
-//! What was said stays out of the repository that a house lies in.
+//! Sessions stay out of the git repository that a house lies in.
 
 use std::process::Command;
 
@@ -20,7 +20,7 @@ fn repository() -> House {
 }
 
 #[test]
-fn a_house_made_in_a_repository_keeps_its_life_out_of_git() {
+fn git_ignores_the_kith_folder_of_a_house_made_in_a_repository() {
     let house = repository();
     house.kith(&["init", "."]).succeeded();
     house.kith(&["--model", "demo", "ask", "say one"]).succeeded();
@@ -29,7 +29,7 @@ fn a_house_made_in_a_repository_keeps_its_life_out_of_git() {
 }
 
 #[test]
-fn a_house_that_was_never_made_keeps_its_life_out_of_git() {
+fn git_ignores_the_kith_folder_of_a_house_without_init() {
     let house = repository();
     house.write("AGENTS.md", "Be kind.\n");
     house.kith(&["trust", "."]).succeeded();

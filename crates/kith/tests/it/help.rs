@@ -1,4 +1,4 @@
-//! Help, version and wrong usage: what a person meets first.
+//! Help, version and wrong usage.
 
 use crate::check;
 use crate::house::House;
@@ -68,7 +68,7 @@ fn every_command_has_help_with_an_example_and_needs_no_home() {
 }
 
 #[test]
-fn the_help_of_ask_reads_so() {
+fn the_help_of_ask_is_as_expected() {
     check!(House::empty().kith(&["ask", "--help"]), @r#"
     exit 0
     --- stdout
@@ -151,7 +151,7 @@ fn a_wrong_command_is_wrong_usage() {
 }
 
 #[test]
-fn what_cannot_stand_together_is_wrong_usage() {
+fn flags_that_exclude_each_other_are_wrong_usage() {
     let house = House::new();
     let cases: [&[&str]; 3] = [
         &["ask", "hi", "--session", "latest", "--new"],

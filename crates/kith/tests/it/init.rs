@@ -11,7 +11,7 @@ const FILES: [&str; 7] =
     [".gitignore", "Agent.md", "HEARTBEAT.md", "IDENTITY.md", "TOOLS.md", "USER.md", "kith.toml"];
 
 #[test]
-fn init_makes_an_agent_that_can_be_talked_to_at_once() {
+fn init_creates_an_agent_that_answers_at_once() {
     let house = House::empty();
     check!(house.kith(&["init", "."]), @"
     exit 0
@@ -34,7 +34,7 @@ fn init_makes_an_agent_that_can_be_talked_to_at_once() {
 }
 
 #[test]
-fn init_again_completes_and_overwrites_nothing() {
+fn init_again_adds_missing_files_and_overwrites_nothing() {
     let house = House::empty();
     house.kith(&["init", "."]).succeeded();
     house.write("Agent.md", "mine");
@@ -55,7 +55,7 @@ fn init_again_completes_and_overwrites_nothing() {
 }
 
 #[test]
-fn init_answers_in_its_json_form() {
+fn init_prints_its_json_form() {
     let house = House::empty();
     let ran = house.json(&["init", "ada", "--json"]);
     let files = ["Agent.md", "USER.md", "IDENTITY.md", "TOOLS.md", "HEARTBEAT.md", "kith.toml"];
@@ -66,7 +66,7 @@ fn init_answers_in_its_json_form() {
 }
 
 #[test]
-fn the_folder_may_be_named_as_the_house_is() {
+fn init_accepts_the_folder_as_home() {
     let house = House::empty().with("KITH_HOME", "ada lovelace");
     check!(house.kith(&["init"]), @"
     exit 0
@@ -96,7 +96,7 @@ fn init_without_a_folder_is_wrong_usage() {
 }
 
 #[test]
-fn init_where_a_file_stands_is_refused() {
+fn init_over_a_file_is_refused() {
     let house = House::empty();
     house.write("ada", "");
     check!(house.kith(&["init", "ada"]), @"
@@ -115,7 +115,7 @@ fn init_where_a_file_stands_is_refused() {
 }
 
 #[test]
-fn init_where_nothing_can_be_made_blames_the_disk() {
+fn init_in_an_unwritable_folder_is_a_filesystem_error() {
     check!(House::empty().kith(&["init", "/proc/kith"]), @"
     exit 3
     --- stderr

@@ -1,4 +1,4 @@
-//! A `.kith` that came out of an archive, made to mislead.
+//! A malicious `.kith` folder, as an archive may bring it.
 
 use std::fs;
 use std::os::unix::fs::{chown, symlink};

@@ -1,4 +1,4 @@
-//! The real program in a house of its own: what is typed, and what comes of it.
+//! Runs the real program in a house of its own.
 //!
 //! Each test makes a house in a temporary folder and runs the binary there with an environment of
 //! its own, so nothing of this machine and no network is touched. A run is compared whole: exit

@@ -1,4 +1,4 @@
-//! Many processes on one house: one host, everybody answered, every message once.
+//! Many processes on one house: one host, every client answered, every message once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -214,7 +214,7 @@ fn a_host_killed_again_and_again_loses_and_doubles_nothing() {
 }
 
 #[test]
-fn whoever_was_attached_takes_over_and_finishes_when_the_host_is_killed() {
+fn an_attached_client_takes_over_when_the_host_is_killed() {
     let vendor =
         Vendor::new([ServerReply::Hang, ServerReply::Hang, ServerReply::text("the answer")]);
     let house = House::asking(&vendor);
@@ -233,7 +233,7 @@ fn whoever_was_attached_takes_over_and_finishes_when_the_host_is_killed() {
 }
 
 #[test]
-fn a_short_command_that_hosts_stays_until_those_who_attached_are_answered() {
+fn a_short_command_that_hosts_waits_for_attached_clients() {
     let vendor = Vendor::new([ServerReply::Hang, ServerReply::Trickle { pause_ms: 1 }]);
     let house = House::asking(&vendor);
     let mut host = house.start(&["ask", "one", "--thread", "web:room:1", "--stream-json"]);
@@ -258,7 +258,7 @@ fn a_short_command_that_hosts_stays_until_those_who_attached_are_answered() {
 }
 
 #[test]
-fn a_conversation_that_ends_finishes_the_turn_of_whoever_is_attached() {
+fn a_conversation_that_ends_finishes_turns_of_attached_clients() {
     let vendor = Vendor::new([ServerReply::text("hi"), ServerReply::Trickle { pause_ms: 1 }]);
     let house = House::asking(&vendor);
     let mut host = Staying::new(&house, &[], "hello");
@@ -283,7 +283,7 @@ fn a_conversation_that_ends_finishes_the_turn_of_whoever_is_attached() {
 }
 
 #[test]
-fn whoever_is_attached_gets_every_event_in_order() {
+fn an_attached_client_gets_every_event_in_order() {
     let house = House::new();
     let mut host = Staying::new(&house, &["--model", "demo"], "say one");
     assert_eq!(host.hear(), "one");
@@ -308,7 +308,7 @@ fn whoever_is_attached_gets_every_event_in_order() {
 }
 
 #[test]
-fn a_model_that_is_another_here_than_there_is_a_conflict() {
+fn another_model_under_the_same_name_is_a_conflict() {
     let vendor = Vendor::new([]);
     let other = Vendor::new([]);
     let house = House::asking(&vendor);
@@ -345,7 +345,7 @@ fn a_socket_that_a_killed_host_left_is_no_obstacle() {
 }
 
 #[test]
-fn what_lies_where_the_socket_belongs_is_named() {
+fn a_foreign_file_in_place_of_the_socket_is_named() {
     let house = House::new();
     house.write(".kith/host.sock/file", "");
     check!(house.kith(&["ask", "hello", "--model", "demo"]), @"
@@ -380,7 +380,7 @@ fn a_house_with_a_long_path_has_its_socket_elsewhere() {
 }
 
 #[test]
-fn a_host_that_is_stopped_is_told_in_one_sentence() {
+fn a_suspended_host_is_reported_in_one_sentence() {
     let house = House::new();
     let mut host = Staying::new(&house, &["--model", "demo"], "say one");
     assert_eq!(host.hear(), "one");
@@ -538,7 +538,7 @@ fn a_message_id_said_again_gets_the_first_answer_whoever_hosts() {
 }
 
 #[test]
-fn reading_neither_needs_a_host_nor_minds_one() {
+fn reading_works_with_and_without_a_host() {
     let house = House::new();
     let mut host = Staying::new(&house, &["--model", "demo"], "say one");
     assert_eq!(host.hear(), "one");
@@ -579,7 +579,7 @@ fn a_session_can_be_renamed_while_its_turn_runs() {
 }
 
 #[test]
-fn a_conversation_takes_up_what_a_killed_host_left() {
+fn a_conversation_resumes_what_a_killed_host_left() {
     let vendor =
         Vendor::new([ServerReply::Hang, ServerReply::text("finished"), ServerReply::text("hi")]);
     let house = House::asking(&vendor);

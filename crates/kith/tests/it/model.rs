@@ -67,7 +67,7 @@ fn the_list_says_what_is_used_and_where_each_fact_comes_from() {
 }
 
 #[test]
-fn use_writes_one_key_and_refuses_what_is_not_described() {
+fn model_use_writes_one_key_and_refuses_unknown_models() {
     let house = house();
     check!(house.kith(&["model", "use", "smal"]), @"
     exit 1
@@ -97,7 +97,7 @@ fn use_writes_one_key_and_refuses_what_is_not_described() {
 }
 
 #[test]
-fn a_test_says_in_one_line_each_what_works() {
+fn model_test_prints_one_line_per_check() {
     let vendor = Vendor::new([
         ServerReply::calls("", &[("list_files", json!({"path": "."}))]),
         ServerReply::text("done"),

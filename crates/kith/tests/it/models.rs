@@ -1,4 +1,4 @@
-//! Which model is asked, and what a bad one does.
+//! Which model is asked, and failures of models.
 
 use kith_testkit::server::ServerReply;
 use serde_json::json;
@@ -85,7 +85,7 @@ fn a_model_of_the_settings_speaks_the_wire_that_they_name() {
 }
 
 #[test]
-fn a_model_that_nobody_has_is_named_and_nothing_is_written() {
+fn an_unknown_model_is_named_and_nothing_is_written() {
     let house = House::new();
     check!(house.kith(&["ask", "hi", "--model", "gpt-9"]), @"
     exit 1
@@ -119,7 +119,7 @@ fn an_empty_key_is_no_key() {
 }
 
 #[test]
-fn an_address_that_is_none_is_refused_before_anything_is_written() {
+fn an_invalid_address_is_refused_before_anything_is_written() {
     let house = House::new().with("OPENAI_API_KEY", "k").with("OPENAI_BASE_URL", "localhost");
     check!(house.kith(&["ask", "hi"]), @"
     exit 1
@@ -291,7 +291,7 @@ fn a_model_that_calls_for_ever_is_stopped_at_a_limit_and_it_is_told() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_reported() {
+fn an_unreachable_server_is_reported() {
     // The server is gone before it is asked, so its port is closed.
     let vendor = Vendor::new([]);
     let house = House::asking(&vendor);

@@ -1,4 +1,4 @@
-//! Which connections the program makes, seen from a network namespace of its own.
+//! The connections that the program makes, counted in a network namespace of its own.
 
 use std::collections::BTreeMap;
 use std::env;

@@ -72,7 +72,7 @@ fn log_of(house: &House, session_id: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn without_a_script_nothing_is_primed_whatever_lies_on_the_disk() {
+fn nothing_is_primed_unless_a_script_is_named() {
     let house = House::new();
     shared(&house, "probe", PROBE);
     house.write(".minds/priming/individual/main/own.md", words("I am ready."));
@@ -129,7 +129,7 @@ fn a_primed_session_is_written_whole_before_its_first_message() {
 }
 
 #[test]
-fn nothing_primed_is_asked_or_run_until_somebody_speaks_and_then_all_of_it_is_sent() {
+fn a_primed_history_starts_nothing_and_is_sent_with_the_first_message() {
     let vendor = Vendor::new([ServerReply::text("I see.")]);
     let house = House::asking(&vendor);
     shared(&house, "probe", PROBE);
@@ -178,7 +178,7 @@ fn timeless(log: &[Value]) -> String {
 }
 
 #[test]
-fn hiding_takes_away_the_bubbles_and_no_byte_of_the_request() {
+fn a_hidden_history_is_not_shown_and_is_still_sent() {
     let vendor = Vendor::new(["One.", "One."].map(ServerReply::text));
     let house = House::asking(&vendor);
     shared(&house, "probe", PROBE);
@@ -250,7 +250,7 @@ fn hiding_takes_away_the_bubbles_and_no_byte_of_the_request() {
 }
 
 #[test]
-fn what_hides_stays_hidden_in_a_repaired_copy() {
+fn a_hidden_history_stays_hidden_in_a_repaired_copy() {
     let house = House::new();
     shared(&house, "probe", PROBE);
     house.kith(&["new", "--prime", "team_shared/probe", "--hide-primed"]).succeeded();
@@ -263,7 +263,7 @@ fn what_hides_stays_hidden_in_a_repaired_copy() {
 }
 
 #[test]
-fn records_that_the_model_does_not_get_are_shown_as_what_they_are() {
+fn records_that_are_not_sent_to_the_model_are_marked_in_the_transcript() {
     let house = House::new();
     let record = |name: &str, fields: &str, body: &str| {
         format!("### record {name}\n\n```\n---\n{fields}\n---\n\n{body}\n```\n\n")
@@ -331,7 +331,7 @@ fn records_without_a_counterpart_are_shown_and_not_sent() {
 }
 
 #[test]
-fn a_primed_thought_reaches_the_model_before_what_was_said() {
+fn primed_thinking_is_sent_before_its_text() {
     let vendor = Vendor::new([ServerReply::text("well")]);
     let house = House::asking(&vendor);
     let record = |name: &str, fields: &str, body: &str| {
@@ -380,7 +380,7 @@ fn several_scripts_are_told_in_the_order_they_were_named() {
 }
 
 #[test]
-fn what_cannot_be_primed_leaves_no_conversation_and_no_trace() {
+fn a_script_that_cannot_be_primed_leaves_no_session() {
     let house = House::new();
     shared(&house, "probe", PROBE);
     shared(&house, "old", "Hello.\n\n### user\n");
@@ -465,7 +465,7 @@ fn a_disk_that_takes_no_session_leaves_the_recent_scripts_as_they_were() {
 }
 
 #[test]
-fn a_request_of_another_form_begins_nothing() {
+fn a_malformed_request_starts_no_session() {
     let house = House::new();
     shared(&house, "probe", PROBE);
     let mut host = Staying::new(&house, &["--model", "demo"], "say one");
@@ -494,7 +494,7 @@ fn a_request_of_another_form_begins_nothing() {
 }
 
 #[test]
-fn a_conversation_is_there_also_where_the_recent_scripts_cannot_be_written() {
+fn a_session_starts_even_if_the_recent_scripts_cannot_be_written() {
     let house = House::new();
     shared(&house, "probe", PROBE);
     house.write(".dialogs", "a file where a folder should be");

@@ -1,4 +1,4 @@
-//! A model server that nobody here wrote. `cargo xtask test --peers` starts one and names its address.
+//! A model server from outside this project. `cargo xtask test --peers` starts one and names its address.
 
 use kith_testkit::skipped;
 use serde_json::Value;

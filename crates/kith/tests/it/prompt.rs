@@ -1,4 +1,4 @@
-//! `kith prompt`: what a session would be told, without beginning one.
+//! `kith prompt`: the prompt of a new session, without starting one.
 
 use crate::check;
 use crate::house::{House, Ran};
@@ -43,7 +43,7 @@ fn the_json_form_is_the_prompt_and_the_snapshot_as_the_log_would_hold_it() {
 }
 
 #[test]
-fn a_peer_is_not_told_what_is_the_owners() {
+fn the_prompt_for_a_peer_leaves_private_files_out() {
     let house = House::new();
     house.write("MEMORY.md", "The safe is behind the picture.\n");
     let owner = house.kith(&["prompt"]).succeeded();
@@ -53,7 +53,7 @@ fn a_peer_is_not_told_what_is_the_owners() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_named() {
+fn a_missing_folder_is_named() {
     let house = House::new();
     check!(house.kith(&["prompt", "--cwd", "nowhere"]), @"
     exit 1

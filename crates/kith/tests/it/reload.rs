@@ -1,4 +1,4 @@
-//! Settings and trust that change while a host stays: they count from the next turn on.
+//! Settings and trust that change while a host runs: they count from the next turn on.
 
 use kith_testkit::server::ServerReply;
 use serde_json::{Value, json};

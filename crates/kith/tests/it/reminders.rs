@@ -1,4 +1,4 @@
-//! Files that change under a conversation, and what its model and its reader are told.
+//! Files that change during a conversation, and the reminders about them.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn last_words(body: &Value) -> String {
 }
 
 #[test]
-fn a_file_that_changes_is_told_once_and_shown_in_one_line() {
+fn a_changed_file_is_reported_once_and_shown_in_one_line() {
     let vendor = Vendor::new(["one", "two", "three", "four"].map(ServerReply::text));
     let house = House::asking(&vendor);
     house.write("SOUL.md", "Be warm.\n");
@@ -78,7 +78,7 @@ fn a_file_that_changes_is_told_once_and_shown_in_one_line() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_keeps_nobody_from_an_answer() {
+fn an_unreadable_file_does_not_prevent_an_answer() {
     let vendor = Vendor::new(["one", "two"].map(ServerReply::text));
     let house = House::asking(&vendor);
     house.write("USER.md", "- Name: Mass\n");

@@ -1,4 +1,4 @@
-//! What the host answers is what the files say.
+//! The host gives the same answers as the files.
 
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ fn without_a_host_the_command_becomes_one_and_answers() {
 }
 
 #[test]
-fn what_only_reads_makes_nothing() {
+fn commands_that_only_read_write_nothing() {
     let house = house();
     let before = house.files();
     for command in READS {

@@ -1,4 +1,4 @@
-//! Too few threads, descriptors or too little memory: a sentence, and the house is free again.
+//! Too few threads or descriptors, or too little memory: one sentence, and the lock is released.
 
 use kith_testkit::another_user::unprivileged;
 

@@ -1,4 +1,4 @@
-//! A turn that did not end well is taken up again, with the model it began with.
+//! Failed turns are retried with the model they began with.
 
 use kith_testkit::server::ServerReply;
 
@@ -97,7 +97,7 @@ fn a_failed_turn_is_retried_once_and_one_that_ended_well_is_not() {
 }
 
 #[test]
-fn a_message_whose_model_was_away_is_asked_again_when_it_is_sent_again() {
+fn a_message_that_failed_without_a_model_is_retried_when_sent_again() {
     let away = ServerReply::Raw {
         status: 401,
         content_type: "application/json".to_owned(),

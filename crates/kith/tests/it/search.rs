@@ -22,7 +22,7 @@ fn spoken_in() -> House {
 }
 
 #[test]
-fn what_was_said_is_found_newest_first_with_and_without_an_index() {
+fn messages_are_found_newest_first_with_and_without_an_index() {
     let house = spoken_in();
     let with_index = |words: &str| house.json(&["session", "search", words, "--json"]);
     let all = ["天气", "garden", "KOLN garden", "nothing like it"];
@@ -44,7 +44,7 @@ fn what_was_said_is_found_newest_first_with_and_without_an_index() {
 }
 
 #[test]
-fn what_the_index_does_not_know_yet_is_found_too() {
+fn messages_that_are_not_indexed_yet_are_found() {
     let house = spoken_in();
     let kept = fs::read(house.path(".kith/index.db")).unwrap();
     house.kith(&["ask", "a late zebra"]).succeeded();
@@ -54,7 +54,7 @@ fn what_the_index_does_not_know_yet_is_found_too() {
 }
 
 #[test]
-fn a_search_for_nothing_is_refused_and_one_that_finds_nothing_says_so() {
+fn an_empty_search_is_refused_and_one_without_results_says_so() {
     let house = spoken_in();
     check!(house.kith(&["session", "search", "?!"]), @"
     exit 1
@@ -72,7 +72,7 @@ fn a_search_for_nothing_is_refused_and_one_that_finds_nothing_says_so() {
 }
 
 #[test]
-fn a_session_is_removed_after_a_yes_with_all_that_is_known_of_it() {
+fn a_session_is_removed_with_everything_it_left_after_a_yes() {
     let house = House::new();
     house.kith(&["ask", "keep this"]).succeeded();
     let kept = house.files();
@@ -112,7 +112,7 @@ fn a_damaged_session_can_be_removed() {
 }
 
 #[test]
-fn a_session_in_the_middle_of_a_turn_is_not_removed_then_or_later() {
+fn a_session_with_a_running_turn_is_not_removed() {
     let vendor = Vendor::new([ServerReply::Hang]);
     let house = House::asking(&vendor);
     let mut running = house.start(&["ask", "hello?", "--stream-json"]);
@@ -126,7 +126,7 @@ fn a_session_in_the_middle_of_a_turn_is_not_removed_then_or_later() {
 }
 
 #[test]
-fn a_session_whose_file_is_gone_is_told_by_the_doctor_until_it_is_forgotten() {
+fn the_doctor_reports_a_missing_session_file_until_it_is_removed() {
     let house = House::new();
     house.kith(&["ask", "hello"]).succeeded();
     let id = house.json(&["session", "ls", "--json"])["sessions"][0]["sessionId"].clone();

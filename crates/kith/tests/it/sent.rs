@@ -1,4 +1,4 @@
-//! What the model gets, and that the log alone proves it.
+//! The requests that a model gets, and their proof from the log alone.
 
 use std::fs;
 
@@ -88,7 +88,7 @@ fn the_snapshot_is_on_disk_before_the_first_request_and_the_prompt_is_no_message
 }
 
 #[test]
-fn a_session_that_is_spoken_to_from_another_folder_keeps_its_one_snapshot() {
+fn a_session_continued_from_another_folder_keeps_its_snapshot() {
     let vendor = Vendor::new([ServerReply::text("one"), ServerReply::text("two")]);
     let house = House::asking(&vendor);
     house.kith(&["ask", "hi"]).succeeded();

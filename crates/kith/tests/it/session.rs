@@ -319,7 +319,7 @@ fn a_session_whose_end_was_lost_does_not_verify() {
 }
 
 #[test]
-fn a_write_that_was_cut_short_is_told_and_set_aside() {
+fn an_incomplete_write_is_reported_and_set_aside() {
     let house = House::new();
     house.kith(&["ask", "say one"]).succeeded();
     let mut bytes = fs::read(house.session_file()).unwrap();
@@ -344,7 +344,7 @@ fn a_write_that_was_cut_short_is_told_and_set_aside() {
 }
 
 #[test]
-fn reading_makes_and_changes_nothing() {
+fn reading_writes_nothing() {
     let house = House::new();
     house.kith(&["ask", "say one"]).succeeded();
     let before = house.files();
@@ -362,7 +362,7 @@ fn reading_makes_and_changes_nothing() {
 }
 
 #[test]
-fn reading_and_talking_go_on_while_another_kith_is_at_work() {
+fn reading_and_asking_work_while_another_process_hosts() {
     let house = House::new();
     house.kith(&["ask", "say one"]).succeeded();
     let mut chat = house.command(&["--model", "demo"]);

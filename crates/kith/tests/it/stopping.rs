@@ -38,7 +38,7 @@ fn ctrl_c_stops_the_wait_for_a_server_that_says_nothing() {
 }
 
 #[test]
-fn a_request_to_end_is_obeyed_in_good_order() {
+fn a_termination_signal_stops_the_turn_in_order() {
     check!(stopped_by("TERM"), @r#"
     exit 130
     --- stdout
@@ -191,7 +191,7 @@ fn the_same_message_said_again_after_a_kill_is_answered_once() {
 }
 
 #[test]
-fn a_reader_that_has_had_enough_does_not_cut_a_turn_short() {
+fn a_closed_stdout_does_not_end_a_turn_early() {
     let house = House::new();
     let mut running = house.start(&["ask", "list the files", "--stream-json"]);
     running.until("\"type\"");
@@ -209,7 +209,7 @@ fn a_list_whose_reader_is_gone_ends_quietly() {
 }
 
 #[test]
-fn closed_streams_are_no_failure() {
+fn closed_standard_streams_are_not_an_error() {
     let house = House::new();
     house.kith(&["ask", "say one"]).succeeded();
     let kith = env!("CARGO_BIN_EXE_kith");
@@ -219,11 +219,11 @@ fn closed_streams_are_no_failure() {
 }
 
 #[test]
-fn a_disk_that_takes_no_output_is_reported() {
+fn output_that_cannot_be_written_is_reported() {
     let house = House::new();
     house.kith(&["ask", "say one"]).succeeded();
     let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else {
-        let test = "a_disk_that_takes_no_output_is_reported";
+        let test = "output_that_cannot_be_written_is_reported";
         return kith_testkit::skipped::note(test, "there is no `/dev/full` here");
     };
     let output = house.command(&["session", "ls"]).stdout(full).output().unwrap();

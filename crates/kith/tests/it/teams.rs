@@ -26,7 +26,7 @@ fn agent_of(session: &Value) -> &str {
 }
 
 #[test]
-fn each_agent_has_its_own_self_and_its_own_session_of_the_thread() {
+fn each_agent_has_its_own_prompt_and_its_own_session_of_the_thread() {
     let house = team();
     let ask = |agent: &[&str]| {
         house.json(&[&["ask", "say hi", "--json", "--model", "demo"], agent].concat())
@@ -53,7 +53,7 @@ fn each_agent_has_its_own_self_and_its_own_session_of_the_thread() {
 }
 
 #[test]
-fn lists_say_whose_a_session_is_and_can_be_one_agents_own() {
+fn session_lists_name_the_agent_and_can_be_limited_to_one() {
     let mut house = team();
     for agent in ["main", "ux"] {
         house.kith(&["ask", "say hi", "--model", "demo", "--agent", agent]).succeeded();
@@ -89,7 +89,7 @@ fn lists_say_whose_a_session_is_and_can_be_one_agents_own() {
 }
 
 #[test]
-fn an_agent_that_is_not_there_is_refused_with_the_nearest_and_the_list() {
+fn an_unknown_agent_is_refused_with_the_nearest_name_and_the_list() {
     let house = team();
     check!(house.kith(&["ask", "hi", "--agent", "uxx"]), @"
     exit 1
@@ -118,7 +118,7 @@ fn an_agent_that_is_not_there_is_refused_with_the_nearest_and_the_list() {
 }
 
 #[test]
-fn a_home_that_is_not_there_is_refused_before_anything_runs() {
+fn a_missing_home_is_refused_before_anything_runs() {
     let house = House::new();
     house.write("kith.toml", "[agents.ux]\nhome = \"agents/ux\"\n");
     check!(house.kith(&["ask", "hi"]), @"
@@ -171,7 +171,7 @@ fn a_host_serves_every_agent_of_its_house() {
 }
 
 #[test]
-fn the_first_that_gives_a_name_says_who_the_agent_is() {
+fn the_first_source_with_a_name_names_the_agent() {
     let house = team();
     let told = |agent: &str| house.json(&["explain", "identity", "--json", "--agent", agent]);
     assert_eq!(
@@ -207,7 +207,7 @@ fn the_first_that_gives_a_name_says_who_the_agent_is() {
 }
 
 #[test]
-fn the_doctor_knows_the_team() {
+fn the_doctor_checks_every_agent() {
     let house = team();
     fs::remove_file(house.path("agents/dev/Agent.md")).unwrap();
     let told = house.json(&["doctor", "--json"]);
@@ -236,7 +236,7 @@ fn each_agent_has_its_own_skills_the_extra_ones_and_of_all_only_those_it_may_use
 }
 
 #[test]
-fn a_copy_of_the_house_is_a_copy_of_everyone() {
+fn a_backup_holds_every_agent() {
     let house = team();
     let copy = house.path("../copy").display().to_string();
     house.kith(&["backup", &copy]).succeeded();

@@ -1,4 +1,4 @@
-//! The program in a real terminal: what stands on the screen, what is asked, what is coloured.
+//! The program in a real terminal: screen, questions and colours.
 
 use std::io::{Read, Write};
 use std::sync::mpsc::{Receiver, channel};

@@ -1,4 +1,4 @@
-//! `kith thread`, and the files it is about.
+//! `kith thread`, and thread files.
 
 use std::fs;
 use std::io::Write;
@@ -85,7 +85,7 @@ fn every_turn_is_in_the_thread_file() {
 }
 
 #[test]
-fn a_deleted_file_and_folder_come_back_with_the_same_messages() {
+fn a_deleted_thread_file_or_folder_is_rebuilt_with_the_same_messages() {
     let house = House::new();
     house.kith(&["ask", "say one", "--model", "demo"]).succeeded();
     let before = fs::read_to_string(thread_file(&house)).unwrap();
@@ -178,7 +178,7 @@ fn a_waiting_question_is_listed_with_its_thread() {
 }
 
 #[test]
-fn a_thread_file_that_cannot_be_written_fails_no_turn_and_is_told() {
+fn a_thread_file_that_cannot_be_written_is_reported_and_fails_no_turn() {
     let house = House::new();
     house.kith(&["ask", "say one", "--model", "demo"]).succeeded();
     let file = thread_file(&house);
@@ -196,7 +196,7 @@ fn a_thread_file_that_cannot_be_written_fails_no_turn_and_is_told() {
 }
 
 #[test]
-fn a_thread_goes_on_after_a_repair_and_says_nothing_twice() {
+fn a_thread_goes_on_after_a_repair_and_repeats_nothing() {
     let house = House::new();
     house.kith(&["ask", "say one", "--model", "demo"]).succeeded();
     house.kith(&["ask", "say two", "--model", "demo"]).succeeded();
@@ -270,7 +270,7 @@ fn primed_words_are_in_the_file_unless_they_are_hidden() {
 }
 
 #[test]
-fn folders_that_somebody_removed_come_back_also_while_a_host_runs() {
+fn removed_folders_are_created_again_while_a_host_runs() {
     let vendor = Vendor::new([ServerReply::text("one"), ServerReply::text("two")]);
     let house = House::asking(&vendor);
     let folders = || ["memory", "threads"].map(|it| house.path(&format!(".kith/{it}")).is_dir());

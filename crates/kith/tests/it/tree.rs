@@ -30,7 +30,7 @@ fn end_of(id: &str) -> &str {
 }
 
 #[test]
-fn a_conversation_is_taken_back_and_goes_on_otherwise() {
+fn a_conversation_goes_back_and_continues_on_a_branch() {
     let house = House::new();
     let leaves = talk(&house, &["say one", "say two", "说 三"]);
     check!(house.kith(&["session", "branch", "latest", "--to", end_of(&leaves[0])]), @"
@@ -126,7 +126,7 @@ fn the_middle_of_a_turn_leads_to_before_it() {
 }
 
 #[test]
-fn what_cannot_be_gone_to_is_refused_and_nothing_is_written() {
+fn an_invalid_branch_target_is_refused_and_nothing_is_written() {
     let house = House::new();
     talk(&house, &["say one"]);
     let before = fs::read(house.session_file()).unwrap();
@@ -231,7 +231,7 @@ fn a_branch_from_another_terminal_stops_the_turn_that_runs() {
 }
 
 #[test]
-fn a_message_that_expects_another_leaf_is_not_said() {
+fn a_message_that_expects_another_leaf_is_not_sent() {
     let house = House::new();
     let leaves = talk(&house, &["say one", "say two"]);
     let late = |id: &str| {

@@ -1,4 +1,4 @@
-//! Whose files speak, whose settings count, and who can read what.
+//! Trust: whose files are instructions, whose settings count, and who can read what.
 
 use std::fs;
 use std::io::Write;
@@ -40,7 +40,7 @@ fn beside_a_clone() -> House {
 }
 
 #[test]
-fn a_cloned_house_gets_neither_voice_nor_keys_nor_settings() {
+fn a_cloned_house_gets_no_instructions_keys_or_settings() {
     let vendor = Vendor::new([ServerReply::text("hello"), ServerReply::text("hello")]);
     let house = cloned(&vendor);
     // Also with a desk that came along.
@@ -311,7 +311,7 @@ fn what_is_trusted_is_listed_and_taken_back_in_stable_forms() {
 }
 
 #[test]
-fn another_repository_in_a_trusted_place_is_a_stranger() {
+fn another_repository_in_a_trusted_folder_is_untrusted() {
     let house = beside_a_clone();
     house.kith(&["trust", "../clone"]).succeeded();
     fs::rename(house.path("../clone"), house.path("../before")).unwrap();
@@ -328,7 +328,7 @@ fn another_repository_in_a_trusted_place_is_a_stranger() {
 }
 
 #[test]
-fn what_cannot_be_trusted_is_said() {
+fn a_folder_that_cannot_be_trusted_is_reported() {
     let house = beside_a_clone();
     house.write("../plain/x", "");
     check!(house.kith(&["trust", "../plain"]), @"
@@ -352,7 +352,7 @@ fn what_cannot_be_trusted_is_said() {
 }
 
 #[test]
-fn a_running_host_hears_of_what_is_trusted() {
+fn a_running_host_notices_what_is_trusted() {
     let vendor = Vendor::new([ServerReply::text("one"), ServerReply::text("two")]);
     let house = beside_a_clone()
         .with("OPENAI_API_KEY", "sk-test-0123456789")

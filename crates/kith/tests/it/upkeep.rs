@@ -11,7 +11,7 @@ use crate::house::{House, lines_of, of_type, spoil, types};
 use crate::session::{BY_HAND, store_session, write_session};
 
 #[test]
-fn nothing_is_ever_deleted_by_itself() {
+fn nothing_is_deleted_automatically() {
     let house = House::new();
     house.kith(&["ask", "say one", "--model", "demo"]).succeeded();
     house.kith(&["ask", "say two", "--new", "--model", "demo"]).succeeded();
@@ -148,7 +148,7 @@ fn a_session_is_renamed_by_hand() {
 }
 
 #[test]
-fn a_title_that_is_none_is_refused_before_anything_is_touched() {
+fn an_invalid_title_is_refused_before_anything_is_touched() {
     let house = House::new();
     let refused = |title: &str| {
         let ran = house.kith(&["session", "rename", "latest", title, "--json"]);
@@ -242,7 +242,7 @@ fn check_of<'a>(doctor: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn the_doctor_finds_a_healthy_house_well_and_changes_nothing() {
+fn the_doctor_finds_no_problem_in_a_healthy_house_and_changes_nothing() {
     let house = House::new();
     house.kith(&["ask", "say one", "--model", "demo"]).succeeded();
     let before = house.files();
@@ -274,7 +274,7 @@ fn the_doctor_finds_a_healthy_house_well_and_changes_nothing() {
 }
 
 #[test]
-fn the_doctor_looks_at_a_house_where_nothing_was_said_and_makes_nothing() {
+fn the_doctor_writes_nothing_in_a_house_without_sessions() {
     let house = House::new();
     let doctor = house.json(&["doctor", "--json"]);
     assert_eq!(doctor["ok"], true, "{doctor}");
@@ -287,7 +287,7 @@ fn the_doctor_looks_at_a_house_where_nothing_was_said_and_makes_nothing() {
 }
 
 #[test]
-fn the_doctor_says_where_there_is_no_agent() {
+fn the_doctor_reports_a_missing_agent() {
     let house = House::empty();
     let ran = house.kith(&["doctor"]);
     check!(ran, @"
@@ -301,7 +301,7 @@ fn the_doctor_says_where_there_is_no_agent() {
 }
 
 #[test]
-fn the_doctor_names_what_is_wrong_and_what_helps() {
+fn the_doctor_names_each_problem_and_its_remedy() {
     let house = House::new();
     house.kith(&["ask", "say one", "--model", "demo"]).succeeded();
     house.kith(&["ask", "say two", "--new", "--model", "demo"]).succeeded();
@@ -356,7 +356,7 @@ fn the_doctor_names_a_blob_that_is_missing_or_wrong() {
 }
 
 #[test]
-fn a_clock_that_goes_back_changes_no_order_and_breaks_nothing() {
+fn a_clock_that_goes_back_changes_no_order() {
     let house = House::new();
     let mut events = transcript(
         "snapshot be kind | user: first | asked model | model: one | ended done \

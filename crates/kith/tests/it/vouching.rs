@@ -1,4 +1,4 @@
-//! What the owner's word on a repository means to teams, running sessions, tools and clones.
+//! Trust in a repository, for teams, running sessions, tools and clones.
 
 use std::fs;
 
@@ -50,7 +50,7 @@ fn a_refusal_of_the_host_elsewhere_keeps_its_code() {
 }
 
 #[test]
-fn the_agents_of_a_team_stand_as_their_house_does() {
+fn the_agents_of_a_house_have_the_trust_of_their_house() {
     let house = cloned_team();
     for agent in ["ux", "dev"] {
         check_untrusted(&house, &["ask", "hi", "--agent", agent]);
@@ -74,7 +74,7 @@ fn the_agents_of_a_team_stand_as_their_house_does() {
 }
 
 #[test]
-fn the_settings_of_a_clone_are_not_even_read() {
+fn the_settings_of_an_untrusted_clone_are_not_read() {
     let house = cloned_team();
     house.write("../user/.kith/config.toml", "[policy]\nmode = \"deny\"\n");
     for settings in ["[policy]\nmode = \"ask\"\n", "[polcy]\n", "no settings at all"] {

@@ -1,4 +1,4 @@
-//! What a model was sent can be shown, gone through again, and asked of another model.
+//! Requests are explained, sessions replayed, and messages asked again of another model.
 
 use kith_testkit::server::ServerReply;
 

@@ -1,7 +1,7 @@
-//! The question whether a repository is trusted, when a chat starts in it for the first time.
+//! Asks whether a repository is trusted, when a chat starts in it for the first time.
 //!
-//! Only at the start of a conversation and only at a terminal; elsewhere it is told, and left out.
-//! A no is not written down: the next conversation asks again.
+//! It asks only at the start of a conversation and only at a terminal; elsewhere the repository is left
+//! out with a note. A no is not stored: the next conversation asks again.
 
 use kith_host::calls::trust::{FindUntrusted, TrustRepository};
 use kith_host::client::Client;
@@ -11,7 +11,7 @@ use kith_host::vouching;
 
 use crate::program::ui;
 
-/// Asks about a house that came with a repository. After a no it is refused as everywhere.
+/// Asks about a house that came with a repository. After a no, the house is refused.
 pub(super) fn of_house(house: &House) -> Result<(), CallError> {
     let Some(root) = vouching::stranger(house) else { return Ok(()) };
     let question = format!(
@@ -26,14 +26,14 @@ pub(super) fn of_house(house: &House) -> Result<(), CallError> {
     Ok(())
 }
 
-/// Asks about the repository one stands in, if it has something to say and nobody said that it may.
+/// Asks about the repository of the current folder, if it has instructions and is not trusted yet.
 pub(super) async fn of_repository(
     client: &Client,
     agent_id: &str,
     cwd: &str,
 ) -> Result<(), CallError> {
     let find = FindUntrusted { agent_id: Some(agent_id.to_owned()), cwd: cwd.to_owned() };
-    // What cannot be read is told of by whoever needs it.
+    // A failure to read is reported by the call that needs the answer.
     let Ok(found) = client.call(find).await else { return Ok(()) };
     let Some(repository) = found.data.repository else { return Ok(()) };
     let question = format!(

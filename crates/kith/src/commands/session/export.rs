@@ -1,6 +1,6 @@
 //! `kith session export`: prints a session for use elsewhere.
 //!
-//! It goes out while it is read, so a session of any length fits into memory.
+//! Events are printed while they are read, so a session of any length fits into memory.
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ use crate::program::ui;
 /// Turns a session into text, part by part.
 struct Exporter {
     format: ExportFormat,
-    /// With `--json` the text is one value and goes out at the end.
+    /// With `--json` the text is one value, which is printed at the end.
     text: Option<String>,
     header: Option<SessionHeader>,
     n_hidden: usize,
@@ -70,7 +70,7 @@ impl Exporter {
         }
     }
 
-    // The control characters of JSON are escaped already, and Markdown's are made visible.
+    // JSON has its control characters escaped already; those of Markdown are made visible.
     fn part(&mut self, item: ExportItem) -> Result<String, CallError> {
         match (self.format, item) {
             (ExportFormat::Markdown, ExportItem::Header { header, title }) => {
