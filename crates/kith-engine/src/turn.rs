@@ -8,6 +8,7 @@ mod calls;
 mod compact;
 mod end;
 mod queue;
+mod reservation;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -88,13 +88,63 @@ pub enum ChangeCause {
     Unexplained,
 }
 
-/// Reads a log and explains its last request, or the last one of a turn.
+/// A request to explain, and the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestPair {
+    pub before: Option<EventId>,
+    pub asked: EventId,
+    /// The number of its turn, from 1; 0 for a summary before the first turn.
+    pub turn: u32,
+}
+
+/// Reads a log and finds its last request, or the last one of a turn, and the one before it.
+///
+/// Which request is the last is known at the end of the log only. So it is read twice, and only what
+/// is compared is rendered.
 #[derive(Default)]
-pub struct RequestExplainer {
+pub struct RequestFinder {
     state: State,
-    blobs: Option<BlobReader>,
     wanted_turn: Option<u32>,
     n_turns: u32,
+    last: Option<EventId>,
+    found: Option<RequestPair>,
+}
+
+impl RequestFinder {
+    /// Finds the last request of this turn, from 1, or else of the session.
+    pub fn new(turn: Option<u32>) -> RequestFinder {
+        RequestFinder { wanted_turn: turn, ..RequestFinder::default() }
+    }
+
+    pub fn read(&mut self, event: &Event) {
+        if let Body::ModelRequested(it) = &event.body
+            && event.is_lived()
+        {
+            let (before, asked, turn) = (self.last, it.request_id, self.n_turns);
+            if self.wanted_turn.is_none_or(|wanted| wanted == turn) {
+                self.found = Some(RequestPair { before, asked, turn });
+            }
+            self.last = Some(asked);
+        }
+        let had_turn = self.state.turn.is_some();
+        self.state.fold(event);
+        self.n_turns += u32::from(!had_turn && self.state.turn.is_some());
+    }
+
+    pub fn n_turns(&self) -> u32 {
+        self.n_turns
+    }
+
+    pub fn found(&self) -> Option<RequestPair> {
+        self.found
+    }
+}
+
+/// Reads a log and explains one request.
+pub struct RequestExplainer {
+    state: State,
+    blobs: BlobReader,
+    wanted: RequestPair,
     last: Option<SeenRequest>,
     found: Option<ExplainedRequest>,
     has_moved: bool,
@@ -108,18 +158,26 @@ struct SeenRequest {
 }
 
 impl RequestExplainer {
-    /// Explains the last request of this turn, from 1, or else of the session.
-    pub fn new(turn: Option<u32>, blobs: BlobReader) -> RequestExplainer {
-        RequestExplainer { wanted_turn: turn, blobs: Some(blobs), ..RequestExplainer::default() }
-    }
-
-    pub fn n_turns(&self) -> u32 {
-        self.n_turns
+    pub fn new(wanted: RequestPair, blobs: BlobReader) -> RequestExplainer {
+        RequestExplainer {
+            state: State::default(),
+            blobs,
+            wanted,
+            last: None,
+            found: None,
+            has_moved: false,
+            has_compacted: false,
+        }
     }
 
     pub fn read(&mut self, event: &Event) -> Result<(), RenderError> {
         match &event.body {
-            Body::ModelRequested(it) if event.is_lived() => self.explain(event, it)?,
+            Body::ModelRequested(it) if event.is_lived() => {
+                let is_asked = it.request_id == self.wanted.asked;
+                if is_asked || Some(it.request_id) == self.wanted.before {
+                    self.explain(event, it)?;
+                }
+            }
             Body::LeafMoved(_) => self.has_moved = true,
             Body::Compact(_) => self.has_compacted = true,
             _ => (),
@@ -129,9 +187,7 @@ impl RequestExplainer {
         {
             found.usage = Some(usage);
         }
-        let had_turn = self.state.turn.is_some();
         self.state.fold(event);
-        self.n_turns += u32::from(!had_turn && self.state.turn.is_some());
         Ok(())
     }
 
@@ -152,11 +208,11 @@ impl RequestExplainer {
         };
         let seen = SeenRequest { requested: requested.clone(), body, parts };
         let change = self.last.as_ref().map(|last| self.change(last, &seen));
-        if self.wanted_turn.is_none_or(|wanted| wanted == self.n_turns) {
+        if requested.request_id == self.wanted.asked {
             self.found = Some(ExplainedRequest {
                 requested: requested.clone(),
                 at: event.ts,
-                turn: self.n_turns,
+                turn: self.wanted.turn,
                 body: seen.body.clone(),
                 proof,
                 spans,
@@ -179,7 +235,7 @@ impl RequestExplainer {
         let (mut media, mut is_lost) = (MediaBytes::new(), false);
         if requested.purpose == Purpose::Turn {
             for it in media_of(requested.wire, &request)? {
-                match self.blobs.as_ref().and_then(|read| read(&it.blob)) {
+                match (self.blobs)(&it.blob) {
                     Some(bytes) => _ = media.insert(it.blob.clone(), bytes),
                     None => is_lost = true,
                 }

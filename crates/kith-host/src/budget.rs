@@ -1,20 +1,23 @@
 //! The budget of a house: what its models may use in a day.
 //!
-//! The sums are those of the logs. They are read once, when a cap is set and the first request of a
-//! day is made; from then on reservations and answers are added to them.
+//! The sums are those of the logs, and of sessions that were removed. They are read once, when a cap is
+//! set and the first request of a day is made; from then on reservations and answers are added to them.
+//! Around midnight, and when a clock jumps, requests of several days are under way at once, so the sums
+//! of a day and its neighbours are held, and every reservation until it is settled.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use kith_engine::spending::SpendingReader;
-use kith_sessions::store::SessionStore;
+use kith_engine::spending::{SpendingReader, Spent};
+use kith_sessions::store::{RemovedSpending, SessionStore};
 use kith_vocab::blocking::blocking;
 use kith_vocab::budget::{Budget, CapAmount, CapPeriod, CapReached, SpendRequest};
 use kith_vocab::event::messages::Usage;
-use kith_vocab::ids::{EventId, ThreadId};
+use kith_vocab::ids::{EventId, SessionId, ThreadId};
 
 use crate::settings::watch::SettingsWatch;
 
@@ -30,18 +33,29 @@ pub struct BudgetCaps {
 pub struct HouseBudget {
     settings: Arc<SettingsWatch>,
     store: SessionStore,
-    /// `None` until a cap is looked at.
-    today: Mutex<Option<DaySums>>,
+    spending: Mutex<HouseSpending>,
+}
+
+/// What is known of a day and its neighbours, and of the requests that are under way.
+#[derive(Debug, Default)]
+struct HouseSpending {
+    /// Empty until a cap is looked at.
+    days: BTreeMap<Date, DaySums>,
+    open: BTreeMap<EventId, OpenReservation>,
+}
+
+#[derive(Clone, Debug)]
+struct OpenReservation {
+    day: Date,
+    thread_id: ThreadId,
+    most: Amount,
 }
 
 /// What was used on one day, reservations included.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct DaySums {
-    day: Date,
     all: Amount,
     threads: BTreeMap<ThreadId, Amount>,
-    /// Requests that are under way.
-    open: BTreeMap<EventId, (ThreadId, Amount)>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,34 +66,47 @@ struct Amount {
 
 impl HouseBudget {
     pub fn new(settings: Arc<SettingsWatch>, store: SessionStore) -> HouseBudget {
-        HouseBudget { settings, store, today: Mutex::default() }
+        HouseBudget { settings, store, spending: Mutex::default() }
     }
 
-    /// Reads what the logs say of a day. A log that cannot be read counts with what could be.
-    fn read_day(&self, day: Date) -> DaySums {
-        let mut sums = DaySums {
-            day,
-            all: Amount::default(),
-            threads: BTreeMap::new(),
-            open: BTreeMap::new(),
-        };
+    /// Reads what the logs say of a day. A log that cannot be read counts with what could be. Requests
+    /// that are under way count with their reservations.
+    fn read_day(&self, day: Date, open: &BTreeMap<EventId, OpenReservation>) -> DaySums {
+        let mut sums = DaySums::default();
         let began_ns =
             day.to_zoned(TimeZone::system()).map_or(0, |it| it.timestamp().as_nanosecond());
-        for id in self.store.list().unwrap_or_default() {
-            let is_older = self.store.stat(id).is_ok_and(|stamp| {
+        let sessions: BTreeSet<SessionId> =
+            self.store.list().unwrap_or_default().into_iter().collect();
+        for id in &sessions {
+            let is_older = self.store.stat(*id).is_ok_and(|stamp| {
                 stamp.modified_ns > 0 && i128::from(stamp.modified_ns) < began_ns
             });
             if is_older {
                 continue;
             }
-            let Ok(header) = self.store.header(id) else { continue };
-            let mut reader = SpendingReader::default();
-            self.store.read(id, None, &mut |event| reader.read(&event)).ok();
-            for spent in reader.finish().iter().filter(|spent| day_of(spent.at) == day) {
-                sums.add(&header.thread_id, Amount::of(&spent.usage));
+            let Ok(header) = self.store.header(*id) else { continue };
+            for spent in spent_in(&self.store, *id) {
+                if day_of(spent.at) == day && !open.contains_key(&spent.request_id) {
+                    sums.add(&header.thread_id, Amount::of(&spent.usage));
+                }
             }
         }
+        // What cannot be read counts as nothing, like a log that cannot.
+        for removed in self.store.removed_spending().unwrap_or_default() {
+            // One that is still there was not removed in the end.
+            if removed.day == day.to_string() && !sessions.contains(&removed.session_id) {
+                let RemovedSpending { thread_id, tokens, cost_micros, .. } = removed;
+                sums.add(&thread_id, Amount { tokens, cost_micros });
+            }
+        }
+        for reserved in open.values().filter(|it| it.day == day) {
+            sums.add(&reserved.thread_id, reserved.most);
+        }
         sums
+    }
+
+    fn spending(&self) -> MutexGuard<'_, HouseSpending> {
+        self.spending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -90,30 +117,76 @@ impl Budget for HouseBudget {
             return Ok(());
         }
         let day = day_of(request.at);
-        let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
-        let sums = match &mut *today {
-            Some(sums) if sums.day == day => sums,
-            // What is under way was reserved on the day before, and counts there.
-            other => other.insert(blocking(|| self.read_day(day))),
-        };
+        let mut spending = self.spending();
+        let HouseSpending { days, open } = &mut *spending;
+        let sums = days.entry(day).or_insert_with(|| blocking(|| self.read_day(day, open)));
         let most = Amount {
             tokens: request.most.tokens,
             cost_micros: request.most.cost_micros.unwrap_or_default(),
         };
         sums.check(&caps, request.thread_id, most)?;
         sums.add(request.thread_id, most);
-        sums.open.insert(request.request_id, (request.thread_id.clone(), most));
+        let thread_id = request.thread_id.clone();
+        open.insert(request.request_id, OpenReservation { day, thread_id, most });
+        // Other days are read again when a clock comes back to them.
+        days.retain(|it, _| is_near(*it, day));
         Ok(())
     }
 
-    fn settle(&self, request_id: EventId, used: &Usage) {
-        let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sums) = &mut *today
-            && let Some((thread_id, most)) = sums.open.remove(&request_id)
-        {
+    fn settle(&self, request_id: EventId, used: Option<&Usage>) {
+        let mut spending = self.spending();
+        let Some(OpenReservation { day, thread_id, most }) = spending.open.remove(&request_id)
+        else {
+            return;
+        };
+        if let (Some(used), Some(sums)) = (used, spending.days.get_mut(&day)) {
             sums.replace(&thread_id, most, Amount::of(used));
         }
     }
+}
+
+/// Keeps what a session has used lately, before it is removed.
+pub fn keep_spending_of(store: &SessionStore, id: SessionId, now: u64) -> io::Result<()> {
+    let today = day_of(now);
+    let Ok(header) = store.header(id) else { return Ok(()) };
+    let mut days = BTreeMap::<Date, Amount>::new();
+    for spent in spent_in(store, id) {
+        let sum = days.entry(day_of(spent.at)).or_default();
+        *sum = sum.plus(Amount::of(&spent.usage));
+    }
+    let mut all = store.removed_spending()?;
+    all.retain(|it| {
+        it.session_id != id && it.day.parse().is_ok_and(|day: Date| is_near(day, today))
+    });
+    let recent = days
+        .into_iter()
+        .filter(|(day, amount)| is_near(*day, today) && *amount != Amount::default());
+    let recent: Vec<RemovedSpending> = recent
+        .map(|(day, Amount { tokens, cost_micros })| RemovedSpending {
+            session_id: id,
+            day: day.to_string(),
+            thread_id: header.thread_id.clone(),
+            tokens,
+            cost_micros,
+        })
+        .collect();
+    if recent.is_empty() {
+        return Ok(());
+    }
+    all.extend(recent);
+    store.write_removed_spending(&all)
+}
+
+/// What the requests of a session used, as far as its log can be read.
+fn spent_in(store: &SessionStore, id: SessionId) -> Vec<Spent> {
+    let mut reader = SpendingReader::default();
+    store.read(id, None, &mut |event| reader.read(&event)).ok();
+    reader.finish()
+}
+
+/// Whether the days are the same or neighbours.
+fn is_near(one: Date, other: Date) -> bool {
+    (other - one).get_days().abs() <= 1
 }
 
 impl DaySums {
@@ -147,9 +220,11 @@ impl DaySums {
 
     fn replace(&mut self, thread: &ThreadId, before: Amount, after: Amount) {
         for sum in [&mut self.all, self.threads.entry(thread.clone()).or_default()] {
-            sum.tokens = sum.tokens.saturating_sub(before.tokens).saturating_add(after.tokens);
-            let rest = sum.cost_micros.saturating_sub(before.cost_micros);
-            sum.cost_micros = rest.saturating_add(after.cost_micros);
+            let rest = Amount {
+                tokens: sum.tokens.saturating_sub(before.tokens),
+                cost_micros: sum.cost_micros.saturating_sub(before.cost_micros),
+            };
+            *sum = rest.plus(after);
         }
     }
 }
@@ -159,6 +234,13 @@ impl Amount {
         let parts = [usage.input, usage.output, usage.cache_read, usage.cache_write];
         let tokens = parts.into_iter().fold(0, u64::saturating_add);
         Amount { tokens, cost_micros: usage.cost_micros.unwrap_or_default() }
+    }
+
+    fn plus(self, more: Amount) -> Amount {
+        Amount {
+            tokens: self.tokens.saturating_add(more.tokens),
+            cost_micros: self.cost_micros.saturating_add(more.cost_micros),
+        }
     }
 }
 

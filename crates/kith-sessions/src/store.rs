@@ -6,6 +6,7 @@
 
 pub(crate) mod draft;
 pub(crate) mod remove;
+mod removed_spending;
 pub(crate) mod repair;
 mod torn;
 
@@ -37,6 +38,7 @@ use crate::thread_file::ThreadFiles;
 
 use draft::SessionDraft;
 pub use remove::Belongings;
+pub use removed_spending::RemovedSpending;
 
 const SESSION_SUFFIX: &str = ".jsonl";
 /// Folders for thread files and for notes on the project and people.

@@ -10,8 +10,9 @@ pub trait Budget: Send + Sync {
     /// Reserves what a request may use at most.
     fn reserve(&self, request: &SpendRequest<'_>) -> Result<(), CapReached>;
 
-    /// Replaces a reservation by what was used.
-    fn settle(&self, request_id: EventId, used: &Usage);
+    /// Replaces a reservation by what was used. If nobody knows, all of it counts as used. One that
+    /// is settled already stays so.
+    fn settle(&self, request_id: EventId, used: Option<&Usage>);
 }
 
 /// A request that is about to be made.
@@ -53,5 +54,5 @@ impl Budget for NoBudget {
         Ok(())
     }
 
-    fn settle(&self, _: EventId, _: &Usage) {}
+    fn settle(&self, _: EventId, _: Option<&Usage>) {}
 }

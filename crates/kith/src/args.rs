@@ -1,6 +1,12 @@
 //! The command line, as typed.
 
+pub(crate) mod compact;
+pub(crate) mod cost;
+pub(crate) mod model;
 pub(crate) mod prime;
+pub(crate) mod queue;
+pub(crate) mod trust;
+pub(crate) mod why;
 
 use std::env;
 use std::ffi::OsString;
@@ -39,9 +45,6 @@ const SESSION: &str =
 
 /// The help of `--session` where it may be left out.
 const SESSION_OR_CURRENT: &str = "Session to use; by default, this folder's conversation";
-
-/// The help of every argument that names a waiting message.
-const QUEUE_ITEM: &str = "Number of the message in `kith queue ls`, or its id";
 
 const STREAM_JSON: &str =
     "Print each event and delta as a line of JSON while the turn runs, then the answer";
@@ -108,29 +111,18 @@ pub(crate) enum Command {
         #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
         session: Option<String>,
     },
-    Steer(Steer),
+    Steer(queue::Steer),
     /// List, add, edit, remove, move and release messages that wait behind a running turn
     #[command(
         subcommand,
         after_help = "Example:\n  kith queue ls\n  kith queue edit 1 \"use the other file\""
     )]
-    Queue(QueueCommand),
-    /// Summarise a conversation, so that the model reads less of it (`session branch` goes back)
-    #[command(after_help = "Example:\n  kith compact\n  kith compact --session 4c1ec498")]
-    Compact {
-        #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
-        session: Option<String>,
-    },
-    /// Show the tokens and the money that models have used
-    #[command(after_help = "Example:\n  kith cost\n  kith cost --by model")]
-    Cost {
-        /// What to sum by
-        #[arg(long, value_enum, default_value_t = CostBy::Day)]
-        by: CostBy,
-    },
+    Queue(queue::QueueCommand),
+    Compact(compact::CompactArgs),
+    Cost(cost::Cost),
     /// List, choose and test models
     #[command(subcommand, after_help = "Example:\n  kith model ls\n  kith model test")]
-    Model(ModelCommand),
+    Model(model::ModelCommand),
     New(prime::New),
     /// List, show, check and save priming scripts: histories a conversation can start with
     #[command(subcommand, after_help = "Example:\n  kith prime ls\n  kith prime save latest probe")]
@@ -148,17 +140,7 @@ pub(crate) enum Command {
     /// List, show and check skills
     #[command(subcommand, after_help = "Example:\n  kith skill ls\n  kith skill check")]
     Skill(SkillCommand),
-    /// Explain what the model was sent: each byte with its source, and what changed
-    #[command(after_help = "Example:\n  kith why\n  kith why latest@3\n  kith why latest --body")]
-    Why {
-        /// Session (id, its beginning or its end, or `latest`), with `@N` for turn N; by default, the
-        /// last turn of this folder's conversation
-        #[arg(value_name = "SESSION[@TURN]")]
-        session: Option<String>,
-        /// Print the exact body of the request instead
-        #[arg(long)]
-        body: bool,
-    },
+    Why(why::Why),
     /// Explain where a value comes from
     #[command(subcommand, after_help = "Example:\n  kith explain identity")]
     Explain(Explain),
@@ -172,7 +154,7 @@ pub(crate) enum Command {
         /// Folder to create
         dir: PathBuf,
     },
-    Trust(TrustArgs),
+    Trust(trust::TrustArgs),
 }
 
 /// Create an agent: a folder with its files. Existing files are not changed
@@ -215,94 +197,6 @@ pub(crate) struct Ask {
     pub(crate) stream_json: bool,
     #[command(flatten)]
     pub(crate) model: ModelArg,
-}
-
-/// Send a message into the running turn, which reads it before its next step, and print the answer
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith steer \"only look at the tests\"")]
-pub(crate) struct Steer {
-    /// Message to send; `-`, or nothing with piped input, reads stdin
-    pub(crate) text: Vec<String>,
-    #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
-    pub(crate) session: Option<String>,
-    #[arg(long, help = STREAM_JSON, conflicts_with = "json")]
-    pub(crate) stream_json: bool,
-    #[command(flatten)]
-    pub(crate) model: ModelArg,
-}
-
-/// What `kith cost` sums by.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum CostBy {
-    Day,
-    Model,
-    Thread,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum QueueCommand {
-    /// List waiting messages in the order in which they are answered
-    #[command(after_help = "Example:\n  kith queue ls")]
-    Ls {
-        #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
-        session: Option<String>,
-    },
-    /// Add a message: it is answered after the running turn, or at once if none runs
-    #[command(after_help = "Example:\n  kith queue add \"then run the tests\"")]
-    Add(Steer),
-    /// Replace the text of a waiting message
-    #[command(after_help = "Example:\n  kith queue edit 1 \"use the other file\"")]
-    Edit {
-        #[arg(help = QUEUE_ITEM)]
-        item: String,
-        /// New text; `-`, or nothing with piped input, reads stdin
-        text: Vec<String>,
-        #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
-        session: Option<String>,
-    },
-    /// Remove a waiting message
-    #[command(after_help = "Example:\n  kith queue rm 1")]
-    Rm {
-        #[arg(help = QUEUE_ITEM)]
-        item: String,
-        #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
-        session: Option<String>,
-    },
-    /// Move a waiting message to another place in the queue
-    #[command(after_help = "Example:\n  kith queue move 3 1")]
-    Move {
-        #[arg(help = QUEUE_ITEM)]
-        item: String,
-        /// Place it gets, from 1
-        to: u32,
-        #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
-        session: Option<String>,
-    },
-    /// Answer the first waiting message of a queue that is held because a turn failed or was stopped
-    #[command(after_help = "Example:\n  kith queue go")]
-    Go {
-        #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
-        session: Option<String>,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ModelCommand {
-    /// List models, which one is used and why, and model servers found on this machine
-    #[command(after_help = "Example:\n  kith model ls\n  kith model ls --json")]
-    Ls,
-    /// Use a model from now on: sets `use` of `[models]` in kith.toml
-    #[command(after_help = "Example:\n  kith model use small\n  kith model use demo")]
-    Use {
-        /// Name of the model in kith.toml, or `demo`
-        name: String,
-    },
-    /// Ask a model to call a tool and show what works. It is recorded as a session of its own
-    #[command(after_help = "Example:\n  kith model test\n  kith model test small")]
-    Test {
-        /// Model to test, named as for `--model`; by default, the one that is used
-        name: Option<String>,
-    },
 }
 
 /// Continue the last turn if it failed or was interrupted, and print the answer
@@ -491,30 +385,6 @@ pub(crate) enum Explain {
     /// Show the agent's name and where it comes from
     #[command(after_help = "Example:\n  kith explain identity\n  kith explain identity --json")]
     Identity,
-}
-
-/// Use a repository's `AGENTS.md` as your instructions, or mark a cloned house as yours
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-#[command(after_help = "Example:\n  kith trust .\n  kith trust ls\n  kith trust rm ~/src/clone")]
-pub(crate) struct TrustArgs {
-    /// A folder of the repository; by default, this folder
-    pub(crate) dir: Option<PathBuf>,
-    #[command(subcommand)]
-    pub(crate) action: Option<TrustAction>,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum TrustAction {
-    /// List trusted repositories
-    #[command(after_help = "Example:\n  kith trust ls")]
-    Ls,
-    /// Stop trusting a repository. Existing sessions stay as they are
-    #[command(after_help = "Example:\n  kith trust rm ~/src/clone")]
-    Rm {
-        /// A folder of the repository, or where it was
-        dir: PathBuf,
-    },
 }
 
 /// Print the system prompt of a new session, with its sources, without starting one

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use kith_vocab::block::Media;
 use kith_vocab::conversation::{CallResult, Element, ElementKind, Message, ResultPartKind, Role};
 use kith_vocab::event::Body;
 use kith_vocab::event::messages::HarnessKind;
@@ -17,6 +18,13 @@ use crate::state::State;
 
 /// Each result of a call, where results are cut.
 const RESULT_BYTES_MAX: usize = 2 * 1024;
+/// What an image or a page of a PDF file is reckoned with. The largest images cost about 4,800 tokens
+/// at Anthropic and 10,600 at OpenAI; a page is its image and up to 3,000 tokens of text.
+const PAGE_TOKENS_MAX: u64 = 12_000;
+/// A page of a PDF file has at least about so many bytes.
+const PDF_PAGE_BYTES_MIN: u64 = 4 * 1024;
+/// Vendors take no more pages in a request.
+const PDF_PAGES_MAX: u64 = 100;
 
 pub(crate) fn context<'a>(state: &'a State, scope: Option<&SummaryScope>) -> Context<'a> {
     let mut messages = messages_before(state, scope.and_then(|it| it.before));
@@ -89,7 +97,7 @@ pub(crate) fn new_media_bytes(state: &State) -> u64 {
     if state.context_size.is_counted() { tail.1 } else { media(state).1 }
 }
 
-/// The number of images and files in the conversation, and their bytes in base64.
+/// What images and files in the conversation may cost in tokens, and their bytes in base64.
 pub(crate) fn media(state: &State) -> (u64, u64) {
     // Asked before each request, so nothing is copied.
     let finished = state.conversation.finished().iter().map(media_in);
@@ -98,10 +106,19 @@ pub(crate) fn media(state: &State) -> (u64, u64) {
 }
 
 fn media_in(message: &Message) -> (u64, u64) {
-    message.elements.iter().fold((0, 0), |(n, bytes), element| match &element.kind {
-        ElementKind::Media(media) => (n + 1, bytes + media.bytes / 3 * 4),
-        _ => (n, bytes),
+    message.elements.iter().fold((0, 0), |(tokens, bytes), element| match &element.kind {
+        ElementKind::Media(media) => (tokens + media_tokens(media), bytes + media.bytes / 3 * 4),
+        _ => (tokens, bytes),
     })
+}
+
+/// The most that vendors take an image or a PDF file for, whatever the size of its bytes.
+fn media_tokens(media: &Media) -> u64 {
+    let n_pages = match media.media_type.as_str() {
+        "application/pdf" => (media.bytes / PDF_PAGE_BYTES_MIN + 1).min(PDF_PAGES_MAX),
+        _ => 1,
+    };
+    n_pages * PAGE_TOKENS_MAX
 }
 
 /// The bytes of the conversation from this event on.

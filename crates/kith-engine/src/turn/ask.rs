@@ -6,7 +6,7 @@ use kith_providers::media::{MEDIA_BYTES_MAX, MediaBytes, media_of};
 use kith_providers::render::{self, RenderError};
 use kith_sessions::storage::StorageError;
 use kith_vocab::block::{Block, ToolCall};
-use kith_vocab::budget::{CapReached, SpendRequest};
+use kith_vocab::budget::CapReached;
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::Body;
 use kith_vocab::event::control::{Level, Notice};
@@ -24,8 +24,9 @@ use kith_vocab::text::Text;
 use tokio_util::sync::CancellationToken;
 
 use super::compact::{self, NoDeltas};
+use super::reservation::{self, SpendReservation};
 use super::{Action, EffectKind, EffectOutcome, EffectStop, TurnContext, TurnEffect, time_left};
-use crate::context::{context, summary};
+use crate::context::context;
 use crate::failure::SessionFailure;
 use crate::feed::FeedTap;
 use crate::session::{EventSource, Session};
@@ -44,13 +45,6 @@ const RETRY_WAIT_MS_FIRST: u64 = 500;
 /// A longer request is not sent. It holds the whole conversation, which nothing else bounds.
 pub(super) const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// The longest answer that is reckoned with when a request does not limit it.
-const ANSWER_TOKENS_USUAL: u64 = 8_192;
-/// What an image or a page is reckoned with.
-const MEDIA_TOKENS: u64 = 2_000;
-/// What vendors call that limit.
-const ANSWER_LIMITS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
-
 /// A request that was sent.
 pub(crate) struct SentRequest {
     pub(super) request_id: EventId,
@@ -58,6 +52,7 @@ pub(crate) struct SentRequest {
     purpose: Purpose,
     pub(super) scope: Option<SummaryScope>,
     pub(super) body_bytes: u64,
+    reservation: SpendReservation,
 }
 
 /// The first model of the list that can be asked from here as it was recorded.
@@ -133,12 +128,12 @@ pub(super) fn send(
 ) -> Action {
     let choice = provider.choice().clone();
     let request_id = session.new_event_id();
-    let most = reserved(&*provider, session.state(), body.len() as u64);
-    let (thread_id, at) = (&session.header().thread_id, session.now());
-    let reservation = SpendRequest { request_id, thread_id, at, most };
-    if let Err(reached) = ctx.setup.budget.reserve(&reservation) {
-        return refuse_by_budget(session, purpose, reached);
-    }
+    let most = reservation::most(&*provider, session.state(), body.len() as u64, purpose);
+    let mut reservation = match SpendReservation::make(session, &ctx.setup.budget, request_id, most)
+    {
+        Ok(reservation) => reservation,
+        Err(reached) => return refuse_by_budget(session, purpose, reached),
+    };
     let event = request_event(request_id, &choice, &body, most);
     session.stage(Body::ModelRequested(ModelRequested { purpose, scope, ..event }));
     let (cancel, time_left) = (CancellationToken::new(), time_left(session));
@@ -149,8 +144,9 @@ pub(super) fn send(
     let ask = AskContext { time_left, cancel: cancel.clone(), sink };
     let body_bytes = body.len() as u64;
     let future = Box::pin(async move {
+        reservation.note_sent();
         let answer = provider.ask(body, ask).await;
-        let sent = SentRequest { request_id, choice, purpose, scope, body_bytes };
+        let sent = SentRequest { request_id, choice, purpose, scope, body_bytes, reservation };
         EffectOutcome::Asked(Box::new(sent), answer)
     });
     Action::Start(TurnEffect { kind: EffectKind::Ask(request_id), future, cancel, time_left })
@@ -200,9 +196,7 @@ pub(super) fn record(
     answer: Result<Answer, AnswerFailure>,
     stopped: EffectStop,
 ) {
-    if let Some(used) = used(&answer) {
-        ctx.setup.budget.settle(asked.request_id, &used);
-    }
+    asked.reservation.settle(&answer);
     if asked.purpose == Purpose::Compact {
         return compact::record(session, ctx, asked, answer, stopped);
     }
@@ -222,45 +216,6 @@ pub(super) fn record(
 /// The model did not stop when the turn's time was over.
 pub(super) fn record_timeout(session: &mut Session, request_id: EventId) {
     fail(session, Some(request_id), out_of_time(session, None));
-}
-
-/// What the request may use at most: all of its text, its images and files, and the longest answer.
-fn reserved(provider: &dyn Provider, state: &State, body_bytes: u64) -> Reserved {
-    let choice = provider.choice();
-    let (n_media, media_bytes) = summary::media(state);
-    // A token has three bytes at least, save in few scripts.
-    let text = body_bytes.saturating_sub(media_bytes) / 3;
-    let mut input = text.saturating_add(n_media.saturating_mul(MEDIA_TOKENS));
-    if choice.context_window > 0 {
-        input = input.min(choice.context_window);
-    }
-    let output = answer_tokens_max(&choice.parameters);
-    let usage = Usage { input, output, ..Usage::default() };
-    Reserved { tokens: input.saturating_add(output), cost_micros: provider.cost_micros(&usage) }
-}
-
-/// The limit that the request itself sets on its answer.
-fn answer_tokens_max(parameters: &Json) -> u64 {
-    let members: serde_json::Map<String, serde_json::Value> = parameters.read().unwrap_or_default();
-    let limits = ANSWER_LIMITS.iter().filter_map(|name| members.get(*name)?.as_u64());
-    limits.min().unwrap_or(ANSWER_TOKENS_USUAL)
-}
-
-/// What is known of what a request used. One that failed before an answer began used nothing; of one
-/// that broke off nobody knows, so its reservation stays.
-fn used(answer: &Result<Answer, AnswerFailure>) -> Option<Usage> {
-    match answer {
-        Ok(answer) => answer.usage,
-        Err(AnswerFailure { cause: FailureCause::Failed { .. }, usage: Some(usage), .. }) => {
-            Some(*usage)
-        }
-        Err(AnswerFailure { cause: FailureCause::Failed { kind, .. }, .. })
-            if !matches!(kind, FailureKind::Cut | FailureKind::Timeout) =>
-        {
-            Some(Usage::default())
-        }
-        Err(_) => None,
-    }
 }
 
 /// A cap is reached: the person is told once, in their language.

@@ -124,7 +124,11 @@ fn whatever_changes_is_named_on_every_wire() {
 #[test]
 fn a_request_says_how_it_differs_from_the_one_before() {
     let events = transcript(LOG).events;
-    let mut explainer = RequestExplainer::default();
+    let mut finder = RequestFinder::new(None);
+    for event in &events {
+        finder.read(event);
+    }
+    let mut explainer = RequestExplainer::new(finder.found().unwrap(), Box::new(|_| None));
     for mut event in events {
         if let Body::ModelRequested(it) = &mut event.body {
             it.wire = Wire::OpenaiChat;
@@ -140,4 +144,27 @@ fn a_request_says_how_it_differs_from_the_one_before() {
         "{change:?}"
     );
     assert!(change.stable_bytes > 100, "{change:?}");
+}
+
+#[test]
+fn the_request_of_a_turn_and_the_one_before_it_are_found() {
+    let line = "user: one | asked model | model: a | ended done | user: two | asked model \
+                | model: b | ended done | user: three | asked model | model: c | ended done";
+    let events = transcript(line).events;
+    let request_id = |event: &Event| match &event.body {
+        Body::ModelRequested(it) => Some(it.request_id),
+        _ => None,
+    };
+    let ids: Vec<EventId> = events.iter().filter_map(request_id).collect();
+    for (turn, before, asked) in
+        [(None, Some(ids[1]), ids[2]), (Some(2), Some(ids[0]), ids[1]), (Some(1), None, ids[0])]
+    {
+        let mut finder = RequestFinder::new(turn);
+        for event in &events {
+            finder.read(event);
+        }
+        let found = finder.found().unwrap();
+        assert_eq!((found.before, found.asked), (before, asked));
+        assert_eq!((finder.n_turns(), found.turn), (3, turn.unwrap_or(3)));
+    }
 }

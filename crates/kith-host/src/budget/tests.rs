@@ -1,8 +1,13 @@
 use kith_sessions::disk::DiskFiles;
+use kith_testkit::transcript::transcript;
+use kith_vocab::clock::Clock as _;
+use kith_vocab::event::Body;
 use kith_vocab::event::models::Reserved;
+use kith_vocab::header::{Audience, HeaderMeta, HeaderType, LOG_FORMAT_VERSION, SessionHeader};
 use uuid::Uuid;
 
 use super::*;
+use crate::clock::SystemClock;
 use crate::house::House;
 
 fn thread(name: &str) -> ThreadId {
@@ -13,11 +18,6 @@ fn amount(tokens: u64, cost_micros: u64) -> Amount {
     Amount { tokens, cost_micros }
 }
 
-fn empty_day() -> DaySums {
-    let day = day_of(1_700_000_000_000);
-    DaySums { day, all: Amount::default(), threads: BTreeMap::new(), open: BTreeMap::new() }
-}
-
 #[test]
 fn a_request_that_could_pass_a_cap_is_refused() {
     let caps = BudgetCaps {
@@ -26,7 +26,7 @@ fn a_request_that_could_pass_a_cap_is_refused() {
         ..BudgetCaps::default()
     };
     let (a, b) = (thread("cli:room:a"), thread("cli:room:b"));
-    let mut sums = empty_day();
+    let mut sums = DaySums::default();
     sums.check(&caps, &a, amount(50, 100)).unwrap();
     sums.add(&a, amount(30, 60));
     let reached = CapReached { period: CapPeriod::ThreadDay, cap: CapAmount::Tokens(50) };
@@ -90,5 +90,90 @@ fn without_caps_nothing_is_read_and_nothing_refused() {
     let request_id = EventId::from_uuid(Uuid::from_u128(1));
     let reservation = SpendRequest { request_id, thread_id: &thread_id, at: 0, most };
     budget.reserve(&reservation).unwrap();
-    assert!(budget.today.lock().unwrap().is_none());
+    assert!(budget.spending.lock().unwrap().days.is_empty());
+}
+
+const NOON: u64 = 1_700_000_000_000;
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// Reserves so many tokens at a time. False if the cap is reached.
+fn reserve(budget: &HouseBudget, n: u128, at: u64, tokens: u64) -> bool {
+    let request_id = EventId::from_uuid(Uuid::from_u128(n));
+    let (thread_id, most) = (thread("cli:room:a"), Reserved { tokens, cost_micros: None });
+    budget.reserve(&SpendRequest { request_id, thread_id: &thread_id, at, most }).is_ok()
+}
+
+fn settle(budget: &HouseBudget, n: u128, tokens: Option<u64>) {
+    let used = tokens.map(|input| Usage { input, ..Usage::default() });
+    budget.settle(EventId::from_uuid(Uuid::from_u128(n)), used.as_ref());
+}
+
+#[test]
+fn a_reservation_stays_when_the_day_changes_and_the_clock_comes_back() {
+    let (_dir, budget) = house_with("[budget]\ntokensPerDay = 100\n");
+    assert!(reserve(&budget, 1, NOON, 80));
+    // The neighbours have their own sums, and so does a day far away.
+    assert!(reserve(&budget, 2, NOON + DAY_MS, 80) && reserve(&budget, 3, NOON - DAY_MS, 80));
+    assert!(!reserve(&budget, 4, NOON, 30));
+    assert!(reserve(&budget, 5, NOON + 9 * DAY_MS, 80));
+    assert!(budget.spending.lock().unwrap().days.len() <= 3);
+    assert!(!reserve(&budget, 6, NOON, 30));
+    // What was used counts on the day of the request, whatever day it is when that is known.
+    settle(&budget, 1, Some(10));
+    assert!(reserve(&budget, 7, NOON, 90) && !reserve(&budget, 8, NOON, 1));
+    // What nobody knows stays spent, and nothing is settled twice.
+    settle(&budget, 7, None);
+    settle(&budget, 7, Some(0));
+    assert!(!reserve(&budget, 9, NOON, 1));
+}
+
+/// Makes a session that used 70 tokens, and returns the time of its answer.
+fn make_session(budget: &HouseBudget, session_id: SessionId) -> u64 {
+    let log = transcript("snapshot x | user: hi | asked model | model: hello");
+    let mut events = log.events;
+    for event in &mut events {
+        if let Body::AssistantMessage(it) = &mut event.body {
+            it.usage = Some(Usage { input: 70, ..Usage::default() });
+        }
+    }
+    let header = SessionHeader {
+        v: LOG_FORMAT_VERSION,
+        line_type: HeaderType::SessionHeader,
+        session_id,
+        agent_id: "main".to_owned(),
+        device_id: "test".to_owned(),
+        created_at: 1,
+        thread_id: thread("cli:room:a"),
+        audience: Audience::Owner,
+        cwd: "/w".to_owned(),
+        cloned_from: None,
+        parent: None,
+        meta: HeaderMeta::default(),
+    };
+    drop(budget.store.create(&header, &events).unwrap());
+    events.last().unwrap().ts
+}
+
+#[test]
+fn what_a_removed_session_used_counts_on_its_day_also_after_a_restart() {
+    let (_dir, budget) = house_with("[budget]\ntokensPerDay = 100\n");
+    let ids = [(); 2].map(|()| SessionId::from_uuid(SystemClock.new_id()));
+    let at = make_session(&budget, ids[0]);
+    let again = || HouseBudget::new(Arc::clone(&budget.settings), budget.store.clone());
+    assert!(!reserve(&again(), 1, at, 40) && reserve(&again(), 1, at, 30));
+    // It counts once, whether or not the removal came to its end.
+    keep_spending_of(&budget.store, ids[0], at).unwrap();
+    keep_spending_of(&budget.store, ids[0], at).unwrap();
+    assert!(!reserve(&again(), 1, at, 40) && reserve(&again(), 1, at, 30));
+    budget.store.remove(ids[0]).unwrap();
+    assert!(!reserve(&again(), 1, at, 40) && reserve(&again(), 1, at, 30));
+    assert!(reserve(&again(), 1, at + DAY_MS, 100));
+    // The next removal forgets what is days old.
+    let mut old = budget.store.removed_spending().unwrap();
+    old[0].day = "2001-01-01".to_owned();
+    budget.store.write_removed_spending(&old).unwrap();
+    make_session(&budget, ids[1]);
+    keep_spending_of(&budget.store, ids[1], at).unwrap();
+    let kept = budget.store.removed_spending().unwrap();
+    assert_eq!(kept.iter().map(|it| it.session_id).collect::<Vec<_>>(), [ids[1]]);
 }

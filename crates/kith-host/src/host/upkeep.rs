@@ -5,11 +5,13 @@ use std::sync::Arc;
 use kith_engine::command::CommandAction;
 use kith_sessions::damage::{Damage, DamageCode};
 use kith_sessions::read::Tail;
+use kith_vocab::blocking::blocking;
 use kith_vocab::event::control::{SessionTitleUpdated, TitleSource};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::SessionId;
 
 use super::Host;
+use crate::budget::{BudgetCaps, keep_spending_of};
 use crate::call::{Reply, Response};
 use crate::caller::Caller;
 use crate::calls::session::{
@@ -82,8 +84,16 @@ pub async fn remove_session(
         Err(error) if error.damage().is_some() => None,
         Err(error) => return Err(error.into()),
     };
+    // Before it goes: what it used today stays used. Without a budget nothing is kept of it.
+    let has_budget = host.settings.last_good().budget != BudgetCaps::default();
+    let keep = || keep_spending_of(&host.store, id, host.clock.now());
+    let kept = if has_budget { blocking(keep) } else { Ok(()) };
     let removed = host.engine.remove(id).await?.parts;
-    let notes = host.forget_in_threads(header.as_ref()).await;
+    let mut notes = host.forget_in_threads(header.as_ref()).await;
+    if let Err(error) = kept {
+        // A full disk must not keep anybody from making room.
+        notes.push(format!("what the session used today no longer counts in budgets: {error}"));
+    }
     Ok(Response { data: RemovedFiles { removed }, notes })
 }
 

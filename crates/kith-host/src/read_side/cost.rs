@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kith_engine::spending::SpendingReader;
 use kith_vocab::event::Event;
+use kith_vocab::ids::SessionId;
 
 use super::ReadSide;
 use crate::budget::day_of;
@@ -17,16 +18,13 @@ const DEMO: &str = "demo";
 
 pub async fn sum_costs(side: Arc<ReadSide>, call: SumCosts) -> Reply<CostTable> {
     let (mut sums, mut total) = (BTreeMap::<String, CostSum>::new(), CostSum::default());
-    let mut notes = Vec::new();
+    let mut unread = Vec::new();
     for id in side.journal.list().await? {
         let mut reader = SpendingReader::default();
         let each = &mut |event: Event| reader.read(&event);
-        let reading = match side.journal.read(id, None, 0, each).await {
-            Ok(reading) => reading,
-            Err(error) => {
-                notes.push(format!("session {} could not be read: {error}", short(id)));
-                continue;
-            }
+        let Ok(reading) = side.journal.read(id, None, 0, each).await else {
+            unread.push(id);
+            continue;
         };
         for spent in reader.finish() {
             let has_price = spent.usage.cost_micros.is_some() || spent.provider == DEMO;
@@ -46,5 +44,17 @@ pub async fn sum_costs(side: Arc<ReadSide>, call: SumCosts) -> Reply<CostTable> 
     if call.by == CostGroup::Day {
         rows.reverse();
     }
-    Ok(Response::new(CostTable { rows, total }).with_notes(notes))
+    Ok(Response::new(CostTable { rows, total }).with_notes(note_unread(&unread)))
+}
+
+fn note_unread(unread: &[SessionId]) -> Option<String> {
+    let of_which = "could not be read and is not counted; `kith doctor` says why";
+    match unread {
+        [] => None,
+        [id] => Some(format!("session {} {of_which}", short(*id))),
+        ids => Some(format!(
+            "{} sessions could not be read and are not counted; `kith doctor` lists them",
+            ids.len()
+        )),
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kith_engine::verify::blobs_of;
 use kith_engine::why::{
-    ChangeCause, PartChange, PartSource, Proof, RequestChange, RequestExplainer,
+    ChangeCause, PartChange, PartSource, Proof, RequestChange, RequestExplainer, RequestFinder,
 };
 use kith_vocab::event::Event;
 use kith_vocab::json::Json;
@@ -23,7 +23,17 @@ pub async fn explain_request(
     call: ExplainRequest,
 ) -> Reply<RequestExplanation> {
     let session_id = side.resolve(&call.session).await?;
-    let mut explainer = RequestExplainer::new(call.turn, blobs_of(Arc::clone(&side.journal)));
+    let mut finder = RequestFinder::new(call.turn);
+    side.each(session_id, &mut |event: Event| finder.read(&event)).await?;
+    let Some(wanted) = finder.found() else {
+        let (id, n_turns) = (short(session_id), finder.n_turns());
+        let message = match call.turn {
+            Some(turn) => format!("turn {turn} of session {id} asked no model"),
+            None => format!("no model was asked in session {id}"),
+        };
+        return Err(CallError::invalid(message).hint(format!("the session has {n_turns} turns")));
+    };
+    let mut explainer = RequestExplainer::new(wanted, blobs_of(Arc::clone(&side.journal)));
     let mut refused = None;
     let each = &mut |event: Event| {
         if refused.is_none() {
@@ -34,14 +44,8 @@ pub async fn explain_request(
     if let Some(error) = refused {
         return Err(CallError::request(ErrorCode::InvalidRequest, error));
     }
-    let n_turns = explainer.n_turns();
     let Some(found) = explainer.finish() else {
-        let id = short(session_id);
-        let message = match call.turn {
-            Some(turn) => format!("turn {turn} of session {id} asked no model"),
-            None => format!("no model was asked in session {id}"),
-        };
-        return Err(CallError::invalid(message).hint(format!("the session has {n_turns} turns")));
+        return Err(CallError::bug("a request that was found is missing"));
     };
     let spans = found.spans.iter().map(|span| SpanView {
         start: span.start as u64,

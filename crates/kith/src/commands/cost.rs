@@ -4,7 +4,8 @@ use kith_host::calls::cost::{CostGroup, CostRow, CostSum, SumCosts};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{CommandResult, call, print_answer};
-use crate::program::args::{CostBy, GlobalArgs};
+use crate::program::args::GlobalArgs;
+use crate::program::args::cost::CostBy;
 use crate::program::ui;
 
 pub(crate) async fn run(shared: &GlobalArgs, by: CostBy) -> CommandResult {

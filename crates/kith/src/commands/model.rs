@@ -8,7 +8,8 @@ use kith_host::price::Price;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{CommandResult, call, model_test, print_answer};
-use crate::program::args::{GlobalArgs, ModelArg, ModelCommand};
+use crate::program::args::model::ModelCommand;
+use crate::program::args::{GlobalArgs, ModelArg};
 use crate::program::ui;
 
 pub(crate) async fn run(

@@ -14,7 +14,8 @@ use kith_vocab::ingress::RunningBehavior;
 use super::ask::{self, message_text};
 use super::session::named_or_current;
 use super::{CommandResult, call, print_answer};
-use crate::program::args::{Ask, GlobalArgs, ModelArg, QueueCommand, Steer};
+use crate::program::args::queue::{QueueCommand, Steer};
+use crate::program::args::{Ask, GlobalArgs, ModelArg};
 use crate::program::branches::fitted;
 use crate::program::ui;
 

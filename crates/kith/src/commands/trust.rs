@@ -13,7 +13,8 @@ use kith_host::house::House;
 use kith_host::vouching::{self, FolderOwner};
 
 use super::{CommandResult, call, house_of, print_answer};
-use crate::program::args::{GlobalArgs, TrustAction, TrustArgs};
+use crate::program::args::GlobalArgs;
+use crate::program::args::trust::{TrustAction, TrustArgs};
 use crate::program::ui;
 
 pub(crate) async fn run(shared: &GlobalArgs, args: TrustArgs) -> CommandResult {

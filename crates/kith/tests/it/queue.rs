@@ -155,3 +155,39 @@ fn a_conversation_is_summarised_by_hand_and_costs_are_summed() {
     assert_eq!(costs["total"]["nRequests"], 3);
     assert_eq!(costs["rows"][0]["name"], "openai/gpt-5-mini");
 }
+
+#[test]
+fn sessions_whose_costs_cannot_be_read_are_counted_in_one_note() {
+    let house = House::new();
+    for text in ["say one", "say two", "say three"] {
+        house.kith(&["ask", "--new", text]).succeeded();
+    }
+    let unread = |n: usize| {
+        for file in house.session_files().iter().take(n) {
+            std::fs::write(file, "no session\n").unwrap();
+        }
+        house.kith(&["cost"]).succeeded().stderr
+    };
+    assert!(unread(1).ends_with(" could not be read and is not counted; `kith doctor` says why\n"));
+    assert_eq!(
+        unread(2),
+        "note: 2 sessions could not be read and are not counted; `kith doctor` lists them\n"
+    );
+}
+
+#[test]
+fn removing_a_session_gives_nothing_of_the_days_budget_back() {
+    let vendor = Vendor::new([ServerReply::Hang]);
+    let house = House::asking(&vendor);
+    house.write("kith.toml", "[budget]\ntokensPerDay = 12000\n");
+    house.kith(&["trust", "."]).succeeded();
+    // Nobody knows what a request used that was stopped, so all that was reserved is spent.
+    let running = house.start(&["ask", "first"]);
+    vendor.until_asked(1);
+    running.signal("INT");
+    assert_eq!(running.finish().code, 130);
+    house.kith(&["session", "rm", "latest", "--yes"]).succeeded();
+    let ran = house.kith(&["ask", "second"]);
+    assert!(ran.stderr.contains("today's budget of 12000 tokens"), "{}", ran.stderr);
+    assert_eq!(vendor.requests().len(), 1);
+}

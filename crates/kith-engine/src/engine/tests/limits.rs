@@ -231,9 +231,12 @@ impl Budget for CountedBudget {
         left.map(drop).map_err(|_| CapReached { period: CapPeriod::Day, cap })
     }
 
-    fn settle(&self, request_id: EventId, used: &Usage) {
-        assert!(used.input > 0);
-        self.settled.lock().unwrap().push(request_id);
+    fn settle(&self, request_id: EventId, used: Option<&Usage>) {
+        let mut settled = self.settled.lock().unwrap();
+        if !settled.contains(&request_id) {
+            assert!(used.is_some_and(|used| used.input > 0));
+            settled.push(request_id);
+        }
     }
 }
 

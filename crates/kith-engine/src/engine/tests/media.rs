@@ -9,6 +9,7 @@ use kith_vocab::files::FileSystem as _;
 use kith_vocab::ingress::{IngressContent, IngressEvent};
 
 use super::*;
+use crate::command::CommandAction;
 use crate::fixture::ask_in;
 use crate::verify::{Mismatch, Verifier, blobs_of};
 
@@ -140,4 +141,33 @@ async fn a_removed_session_leaves_what_a_waiting_message_shows() {
     // And goes with the last that names it.
     engine.remove(second).await.unwrap();
     assert!(house.files.len(blob.as_ref()).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_reserves_what_an_image_may_cost_and_a_summary_is_reckoned_without_it() {
+    let model = Arc::new(script().says("A cat.").says("## Facts\n- a cat"));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    // It says that it is large, whatever is left of it.
+    house.files.write_raw(format!("/house/.kith/blobs/{}", sha256_hex(PNG)), PNG);
+    let id = shown(&house, &engine, 300_000).await;
+    let question = "what is it? ".repeat(3_000);
+    let said = message("m1", ROOM, &question);
+    ask_in(&engine, &said, RowTarget::Session(id)).await.unwrap();
+    within(engine.until_rest()).await;
+    house.command(&engine, id, CommandAction::Compact { models: Vec::new() }).await.unwrap();
+    within(engine.until_rest()).await;
+    let reserved: Vec<u64> = house
+        .events(id)
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::ModelRequested(it) => Some(it.reserved.tokens),
+            _ => None,
+        })
+        .collect();
+    let text_and_answer = question.len() as u64 / 3 + 8_192;
+    let in_excess: Vec<u64> = reserved.iter().map(|it| it - text_and_answer).collect();
+    assert!((12_000..13_000).contains(&in_excess[0]), "{in_excess:?}");
+    // It is told of the image in words.
+    assert!(in_excess[1] < 1_500, "{in_excess:?}");
 }

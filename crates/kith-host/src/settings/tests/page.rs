@@ -62,6 +62,7 @@ pub(super) fn page() -> String {
         match name.as_str() {
             "agent" | "agents" => page.push_str("Only in `kith.toml`.\n\n"),
             "identity" => page.push_str("Only in `~/.kith/config.toml`.\n\n"),
+            "budget" => page.push_str(BUDGET),
             _ => (),
         }
         rows(each.unwrap_or(&table), &mut page);
@@ -76,6 +77,15 @@ pub(super) fn page() -> String {
     );
     page
 }
+
+const BUDGET: &str = "\
+A request that could pass a cap is not made. Before it is made, all that it may use is reserved: its text with three bytes a
+token, 12,000 tokens for each image and each page of a PDF file (a page for each 4 KiB, at most 100), and the longest answer
+(`maxTokens`, else 8,192). What the vendor says then counts instead; of a request that was stopped or cut off without a word of
+what it used, the reservation. Days are those of this machine's clock. What a removed session used on the day stays spent: it is
+kept in `.kith/removed-spending.jsonl`, without its words, until a session is removed on a later day.
+
+";
 
 fn heading(name: &str, about: &str, page: &mut String) {
     let mut letters = about.chars();

@@ -1,0 +1,20 @@
+//! Arguments of `kith cost`.
+
+use clap::{Args, ValueEnum};
+
+/// Show the tokens and the money that models have used
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith cost\n  kith cost --by model")]
+pub(crate) struct Cost {
+    /// What to sum by
+    #[arg(long, value_enum, default_value_t = CostBy::Day)]
+    pub(crate) by: CostBy,
+}
+
+/// What `kith cost` sums by.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum CostBy {
+    Day,
+    Model,
+    Thread,
+}
