@@ -19,11 +19,11 @@ use kith_sessions::store::SessionStore;
 use kith_sessions::words::Query;
 use kith_testkit::clock::FakeClock;
 use kith_testkit::files::MemoryFiles;
+use kith_testkit::first_events::first_events;
 use kith_testkit::gate::Gate;
 use kith_testkit::policies::AllowAll;
 use kith_testkit::samples::sample_model_ref;
 use kith_testkit::scripted::{ScriptedModel, ScriptedModels};
-use kith_testkit::sha256_hex;
 use kith_testkit::tools::CountingTool;
 use kith_vocab::block::Block;
 use kith_vocab::budget::{Budget, NoBudget};
@@ -31,8 +31,8 @@ use kith_vocab::clock::Clock;
 use kith_vocab::event::calls::Sandbox;
 use kith_vocab::event::control::Limits;
 use kith_vocab::event::messages::{
-    Author, HarnessItem, HarnessItemEvent, HarnessKind, IngressRef, InstructionSnapshotEvent,
-    MessageContent, Origin, Trust, UserMessage,
+    Author, HarnessItem, HarnessItemEvent, HarnessKind, IngressRef, MessageContent, Origin, Trust,
+    UserMessage,
 };
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::{Audience, HeaderMeta, HeaderType, SessionHeader};
@@ -41,9 +41,6 @@ use kith_vocab::ingress::{IngressContent, IngressEvent, RunningBehavior};
 use kith_vocab::json::Json;
 use kith_vocab::policy::Policy;
 use kith_vocab::provider::{Models, Provider};
-use kith_vocab::snapshot::{
-    InstructionSnapshot, SNAPSHOT_VERSION, Section, SectionKind, ToolsetSnapshot,
-};
 use kith_vocab::tool::Tool;
 use serde_json::json;
 
@@ -415,31 +412,6 @@ pub(crate) fn header(session_id: SessionId) -> SessionHeader {
         parent: None,
         meta: HeaderMeta::default(),
     }
-}
-
-pub(crate) fn first_events(prompt: &str, tools: &[Arc<dyn Tool>]) -> Vec<Body> {
-    let section = |kind| Section {
-        kind,
-        frozen_at: 1,
-        sources: None,
-        rendered_block: if kind == SectionKind::Baseline {
-            prompt.to_owned()
-        } else {
-            String::new()
-        },
-        data: None,
-    };
-    let snapshot = InstructionSnapshot {
-        version: SNAPSHOT_VERSION,
-        cwd: "/work".to_owned(),
-        sections: SectionKind::ORDER.map(section).to_vec(),
-    };
-    let tools: Vec<_> = tools.iter().map(|tool| tool.spec().clone()).collect();
-    let sha256 = sha256_hex(Json::of(&tools).as_str().as_bytes());
-    vec![
-        Body::InstructionSnapshot(InstructionSnapshotEvent { snapshot }),
-        Body::ToolsetSnapshot(ToolsetSnapshot { tools, sha256 }),
-    ]
 }
 
 pub(crate) fn user_message(text: &str) -> Body {

@@ -13,6 +13,7 @@
 //! - [`another_user`]: a test run without privileges, for what the superuser never sees.
 //! - [`skipped`]: tests that cannot run on this machine, named.
 //! - [`transcript`]: a small language in which a whole log is one line.
+//! - [`first_events`]: what a session begins with.
 //! - [`samples`], [`events`]: every event by example, and logs in any order.
 
 #![allow(
@@ -26,6 +27,7 @@ pub mod another_user;
 pub mod clock;
 pub mod events;
 pub mod files;
+pub mod first_events;
 pub mod gate;
 pub mod policies;
 pub mod samples;

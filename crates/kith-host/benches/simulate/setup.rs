@@ -10,18 +10,12 @@ use kith_host::error::CallError;
 use kith_host::opening::HouseSetup;
 use kith_host::team::Member;
 use kith_sessions::desk::Repository;
-use kith_vocab::digest::sha256_hex;
+use kith_testkit::first_events::first_events;
 use kith_vocab::event::Body;
 use kith_vocab::event::calls::Sandbox;
 use kith_vocab::event::control::Limits;
-use kith_vocab::event::messages::{
-    HarnessItem, HarnessItemEvent, HarnessKind, InstructionSnapshotEvent, Origin, Trust,
-};
+use kith_vocab::event::messages::{HarnessItem, HarnessItemEvent, HarnessKind, Origin, Trust};
 use kith_vocab::header::{Audience, SessionHeader};
-use kith_vocab::json::Json;
-use kith_vocab::snapshot::{
-    InstructionSnapshot, SNAPSHOT_VERSION, Section, SectionKind, ToolsetSnapshot,
-};
 use kith_vocab::tool::Tool;
 
 use super::tool::SimPolicy;
@@ -58,28 +52,7 @@ impl HouseSetup for SimSetup {
 impl AgentSetup for SimSetup {
     fn first_events(&self, _: &SessionHeader) -> Result<Vec<Body>, SetupError> {
         self.fault()?;
-        let section = |kind| Section {
-            kind,
-            frozen_at: 1,
-            sources: None,
-            rendered_block: if kind == SectionKind::Baseline {
-                "Be kind.".to_owned()
-            } else {
-                String::new()
-            },
-            data: None,
-        };
-        let snapshot = InstructionSnapshot {
-            version: SNAPSHOT_VERSION,
-            cwd: "/work".to_owned(),
-            sections: SectionKind::ORDER.map(section).to_vec(),
-        };
-        let tools: Vec<_> = self.tools.iter().map(|tool| tool.spec().clone()).collect();
-        let sha256 = sha256_hex(Json::of(&tools).as_str().as_bytes());
-        Ok(vec![
-            Body::InstructionSnapshot(InstructionSnapshotEvent { snapshot }),
-            Body::ToolsetSnapshot(ToolsetSnapshot { tools, sha256 }),
-        ])
+        Ok(first_events("Be kind.", &self.tools))
     }
 
     fn turn(&self, _: &SessionHeader) -> Result<TurnSetup, SetupError> {

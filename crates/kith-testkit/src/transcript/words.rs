@@ -11,23 +11,21 @@ use kith_vocab::event::control::{
     SessionTitleUpdated, TitleSource, TurnEnded,
 };
 use kith_vocab::event::messages::{
-    AnswerContent, AssistantMessage, Compact, HarnessItem, HarnessItemEvent, HarnessKind,
-    InstructionSnapshotEvent, Ledger, MessageContent, Origin, Outcome, StopReason, ToolResult,
-    Trust, Usage, UserMessage, Visibility,
+    AnswerContent, AssistantMessage, Compact, HarnessItem, HarnessItemEvent, HarnessKind, Ledger,
+    MessageContent, Origin, Outcome, StopReason, ToolResult, Trust, Usage, UserMessage, Visibility,
 };
 use kith_vocab::event::models::{
     CompactRequested, FailureKind, ModelFailed, ModelRequested, Purpose, Reserved, Wire,
 };
 use kith_vocab::ids::EventId;
 use kith_vocab::json::Json;
-use kith_vocab::snapshot::{
-    InstructionSnapshot, SNAPSHOT_VERSION, Section, SectionKind, ToolSpec, ToolsetSnapshot,
-};
+use kith_vocab::snapshot::{ToolSpec, ToolsetSnapshot};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::{KnownCall, Scribe};
 use crate::clock::START;
+use crate::first_events::instruction_snapshot;
 use crate::sha256_hex;
 use crate::sheet::{Envelope, OWNER_TRUST, owner};
 
@@ -344,23 +342,7 @@ impl Scribe {
     }
 
     fn snapshot(&mut self, text: &str) {
-        let section = |kind| Section {
-            kind,
-            frozen_at: START,
-            sources: None,
-            rendered_block: if kind == SectionKind::Baseline {
-                text.to_owned()
-            } else {
-                String::new()
-            },
-            data: None,
-        };
-        let snapshot = InstructionSnapshot {
-            version: SNAPSHOT_VERSION,
-            cwd: "/work".to_owned(),
-            sections: SectionKind::ORDER.into_iter().map(section).collect(),
-        };
-        self.write(Body::InstructionSnapshot(InstructionSnapshotEvent { snapshot }));
+        self.write(instruction_snapshot(text, START));
     }
 
     fn tools(&mut self, names: &str) {

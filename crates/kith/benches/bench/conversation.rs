@@ -8,6 +8,7 @@ use kith_engine::session::{EventSource, Session, SessionParts};
 use kith_providers::render::renderer_version;
 use kith_sessions::journal::{FilesJournal, Journal};
 use kith_sessions::store::SessionStore;
+use kith_testkit::first_events::first_events;
 use kith_vocab::block::{Block, ToolCall};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::Body;
@@ -23,7 +24,7 @@ use kith_vocab::json::Json;
 use serde_json::json;
 
 use super::bench_house::{prompt, tools};
-use super::house::{Unsynced, WallClock, first_events, header, model_ref, owner};
+use super::house::{Unsynced, WallClock, header, model_ref, owner};
 
 const HASH: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 

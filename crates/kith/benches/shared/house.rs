@@ -10,23 +10,20 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use kith_engine::engine::{AgentSetup, SetupError};
 use kith_engine::turn::TurnSetup;
 use kith_sessions::disk::DiskFiles;
+use kith_testkit::first_events::first_events;
 use kith_testkit::policies::AllowAll;
 use kith_testkit::sha256_hex;
 use kith_vocab::clock::{BoxFuture, Clock};
 use kith_vocab::event::Body;
 use kith_vocab::event::calls::Sandbox;
 use kith_vocab::event::control::Limits;
-use kith_vocab::event::messages::{Author, IngressRef, InstructionSnapshotEvent, Trust};
+use kith_vocab::event::messages::{Author, IngressRef, Trust};
 use kith_vocab::event::models::{ModelRef, Wire};
 use kith_vocab::files::{AppendFile, FileSystem};
 use kith_vocab::header::{Audience, HeaderMeta, HeaderType, LOG_FORMAT_VERSION, SessionHeader};
 use kith_vocab::ids::SessionId;
 use kith_vocab::ingress::{IngressContent, IngressEvent, RunningBehavior};
-use kith_vocab::json::Json;
 use kith_vocab::provider::{ModelUnavailable, Models, Provider};
-use kith_vocab::snapshot::{
-    InstructionSnapshot, SNAPSHOT_VERSION, Section, SectionKind, ToolsetSnapshot,
-};
 use kith_vocab::tool::Tool;
 use uuid::Uuid;
 
@@ -124,31 +121,6 @@ impl AgentSetup for FixedSetup {
             sandbox: Sandbox::None,
         })
     }
-}
-
-pub(crate) fn first_events(prompt: &str, tools: &[Arc<dyn Tool>]) -> Vec<Body> {
-    let section = |kind| Section {
-        kind,
-        frozen_at: 1,
-        sources: None,
-        rendered_block: if kind == SectionKind::Baseline {
-            prompt.to_owned()
-        } else {
-            String::new()
-        },
-        data: None,
-    };
-    let snapshot = InstructionSnapshot {
-        version: SNAPSHOT_VERSION,
-        cwd: "/work".to_owned(),
-        sections: SectionKind::ORDER.map(section).to_vec(),
-    };
-    let tools: Vec<_> = tools.iter().map(|tool| tool.spec().clone()).collect();
-    let sha256 = sha256_hex(Json::of(&tools).as_str().as_bytes());
-    vec![
-        Body::InstructionSnapshot(InstructionSnapshotEvent { snapshot }),
-        Body::ToolsetSnapshot(ToolsetSnapshot { tools, sha256 }),
-    ]
 }
 
 /// The time of day: what is measured here is the real thing.

@@ -3,6 +3,7 @@
 use futures_util::FutureExt;
 use kith_sessions::desk::{Inbox, RowTarget, ThreadRecords};
 use kith_testkit::files::{CrashModel, Fault, Written};
+use kith_testkit::first_events::first_events;
 use kith_testkit::gate::Gate;
 use kith_testkit::transcript::transcript;
 use kith_vocab::event::SourceTag;
@@ -13,7 +14,7 @@ use super::prompts::prove;
 use super::*;
 use crate::checkpoints::CHECKPOINT_BYTES_MIN;
 use crate::command::CommandAction;
-use crate::fixture::{first_events, header, user_message};
+use crate::fixture::{header, user_message};
 use crate::registry::OPEN_SESSIONS_MAX;
 use crate::state::State;
 
