@@ -89,10 +89,7 @@ impl Survey {
         if let Ok(named) = text.parse::<LeafId>() {
             return self.check(named).map(|()| named);
         }
-        let fits = |id: &EventId| {
-            let id = id.to_string();
-            !text.is_empty() && (id.starts_with(text) || id.ends_with(text))
-        };
+        let fits = |id: &EventId| id.is_named_by(text);
         let mut fitting = self.state.tree.events().map(|event| event.id).filter(fits);
         let shown = || text.chars().take(80).collect();
         match (fitting.next(), fitting.next()) {

@@ -63,6 +63,8 @@ pub struct ReadSide {
 
 /// Maximum number of sessions read whole at once; each may take as much memory as its log is long.
 const WHOLE_READS_MAX: usize = 4;
+/// Maximum number of sessions listed in an error.
+const CANDIDATES_MAX: usize = 5;
 
 impl Side for ReadSide {
     const ACCESS: Access = Access::Read;
@@ -171,10 +173,7 @@ impl ReadSide {
         };
         let there = self.journal.list().await?;
         let heads = desk.heads().await?.into_iter().map(|(id, _)| id);
-        let mut fitting = heads.filter(|id| {
-            let name = id.to_string();
-            (name.starts_with(session) || name.ends_with(session)) && !there.contains(id)
-        });
+        let mut fitting = heads.filter(|id| id.is_named_by(session) && !there.contains(id));
         Ok(fitting.next().filter(|_| fitting.next().is_none()))
     }
 
@@ -192,7 +191,7 @@ impl ReadSide {
         }
     }
 
-    /// A whole id, the beginning or the end of one, or `latest`.
+    /// A whole id, the beginning of one as it is shown, its own beginning or end, or `latest`.
     pub(crate) async fn resolve(&self, session: &str) -> Result<SessionId, CallError> {
         let not_found = |message: String| CallError::request(ErrorCode::SessionNotFound, message);
         let listed = |error: CallError| error.hint("`kith session ls` lists the sessions");
@@ -202,18 +201,27 @@ impl ReadSide {
                 .map(|row| row.session_id)
                 .ok_or_else(|| not_found("there are no sessions yet".to_owned()));
         }
-        let fits = |id: &SessionId| {
-            let id = id.to_string();
-            !session.is_empty() && (id.starts_with(session) || id.ends_with(session))
-        };
-        let mut fitting = self.journal.list().await?.into_iter().filter(fits);
-        match (fitting.next(), fitting.next()) {
-            (Some(id), None) => Ok(id),
-            (Some(_), Some(_)) => {
-                Err(listed(not_found(format!("several sessions match `{session}`"))))
+        let fits = |id: &SessionId| id.is_named_by(session);
+        let fitting: Vec<SessionId> = self.journal.list().await?.into_iter().filter(fits).collect();
+        match fitting.as_slice() {
+            [id] => Ok(*id),
+            [] => Err(listed(not_found(format!("there is no session `{session}`")))),
+            several => {
+                let candidates = candidates(several);
+                let message = format!("several sessions match `{session}`: {candidates}");
+                Err(not_found(message).hint("type more of the id"))
             }
-            (None, _) => Err(listed(not_found(format!("there is no session `{session}`")))),
         }
+    }
+}
+
+/// The newest of these sessions, as they are shown.
+fn candidates(ids: &[SessionId]) -> String {
+    let shown = ids.iter().rev().take(CANDIDATES_MAX).map(SessionId::short);
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match ids.len().saturating_sub(CANDIDATES_MAX) {
+        0 => shown,
+        n => format!("{shown} and {n} more"),
     }
 }
 

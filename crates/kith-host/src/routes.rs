@@ -40,6 +40,7 @@ pub fn reads() -> &'static Router<ReadSide> {
             .on(threads::list_thread_sessions)
             .on(threads::list_messages)
             .on(threads::get_thread)
+            .on(threads::find_current_session)
             .on(home::get_prompt)
             .on(home::explain_identity)
             .on(home::list_skills)

@@ -8,19 +8,12 @@ use kith_vocab::ids::{EventId, LeafId, SessionId};
 
 use crate::error::damage_in_words;
 
-/// Length of a short id, taken from the end: the beginning is a time, alike for ids made together.
-const SHORT_ID_CHARS: usize = 8;
-
 pub fn short(id: SessionId) -> String {
-    end_of(&id.to_string())
+    id.short()
 }
 
 pub fn short_event(id: EventId) -> String {
-    end_of(&id.to_string())
-}
-
-fn end_of(id: &str) -> String {
-    id.get(id.len().saturating_sub(SHORT_ID_CHARS)..).unwrap_or_default().to_owned()
+    id.short()
 }
 
 pub fn rfc3339(ms: u64) -> String {

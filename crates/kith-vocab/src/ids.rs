@@ -52,6 +52,10 @@ pub struct ThreadId(String);
 
 pub const THREAD_ID_CHARS_MAX: usize = 512;
 
+/// Length of an id as people see it, taken from the end: the beginning is a time, alike for ids made
+/// together.
+const SHORT_ID_CHARS: usize = 8;
+
 fn parse_uuid(text: &str, expected: &'static str) -> Result<Uuid, IdError> {
     let error = || IdError::new(text, expected);
     let uuid = Uuid::try_parse(text).map_err(|_| error())?;
@@ -73,6 +77,21 @@ macro_rules! uuid_id {
 
             pub fn as_uuid(&self) -> Uuid {
                 self.0
+            }
+
+            /// The id as people see it: its last characters.
+            pub fn short(&self) -> String {
+                let id = self.to_string();
+                id.get(id.len() - SHORT_ID_CHARS..).unwrap_or_default().to_owned()
+            }
+
+            /// Whether a person who typed this can mean this id: the whole of it, the beginning of
+            /// what they see of it, or its own beginning or end.
+            pub fn is_named_by(&self, typed: &str) -> bool {
+                let id = self.to_string();
+                let shown = &id[id.len() - SHORT_ID_CHARS..];
+                let begins_or_ends = [shown, &id].iter().any(|it| it.starts_with(typed));
+                !typed.is_empty() && (begins_or_ends || id.ends_with(typed))
             }
         }
 

@@ -40,8 +40,12 @@ pub(crate) struct Invocation {
 }
 
 /// The help of every argument that names a session.
-const SESSION: &str =
-    "Session id, its beginning or its end (as printed by `kith session ls`), or `latest`";
+const SESSION: &str = "Session: the beginning of its id as `kith session ls` prints it, `current` \
+                       (this folder's) or `latest`";
+
+/// The same where it may be left out.
+const SESSION_DEFAULT: &str = "Session: the beginning of its id as `kith session ls` prints it, \
+                               `current` (this folder's, the default) or `latest`";
 
 /// The help of `--session` where it may be left out.
 const SESSION_OR_CURRENT: &str = "Session to use; by default, this folder's conversation";
@@ -104,6 +108,14 @@ pub(crate) struct ModelArg {
 pub(crate) enum Command {
     Init(Init),
     Ask(Ask),
+    /// Open the chat in a session
+    #[command(after_help = "Example:\n  kith resume\n  kith resume 4c1ec498")]
+    Resume {
+        #[arg(help = SESSION_DEFAULT)]
+        session: Option<String>,
+        #[command(flatten)]
+        model: ModelArg,
+    },
     Retry(Retry),
     /// Stop the turn running in a session, wherever it was started
     #[command(after_help = "Example:\n  kith cancel\n  kith cancel --session 4c1ec498")]
@@ -176,8 +188,7 @@ pub(crate) struct Init {
 pub(crate) struct Ask {
     /// Message to send; `-`, or nothing with piped input, reads stdin
     pub(crate) text: Vec<String>,
-    /// Session to use
-    #[arg(long, value_name = "SESSION", conflicts_with_all = ["thread", "new"])]
+    #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION", conflicts_with_all = ["thread", "new"])]
     pub(crate) session: Option<String>,
     #[arg(long, help = THREAD, value_name = "THREAD")]
     pub(crate) thread: Option<String>,
@@ -211,29 +222,33 @@ pub(crate) struct Retry {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionCommand {
-    /// List sessions, newest first
-    #[command(after_help = "Example:\n  kith session ls")]
-    Ls,
+    /// List sessions, newest first; in a terminal, `*` marks this folder's
+    #[command(after_help = "Example:\n  kith session ls\n  kith session ls --limit 20")]
+    Ls {
+        /// Maximum number of sessions
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        limit: Option<u32>,
+    },
     Show(SessionShow),
     /// Rebuild every request of a session and compare it with what was sent
-    #[command(after_help = "Example:\n  kith session verify latest")]
+    #[command(after_help = "Example:\n  kith session verify\n  kith session verify latest")]
     Verify {
-        #[arg(help = SESSION)]
-        session: String,
+        #[arg(help = SESSION_DEFAULT)]
+        session: Option<String>,
     },
     /// Go through a session again and check that all that was decided follows from what came before
-    #[command(after_help = "Example:\n  kith session replay latest")]
+    #[command(after_help = "Example:\n  kith session replay\n  kith session replay latest")]
     Replay {
-        #[arg(help = SESSION)]
-        session: String,
+        #[arg(help = SESSION_DEFAULT)]
+        session: Option<String>,
     },
     /// Print a session for use elsewhere
     #[command(after_help = "Example:\n  kith session export latest > session.jsonl\n  \
                             kith session export latest --format markdown > session.md\n  \
                             kith session export latest --format uimessages > messages.json")]
     Export {
-        #[arg(help = SESSION)]
-        session: String,
+        #[arg(help = SESSION_DEFAULT)]
+        session: Option<String>,
         /// One event per line, a Markdown document, or a JSON array of AI SDK `UIMessage`s
         #[arg(long, value_enum, default_value_t = ExportFormat::Jsonl)]
         format: ExportFormat,
@@ -248,10 +263,10 @@ pub(crate) enum SessionCommand {
         title: Vec<String>,
     },
     /// Copy the readable part of a damaged session into a new one
-    #[command(after_help = "Example:\n  kith session repair latest")]
+    #[command(after_help = "Example:\n  kith session repair\n  kith session repair latest")]
     Repair {
-        #[arg(help = SESSION)]
-        session: String,
+        #[arg(help = SESSION_DEFAULT)]
+        session: Option<String>,
     },
     /// Search the messages of all sessions, newest first
     #[command(
@@ -267,19 +282,19 @@ pub(crate) enum SessionCommand {
     },
     Rm(SessionRm),
     /// Show the session's branches as a tree, one line per turn
-    #[command(after_help = "Example:\n  kith session tree latest")]
+    #[command(after_help = "Example:\n  kith session tree\n  kith session tree latest")]
     Tree {
-        #[arg(help = SESSION)]
-        session: String,
+        #[arg(help = SESSION_DEFAULT)]
+        session: Option<String>,
     },
     /// Continue a session from an earlier point. Later messages stay in the log
     #[command(after_help = "Example:\n  kith session branch latest --to 4c1ec498\n  \
                             kith session branch latest --to start")]
     Branch {
-        #[arg(help = SESSION)]
-        session: String,
-        /// Event id, its beginning or its end (as printed by `kith session tree`), or `start`; moves to
-        /// the turn boundary at or before it
+        #[arg(help = SESSION_DEFAULT)]
+        session: Option<String>,
+        /// Event: the beginning of its id as `kith session tree` prints it, or `start`; moves to the turn
+        /// boundary at or before it
         #[arg(long, value_name = "EVENT")]
         to: String,
         /// Branch only if the conversation still ends here: a whole event id, or `start`
@@ -290,9 +305,9 @@ pub(crate) enum SessionCommand {
     #[command(after_help = "Example:\n  kith session rerun latest --model demo\n  \
                             kith session rerun latest --at 4c1ec498 --model demo")]
     Rerun {
-        #[arg(help = SESSION)]
-        session: String,
-        /// Event of the turn to ask again: its id, or the beginning or end of it; by default, the last
+        #[arg(help = SESSION_DEFAULT)]
+        session: Option<String>,
+        /// Event of the turn to ask again, by the beginning of its id; by default, the last turn
         #[arg(long, value_name = "EVENT")]
         at: Option<String>,
         #[command(flatten)]
@@ -302,9 +317,9 @@ pub(crate) enum SessionCommand {
     #[command(after_help = "Example:\n  kith session clone latest\n  \
                             kith session clone latest --at 4c1ec498")]
     Clone {
-        #[arg(help = SESSION)]
-        session: String,
-        /// Copy only up to this event: its id, its beginning or its end, or `start`
+        #[arg(help = SESSION_DEFAULT)]
+        session: Option<String>,
+        /// Copy only up to this event: the beginning of its id, or `start`
         #[arg(long, value_name = "EVENT")]
         at: Option<String>,
     },
@@ -314,8 +329,8 @@ pub(crate) enum SessionCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith session show latest\n  kith session show --all 4c1ec498")]
 pub(crate) struct SessionShow {
-    #[arg(help = SESSION)]
-    pub(crate) session: String,
+    #[arg(help = SESSION_DEFAULT)]
+    pub(crate) session: Option<String>,
     /// Show every event, including those a transcript leaves out
     #[arg(long)]
     pub(crate) all: bool,

@@ -11,6 +11,7 @@ mod new;
 mod prime;
 mod queue;
 mod session;
+mod session_name;
 mod skill;
 mod thread;
 mod trust;
@@ -31,7 +32,7 @@ use kith_vocab::ids::ThreadId;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::program::args::{Command, Explain, GlobalArgs, Invocation};
+use crate::program::args::{Command, Explain, GlobalArgs, Invocation, ModelArg};
 use crate::program::signals::StopSignal;
 use crate::program::{args, resources, signals, ui};
 
@@ -42,7 +43,12 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
     let Invocation { shared, model, command, .. } = invocation;
     let outcome = in_runtime(async {
         match command {
-            None => chat::run(&shared, model).await,
+            None => chat::run(&shared, model, None).await,
+            Some(Command::Resume { session, model: own }) => {
+                let model = ModelArg { model: own.model.or(model.model) };
+                let session = session_name::named_session(&shared, session).await?;
+                chat::run(&shared, model, Some(session)).await
+            }
             Some(Command::Ask(args)) => ask::run(&shared, model, args).await,
             Some(Command::Retry(args)) => turn::retry(&shared, args).await,
             Some(Command::Cancel { session }) => turn::cancel(&shared, session).await,

@@ -113,6 +113,9 @@ call!(Read "describe_session", DescribeSession => SessionDescription);
 #[serde(rename_all = "camelCase")]
 pub struct SessionDescription {
     pub session_id: SessionId,
+    /// Whose it is, if its first line can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
     pub title: Option<String>,
     /// Whether the desk knows it and its file is gone.
     pub is_gone: bool,

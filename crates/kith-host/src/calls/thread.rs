@@ -83,6 +83,24 @@ pub struct CurrentSession {
     pub history: Vec<Event>,
 }
 
+/// Finds the session in which the next message of a thread goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FindCurrentSession {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    pub thread_id: ThreadId,
+}
+
+call!(Read "find_current_session", FindCurrentSession => CurrentSessionId);
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CurrentSessionId {
+    /// `null` where nothing was said yet.
+    pub session_id: Option<SessionId>,
+}
+
 /// Gives a thread or a session as UI messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

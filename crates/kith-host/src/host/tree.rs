@@ -60,7 +60,7 @@ pub async fn clone_session(host: Arc<Host>, call: CloneSession) -> Reply<Session
     if leaves_a_turn_out {
         notes.push("an unfinished turn was left out of the clone".to_owned());
     }
-    notes.push(format!("continue it with `kith ask --session {} …`", short(session_id)));
+    notes.push(format!("continue it with `kith resume {}`", short(session_id)));
     Ok(Response { data: SessionPlace { session_id, leaf: leaf.event() }, notes })
 }
 

@@ -97,16 +97,21 @@ pub async fn describe_session(
             let Some(session_id) = side.resolve_gone(&call.session).await? else {
                 return Err(error);
             };
-            let gone =
-                SessionDescription { session_id, title: None, is_gone: true, files: 0, bytes: 0 };
-            return Ok(Response::new(gone));
+            return Ok(Response::new(SessionDescription {
+                session_id,
+                agent_id: None,
+                title: None,
+                is_gone: true,
+                files: 0,
+                bytes: 0,
+            }));
         }
     };
     let belongings = side.journal.belongings(session_id).await?;
     let files = u64::try_from(belongings.parts.len()).unwrap_or(u64::MAX);
-    let title = side.title_of(session_id).await?;
-    let bytes = belongings.bytes;
-    let described = SessionDescription { session_id, title, is_gone: false, files, bytes };
+    let (_, SessionRow { agent_id, title, .. }, _) = side.row(session_id).await?;
+    let (bytes, is_gone) = (belongings.bytes, false);
+    let described = SessionDescription { session_id, agent_id, title, is_gone, files, bytes };
     Ok(Response::new(described).with_notes(side.desk_note(WITHOUT_DESK)))
 }
 

@@ -17,8 +17,9 @@ use super::sessions::WITHOUT_DESK;
 use crate::call::{Reply, Response};
 use crate::calls::session::{SessionRow, SessionState};
 use crate::calls::thread::{
-    CurrentSession, GetThread, ListMessages, ListThreadSessions, ListThreads, MessageList,
-    MessageSource, ThreadList, ThreadRowView, ThreadSessions, ThreadView,
+    CurrentSession, CurrentSessionId, FindCurrentSession, GetThread, ListMessages,
+    ListThreadSessions, ListThreads, MessageList, MessageSource, ThreadList, ThreadRowView,
+    ThreadSessions, ThreadView,
 };
 use crate::error::{CallError, ErrorCode};
 
@@ -81,22 +82,35 @@ pub async fn list_messages(side: Arc<ReadSide>, call: ListMessages) -> Reply<Mes
 }
 
 pub async fn get_thread(side: Arc<ReadSide>, call: GetThread) -> Reply<ThreadView> {
-    let agent_id = side.agent_id(call.agent_id.as_deref())?;
-    let current = match side.require_desk()? {
-        Some(desk) => desk.current_session(&agent_id, &call.thread_id).await?,
-        None => None,
-    };
+    let current = side.current_session(call.agent_id.as_deref(), &call.thread_id).await?;
     let Some(session_id) = current else { return Ok(Response::new(ThreadView { session: None })) };
-    if !side.journal.exists(session_id).await? {
-        return Ok(Response::new(ThreadView { session: None }));
-    }
     let title = side.title_of(session_id).await?;
     let history = side.history_before(session_id).await?;
     let session = Some(CurrentSession { session_id, title, history });
     Ok(Response::new(ThreadView { session }))
 }
 
+pub async fn find_current_session(
+    side: Arc<ReadSide>,
+    call: FindCurrentSession,
+) -> Reply<CurrentSessionId> {
+    let session_id = side.current_session(call.agent_id.as_deref(), &call.thread_id).await?;
+    Ok(Response::new(CurrentSessionId { session_id }))
+}
+
 impl ReadSide {
+    /// The session of the thread that has begun and would be continued.
+    async fn current_session(
+        &self,
+        agent_id: Option<&str>,
+        thread_id: &ThreadId,
+    ) -> Result<Option<SessionId>, CallError> {
+        let agent_id = self.agent_id(agent_id)?;
+        let Some(desk) = self.require_desk()? else { return Ok(None) };
+        let Some(id) = desk.current_session(&agent_id, thread_id).await? else { return Ok(None) };
+        Ok(self.journal.exists(id).await?.then_some(id))
+    }
+
     /// The history that a session begins with, for someone who is about to say the first thing in
     /// it. Empty where something was said already, and where the history is not to be seen.
     pub(crate) async fn history_before(&self, id: SessionId) -> Result<Vec<Event>, CallError> {

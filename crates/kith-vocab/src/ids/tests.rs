@@ -52,3 +52,16 @@ fn a_thread_id_is_platform_scope_type_and_scope_id() {
         assert!(wrong.parse::<ThreadId>().is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn an_id_is_named_by_what_is_shown_of_it_and_by_either_end() {
+    let id: SessionId = "01a1e11b-9858-75e6-b081-4c1ec49881c0".parse().unwrap();
+    assert_eq!(id.short(), "c49881c0");
+    for typed in ["01a1", "c4", "c498", "c49881c0", "81c0", "01a1e11b-9858-75e6-b081-4c1ec49881c0"]
+    {
+        assert!(id.is_named_by(typed), "{typed}");
+    }
+    for typed in ["", "9881", "1ec4", "9858", "C4"] {
+        assert!(!id.is_named_by(typed), "{typed}");
+    }
+}

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{CWD, SESSION, THREAD};
+use super::{CWD, SESSION, SESSION_DEFAULT, THREAD};
 
 /// Start a new session of this folder's thread, empty or with the history of priming scripts
 #[derive(Debug, Args)]
@@ -50,8 +50,8 @@ pub(crate) enum Prime {
     /// Print a session as a script
     #[command(after_help = "Example:\n  kith prime export latest > draft.md")]
     Export {
-        #[arg(help = SESSION)]
-        session: String,
+        #[arg(help = SESSION_DEFAULT)]
+        session: Option<String>,
     },
     Save(PrimeSave),
 }

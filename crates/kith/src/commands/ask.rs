@@ -22,6 +22,7 @@ use kith_vocab::event::messages::StopReason;
 use kith_vocab::ingress::{MESSAGE_BYTES_MAX, RunningBehavior};
 use tokio_util::sync::CancellationToken;
 
+use super::session_name::named_session;
 use super::{CommandResult, client_of, house_of, leave, print_form, print_notes, thread_of};
 use crate::program::args::{Ask, GlobalArgs, ModelArg, leaf_of};
 use crate::program::screen::{Live, Quiet, Screen, StreamJson};
@@ -51,6 +52,14 @@ pub(super) async fn run_as(
         (_, named) => Some(settings.team.choose(named)?.id.clone()),
     };
     let message = message(&house, &args, model, chosen.name.clone())?;
+    let message = match message.target {
+        // Only this client knows where it stands.
+        MessageTarget::Session(session) => {
+            let session = named_session(shared, Some(session)).await?;
+            SendMessage { target: MessageTarget::Session(session), ..message }
+        }
+        _ => message,
+    };
     let attachments = read_files(&args.attach, chosen.refs.first().map(|it| it.wire))?;
     let message = SendMessage { agent_id, running_behavior, attachments, ..message };
     let client = client_of(shared, house);

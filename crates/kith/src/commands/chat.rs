@@ -15,16 +15,17 @@ use kith_host::calls::agent::ExplainAgent;
 use kith_host::calls::message::{
     CancelTurn, MessageOutcome, MessageReply, MessageTarget, SendMessage,
 };
-use kith_host::calls::thread::GetThread;
+use kith_host::calls::session::{DescribeSession, SessionDescription};
+use kith_host::calls::thread::{FindCurrentSession, GetThread};
 use kith_host::client::Client;
 use kith_host::clock::SystemClock;
-use kith_host::error::{Blame, CallError};
+use kith_host::error::{Blame, CallError, ErrorCode};
 use kith_host::house::House;
 use kith_host::models::{ChosenModel, DEMO_LABEL, ModelRegistry};
 use kith_host::settings::watch::SettingsWatch;
 use kith_host::words::short;
 use kith_vocab::clock::Clock;
-use kith_vocab::ids::{EventId, ThreadId};
+use kith_vocab::ids::{EventId, SessionId, ThreadId};
 use kith_vocab::ingress::{MESSAGE_BYTES_MAX, RunningBehavior};
 use tokio::sync::mpsc;
 
@@ -38,7 +39,12 @@ use crate::program::{transcript, ui};
 const HELP: &str = "Type a message and press Enter. /new starts a new session, Ctrl-C stops an \
                     answer, /quit or Ctrl-D quits.";
 
-pub(crate) async fn run(shared: &GlobalArgs, model: ModelArg) -> CommandResult {
+/// `resume` is the session to speak in; without one it is the current one of this folder's thread.
+pub(crate) async fn run(
+    shared: &GlobalArgs,
+    model: ModelArg,
+    resume: Option<String>,
+) -> CommandResult {
     if shared.json {
         return Err(CallError::usage("the interactive chat has no JSON output")
             .hint("use `kith ask --json TEXT` instead"));
@@ -53,12 +59,25 @@ pub(crate) async fn run(shared: &GlobalArgs, model: ModelArg) -> CommandResult {
     let chosen = models.choose(model.model.as_deref(), &settings.last_good())?;
     let thread_id = house.thread_of_cwd()?;
     let cwd = house.cwd.display().to_string();
-    let agent_id = settings.last_good().team.choose(shared.agent())?.id.clone();
+    let mut agent_id = settings.last_good().team.choose(shared.agent()).map(|it| it.id.clone());
     let (sender, notes) = mpsc::unbounded_channel();
     let client = client_of(shared, house.clone()).resuming(sender);
+    let resumed = match resume {
+        Some(session) => Some(client.call(DescribeSession { session }).await?.data),
+        None => None,
+    };
+    if let Some(gone) = resumed.as_ref().filter(|it| it.is_gone) {
+        let message = format!("the file of session {} is missing", short(gone.session_id));
+        return Err(CallError::request(ErrorCode::SessionNotFound, message));
+    }
+    // A session is somebody's; only what goes to a thread must know whose that is.
+    if let Some(owner) = resumed.as_ref().and_then(|it| it.agent_id.clone()) {
+        agent_id = settings.last_good().team.member(&owner).map(|it| it.id.clone());
+    }
+    let agent_id = agent_id?;
     if is_attended {
         first_sight::of_repository(&client, &agent_id, &cwd).await?;
-        greet(&client, &house, &agent_id, &thread_id, &chosen).await?;
+        greet(&client, &house, &agent_id, &thread_id, &chosen, resumed.as_ref()).await?;
     } else if chosen.by_default {
         ui::note(DEMO_LABEL);
     }
@@ -71,6 +90,7 @@ pub(crate) async fn run(shared: &GlobalArgs, model: ModelArg) -> CommandResult {
         settings,
         models,
         target: MessageTarget::Current,
+        resumed: resumed.map(|it| it.session_id),
         is_attended,
         has_answered: false,
         notes,
@@ -90,6 +110,7 @@ async fn greet(
     agent_id: &str,
     thread_id: &ThreadId,
     chosen: &ChosenModel,
+    resumed: Option<&SessionDescription>,
 ) -> Result<(), CallError> {
     // Without the name the greeting shows the id: files that cannot be read are reported by a message.
     let identity = client.call(ExplainAgent { agent_id: Some(agent_id.to_owned()) }).await;
@@ -101,6 +122,12 @@ async fn greet(
     }
     if !client.is_host().await? {
         ui::error_line("Another kith is running in this house; it answers here too.");
+        ui::error_line(HELP);
+        return Ok(());
+    }
+    if let Some(SessionDescription { session_id, title, .. }) = resumed {
+        let about = title.as_ref().map_or_else(String::new, |title| format!(", “{title}”"));
+        ui::error_line(&format!("Continuing session {}{about}.", short(*session_id)));
         ui::error_line(HELP);
         return Ok(());
     }
@@ -127,6 +154,8 @@ struct ChatLoop {
     settings: Arc<SettingsWatch>,
     models: ModelRegistry,
     target: MessageTarget,
+    /// The session that was opened by name, until another one is begun.
+    resumed: Option<SessionId>,
     is_attended: bool,
     has_answered: bool,
     /// Reports on the turns that an earlier host left unfinished.
@@ -201,6 +230,7 @@ impl ChatLoop {
             "/new" => {
                 self.stop_running_turn().await;
                 self.target = MessageTarget::New;
+                self.resumed = None;
                 ui::error_line("(your next message starts a new session)");
             }
             word if is_command(word) => {
@@ -220,11 +250,16 @@ impl ChatLoop {
     /// Stops a turn that runs in the thread and was started elsewhere, before a new session starts.
     async fn stop_running_turn(&self) {
         let (agent_id, thread_id) = (Some(self.agent_id.clone()), self.thread_id.clone());
-        // If it cannot be stopped, the next message waits for it and says so.
-        let Ok(thread) = self.client.call(GetThread { agent_id, thread_id }).await else { return };
-        let Some(session) = thread.data.session else { return };
+        let session = match self.resumed {
+            Some(id) => Some(id),
+            // What cannot be stopped is waited for by the next message, which tells why.
+            None => match self.client.call(FindCurrentSession { agent_id, thread_id }).await {
+                Ok(found) => found.data.session_id,
+                Err(_) => None,
+            },
+        };
+        let Some(session) = session.map(|id| id.to_string()) else { return };
         let cancel_id = EventId::from_uuid(SystemClock.new_id());
-        let session = session.session_id.to_string();
         let stopped = self.client.call(CancelTurn { session, cancel_id }).await;
         if stopped.is_ok_and(|told| told.data.was_running) {
             ui::error_line("(stopping the running turn)");
@@ -240,7 +275,10 @@ impl ChatLoop {
             text,
             agent_id: Some(self.agent_id.clone()),
             thread_id: self.thread_id.clone(),
-            target: self.target.clone(),
+            target: match self.resumed {
+                Some(id) => MessageTarget::Session(id.to_string()),
+                None => self.target.clone(),
+            },
             cwd: self.cwd.clone(),
             model: self.model.clone(),
             expects: chosen.name,

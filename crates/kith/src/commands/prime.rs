@@ -11,6 +11,7 @@ use kith_vocab::json::Json;
 use serde::Serialize;
 use serde_json::json;
 
+use super::session_name::named_session;
 use super::{CheckForm, CommandResult, call, counted, exit_of_check};
 use super::{print_answer, print_as, print_form, print_notes};
 use crate::program::args::GlobalArgs;
@@ -111,7 +112,8 @@ async fn check(shared: &GlobalArgs) -> CommandResult {
     Ok(exit_of_check(is_sound))
 }
 
-async fn export(shared: &GlobalArgs, session: String) -> CommandResult {
+async fn export(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
+    let session = named_session(shared, session).await?;
     let told = call(shared, ExportScript { session }).await?;
     // Nothing was written.
     let form = json!({ "path": null, "records": told.data.records });
@@ -121,8 +123,9 @@ async fn export(shared: &GlobalArgs, session: String) -> CommandResult {
 async fn save(shared: &GlobalArgs, args: PrimeSave) -> CommandResult {
     // Arguments are checked before the house is touched.
     check_slug(&args.slug)?;
+    let session = named_session(shared, Some(args.session)).await?;
     let save = SaveScript {
-        session: args.session,
+        session,
         slug: args.slug,
         agent_id: shared.agent_id(),
         shared: args.shared,

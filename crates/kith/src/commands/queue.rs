@@ -12,7 +12,7 @@ use kith_vocab::ids::EventId;
 use kith_vocab::ingress::RunningBehavior;
 
 use super::ask::{self, message_text};
-use super::session::named_or_current;
+use super::session_name::named_session;
 use super::{CommandResult, call, print_answer};
 use crate::program::args::queue::{QueueCommand, Steer};
 use crate::program::args::{Ask, GlobalArgs, ModelArg};
@@ -74,7 +74,7 @@ async fn send(
 }
 
 async fn list(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
-    let session = named_or_current(shared, session).await?;
+    let session = named_session(shared, session).await?;
     let told = call(shared, ListQueue { session }).await?;
     Ok(print_answer(shared, &told, |waiting| {
         if waiting.steers.is_empty() && waiting.follow_ups.is_empty() {
@@ -97,7 +97,7 @@ async fn edit(
     named: &str,
     change: impl FnOnce(&QueuedMessage) -> QueueChange,
 ) -> CommandResult {
-    let session = named_or_current(shared, session).await?;
+    let session = named_session(shared, session).await?;
     let waiting = call(shared, ListQueue { session: session.clone() }).await?.data;
     let (queue, item) = find(&waiting, named)?;
     let change = change(item);
@@ -111,7 +111,7 @@ async fn edit(
 }
 
 async fn go_on(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
-    let session = named_or_current(shared, session).await?;
+    let session = named_session(shared, session).await?;
     let take_id = EventId::from_uuid(SystemClock.new_id());
     let told = call(shared, TakeNext { session, take_id }).await?;
     Ok(print_answer(shared, &told, |taken| {

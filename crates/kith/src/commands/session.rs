@@ -1,18 +1,16 @@
-//! `kith session`: one function per verb; the export in a file of its own.
+//! `kith session`: one function per verb; the list and the export in files of their own.
 
 mod export;
+mod list;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
-use kith_host::call::Reply;
 use kith_host::calls::session::{
-    DescribeSession, ListSessions, RemoveSession, RenameSession, RepairSession, ReplayReport,
-    ReplaySession, SearchSessions, SessionDescription, SessionList, SessionRow, SessionState,
-    SessionView, ShowSession, VerifySession,
+    DescribeSession, RemoveSession, RenameSession, RepairSession, ReplayReport, ReplaySession,
+    SearchSessions, SessionDescription, SessionView, ShowSession, VerifySession,
 };
-use kith_host::calls::thread::GetThread;
 use kith_host::calls::tree::{BranchSession, CloneSession, ShowTree};
 use kith_host::clock::SystemClock;
 use kith_host::error::{CallError, ErrorCode};
@@ -25,6 +23,7 @@ use kith_vocab::clock::Clock;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::{EventId, LeafId, SessionId};
 
+use super::session_name::named_session;
 use super::{CommandResult, ask, call, exit_of_check, follow, house_of, local_time};
 use super::{print_answer, print_form, print_notes};
 use crate::program::args::{
@@ -35,7 +34,7 @@ use crate::program::{transcript, ui};
 
 pub(crate) async fn run(shared: &GlobalArgs, command: SessionCommand) -> CommandResult {
     match command {
-        SessionCommand::Ls => list(shared).await,
+        SessionCommand::Ls { limit } => list::run(shared, limit).await,
         SessionCommand::Show(args) => show(shared, args).await,
         SessionCommand::Verify { session } => verify(shared, session).await,
         SessionCommand::Replay { session } => replay(shared, session).await,
@@ -55,91 +54,8 @@ pub(crate) async fn run(shared: &GlobalArgs, command: SessionCommand) -> Command
     }
 }
 
-async fn list(shared: &GlobalArgs) -> CommandResult {
-    Ok(print_answer(shared, &sessions_of(shared).await?, |list| {
-        let sessions = &list.sessions;
-        if sessions.is_empty() {
-            return ui::note("no sessions yet; `kith ask \"hello\"` starts one");
-        }
-        let zone = TimeZone::system();
-        let width = |of: fn(&SessionRow) -> &str| {
-            sessions.iter().map(|row| of(row).chars().count()).max().unwrap_or_default()
-        };
-        // The agent is a column only in a house with several.
-        let is_team = sessions.iter().any(|row| agent(row) != agent(&sessions[0]));
-        let widths = (is_team.then(|| width(agent)), width(thread));
-        ui::lines(sessions.iter().map(|row| table_line(row, widths, &zone)));
-    }))
-}
-
-/// The sessions of the named agent, or of all agents.
-async fn sessions_of(shared: &GlobalArgs) -> Reply<SessionList> {
-    call(shared, ListSessions { agent_id: shared.agent_id() }).await
-}
-
-/// The named session; `latest` is the latest one of the agent.
-pub(super) async fn meant(shared: &GlobalArgs, session: String) -> Result<String, CallError> {
-    if session != "latest" || shared.agent().is_none() {
-        return Ok(session);
-    }
-    let newest = sessions_of(shared).await?.data.sessions.into_iter().next();
-    newest.map(|row| row.session_id.to_string()).ok_or_else(|| {
-        CallError::request(ErrorCode::SessionNotFound, "this agent has no sessions yet")
-    })
-}
-
-/// The named session; by default, the current session of this folder's thread.
-pub(super) async fn named_or_current(
-    shared: &GlobalArgs,
-    session: Option<String>,
-) -> Result<String, CallError> {
-    if let Some(session) = session {
-        return meant(shared, session).await;
-    }
-    let thread_id = house_of(shared)?.thread_of_cwd()?;
-    let thread = call(shared, GetThread { agent_id: shared.agent_id(), thread_id }).await?.data;
-    thread.session.map(|session| session.session_id.to_string()).ok_or_else(|| {
-        let message = "no conversation in this folder yet";
-        CallError::request(ErrorCode::SessionNotFound, message)
-            .hint("choose a session with `--session`; `kith session ls` lists them")
-    })
-}
-
-fn table_line(
-    row: &SessionRow,
-    (agent_width, thread_width): (Option<usize>, usize),
-    zone: &TimeZone,
-) -> String {
-    let state = match row.state {
-        SessionState::Idle => "idle",
-        SessionState::Running => "running",
-        SessionState::Waiting => "waiting",
-        SessionState::ReadOnly => "read-only",
-    };
-    let updated = row.updated_at.as_ref().and_then(|time| local_time(time, zone));
-    let updated = updated.unwrap_or_else(|| "-".to_owned());
-    let untitled = if row.thread_id.is_none() { "(unreadable)" } else { "(no messages)" };
-    let title = row.title.as_deref().unwrap_or(untitled);
-    let title: Vec<&str> = title.split_whitespace().collect();
-    let agent = agent_width.map_or_else(String::new, |width| format!("{:width$}  ", agent(row)));
-    format!(
-        "{}  {updated:16}  {state:9}  {agent}{:thread_width$}  {}",
-        short(row.session_id),
-        thread(row),
-        title.join(" ")
-    )
-}
-
-fn agent(row: &SessionRow) -> &str {
-    row.agent_id.as_deref().unwrap_or("-")
-}
-
-fn thread(row: &SessionRow) -> &str {
-    row.thread_id.as_ref().map_or("-", |thread| thread.as_str())
-}
-
 async fn show(shared: &GlobalArgs, args: SessionShow) -> CommandResult {
-    let session = meant(shared, args.session).await?;
+    let session = named_session(shared, args.session).await?;
     let told = call(shared, ShowSession { session }).await?;
     Ok(print_answer(shared, &told, |SessionView { header, events, leaf, .. }| {
         if args.all {
@@ -154,8 +70,8 @@ async fn show(shared: &GlobalArgs, args: SessionShow) -> CommandResult {
     }))
 }
 
-async fn replay(shared: &GlobalArgs, session: String) -> CommandResult {
-    let session = meant(shared, session).await?;
+async fn replay(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
+    let session = named_session(shared, session).await?;
     let told = call(shared, ReplaySession { session }).await?;
     let ReplayReport { events, compared, other_renderer, difference } = &told.data;
     let is_same = difference.is_none();
@@ -175,8 +91,8 @@ async fn replay(shared: &GlobalArgs, session: String) -> CommandResult {
     Ok(exit_of_check(is_same))
 }
 
-async fn verify(shared: &GlobalArgs, session: String) -> CommandResult {
-    let session = meant(shared, session).await?;
+async fn verify(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
+    let session = named_session(shared, session).await?;
     let told = follow(shared, VerifySession { session }, |_| ()).await?;
     let found = &told.data;
     let is_sound = found.damaged.is_none() && found.mismatches.is_empty();
@@ -234,15 +150,15 @@ async fn verify(shared: &GlobalArgs, session: String) -> CommandResult {
 async fn rename(shared: &GlobalArgs, session: String, title: &[String]) -> CommandResult {
     // Arguments are checked before the house is touched.
     let title = checked_title(&title.join(" "))?;
-    let session = meant(shared, session).await?;
+    let session = named_session(shared, Some(session)).await?;
     let told = call(shared, RenameSession { session, title }).await?;
     Ok(print_answer(shared, &told, |renamed| {
         ui::line(&format!("{}  {}", short(renamed.session_id), renamed.title));
     }))
 }
 
-async fn repair(shared: &GlobalArgs, session: String) -> CommandResult {
-    let session = meant(shared, session).await?;
+async fn repair(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
+    let session = named_session(shared, session).await?;
     Ok(print_answer(shared, &call(shared, RepairSession { session }).await?, |repaired| {
         ui::line(&format!(
             "copied {} events into the new session {}; line {} is the first unreadable one ({})",
@@ -271,19 +187,21 @@ async fn search(shared: &GlobalArgs, words: &[String], limit: u32) -> CommandRes
     }))
 }
 
-async fn tree(shared: &GlobalArgs, session: String) -> CommandResult {
+async fn tree(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
+    let session = named_session(shared, session).await?;
     let told = call(shared, ShowTree { session }).await?;
     Ok(print_answer(shared, &told, |view| ui::lines(drawn(view))))
 }
 
 async fn branch(
     shared: &GlobalArgs,
-    session: String,
+    session: Option<String>,
     to: String,
     expected_leaf: Option<&str>,
 ) -> CommandResult {
     // Arguments are checked before the house is touched.
     let expected_leaf = leaf_of(expected_leaf)?;
+    let session = named_session(shared, session).await?;
     let branch_id = EventId::from_uuid(SystemClock.new_id());
     let told = call(shared, BranchSession { session, to, expected_leaf, branch_id }).await?;
     Ok(print_answer(shared, &told, |at| {
@@ -295,7 +213,7 @@ async fn branch(
 /// Moves to the place before the message and sends it again.
 async fn rerun(
     shared: &GlobalArgs,
-    session: String,
+    session: Option<String>,
     at: Option<&str>,
     model: ModelArg,
 ) -> CommandResult {
@@ -303,7 +221,7 @@ async fn rerun(
     let watch = SettingsWatch::open(&house_of(shared)?)?;
     let settings = watch.last_good();
     ModelRegistry::new(Arc::clone(&watch)).choose(model.model.as_deref(), &settings)?;
-    let session = meant(shared, session).await?;
+    let session = named_session(shared, session).await?;
     let view = call(shared, ShowSession { session: session.clone() }).await?.data;
     let message = message_at(&view, at)?;
     let Body::UserMessage(said) = &message.body else { return Err(no_message(at)) };
@@ -325,10 +243,7 @@ async fn rerun(
 /// The message that began the turn of an event, or else the last message of the conversation.
 fn message_at<'a>(view: &'a SessionView, at: Option<&str>) -> Result<&'a Event, CallError> {
     let by_id = |id: EventId| view.events.iter().find(|event| event.id == id);
-    let fits = |event: &&Event| {
-        let id = event.id.to_string();
-        at.is_some_and(|at| !at.is_empty() && (id.starts_with(at) || id.ends_with(at)))
-    };
+    let fits = |event: &&Event| at.is_some_and(|at| event.id.is_named_by(at));
     let mut event = match at {
         None => view.leaf.and_then(by_id),
         Some(_) => view.events.iter().find(fits),
@@ -355,7 +270,8 @@ fn no_message(at: Option<&str>) -> CallError {
     CallError::invalid(message).hint("`kith session tree` lists the events of a session")
 }
 
-async fn clone(shared: &GlobalArgs, session: String, at: Option<String>) -> CommandResult {
+async fn clone(shared: &GlobalArgs, session: Option<String>, at: Option<String>) -> CommandResult {
+    let session = named_session(shared, session).await?;
     let clone_id = SessionId::from_uuid(SystemClock.new_id());
     let told = call(shared, CloneSession { session, at, clone_id }).await?;
     Ok(print_answer(shared, &told, |at| {
@@ -365,7 +281,7 @@ async fn clone(shared: &GlobalArgs, session: String, at: Option<String>) -> Comm
 }
 
 async fn remove(shared: &GlobalArgs, args: SessionRm) -> CommandResult {
-    let session = meant(shared, args.session).await?;
+    let session = named_session(shared, Some(args.session)).await?;
     let described = call(shared, DescribeSession { session }).await?;
     print_notes(&described.notes);
     let described = described.data;

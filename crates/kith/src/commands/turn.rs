@@ -12,7 +12,7 @@ use kith_vocab::clock::Clock as _;
 use kith_vocab::ids::EventId;
 
 use super::ask::{TurnDisplay, follow_until_stopped, print, send};
-use super::session::named_or_current;
+use super::session_name::named_session;
 use super::{CommandResult, call, client_of, house_of, leave, print_answer};
 use crate::program::args::{GlobalArgs, ModelArg, Retry};
 use crate::program::screen::Quiet;
@@ -20,7 +20,7 @@ use crate::program::signals::StopSignal;
 use crate::program::ui;
 
 pub(crate) async fn retry(shared: &GlobalArgs, args: Retry) -> CommandResult {
-    let session = named_or_current(shared, args.session).await?;
+    let session = named_session(shared, args.session).await?;
     let client = client_of(shared, house_of(shared)?);
     let retry_id = EventId::from_uuid(SystemClock.new_id());
     let shown = TurnDisplay::new(shared.json, args.stream_json);
@@ -33,7 +33,7 @@ pub(crate) async fn retry(shared: &GlobalArgs, args: Retry) -> CommandResult {
 }
 
 pub(crate) async fn cancel(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
-    let session = named_or_current(shared, session).await?;
+    let session = named_session(shared, session).await?;
     let cancel_id = EventId::from_uuid(SystemClock.new_id());
     let told = call(shared, CancelTurn { session, cancel_id }).await?;
     Ok(print_answer(shared, &told, |turn| {
@@ -51,7 +51,7 @@ pub(crate) async fn compact(
     model: ModelArg,
     session: Option<String>,
 ) -> CommandResult {
-    let session = named_or_current(shared, session).await?;
+    let session = named_session(shared, session).await?;
     let compact_id = EventId::from_uuid(SystemClock.new_id());
     let client = client_of(shared, house_of(shared)?);
     let mut stop = StopSignal::listen()?;

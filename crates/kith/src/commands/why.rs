@@ -11,7 +11,7 @@ use kith_host::words::short;
 use kith_vocab::event::models::Purpose;
 use kith_vocab::ids::EventId;
 
-use super::session::named_or_current;
+use super::session_name::named_session;
 use super::{CommandResult, call, print_answer, print_notes};
 use crate::program::args::GlobalArgs;
 use crate::program::ui;
@@ -22,7 +22,7 @@ pub(crate) async fn run(
     with_body: bool,
 ) -> CommandResult {
     let (session, turn) = place_of(place)?;
-    let session = named_or_current(shared, session).await?;
+    let session = named_session(shared, session).await?;
     let told = call(shared, ExplainRequest { session, turn, with_body }).await?;
     if let Some(body) = told.data.body.as_ref().filter(|_| !shared.json) {
         ui::document(body);

@@ -255,7 +255,7 @@ fn every_failure_is_one_json_value_with_a_code_a_message_and_its_exit_code() {
         (&["ask", "x", "--bogus"], 2, "usage"),
         (&["bogus"], 2, "usage"),
         (&["session"], 2, "usage"),
-        (&["session", "show"], 2, "usage"),
+        (&["session", "rename"], 2, "usage"),
         (&["init"], 2, "usage"),
         (&["ask", "x", "--thread", "x"], 2, "usage"),
         (&["ask", "x", "--home", "nowhere"], 1, "home_not_found"),

@@ -3,10 +3,11 @@
 use crate::check;
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 45] = [
+const COMMANDS: [&[&str]; 46] = [
     &[],
     &["init"],
     &["ask"],
+    &["resume"],
     &["retry"],
     &["cancel"],
     &["model"],
@@ -81,7 +82,7 @@ fn the_help_of_ask_is_as_expected() {
 
     Options:
           --home <DIR>            House to use: a folder with `kith.toml` or `.kith` [env: KITH_HOME]
-          --session <SESSION>     Session to use
+          --session <SESSION>     Session to use; by default, this folder's conversation
           --agent <ID>            Agent to use, if the house has several [env: KITH_AGENT]
           --thread <THREAD>       Thread to use (`platform:scopeType:scopeId`)
           --json                  Print exactly one JSON value to stdout, even on failure

@@ -31,6 +31,7 @@ mod kith_folder;
 mod many;
 mod model;
 mod models;
+mod naming;
 mod network;
 mod new;
 mod peer;

@@ -142,7 +142,7 @@ fn a_conversation_is_summarised_by_hand_and_costs_are_summed() {
     exit 1
     --- stderr
     error: no conversation in this folder yet
-    hint: choose a session with `--session`; `kith session ls` lists them
+    hint: name a session; `kith session ls` lists them
     ");
     house.kith(&["ask", "which order?"]).succeeded();
     let ran = house.kith(&["compact", "--json"]).succeeded();

@@ -149,7 +149,7 @@ fn cancel_and_retry_mean_the_conversation_of_the_folder() {
     exit 1
     --- stderr
     error: no conversation in this folder yet
-    hint: choose a session with `--session`; `kith session ls` lists them
+    hint: name a session; `kith session ls` lists them
     ");
 }
 

@@ -228,8 +228,8 @@ fn a_session_may_be_named_by_either_end_of_its_id() {
     check!(house.kith(&["session", "show", "0"]), @"
     exit 1
     --- stderr
-    error: several sessions match `0`
-    hint: `kith session ls` lists the sessions
+    error: several sessions match `0`: [short], [short]
+    hint: type more of the id
     ");
     check!(house.kith(&["session", "show", ""]), @"
     exit 1

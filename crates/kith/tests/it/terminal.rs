@@ -17,7 +17,7 @@ const WAIT_MAX: Duration = Duration::from_mins(1);
 const ASKS_FOR_POSITION: &[u8] = b"\x1b[6n";
 
 /// A terminal in which one command runs.
-struct Terminal {
+pub(crate) struct Terminal {
     _master: Box<dyn MasterPty + Send>,
     keyboard: Box<dyn Write + Send>,
     child: Box<dyn Child + Send + Sync>,
@@ -27,7 +27,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(house: &House, args: &[&str], variables: &[(&str, &str)]) -> Terminal {
+    pub(crate) fn start(house: &House, args: &[&str], variables: &[(&str, &str)]) -> Terminal {
         let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
         let pty = native_pty_system().openpty(size).unwrap();
         let mut command = CommandBuilder::new(KITH);
@@ -84,7 +84,7 @@ impl Terminal {
     }
 
     /// Waits for the end of the program, and returns its exit code and the screen.
-    fn end(mut self) -> (u32, String, Vec<u8>) {
+    pub(crate) fn end(mut self) -> (u32, String, Vec<u8>) {
         while let Ok(chunk) = self.output.recv_timeout(WAIT_MAX) {
             self.show(&chunk);
         }

@@ -12,7 +12,7 @@ fn each_byte_of_a_request_has_its_source() {
     exit 1
     --- stderr
     error: no conversation in this folder yet
-    hint: choose a session with `--session`; `kith session ls` lists them
+    hint: name a session; `kith session ls` lists them
     ");
     house.kith(&["ask", "list the files"]).succeeded();
     let found = house.json(&["why", "--json"]);

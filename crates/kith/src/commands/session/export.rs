@@ -11,6 +11,7 @@ use kith_host::error::CallError;
 use kith_vocab::header::SessionHeader;
 use serde_json::json;
 
+use super::super::session_name::named_session;
 use super::super::{CommandResult, call, follow, print_notes};
 use crate::program::args::{ExportFormat, GlobalArgs};
 use crate::program::transcript::{hidden_in_words, is_shown, markdown};
@@ -28,10 +29,10 @@ struct Exporter {
 
 pub(super) async fn run(
     shared: &GlobalArgs,
-    session: String,
+    session: Option<String>,
     format: ExportFormat,
 ) -> CommandResult {
-    let session = super::meant(shared, session).await?;
+    let session = named_session(shared, session).await?;
     let exporter = Arc::new(Mutex::new(Exporter {
         format,
         text: shared.json.then(String::new),
