@@ -13,15 +13,16 @@ use crate::workspace_root;
 pub(crate) const PURPOSE: &str = "kill turns, damage logs, shuffle events; count what is lost";
 
 pub(crate) const HELP: &str = "
-cargo xtask torture [--turn] [--log] [--orders N] [--properties] [--seed S]
+cargo xtask torture [--turn] [--stability] [--log] [--orders N] [--properties] [--seed S]
 
 Builds with the profile `fast` and does what a crash, a bad disk or a strange log would do. Without
-a choice it does all four. Prints counts and seeds, writes them to docs/measured.md with date and
+a choice it does all five. Prints counts and seeds, writes them to docs/measured.md with date and
 command, and fails if anything was lost, done twice, altered in silence, or panicked.
 
   --turn      a turn killed at every write and sync (process killed, power cut), its desk failing at
               every system call (needs `strace`), 1,000 random SIGKILLs of the real program, and fifty
               of it at once on one house
+  --stability a thousand turns of one session on each wire, with steers, follow-ups and restarts
   --log       a session file cut at every byte, every bit flipped, pages zeroed, a failing disk
   --orders N  N logs with events in any order: folded, decided, rendered for both vendors
   --properties
@@ -37,9 +38,10 @@ Examples:
 
 const PROPERTIES: &str = "--properties";
 
-const FLAGS: [Flag; 7] = [
+const FLAGS: [Flag; 8] = [
     Flag::alone(PROPERTIES),
     Flag::alone("--turn"),
+    Flag::alone("--stability"),
     Flag::alone("--log"),
     Flag::number("--orders"),
     Flag::number("--first"),
@@ -51,7 +53,8 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<ExitCode> {
     measured::check_flags("torture", args, &FLAGS)?;
     let (ours, args): (Vec<&String>, Vec<&String>) = args.iter().partition(|it| *it == PROPERTIES);
     let args: Vec<String> = args.into_iter().cloned().collect();
-    let is_chosen = |flag: &String| ["--turn", "--log", "--orders"].contains(&flag.as_str());
+    let is_chosen =
+        |flag: &String| ["--turn", "--stability", "--log", "--orders"].contains(&flag.as_str());
     let has_choice = args.iter().any(is_chosen);
     if !ours.is_empty() || !has_choice {
         let named = args.iter().position(|it| it == "--seed").and_then(|at| args.get(at + 1));

@@ -6,6 +6,8 @@ use kith_vocab::event::models::Reserved;
 use kith_vocab::header::{Audience, HeaderMeta, HeaderType, LOG_FORMAT_VERSION, SessionHeader};
 use uuid::Uuid;
 
+mod looping_model;
+
 use super::*;
 use crate::clock::SystemClock;
 use crate::house::House;

@@ -39,7 +39,7 @@ use std::time::Instant;
 
 use table::Table;
 
-const USAGE: &str = "torture [--turn] [--log] [--orders N [--first N]] [--seed S] [--kills N] \
+const USAGE: &str = "torture [--turn] [--stability] [--log] [--orders N [--first N]] [--seed S] [--kills N] \
                      --kith PATH --out DIR";
 const SEED: u64 = 20_261_115;
 const ORDERS: u64 = 1_000_000;
@@ -48,6 +48,7 @@ const KILLS: u64 = 1000;
 /// What to do; without a choice, everything.
 struct Plan {
     turn: bool,
+    stability: bool,
     log: bool,
     orders: Option<u64>,
     first: u64,
@@ -95,6 +96,8 @@ fn perform(plan: &Plan) -> bool {
         note(&|| runtime().block_on(desk::run(&plan.kith, dir)));
         note(&|| runtime().block_on(kills::run(&plan.kith, dir, plan.kills, plan.seed)));
         note(&|| runtime().block_on(crowd::run(&plan.kith, dir, plan.seed)));
+    }
+    if plan.stability {
         note(&|| runtime().block_on(stability::run(dir)));
     }
     // From here on panics are counted, and what they say is kept by those who count.
@@ -117,6 +120,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Plan, String> {
     let (mut kith, mut out) = (None, None);
     let mut plan = Plan {
         turn: false,
+        stability: false,
         log: false,
         orders: None,
         first: 0,
@@ -129,6 +133,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Plan, String> {
         let mut value = || args.next().ok_or(format!("`{arg}` needs a value"));
         match arg.as_str() {
             "--turn" => plan.turn = true,
+            "--stability" => plan.stability = true,
             "--log" => plan.log = true,
             "--orders" => plan.orders = Some(number(&value()?)?),
             "--first" => plan.first = number(&value()?)?,
@@ -139,8 +144,8 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Plan, String> {
             _ => return Err(format!("`{arg}` is not known")),
         }
     }
-    if !plan.turn && !plan.log && plan.orders.is_none() {
-        (plan.turn, plan.log, plan.orders) = (true, true, Some(ORDERS));
+    if !plan.turn && !plan.stability && !plan.log && plan.orders.is_none() {
+        (plan.turn, plan.stability, plan.log, plan.orders) = (true, true, true, Some(ORDERS));
     }
     plan.kith = kith.ok_or("`--kith` is missing")?;
     plan.out = out.ok_or("`--out` is missing")?;

@@ -65,6 +65,11 @@ impl House {
         self.env.push((name.to_owned(), value.to_owned()));
     }
 
+    /// The variables that its programs get beside the usual ones.
+    pub(crate) fn variables(&self) -> &[(String, String)] {
+        &self.env
+    }
+
     pub(crate) fn unset(&mut self, name: &str) {
         self.env.retain(|(known, _)| known != name);
     }

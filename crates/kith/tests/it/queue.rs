@@ -12,7 +12,7 @@ fn words_of(vendor: &Vendor, n: usize) -> String {
 }
 
 /// Waits until so many messages wait in the conversation.
-fn until_waiting(house: &House, n: usize) {
+pub(crate) fn until_waiting(house: &House, n: usize) {
     let mut seen = String::new();
     for _ in 0..1_000 {
         let waiting = house.kith(&["queue", "ls", "--json"]).json();

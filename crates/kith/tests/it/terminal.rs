@@ -5,9 +5,12 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
+use kith_testkit::gate::Gate;
+use kith_testkit::server::ServerReply;
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-use crate::house::{House, KITH};
+use crate::house::{House, KITH, Vendor, of_type};
+use crate::queue::until_waiting;
 
 const ROWS: u16 = 30;
 const COLUMNS: u16 = 110;
@@ -37,6 +40,9 @@ impl Terminal {
         command.env("HOME", house.path("../user"));
         command.env("TERM", "xterm-256color");
         command.env("TZ", "UTC");
+        for (name, value) in house.variables() {
+            command.env(name, value);
+        }
         for (name, value) in variables {
             command.env(name, value);
         }
@@ -146,4 +152,46 @@ fn a_conversation_in_a_terminal_answers_and_ends() {
     terminal.press("/quit\r");
     let (code, shown, _) = terminal.end();
     assert_eq!(code, 0, "{shown}");
+}
+
+#[test]
+fn ctrl_c_stops_the_answer_and_the_conversation_goes_on() {
+    let vendor =
+        Vendor::new([ServerReply::Trickle { pause_ms: 1 }, ServerReply::text("here again")]);
+    let house = House::asking(&vendor);
+    let mut terminal = Terminal::start(&house, &[], &[("NO_COLOR", "1")]);
+    terminal.until("\n> ");
+    terminal.press("talk for ever\r");
+    terminal.until("drip");
+    terminal.press("\u{3}");
+    terminal.until("(stopped)");
+    terminal.press("and now?\r");
+    terminal.until("here again");
+    terminal.press("/quit\r");
+    let (code, shown, _) = terminal.end();
+    assert_eq!(code, 0, "{shown}");
+    let log = house.log();
+    assert_eq!(of_type(&log, "user_message").len(), 2);
+    let reasons: Vec<_> =
+        of_type(&log, "turn_ended").iter().map(|it| it["reason"].clone()).collect();
+    assert_eq!(reasons, ["cancelled", "done"]);
+}
+
+#[test]
+fn a_steer_is_shown_as_a_steer_and_not_as_a_message() {
+    let gate = Gate::new();
+    let read = ServerReply::calls("", &[("read_file", serde_json::json!({ "path": "USER.md" }))]);
+    let vendor = Vendor::new([read.behind(&gate), ServerReply::text("as you wish")]);
+    let house = House::asking(&vendor);
+    let mut terminal = Terminal::start(&house, &["ask", "work"], &[("NO_COLOR", "1")]);
+    vendor.until_asked(1);
+    let steer = house.start(&["steer", "only the tests"]);
+    until_waiting(&house, 1);
+    gate.open();
+    terminal.until("(steer) only the tests");
+    assert_eq!(terminal.end().0, 0);
+    assert_eq!(steer.finish().code, 0);
+    let shown = house.kith(&["session", "show", "latest"]).stdout;
+    let told: Vec<&str> = shown.lines().filter(|it| it.contains("only the tests")).collect();
+    assert!(told.len() == 1 && told[0].contains("(steer)"), "{shown}");
 }

@@ -5,14 +5,15 @@
 use kith_sessions::desk::RowTarget;
 use kith_testkit::clock::FakeClock;
 use kith_testkit::transcript::transcript;
-use kith_testkit::validators::{Outline, assert_stable, validate_openai_chat};
+use kith_testkit::validators::{Outline, assert_stable, validate, validate_openai_chat};
 use kith_vocab::block::Block;
 use kith_vocab::event::control::{Level, Notice};
 use kith_vocab::event::messages::HarnessKind;
+use kith_vocab::event::models::Wire;
 use serde_json::json;
 
 use super::*;
-use crate::fixture::{DAY_MS, ask_in, header, reminder};
+use crate::fixture::{DAY_MS, ask_in, header, reminder, steer};
 use crate::session::EventSource;
 use crate::state::State;
 use crate::verify::Verifier;
@@ -88,6 +89,69 @@ async fn over_200_turns_with_edits_and_restarts_every_request_begins_with_the_on
     assert_eq!(n_told(HarnessKind::RuntimeNotice), 66);
     assert_eq!(n_told(HarnessKind::DateChange), 20);
     prove(&house, session_id.unwrap(), &model);
+}
+
+/// Turns in which something is called, steered and queued; `cargo xtask torture` has a thousand.
+const BUSY_TURNS: usize = 40;
+
+async fn steer_and_follow_up(wire: Wire) {
+    let n_turns = BUSY_TURNS;
+    // Each turn is two requests, also one that a steer or a follow-up began.
+    let model = (0..3 * n_turns).fold(script().with_wire(wire), |model, n| {
+        let call = ("write_file", json!({ "n": n }));
+        model.calls("Doing.", &[call]).says(&format!("Answer {n}."))
+    });
+    let model = Arc::new(model);
+    let house = house_telling_news(&model);
+    let mut engine = house.engine();
+    let mut session_id = None;
+    for n in 0..n_turns {
+        edit_prompt(&house, &format!("Edited {} times.", n / 3));
+        if n % 10 == 9 {
+            engine.kill();
+            engine = house.engine();
+        }
+        let said = message(&format!("m{n}"), ROOM, &format!("question {n}"));
+        let added = steer(&format!("s{n}"), ROOM, &format!("and {n}"));
+        let later = message(&format!("f{n}"), ROOM, &format!("later {n}"));
+        let first = engine.send(&said, RowTarget::Current).await.unwrap();
+        let mut others = Vec::new();
+        for event in [&added, &later].into_iter().take(n % 3) {
+            others.push(engine.send(event, RowTarget::Current).await.unwrap());
+        }
+        session_id = Some(within(first.end()).await.unwrap().session_id);
+        for other in others {
+            within(other.end()).await.unwrap();
+        }
+        within(engine.until_rest()).await;
+    }
+    let (bodies, events) = (model.bodies(), house.events(session_id.unwrap()));
+    let outlines: Vec<Outline> =
+        bodies.iter().map(|body| validate(wire, &body.bytes).unwrap()).collect();
+    outlines.windows(2).for_each(|pair| assert_stable(&pair[0], &pair[1]));
+    prove(&house, session_id.unwrap(), &model);
+    let n_steers = events.iter().filter(|event| match &event.body {
+        Body::HarnessItem(it) => it.item.kind == HarnessKind::Steer,
+        _ => false,
+    });
+    let n_follow_ups = events.iter().filter(|event| match &event.body {
+        Body::UserMessage(it) => it.queue_item_id.is_some(),
+        _ => false,
+    });
+    let (n_steers, n_follow_ups) = (n_steers.count(), n_follow_ups.count());
+    assert!(n_steers > n_turns / 4 && n_follow_ups > n_turns / 4, "{n_steers} {n_follow_ups}");
+    println!(
+        "{wire:?}: {n_turns} turns, {n_steers} steers, {n_follow_ups} follow-ups: all {} requests \
+         begin with the one before and are rebuilt",
+        bodies.len()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn on_every_wire_requests_stay_stable_through_steers_and_follow_ups() {
+    for wire in [Wire::OpenaiChat, Wire::Anthropic, Wire::OpenaiResponses] {
+        steer_and_follow_up(wire).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -63,6 +63,28 @@ async fn a_message_during_a_turn_waits_in_the_queue_and_is_answered_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_queue_outlives_a_restart_and_its_first_item_follows_the_last_answer() {
+    let gate = Gate::new();
+    let model = Arc::new(script().says("Lost.").behind(&gate).says("One.").says("Two."));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let first = engine.send(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
+    within(gate.reached()).await;
+    let later = message("m2", ROOM, "two");
+    queue(&engine, &later).await;
+    engine.kill();
+    let engine = house.engine();
+    resume(&engine).await;
+    assert_eq!(ask(&engine, &later).await.unwrap().text, "Two.");
+    let events = house.events(first.session_id());
+    let is_taken =
+        |body: &Body| matches!(body, Body::UserMessage(it) if it.queue_item_id.is_some());
+    let taken = events.iter().find(|it| is_taken(&it.body)).unwrap();
+    let answer = events.iter().find(|it| matches!(it.body, Body::AssistantMessage(_))).unwrap();
+    assert_eq!(taken.parent_id, Some(answer.id));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_steer_is_read_before_the_next_request_of_the_turn() {
     let gate = Gate::new();
     let tool = CountingTool::new("write_file");
@@ -90,6 +112,9 @@ async fn a_steer_is_read_before_the_next_request_of_the_turn() {
     ");
     let sent = String::from_utf8(model.bodies()[1].bytes.clone()).unwrap();
     assert!(sent.contains("<system-reminder>\\nbe brief"), "{sent}");
+    let events = house.events(report.session_id);
+    let at = events.iter().position(|it| matches!(it.body, Body::HarnessItem(_))).unwrap();
+    assert_eq!(events[at].parent_id, Some(events[at - 1].id), "it follows what was there then");
 }
 
 #[tokio::test(start_paused = true)]
