@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use kith_vocab::files::FileSystem;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::disk::{DiskFiles, owner_only};
@@ -132,7 +132,7 @@ impl Worker {
     ) -> Result<rusqlite::Result<T>, WorkerStopped> {
         let repeat = move |connection: &mut Connection| {
             for _ in 1..DISK_TRIES_MAX {
-                match work(connection) {
+                match while_recovering(|| work(connection)) {
                     Err(error) if is_retryable(&error) => (),
                     done => return done,
                 }
@@ -269,7 +269,7 @@ pub(crate) fn require_room(path: &Path) -> rusqlite::Result<()> {
 }
 
 pub(crate) fn no_room() -> rusqlite::Error {
-    let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
+    let full = ffi::Error::new(ffi::SQLITE_FULL);
     rusqlite::Error::SqliteFailure(full, None)
 }
 
@@ -290,6 +290,29 @@ pub(crate) fn keep_room(path: &Path, connection: &Connection) -> io::Result<()> 
 fn has_small_blocks(path: &Path) -> bool {
     let folder = path.parent().unwrap_or(path);
     rustix::fs::statvfs(folder).is_ok_and(|it| it.f_frsize < INDEX_PAGE_BYTES)
+}
+
+/// How often a reader looks again at files that a host is opening or closing, and how long it waits in
+/// between.
+pub(crate) const READ_TRIES_MAX: u32 = 50;
+pub(crate) const READ_WAIT: Duration = Duration::from_millis(10);
+
+/// Reads, and reads again while the host that opens the file has not filled the index of its log: only
+/// the host may.
+pub(crate) fn while_recovering<T>(
+    mut read: impl FnMut() -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    let is_recovering = |error: &rusqlite::Error| {
+        let code = error.sqlite_error().map(|error| error.extended_code);
+        matches!(code, Some(ffi::SQLITE_READONLY_RECOVERY | ffi::SQLITE_READONLY_CANTINIT))
+    };
+    for _ in 0..READ_TRIES_MAX {
+        match read() {
+            Err(error) if is_recovering(&error) => thread::sleep(READ_WAIT),
+            done => return done,
+        }
+    }
+    read()
 }
 
 /// How a file can be read without making another.

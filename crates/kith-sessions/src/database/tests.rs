@@ -134,3 +134,15 @@ async fn worker() -> (TempDir, Worker) {
         _ => panic!("the file could not be opened"),
     }
 }
+
+#[test]
+fn a_reader_waits_until_the_host_has_filled_the_index() {
+    let mut n_tries = 0;
+    let read = || {
+        n_tries += 1;
+        let recovering = ffi::Error::new(ffi::SQLITE_READONLY_RECOVERY);
+        if n_tries < 3 { Err(Error::SqliteFailure(recovering, None)) } else { Ok(7) }
+    };
+    assert_eq!(while_recovering(read), Ok(7));
+    assert_eq!(n_tries, 3);
+}

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use super::Desk;
-use crate::database::{Durability, StartError, Worker, WorkerStopped, make_file};
+use crate::database::{Durability, StartError, Worker, WorkerStopped, make_file, while_recovering};
 use crate::storage::{StorageError, StorageFuture};
 
 pub use error::DeskError;
@@ -79,8 +79,9 @@ impl SqliteDesk {
         let open_once = move || {
             let Some(connection) = connect(&thread_path)? else { return Ok::<_, DeskError>(None) };
             let failed = |source| DeskError::of(&thread_path, source);
-            let device_id = schema::device_id(&connection).map_err(failed)?;
-            let generation = schema::generation(&connection).map_err(failed)?;
+            let device_id = while_recovering(|| schema::device_id(&connection)).map_err(failed)?;
+            let generation =
+                while_recovering(|| schema::generation(&connection)).map_err(failed)?;
             Ok(Some((connection, (device_id, generation))))
         };
         // A read that fails once is no reason to give up, and SQLite calls it damage.

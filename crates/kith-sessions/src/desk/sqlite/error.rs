@@ -77,6 +77,14 @@ impl DeskError {
         )
     }
 
+    /// Whether a reader may have looked at the files while a host made or removed them.
+    pub(super) fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            DeskError::NeedsRecovery { .. } | DeskError::ReadOnly { .. } | DeskError::Disk { .. }
+        )
+    }
+
     /// The same, unless the file cannot even be read: then it is not known to be damaged.
     pub(super) fn unless_unreadable(self) -> DeskError {
         if let DeskError::Damaged { path, .. } | DeskError::NotADatabase { path } = &self {

@@ -4,13 +4,15 @@
 //! of entries it has been through, and a file that has been through more than we know is refused.
 
 use std::path::Path;
+use std::thread;
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use super::DeskError;
 use super::columns::unreadable;
 use crate::database::{
-    FileState, connect, connect_read_only, file_state, keep_room, make_file, require_room,
+    FileState, READ_TRIES_MAX, READ_WAIT, connect, connect_read_only, file_state, keep_room,
+    make_file, require_room,
 };
 
 pub(super) const MIGRATIONS: [&str; 3] = [
@@ -139,7 +141,20 @@ pub(super) fn open(path: &Path, new_device_id: &str) -> Result<Connection, DeskE
 /// Opens the file for reading; `None` if there is no desk. Makes no file.
 ///
 /// An older desk is read as it is, with stand-ins in memory for what it lacks.
+///
+/// A host that is opening or closing the desk makes and removes the files beside it one after the other.
+/// Who looks in between finds a log without its index, so looks again.
 pub(super) fn open_read_only(path: &Path) -> Result<Option<Connection>, DeskError> {
+    for _ in 0..READ_TRIES_MAX {
+        match try_open_read_only(path) {
+            Err(error) if error.may_pass() => thread::sleep(READ_WAIT),
+            done => return done,
+        }
+    }
+    try_open_read_only(path)
+}
+
+fn try_open_read_only(path: &Path) -> Result<Option<Connection>, DeskError> {
     let file_state =
         file_state(path).map_err(|source| DeskError::Open { path: path.to_owned(), source })?;
     match file_state {
