@@ -12,7 +12,9 @@ const PATHS_MAX: usize = 300;
 const TASKS_MAX: usize = 200;
 const ENTRY_CHARS_MAX: usize = 200;
 /// Of all entries together, finished tasks aside: the model reads them in each request.
-const LEDGER_BYTES_MAX: usize = 12 * 1024;
+pub(crate) const LEDGER_BYTES_MAX: usize = 12 * 1024;
+/// The part of the context window that the ledger may take.
+const WINDOW_SHARE: u64 = 8;
 /// Of results, which may be long listings, fewer are taken than of what was said.
 const RESULT_ENTRIES_MAX: usize = 100;
 
@@ -31,12 +33,22 @@ pub(crate) enum LedgerText<'a> {
     Result(&'a str),
 }
 
+/// The most that a ledger may have in a conversation with a window of so many tokens, each of at least
+/// three bytes. In a small window a long ledger would leave no room for the conversation.
+pub(crate) fn bytes_max(context_window: u64) -> usize {
+    match usize::try_from(context_window.saturating_mul(3) / WINDOW_SHARE) {
+        Ok(0) | Err(_) => LEDGER_BYTES_MAX,
+        Ok(share) => share.min(LEDGER_BYTES_MAX),
+    }
+}
+
 /// The ledger after a compaction: what the one before held, what the texts name, and the tasks of
 /// the summary.
 pub(crate) fn next_ledger<'a>(
     before: Option<&Ledger>,
     texts: impl Iterator<Item = LedgerText<'a>>,
     summary: &str,
+    bytes_max: usize,
 ) -> Ledger {
     let mut builder = LedgerBuilder::new(before);
     for text in texts {
@@ -49,7 +61,7 @@ pub(crate) fn next_ledger<'a>(
         }
     }
     builder.add_summary(summary);
-    builder.finish()
+    builder.finish(bytes_max)
 }
 
 struct LedgerBuilder {
@@ -139,9 +151,9 @@ impl LedgerBuilder {
         }
     }
 
-    fn finish(mut self) -> Ledger {
+    fn finish(mut self, bytes_max: usize) -> Ledger {
         // The longest list gives way, its oldest entry first; tasks last.
-        while self.identifiers.bytes() + self.paths.bytes() + self.open.bytes() > LEDGER_BYTES_MAX {
+        while self.identifiers.bytes() + self.paths.bytes() + self.open.bytes() > bytes_max {
             let mut lists = [&mut self.identifiers, &mut self.paths];
             lists.sort_by_key(|list| list.bytes());
             let [_, longest] = lists;

@@ -12,6 +12,7 @@ use kith_vocab::event::models::{ModelRequested, Purpose};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
 
+use crate::ledger::{self, LEDGER_BYTES_MAX};
 use crate::state::State;
 use crate::state::calls::CallStage;
 use crate::step::{Ending, Step, decide, is_reached};
@@ -177,8 +178,12 @@ fn judge_summary(state: &State, it: &Compact) -> Result<(), String> {
     require(state.compaction.request() == Some(it.request_id), || {
         "no summary was asked for".to_owned()
     })?;
-    let ledger = ledger_of(state, state.compaction.scope(), &it.summary);
-    require(ledger == it.ledger, || "the ledger does not hold what the texts name".to_owned())
+    // Earlier versions did not look at the window.
+    let maxima = [ledger::bytes_max(state.context_window), LEDGER_BYTES_MAX];
+    let ledger = |max: usize| ledger_of(state, state.compaction.scope(), &it.summary, max);
+    require(maxima.into_iter().any(|max| ledger(max) == it.ledger), || {
+        "the ledger does not hold what the texts name".to_owned()
+    })
 }
 
 /// What is decided at the time of the event, or was at the time of the one before it: deciding and

@@ -38,7 +38,7 @@ use turn::Turn;
 
 /// Changes with every change of what `fold` makes of a log: stored states of another version are
 /// not used.
-pub const FOLD_VERSION: u32 = 9;
+pub const FOLD_VERSION: u32 = 10;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
@@ -59,6 +59,8 @@ pub struct State {
     pub steers: Vec<QueueItem>,
     pub compaction: Compaction,
     pub context_size: ContextSize,
+    /// The context window of the last turn's model, in tokens; 0 if it is unknown.
+    pub context_window: u64,
     pub title: Option<(String, TitleSource)>,
     pub n_events: u64,
     pub last_ts: u64,
@@ -175,7 +177,14 @@ impl State {
                 turn.owes_reply = true;
                 turn.keys.extend(event.ingress_key.clone());
             }
-            Body::TurnStarted(_) if self.turn.is_none() => self.reopen_turn(event),
+            Body::TurnStarted(it) => {
+                self.context_window = it.context_window;
+                if self.turn.is_none() {
+                    self.reopen_turn(event);
+                } else {
+                    self.fold_turn(event, last_ts);
+                }
+            }
             Body::QueueUpdate(it) => match it.queue {
                 Queue::FollowUp => self.follow_ups.clone_from(&it.items),
                 Queue::Steer => self.steers.clone_from(&it.items),

@@ -1,7 +1,7 @@
 use super::*;
 
 fn of(texts: &[&str], summary: &str) -> Ledger {
-    next_ledger(None, texts.iter().map(|it| LedgerText::Said(it)), summary)
+    next_ledger(None, texts.iter().map(|it| LedgerText::Said(it)), summary, LEDGER_BYTES_MAX)
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a_summary_adds_tasks_and_does_not_open_finished_ones_again() {
     };
     let summary = "## Facts\n- the sky is blue\n\n## Open tasks\n- Call Ann\n- buy milk\n- None\n\n\
                    ## Done\n- Write the report.\n";
-    let ledger = next_ledger(Some(&before), [].into_iter(), summary);
+    let ledger = next_ledger(Some(&before), [].into_iter(), summary, LEDGER_BYTES_MAX);
     assert_eq!(ledger.open_tasks, ["buy milk"]);
     assert_eq!(ledger.done_tasks, ["call Ann", "Write the report."]);
 }
@@ -61,9 +61,10 @@ fn a_long_list_is_bounded_and_results_count_less() {
     };
     let (said, listing) = (many("said"), many("row"));
     let texts = [LedgerText::Result(&listing), LedgerText::Said(&said)];
-    let ledger = next_ledger(None, texts.into_iter(), "");
+    let ledger = next_ledger(None, texts.into_iter(), "", LEDGER_BYTES_MAX);
     assert_eq!(ledger.identifiers.len(), IDENTIFIERS_MAX);
     assert_eq!(ledger.identifiers.last().unwrap(), "said-599");
-    let listed = next_ledger(None, [LedgerText::Result(&listing)].into_iter(), "");
+    let listed =
+        next_ledger(None, [LedgerText::Result(&listing)].into_iter(), "", LEDGER_BYTES_MAX);
     assert_eq!(listed.identifiers.len(), RESULT_ENTRIES_MAX);
 }

@@ -15,6 +15,7 @@ use proptest::proptest;
 
 use super::*;
 use crate::context::context;
+use crate::ledger::LEDGER_BYTES_MAX;
 use crate::step::decide;
 use crate::turn::ledger_of;
 
@@ -43,7 +44,7 @@ proptest! {
             read_back = serde_json::from_slice(&bytes).unwrap();
             assert!(kept == read_back, "after event {}", event.seq);
         }
-        assert_eq!(ledger_of(&kept, None, ""), ledger_of(&read_back, None, ""));
+        assert_eq!(ledger_of(&kept, None, "", LEDGER_BYTES_MAX), ledger_of(&read_back, None, "", LEDGER_BYTES_MAX));
     }
 
     #[test]
@@ -243,6 +244,6 @@ fn the_frame_of_a_text_is_not_taken_for_its_words_after_the_state_was_stored() {
     let stored = serde_json::to_vec(&kept).unwrap();
     let loaded: State = serde_json::from_slice(&stored).unwrap();
     for state in [&kept, &loaded] {
-        assert_eq!(ledger_of(state, None, "").paths, ["/etc/hosts"]);
+        assert_eq!(ledger_of(state, None, "", LEDGER_BYTES_MAX).paths, ["/etc/hosts"]);
     }
 }

@@ -17,7 +17,7 @@ use super::ask::{self, RequestFailure, SentRequest, fail};
 use super::{Action, EffectStop, TurnContext};
 use crate::context::summary;
 use crate::failure::SessionFailure;
-use crate::ledger::{LedgerText, next_ledger};
+use crate::ledger::{self, LedgerText, next_ledger};
 use crate::session::{CLIENT_ID, EventSource, Session};
 use crate::state::State;
 use crate::state::compaction::Compaction;
@@ -43,7 +43,9 @@ pub(super) fn is_due(state: &State, body_bytes: u64, choice: &ModelChoice) -> bo
     }
     // Where what must stay fills the window, a summary would only cost.
     let kept = find_kept(state, choice).map_or(0, |kept| summary::bytes_from(state, kept));
-    let gone = summary::conversation_bytes(state).saturating_sub(kept);
+    // The next summary will be about as long as the last.
+    let again = last_compaction(state).map_or(0, summary_bytes);
+    let gone = summary::conversation_bytes(state).saturating_sub(kept).saturating_sub(again);
     let left = u128::from(tokens) * u128::from(text_bytes.saturating_sub(gone));
     !is_full(u64::try_from(left / u128::from(text_bytes.max(1))).unwrap_or(u64::MAX))
 }
@@ -190,7 +192,7 @@ fn stage_summary(session: &mut Session, asked: &SentRequest, summary: String, us
     let state = session.state();
     let before = asked.scope.and_then(|scope| scope.before);
     let first_kept = kept_from(state, asked).unwrap_or(asked.request_id);
-    let ledger = ledger_of(state, before, &summary);
+    let ledger = ledger_of(state, before, &summary, ledger::bytes_max(state.context_window));
     let reminders = state.reminders_to_repeat(first_kept);
     let tokens_before = state.context_size.tokens(asked.body_bytes);
     let event = Compact {
@@ -231,20 +233,27 @@ fn find_kept(state: &State, choice: &ModelChoice) -> Option<EventId> {
 fn tokens_after(state: &State, asked: &SentRequest, compact: &Compact) -> u64 {
     let all = summary::conversation_bytes(state);
     let kept = summary::bytes_from(state, compact.first_kept_event_id);
-    let names = [&compact.ledger.identifiers, &compact.ledger.paths, &compact.ledger.open_tasks];
-    let names: usize = names.into_iter().flatten().map(String::len).sum();
-    let new = (compact.summary.len() + names) as u64;
+    let new = summary_bytes(compact);
     let bytes = asked.body_bytes.saturating_sub(all).saturating_add(kept).saturating_add(new);
     let tokens = u128::from(compact.tokens_before) * u128::from(bytes);
     u64::try_from(tokens / u128::from(asked.body_bytes.max(1))).unwrap_or(u64::MAX)
 }
 
+/// The bytes of a summary and its ledger.
+fn summary_bytes(compact: &Compact) -> u64 {
+    let Ledger { identifiers, paths, open_tasks, .. } = &compact.ledger;
+    let names = [identifiers, paths, open_tasks].into_iter().flatten();
+    (compact.summary.len() + names.map(String::len).sum::<usize>()) as u64
+}
+
 /// The ledger of a summary that ends before this message, or else of the whole conversation.
-pub(crate) fn ledger_of(state: &State, before: Option<EventId>, summary: &str) -> Ledger {
-    let last = state.tree.from_leaf().find_map(|event| match &event.body {
-        Body::Compact(it) => Some(&it.ledger),
-        _ => None,
-    });
+pub(crate) fn ledger_of(
+    state: &State,
+    before: Option<EventId>,
+    summary: &str,
+    bytes_max: usize,
+) -> Ledger {
+    let last = last_compaction(state).map(|it| &it.ledger);
     let mut texts = Vec::new();
     summary::each_text(state, before, &mut |text| {
         texts.push(match text {
@@ -256,7 +265,14 @@ pub(crate) fn ledger_of(state: &State, before: Option<EventId>, summary: &str) -
         true => LedgerText::Said(text),
         false => LedgerText::Result(text),
     });
-    next_ledger(last, texts, summary)
+    next_ledger(last, texts, summary, bytes_max)
+}
+
+fn last_compaction(state: &State) -> Option<&Compact> {
+    state.tree.from_leaf().find_map(|event| match &event.body {
+        Body::Compact(it) => Some(it),
+        _ => None,
+    })
 }
 
 /// The models of the open turn, else those that were named with the wish, else those of the last

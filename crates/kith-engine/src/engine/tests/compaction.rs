@@ -534,3 +534,33 @@ async fn a_summary_that_ends_the_program_each_time_is_given_up_until_it_is_asked
     assert_eq!(compactions(&house.events(id)).len(), 1, "{}", house.outline(id));
     assert_verified(&house.events(id));
 }
+
+#[tokio::test(start_paused = true)]
+async fn in_a_small_window_the_ledger_leaves_room_for_the_conversation() {
+    const WINDOW: u64 = 4_000;
+    let mut model = script();
+    for _ in 0..60 {
+        model = model.says(SUMMARY);
+    }
+    let model = Arc::new(with_window(model, WINDOW));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let mut id = None;
+    for n in 0..30 {
+        let names = (0..40).map(|it| format!("ORDER-{n:04}-{it:04}-0123456789"));
+        let names = names.collect::<Vec<_>>().join(" ");
+        let sent = ask(&engine, &message(&format!("m{n}"), ROOM, &names)).await.unwrap();
+        assert_eq!(sent.end, MessageEnd::Done);
+        id = Some(sent.session_id);
+    }
+    within(engine.until_rest()).await;
+    let events = house.events(id.unwrap());
+    let made = compactions(&events);
+    assert!((2..=12).contains(&made.len()), "{}", made.len());
+    let newest = &made.last().unwrap().ledger.identifiers;
+    assert!(newest.iter().map(String::len).sum::<usize>() as u64 <= WINDOW * 3 / 8);
+    for request in requests(&events) {
+        assert!(request.body_bytes / 4 <= WINDOW, "{} bytes", request.body_bytes);
+    }
+    assert_verified(&events);
+}
