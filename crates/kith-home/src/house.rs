@@ -33,7 +33,8 @@ pub const HOME_FILES: [&str; 13] = [
 pub const HOUSE_FILES: [&str; 4] = ["kith.toml", ".gitignore", ".minds", ".dialogs"];
 
 /// Returns the nearest folder from `cwd` upward that holds `kith.toml` or `.kith/state.db`, else
-/// `cwd` itself if it holds a constitution. The user's home is never a house.
+/// `cwd` itself if it holds an `Agent.md`; an `AGENTS.md` alone makes a project, not an agent. The
+/// user's home is never a house.
 ///
 /// The walk never goes through a folder that another user owns or could write. Beneath the user's
 /// home it ends before it: `~/.kith` belongs to every house. Elsewhere it goes on only while the
@@ -52,10 +53,10 @@ pub fn find_house(cwd: &Path, user_home: Option<&Path>) -> Option<PathBuf> {
     if let Some(house) = marked {
         return Some(house.to_owned());
     }
-    (user_home.as_deref() != Some(&*cwd) && is_home(&cwd)).then_some(cwd)
+    (user_home.as_deref() != Some(&*cwd) && cwd.join("Agent.md").is_file()).then_some(cwd)
 }
 
-/// Whether an agent lives in this folder.
+/// Whether this folder, if it is named as an agent's home, holds a constitution.
 pub fn is_home(folder: &Path) -> bool {
     CONSTITUTIONS.iter().any(|name| folder.join(name).is_file())
 }

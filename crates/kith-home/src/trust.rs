@@ -85,6 +85,13 @@ pub fn record_trust(user_home: &Path, folder: &Path, now_ms: u64) -> Result<(), 
     noted().map_err(|source| HomeError::WriteFile { path, source })
 }
 
+/// Makes `~/.kith`, where the user's own settings are.
+pub fn make_user_folder(user_home: &Path) -> Result<(), HomeError> {
+    let made = make_folders(user_home, Path::new(".kith"));
+    let path = user_home.join(".kith");
+    made.map(|_| ()).map_err(|source| HomeError::WriteFile { path, source })
+}
+
 /// Removes the record of a folder, and tells whether there was one.
 pub fn remove_trust(user_home: &Path, folder: &Path) -> Result<bool, HomeError> {
     let path = record_path(user_home, folder);

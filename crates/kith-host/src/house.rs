@@ -9,11 +9,13 @@ use kith_vocab::ids::ThreadId;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Blame, CallError, ErrorCode, quoted};
-use crate::settings::Settings;
+use crate::settings::{self, Settings};
 use crate::trust::HouseClaim;
 
 /// The agent of a house that names none.
 pub const AGENT_ID: &str = "main";
+/// The thread of the house's own folder; those of folders inside it follow after a slash.
+const HOUSE_ROOM: &str = "cli:room:.";
 /// The person at this machine.
 pub const OWNER_ID: &str = "owner";
 
@@ -26,7 +28,7 @@ pub struct House {
 }
 
 impl House {
-    /// The house named on the command line, else the nearest one.
+    /// The house named on the command line, else the nearest one, else the user's default one.
     pub fn find(named: Option<&Path>) -> Result<House, CallError> {
         let cwd = current_dir()?;
         let user_home = user_home();
@@ -34,11 +36,10 @@ impl House {
         let named = named.filter(|dir| !dir.as_os_str().is_empty());
         let dir = match named {
             Some(dir) => resolve(dir)?,
-            None => find_house(&cwd, user_home.as_deref()).ok_or_else(|| {
-                let message = format!("no agent in `{}` or any folder above it", cwd.display());
-                CallError::request(ErrorCode::HomeNotFound, message)
-                    .hint("create one with `kith init my-agent`, then `cd my-agent`")
-            })?,
+            None => match find_house(&cwd, user_home.as_deref()) {
+                Some(dir) => dir,
+                None => default_house(user_home.as_deref())?.ok_or_else(|| no_agent(&cwd))?,
+            },
         };
         refuse_users_home(&dir, user_home.as_deref())?;
         let house = House { dir, cwd, user_home };
@@ -60,14 +61,27 @@ impl House {
         self.kith_dir().join("state.db")
     }
 
-    /// The thread of the folder the person is in.
+    /// The thread of the folder the person is in. Inside the house it is named by the path from there,
+    /// so that the conversation is found again when the house is moved.
     pub fn thread_of_cwd(&self) -> Result<ThreadId, CallError> {
-        let digest = Sha256::digest(self.cwd.as_os_str().as_encoded_bytes());
-        let bytes = digest.iter().take(8);
-        let number = bytes.fold(0_u64, |number, &byte| number << 8 | u64::from(byte));
-        format!("cli:room:{number:016x}")
-            .parse()
-            .map_err(|error| CallError::new(Blame::Program, ErrorCode::InternalError, error))
+        let inside = self.cwd.strip_prefix(&self.dir).ok().and_then(Path::to_str);
+        let inside = inside.and_then(|path| match path {
+            "" => HOUSE_ROOM.parse().ok(),
+            // A path that cannot be an id (very long, or with control characters) has none.
+            path => format!("{HOUSE_ROOM}/{path}").parse().ok(),
+        });
+        inside.map_or_else(|| room_of_path(&self.cwd), Ok)
+    }
+
+    /// The name that older versions gave to the thread of a folder inside the house.
+    pub fn former_thread(&self, thread: &ThreadId) -> Option<ThreadId> {
+        let inside = thread.as_str().strip_prefix(HOUSE_ROOM)?;
+        let folder = match inside.strip_prefix('/') {
+            Some(path) => self.dir.join(path),
+            None if inside.is_empty() => self.dir.clone(),
+            None => return None,
+        };
+        room_of_path(&folder).ok()
     }
 
     /// Before anything is made: a folder named by mistake must not get a `.kith`. Where an agent
@@ -81,10 +95,13 @@ impl House {
             }
             _ => (),
         }
-        if is_home(&self.dir) || self.desk_path().exists() {
+        if self.dir.join("Agent.md").is_file() || self.desk_path().exists() {
             return Ok(());
         }
         if self.dir.join("kith.toml").is_file() {
+            if is_home(&self.dir) {
+                return Ok(());
+            }
             // Settings of a foreign repository are not read: whoever needs them refuses, and `kith trust`
             // must get as far as asking.
             if matches!(HouseClaim::of(self), HouseClaim::ForeignRepository(_)) {
@@ -107,6 +124,35 @@ pub fn refuse_users_home(dir: &Path, user_home: Option<&Path>) -> Result<(), Cal
     }
     Err(CallError::invalid("your home folder cannot be an agent's house")
         .hint("give the agent a folder of its own: `kith init ~/my-agent`"))
+}
+
+/// The folder that the user's own settings name for where there is no house.
+fn default_house(user_home: Option<&Path>) -> Result<Option<PathBuf>, CallError> {
+    let Some((dir, place)) = settings::default_house(user_home)? else { return Ok(None) };
+    match dir.canonicalize() {
+        Ok(real) if real.is_dir() => Ok(Some(real)),
+        _ => {
+            let message = format!("there is no folder `{}`, your default house", dir.display());
+            let error = settings::refused(Some(&place), &message);
+            Err(CallError { code: ErrorCode::HomeNotFound, ..error }
+                .hint("name the folder where your agent is now, or remove the line"))
+        }
+    }
+}
+
+fn no_agent(cwd: &Path) -> CallError {
+    let message = format!("no agent in `{}` or any folder above it", cwd.display());
+    CallError::request(ErrorCode::HomeNotFound, message)
+        .hint("create one with `kith init my-agent`; the first becomes your agent in every folder")
+}
+
+fn room_of_path(folder: &Path) -> Result<ThreadId, CallError> {
+    let digest = Sha256::digest(folder.as_os_str().as_encoded_bytes());
+    let bytes = digest.iter().take(8);
+    let number = bytes.fold(0_u64, |number, &byte| number << 8 | u64::from(byte));
+    format!("cli:room:{number:016x}")
+        .parse()
+        .map_err(|error| CallError::new(Blame::Program, ErrorCode::InternalError, error))
 }
 
 pub fn user_home() -> Option<PathBuf> {

@@ -10,6 +10,7 @@ use crate::call::{Reply, Response};
 use crate::clock::SystemClock;
 use crate::error::{CallError, quoted};
 use crate::house::{AGENT_ID, refuse_users_home, user_home};
+use crate::settings::edit::set_default_house;
 use crate::trust::HouseClaim;
 
 /// A house that was made or completed.
@@ -19,6 +20,8 @@ pub struct InitReport {
     pub agent_id: String,
     /// The files that were made.
     pub files: Vec<PathBuf>,
+    /// Whether it has become the user's default house.
+    pub is_default: bool,
 }
 
 /// Makes the files that are missing.
@@ -28,10 +31,22 @@ pub fn init(dir: &Path) -> Reply<InitReport> {
     let was_house = is_house(dir);
     let made = kith_home::init::init(dir, AGENT_ID)?;
     let house = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
-    let notes = note_whose(&house, was_house, had_settings);
+    let mut notes = Vec::from_iter(note_whose(&house, was_house, had_settings));
+    // A house that is not known to be the owner's must not answer in every folder.
+    let is_default = notes.is_empty() && become_default(&house, &mut notes);
     let files = made.iter().filter_map(|path| path.file_name()).map(|name| house.join(name));
-    let report = InitReport { files: files.collect(), agent_id: AGENT_ID.to_owned(), house };
+    let (files, agent_id) = (files.collect(), AGENT_ID.to_owned());
+    let report = InitReport { house, agent_id, files, is_default };
     Ok(Response::new(report).with_notes(notes))
+}
+
+/// Makes the first house the user's default one, and tells whether it is that now.
+fn become_default(house: &Path, notes: &mut Vec<String>) -> bool {
+    let Some(user_home) = user_home().and_then(|it| it.canonicalize().ok()) else { return false };
+    set_default_house(&user_home, house).unwrap_or_else(|error| {
+        notes.push(format!("could not make it your default agent: {}", error.message()));
+        false
+    })
 }
 
 /// What lies in the folder already and would speak as the owner once it is made a house: the files of

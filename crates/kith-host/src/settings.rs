@@ -179,6 +179,18 @@ fn far_file(house: &House) -> Result<Option<SettingsFile>, CallError> {
     SettingsFile::read(user_home.join(".kith/config.toml"), FileScope::User)
 }
 
+/// The default house that the user's own settings name, and where they do.
+pub fn default_house(
+    user_home: Option<&Path>,
+) -> Result<Option<(PathBuf, SettingPlace)>, CallError> {
+    let Some(user_home) = user_home else { return Ok(None) };
+    let path = user_home.join(".kith/config.toml");
+    let Some(file) = SettingsFile::read(path, FileScope::User)? else { return Ok(None) };
+    let Some(named) = &file.tables.house.default else { return Ok(None) };
+    file.require_owner()?;
+    Ok(Some((file.resolve(&named.get_ref().0, Some(user_home)), file.place_of(named))))
+}
+
 /// Refuses a house that sends a key of the user's own settings to another address than they do.
 fn refuse_redirected_keys(near: &SettingsFile, far: &SettingsFile) -> Result<(), CallError> {
     for (name, model) in &near.tables.models.named {

@@ -23,9 +23,16 @@ fn the_users_home_is_never_a_house() {
 
 #[test]
 fn a_constitution_makes_only_the_folder_itself_one() {
-    check("//- /user/a/AGENTS.md\n", "user/a", Some("user/a"));
+    check("//- /user/a/Agent.md\n", "user/a", Some("user/a"));
     check("//- /user/a/Agent.md\n//- /user/a/b/x\n", "user/a/b", None);
     check("//- /user/a/kith.toml\n//- /user/a/b/Agent.md\n", "user/a/b", Some("user/a"));
+}
+
+#[test]
+fn a_project_with_only_an_agents_md_is_no_agent() {
+    check("//- /user/a/AGENTS.md\n", "user/a", None);
+    check("//- /user/a/AGENTS.md\n//- /user/a/.git/HEAD\n", "user/a", None);
+    check("//- /user/a/kith.toml\n//- /user/a/b/AGENTS.md\n", "user/a/b", Some("user/a"));
 }
 
 #[test]

@@ -35,6 +35,7 @@ pub async fn create_dialog(
     let script_refs = priming::script_refs(names)?;
     let agent_id = host.settings.current()?.team.choose(call.agent_id.as_deref())?.id.clone();
     let scripts = priming::load_scripts(&host.house, &agent_id, &script_refs)?;
+    call.thread_id = host.reads.thread_in_use(&agent_id, call.thread_id).await?;
     let audience = host.audience(&agent_id, &call.thread_id).await?;
     let header = host.header_of(agent_id, audience, call);
     let speaker = Speaker { author: caller.user, trust: caller.trust };

@@ -288,6 +288,7 @@ impl Host {
         }
         let member = settings.team.choose(named)?;
         let agent_id = member.id.clone();
+        message.thread_id = self.reads.thread_in_use(&agent_id, message.thread_id.clone()).await?;
         let audience = self.audience(&agent_id, &message.thread_id).await?;
         let mut target = RowTarget::New;
         if message.target == MessageTarget::Current {

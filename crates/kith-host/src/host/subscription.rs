@@ -29,6 +29,7 @@ pub async fn subscribe(
             (mode, FollowedSource::Session(Box::new(subscription)))
         }
         SubscribedTo::Thread { agent_id, thread_id } => {
+            let thread_id = host.reads.thread_in_use(&agent_id, thread_id).await?;
             let thread = ThreadKey { agent_id, thread_id };
             let (mode, subscription) = host.engine.subscribe_thread(thread, &call.from).await?;
             (mode, FollowedSource::Thread(Box::new(subscription)))

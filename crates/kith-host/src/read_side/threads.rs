@@ -99,6 +99,22 @@ pub async fn find_current_session(
 }
 
 impl ReadSide {
+    /// The thread, or the one that an older version named otherwise, if only that one has begun.
+    pub(crate) async fn thread_in_use(
+        &self,
+        agent_id: &str,
+        thread_id: ThreadId,
+    ) -> Result<ThreadId, CallError> {
+        let (Some(former), Some(desk)) = (self.house.former_thread(&thread_id), &self.desk) else {
+            return Ok(thread_id);
+        };
+        if desk.current_session(agent_id, &thread_id).await?.is_some() {
+            return Ok(thread_id);
+        }
+        let is_former_in_use = desk.current_session(agent_id, &former).await?.is_some();
+        Ok(if is_former_in_use { former } else { thread_id })
+    }
+
     /// The session of the thread that has begun and would be continued.
     async fn current_session(
         &self,
@@ -107,7 +123,8 @@ impl ReadSide {
     ) -> Result<Option<SessionId>, CallError> {
         let agent_id = self.agent_id(agent_id)?;
         let Some(desk) = self.require_desk()? else { return Ok(None) };
-        let Some(id) = desk.current_session(&agent_id, thread_id).await? else { return Ok(None) };
+        let thread_id = self.thread_in_use(&agent_id, thread_id.clone()).await?;
+        let Some(id) = desk.current_session(&agent_id, &thread_id).await? else { return Ok(None) };
         Ok(self.journal.exists(id).await?.then_some(id))
     }
 

@@ -1,62 +1,94 @@
-//! Changes one key of `kith.toml`. Comments, layout and everything else in it stay as they are.
+//! Changes one key of a settings file. Comments, layout and everything else in it stay as they are.
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
 use kith_home::init::replace_settings;
+use kith_home::trust::make_user_folder;
 use toml_edit::{DocumentMut, Item, Value};
 
 use super::file::{FileScope, SettingsFile};
+use super::forms::TEXT_CHARS_MAX;
 use crate::error::CallError;
 use crate::house::House;
 
 /// Writes `[models] use` into the settings of the house. Returns what stood there.
 pub fn set_used_model(house: &House, name: &str) -> Result<Option<String>, CallError> {
-    let path = house.dir.join("kith.toml");
+    set_key(&house.dir.join("kith.toml"), FileScope::House, ("models", "use"), name)
+}
+
+/// Makes this the house that is used in folders that are in none, unless another one is already.
+/// Returns whether it did.
+pub fn set_default_house(user_home: &Path, house: &Path) -> Result<bool, CallError> {
+    let path = user_home.join(".kith/config.toml");
+    let file = SettingsFile::read(path.clone(), FileScope::User)?;
+    // A name that settings cannot hold stays out of them.
+    let name = house.to_str().filter(|it| it.chars().count() <= TEXT_CHARS_MAX);
+    let Some(house) = name else { return Ok(false) };
+    if file.is_some_and(|file| file.tables.house.default.is_some()) {
+        return Ok(false);
+    }
+    make_user_folder(user_home)?;
+    set_key(&path, FileScope::User, ("house", "default"), house)?;
+    Ok(true)
+}
+
+/// Writes a key of a table. Returns what stood there.
+fn set_key(
+    path: &Path,
+    scope: FileScope,
+    key: (&str, &str),
+    value: &str,
+) -> Result<Option<String>, CallError> {
     // Refuses what could not be read again, with the line of the mistake.
-    SettingsFile::read(path.clone(), FileScope::House)?;
+    SettingsFile::read(path.to_owned(), scope)?;
     let failed = |source: io::Error| {
         CallError::filesystem(format!("cannot read `{}`: {source}", path.display()))
     };
-    let text = match fs::read_to_string(&path) {
+    let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         text => text.map_err(failed)?,
     };
-    let (text, before) = with_used_model(&text, name)?;
-    replace_settings(&path, &text)?;
+    let (text, before) = with_key(&text, key, value)?;
+    replace_settings(path, &text)?;
     Ok(before)
 }
 
-fn with_used_model(text: &str, name: &str) -> Result<(String, Option<String>), CallError> {
-    let refused = |what: String| CallError::invalid(format!("cannot change `kith.toml`: {what}"));
+fn with_key(
+    text: &str,
+    (table, key): (&str, &str),
+    value: &str,
+) -> Result<(String, Option<String>), CallError> {
+    let refused = |what: String| CallError::invalid(format!("cannot change the settings: {what}"));
     let mut document: DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| refused(error.to_string()))?;
-    let Some(models) = document.get_mut("models") else {
-        return Ok((with_new_table(text, name), None));
+    let Some(found) = document.get_mut(table) else {
+        return Ok((with_new_table(text, (table, key), value), None));
     };
-    let models = models.as_table_like_mut();
-    let models = models.ok_or_else(|| refused("`models` is not a table".to_owned()))?;
-    let mut value = Value::from(name);
+    let found = found.as_table_like_mut();
+    let found = found.ok_or_else(|| refused(format!("`{table}` is not a table")))?;
+    let mut value = Value::from(value);
     let mut before = None;
-    if let Some(old) = models.get_mut("use").and_then(Item::as_value_mut) {
+    if let Some(old) = found.get_mut(key).and_then(Item::as_value_mut) {
         // A comment behind it stays.
         *value.decor_mut() = old.decor().clone();
         before = old.as_str().map(str::to_owned);
         *old = value;
     } else {
-        models.insert("use", Item::Value(value));
+        found.insert(key, Item::Value(value));
     }
     Ok((document.to_string(), before))
 }
 
 /// At the end: a file may hold nothing but comments, and they stay above.
-fn with_new_table(text: &str, name: &str) -> String {
+fn with_new_table(text: &str, (table, key): (&str, &str), value: &str) -> String {
     let space = match text {
         "" => "",
         text if text.ends_with('\n') => "\n",
         _ => "\n\n",
     };
-    format!("{text}{space}[models]\nuse = {}\n", Value::from(name))
+    format!("{text}{space}[{table}]\n{key} = {}\n", Value::from(value))
 }
 
 #[cfg(test)]
@@ -65,7 +97,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str, before: Option<&str>) {
-        let (changed, old) = with_used_model(text, "b").unwrap();
+        let (changed, old) = with_key(text, ("models", "use"), "b").unwrap();
         assert_eq!((changed.as_str(), old.as_deref()), (expected, before));
     }
 
@@ -83,15 +115,15 @@ mod tests {
         check("models.use = \"a\" # x\n", "models.use = \"b\" # x\n", Some("a"));
         let tables =
             "# top\n\n[agent]\nid = \"main\"\n\n# the model\n[models.b]\nwire = \"demo\"\n";
-        let (changed, _) = with_used_model(tables, "b").unwrap();
+        let (changed, _) = with_key(tables, ("models", "use"), "b").unwrap();
         assert_eq!(
             changed,
             "# top\n\n[agent]\nid = \"main\"\n\n[models]\nuse = \"b\"\n\n# the model\n[models.b]\nwire = \"demo\"\n"
         );
         // What is written can be read again.
         for text in ["", tables, "models.b.wire = \"demo\"\n"] {
-            let (changed, _) = with_used_model(text, "b").unwrap();
-            let (again, before) = with_used_model(&changed, "b").unwrap();
+            let (changed, _) = with_key(text, ("models", "use"), "b").unwrap();
+            let (again, before) = with_key(&changed, ("models", "use"), "b").unwrap();
             assert_eq!((again, before.as_deref()), (changed, Some("b")));
         }
     }

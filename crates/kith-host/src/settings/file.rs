@@ -110,6 +110,13 @@ fn check_scope(
         let (message, hint) = (message.to_owned(), Some(hint.to_owned()));
         Err(SettingsMistake { line: line_of(text, at), message, hint })
     };
+    if let (FileScope::House, Some(named)) = (scope, &tables.house.default) {
+        return wrong(
+            named.span().start,
+            "`[house]` belongs in `~/.kith/config.toml`: it is for folders in no house",
+            "remove it from `kith.toml`",
+        );
+    }
     let agents = tables.agents.values().map(|it| ("[agents]", it.span().start)).next();
     let agent = tables.agent.as_ref().map(|it| ("[agent]", it.span().start));
     match (scope, &tables.identity, agent.or(agents)) {

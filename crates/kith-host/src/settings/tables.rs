@@ -28,6 +28,8 @@ pub(super) struct SettingsTables {
     /// A team: several agents in one house
     #[schemars(with = "BTreeMap<String, AgentTable>")]
     pub(super) agents: BTreeMap<AgentId, Spanned<AgentTable>>,
+    /// Which house is used where there is none; only in `~/.kith/config.toml`
+    pub(super) house: HouseTable,
     /// How all agents of this user present themselves
     #[schemars(with = "IdentityTable")]
     pub(super) identity: Option<Spanned<IdentityTable>>,
@@ -43,6 +45,14 @@ pub(super) struct SettingsTables {
     pub(super) skills: SkillsTable,
     /// How Kith speaks to people
     pub(super) ui: UiTable,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default, remote = "Self")]
+pub(super) struct HouseTable {
+    /// House to use in folders that are in none (the first `kith init` writes it)
+    #[schemars(with = "LineText")]
+    pub(super) default: Option<Spanned<LineText>>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -241,6 +251,7 @@ macro_rules! tables {
 tables!(
     AgentTable,
     BudgetTable,
+    HouseTable,
     IdentityTable,
     LimitsTable,
     PolicyTable,
@@ -314,6 +325,7 @@ impl SettingsTables {
         SettingsTables {
             agent: self.agent,
             agents: self.agents,
+            house: far.house,
             identity: far.identity,
             models: ModelsTable {
                 chosen: self.models.chosen.or(far.models.chosen),

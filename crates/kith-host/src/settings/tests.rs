@@ -58,12 +58,12 @@ fn an_unknown_key_is_refused_with_the_nearest_one() {
     );
     check(
         "\"a\\nb\" = 1\n",
-        "1: unknown key `a\u{fffd}b` | valid keys: agent, agents, identity, models, limits, \
+        "1: unknown key `a\u{fffd}b` | valid keys: agent, agents, house, identity, models, limits, \
          budget, policy, skills, ui",
     );
     check(
         "[sandbox]\nenv = [\"PATH\"]\n",
-        "1: unknown key `sandbox` | valid keys: agent, agents, identity, models, limits, budget, policy, \
+        "1: unknown key `sandbox` | valid keys: agent, agents, house, identity, models, limits, budget, policy, \
          skills, ui",
     );
 }

@@ -117,6 +117,9 @@ async fn greet(
     let name = identity.map_or_else(|_| agent_id.to_owned(), |told| told.data.name);
     let model = &chosen.provider.choice().model;
     ui::error_line(&format!("{name} in {} (model: {model})", house.dir.display()));
+    if house.cwd != house.dir {
+        ui::error_line(&format!("Working in {}", house.cwd.display()));
+    }
     if chosen.by_default {
         ui::note(DEMO_LABEL);
     }

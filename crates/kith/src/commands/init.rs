@@ -22,11 +22,15 @@ pub(crate) fn run(shared: &GlobalArgs, args: Init) -> CommandResult {
     }
     let made = init(&dir)?;
     print_notes(&made.notes);
-    let InitReport { house, agent_id, files } = made.data;
+    let InitReport { house, agent_id, files, is_default } = made.data;
     if shared.json {
         let files: Vec<_> = files.iter().map(|path| path.to_string_lossy()).collect();
         let house = house.to_string_lossy();
-        ui::json(&json!({ "ok": true, "house": house, "agentId": agent_id, "files": files }));
+        let mut form = json!({ "ok": true, "house": house, "agentId": agent_id, "files": files });
+        if is_default {
+            form["default"] = json!(true);
+        }
+        ui::json(&form);
         return Ok(ExitCode::SUCCESS);
     }
     if files.is_empty() {
@@ -44,6 +48,9 @@ pub(crate) fn run(shared: &GlobalArgs, args: Init) -> CommandResult {
         format!("cd {} && kith", quoted(&dir))
     };
     ui::line(&format!("\nTalk to it:\n  {talk}"));
+    if is_default {
+        ui::line("\nIt also answers `kith` in every folder that has no agent of its own.");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -26,7 +26,7 @@ fn a_backup_is_a_house_in_which_every_session_verifies() {
     assert!(target.join("memory/2026-11-15.md").exists() && !target.join("src").exists());
 
     let there = |args: &[&str]| {
-        house.json(&[&["--home", target.to_str().unwrap(), "--json"], args].concat())
+        house.kith_in(target.to_str().unwrap(), &[&["--json"], args].concat()).json()
     };
     let sessions = there(&["session", "ls"]);
     let sessions = sessions["sessions"].as_array().unwrap();
@@ -36,7 +36,7 @@ fn a_backup_is_a_house_in_which_every_session_verifies() {
         assert_eq!(verified["ok"], true, "{verified}");
     }
     // Nothing is missing there, and nobody says so.
-    let ran = house.kith(&["--home", target.to_str().unwrap(), "ask", "hello there"]);
+    let ran = house.kith_in(target.to_str().unwrap(), &["ask", "hello there"]);
     assert_eq!((ran.code, ran.stderr.contains("state.db")), (0, false), "{}", ran.stderr);
     // It goes on there, in the same conversation, and the first house does not notice.
     let before = house.session_files().iter().map(|it| fs::read(it).unwrap()).collect::<Vec<_>>();
@@ -60,7 +60,7 @@ fn a_backup_is_made_while_a_turn_runs() {
     running.signal("INT");
     running.finish();
     let there = |args: &[&str]| {
-        house.json(&[&["--home", target.to_str().unwrap(), "--json"], args].concat())
+        house.kith_in(target.to_str().unwrap(), &[&["--json"], args].concat()).json()
     };
     assert_eq!(there(&["session", "verify", "latest"])["ok"], true);
     // What was under way when the copy was made is finished there.

@@ -31,7 +31,7 @@ fn git_ignores_the_kith_folder_of_a_house_made_in_a_repository() {
 #[test]
 fn git_ignores_the_kith_folder_of_a_house_without_init() {
     let house = repository();
-    house.write("AGENTS.md", "Be kind.\n");
+    house.write("Agent.md", "Be kind.\n");
     house.kith(&["trust", "."]).succeeded();
     house.kith(&["--model", "demo", "ask", "say one"]).succeeded();
     shared(&house, "probe", &words("hello"));

@@ -27,6 +27,8 @@ fn init_creates_an_agent_that_answers_at_once() {
 
     Talk to it:
       kith
+
+    It also answers `kith` in every folder that has no agent of its own.
     ");
     assert_eq!(house.files(), FILES);
     house.kith(&["ask", "hello"]).succeeded();
@@ -62,7 +64,9 @@ fn init_prints_its_json_form() {
     let files = files.iter().chain(&[".gitignore"]).map(|it| house.path("ada").join(it));
     let files: Vec<_> = files.collect();
     let house = house.path("ada");
-    assert_eq!(ran, json!({ "ok": true, "house": house, "agentId": "main", "files": files }));
+    let form =
+        json!({ "ok": true, "house": house, "agentId": "main", "files": files, "default": true });
+    assert_eq!(ran, form);
 }
 
 #[test]
@@ -82,6 +86,8 @@ fn init_accepts_the_folder_as_home() {
 
     Talk to it:
       cd 'ada lovelace' && kith
+
+    It also answers `kith` in every folder that has no agent of its own.
     ");
 }
 

@@ -13,6 +13,7 @@
 )]
 
 mod another_user;
+mod anywhere;
 mod ask;
 mod attach;
 mod backup;
@@ -74,7 +75,7 @@ const FILTERS: [(&str, &str); 9] = [
     (r"\d+ bytes in the log", "[bytes] bytes in the log"),
     (r"\d{8} characters", "[n] characters"),
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b", "[id]"),
-    (r"cli:room:[0-9a-f]{16}", "cli:room:[cwd]"),
+    (r"cli:room:([0-9a-f]{16}|\.(/\S+)?)", "cli:room:[cwd]"),
     (r"\b[0-9a-f]{64}\b", "[sha256]"),
     (r"\b[0-9a-f]{8}\b", "[short]"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "[time]"),

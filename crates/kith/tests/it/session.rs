@@ -81,9 +81,9 @@ fn sessions_are_listed_newest_first() {
     check!(house.kith(&["session", "ls"]), @"
     exit 0
     --- stdout
-    [short]  [minute]  idle       web:room:notes             three
-    [short]  [minute]  idle       cli:room:[cwd]  two
-    [short]  [minute]  idle       cli:room:[cwd]  one
+    [short]  [minute]  idle       web:room:notes  three
+    [short]  [minute]  idle       cli:room:[cwd]      two
+    [short]  [minute]  idle       cli:room:[cwd]      one
     ");
     // Spoken to again, the oldest is the newest.
     let list = house.json(&["session", "ls", "--json"]);

@@ -295,7 +295,7 @@ fn the_doctor_reports_a_missing_agent() {
     --- stdout
     ok    platform      Linux
     fail  house         no agent in `[house]` or any folder above it
-                        -> create one with `kith init my-agent`, then `cd my-agent`
+                        -> create one with `kith init my-agent`; the first becomes your agent in every folder
     ");
     assert_eq!(house.files(), Vec::<String>::new());
 }

@@ -61,7 +61,7 @@ pub(super) fn page() -> String {
         heading(&shown, &about, &mut page);
         match name.as_str() {
             "agent" | "agents" => page.push_str("Only in `kith.toml`.\n\n"),
-            "identity" => page.push_str("Only in `~/.kith/config.toml`.\n\n"),
+            "house" | "identity" => page.push_str("Only in `~/.kith/config.toml`.\n\n"),
             "budget" => page.push_str(BUDGET),
             _ => (),
         }
