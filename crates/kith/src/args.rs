@@ -34,6 +34,9 @@ pub(crate) struct Invocation {
     pub(crate) model: ModelArg,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+    /// Chat line by line, for screen readers and simple terminals
+    #[arg(long)]
+    pub(crate) plain: bool,
     /// Print the version of the program and its log format
     #[arg(short = 'V', long)]
     pub(crate) version: bool,

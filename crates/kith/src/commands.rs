@@ -2,10 +2,10 @@
 
 mod ask;
 mod chat;
-mod cost;
+pub(crate) mod cost;
 mod house;
 mod init;
-mod model;
+pub(crate) mod model;
 mod model_test;
 mod new;
 mod prime;
@@ -16,7 +16,7 @@ mod skill;
 mod thread;
 mod trust;
 mod turn;
-mod why;
+pub(crate) mod why;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -40,14 +40,14 @@ use crate::program::{args, resources, signals, ui};
 type CommandResult = Result<ExitCode, CallError>;
 
 pub(crate) fn run(invocation: Invocation) -> ExitCode {
-    let Invocation { shared, model, command, .. } = invocation;
+    let Invocation { shared, model, command, plain, .. } = invocation;
     let outcome = in_runtime(async {
         match command {
-            None => chat::run(&shared, model, None).await,
+            None => chat::run(&shared, model, None, plain).await,
             Some(Command::Resume { session, model: own }) => {
                 let model = ModelArg { model: own.model.or(model.model) };
                 let session = session_name::named_session(&shared, session).await?;
-                chat::run(&shared, model, Some(session)).await
+                chat::run(&shared, model, Some(session), plain).await
             }
             Some(Command::Ask(args)) => ask::run(&shared, model, args).await,
             Some(Command::Retry(args)) => turn::retry(&shared, args).await,

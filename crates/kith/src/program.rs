@@ -5,6 +5,7 @@
 //! - [`resources`]: checks that there are enough threads, descriptors and memory.
 //! - [`signals`]: Ctrl-C, termination and the limit on file sizes.
 //! - [`screen`], [`transcript`]: a running turn, and a session as a person reads it.
+//! - [`terminal`]: the conversation in a terminal.
 //! - [`branches`]: the tree of a session in a terminal.
 //! - [`ui`]: the only place that prints.
 
@@ -14,6 +15,7 @@ mod commands;
 mod resources;
 mod screen;
 mod signals;
+mod terminal;
 mod transcript;
 mod ui;
 

@@ -232,7 +232,7 @@ struct StreamedEvent<'a> {
 
 /// The line for a failed request, if it explains a wait or a change of model. A failure that ends the
 /// turn is reported at its end.
-fn retry_in_words(event: &Event) -> Option<String> {
+pub(crate) fn retry_in_words(event: &Event) -> Option<String> {
     let Body::ModelFailed(failed) = &event.body else { return None };
     failed.retry_at?;
     Some(match &failed.fallback {

@@ -154,6 +154,11 @@ pub(crate) fn input_is_terminal() -> bool {
     io::stdin().is_terminal()
 }
 
+/// Whether colours are shown where stdout is a terminal.
+pub(crate) fn is_coloured() -> bool {
+    !no_colour()
+}
+
 fn no_colour() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }

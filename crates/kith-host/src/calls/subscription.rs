@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use kith_engine::feed::{ResumeMode, ResumePoint};
+pub use kith_engine::feed::{ResumeMode, ResumePoint};
 use kith_vocab::ids::{SessionId, ThreadId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -72,7 +72,7 @@ impl HostParts {
 
 /// The lock of a house as its host sees it: it keeps the desk's generation outside the desk, so that
 /// an old copy of the desk shows.
-pub trait WriterLock: Send {
+pub trait WriterLock: Send + Sync {
     /// The desk's generation as the host before this one noted it; `None` if nobody knows.
     fn previous_generation(&self) -> Option<u64>;
 

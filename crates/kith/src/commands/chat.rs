@@ -34,16 +34,20 @@ use super::{CommandResult, client_of, house_of, leave, print_notes};
 use crate::program::args::{GlobalArgs, ModelArg};
 use crate::program::screen::{Live, Quiet};
 use crate::program::signals::{StopKind, StopSignal};
+use crate::program::terminal::{self, ChatSetup};
 use crate::program::{transcript, ui};
 
 const HELP: &str = "Type a message and press Enter. /new starts a new session, Ctrl-C stops an \
                     answer, /quit or Ctrl-D quits.";
+
+const ANOTHER_HOST: &str = "Another kith is running in this house; it answers here too.";
 
 /// `resume` is the session to speak in; without one it is the current one of this folder's thread.
 pub(crate) async fn run(
     shared: &GlobalArgs,
     model: ModelArg,
     resume: Option<String>,
+    plain: bool,
 ) -> CommandResult {
     if shared.json {
         return Err(CallError::usage("the interactive chat has no JSON output")
@@ -62,14 +66,7 @@ pub(crate) async fn run(
     let mut agent_id = settings.last_good().team.choose(shared.agent()).map(|it| it.id.clone());
     let (sender, notes) = mpsc::unbounded_channel();
     let client = client_of(shared, house.clone()).resuming(sender);
-    let resumed = match resume {
-        Some(session) => Some(client.call(DescribeSession { session }).await?.data),
-        None => None,
-    };
-    if let Some(gone) = resumed.as_ref().filter(|it| it.is_gone) {
-        let message = format!("the file of session {} is missing", short(gone.session_id));
-        return Err(CallError::request(ErrorCode::SessionNotFound, message));
-    }
+    let resumed = describe(&client, resume).await?;
     // A session is somebody's; only what goes to a thread must know whose that is.
     if let Some(owner) = resumed.as_ref().and_then(|it| it.agent_id.clone()) {
         agent_id = settings.last_good().team.member(&owner).map(|it| it.id.clone());
@@ -77,6 +74,18 @@ pub(crate) async fn run(
     let agent_id = agent_id?;
     if is_attended {
         first_sight::of_repository(&client, &agent_id, &cwd).await?;
+    }
+    if is_attended && !plain && can_be_drawn_on() {
+        let banner = banner(&client, &house, &agent_id, &chosen).await?;
+        let session = resumed.map(|it| it.session_id.to_string());
+        let model = model.model;
+        #[rustfmt::skip]
+        let setup = ChatSetup {
+            client, agent_id, thread_id, house, model, settings, models, notes, session, banner,
+        };
+        return in_terminal(setup).await;
+    }
+    if is_attended {
         greet(&client, &house, &agent_id, &thread_id, &chosen, resumed.as_ref()).await?;
     } else if chosen.by_default {
         ui::note(DEMO_LABEL);
@@ -104,6 +113,66 @@ pub(crate) async fn run(
     ended.map(|()| ExitCode::SUCCESS)
 }
 
+/// The session that is resumed, if one is.
+async fn describe(
+    client: &Client,
+    session: Option<String>,
+) -> Result<Option<SessionDescription>, CallError> {
+    let Some(session) = session else { return Ok(None) };
+    let found = client.call(DescribeSession { session }).await?.data;
+    if found.is_gone {
+        let message = format!("the file of session {} is missing", short(found.session_id));
+        return Err(CallError::request(ErrorCode::SessionNotFound, message));
+    }
+    Ok(Some(found))
+}
+
+async fn in_terminal(setup: ChatSetup) -> CommandResult {
+    let mut stop = StopSignal::listen()?;
+    let client = terminal::run(setup, &mut stop).await?;
+    leave(client, &mut stop).await;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn banner(
+    client: &Client,
+    house: &House,
+    agent_id: &str,
+    chosen: &ChosenModel,
+) -> Result<Vec<String>, CallError> {
+    let mut banner = greeting(client, house, agent_id, chosen).await;
+    if chosen.by_default {
+        banner.push(DEMO_LABEL.to_owned());
+    }
+    if !client.is_host().await? {
+        banner.push(ANOTHER_HOST.to_owned());
+    }
+    Ok(banner)
+}
+
+/// Whether the terminal can move its cursor.
+fn can_be_drawn_on() -> bool {
+    std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb")
+}
+
+/// Who answers, with which model, and in which folder.
+async fn greeting(
+    client: &Client,
+    house: &House,
+    agent_id: &str,
+    chosen: &ChosenModel,
+) -> Vec<String> {
+    // Without the name the greeting shows the id: files that cannot be read are reported by a message.
+    let identity = client.call(ExplainAgent { agent_id: Some(agent_id.to_owned()) }).await;
+    let name = identity.map_or_else(|_| agent_id.to_owned(), |told| told.data.name);
+    let model = &chosen.provider.choice().model;
+    let mut lines = vec![format!("{name} in {} (model: {model})", house.dir.display())];
+    if house.cwd != house.dir {
+        lines.push(format!("Working in {}", house.cwd.display()));
+    }
+    lines
+}
+
 async fn greet(
     client: &Client,
     house: &House,
@@ -112,19 +181,14 @@ async fn greet(
     chosen: &ChosenModel,
     resumed: Option<&SessionDescription>,
 ) -> Result<(), CallError> {
-    // Without the name the greeting shows the id: files that cannot be read are reported by a message.
-    let identity = client.call(ExplainAgent { agent_id: Some(agent_id.to_owned()) }).await;
-    let name = identity.map_or_else(|_| agent_id.to_owned(), |told| told.data.name);
-    let model = &chosen.provider.choice().model;
-    ui::error_line(&format!("{name} in {} (model: {model})", house.dir.display()));
-    if house.cwd != house.dir {
-        ui::error_line(&format!("Working in {}", house.cwd.display()));
+    for line in greeting(client, house, agent_id, chosen).await {
+        ui::error_line(&line);
     }
     if chosen.by_default {
         ui::note(DEMO_LABEL);
     }
     if !client.is_host().await? {
-        ui::error_line("Another kith is running in this house; it answers here too.");
+        ui::error_line(ANOTHER_HOST);
         ui::error_line(HELP);
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! `kith cost`: tokens and money that models have used.
 
-use kith_host::calls::cost::{CostGroup, CostRow, CostSum, SumCosts};
+use kith_host::calls::cost::{CostGroup, CostRow, CostSum, CostTable, SumCosts};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{CommandResult, call, print_answer};
@@ -16,12 +16,7 @@ pub(crate) async fn run(shared: &GlobalArgs, by: CostBy) -> CommandResult {
     };
     let told = call(shared, SumCosts { by }).await?;
     Ok(print_answer(shared, &told, |table| {
-        let total = CostRow { name: "total".to_owned(), sum: table.total };
-        let rows: Vec<&CostRow> = table.rows.iter().chain([&total]).collect();
-        let width = rows.iter().map(|row| row.name.width()).max().unwrap_or_default();
-        for row in rows {
-            ui::line(&line_of(row, width));
-        }
+        ui::lines(lines(table));
         let CostSum { n_unpriced, n_estimated, .. } = table.total;
         if n_unpriced > 0 {
             ui::note(&format!(
@@ -34,6 +29,14 @@ pub(crate) async fn run(shared: &GlobalArgs, by: CostBy) -> CommandResult {
             ui::note(&format!("{n_estimated} requests are estimated: the server never said"));
         }
     }))
+}
+
+/// A row per group, then their sum.
+pub(crate) fn lines(table: &CostTable) -> Vec<String> {
+    let total = CostRow { name: "total".to_owned(), sum: table.total };
+    let rows: Vec<&CostRow> = table.rows.iter().chain([&total]).collect();
+    let width = rows.iter().map(|row| row.name.width()).max().unwrap_or_default();
+    rows.into_iter().map(|row| line_of(row, width)).collect()
 }
 
 fn line_of(row: &CostRow, width: usize) -> String {

@@ -27,26 +27,30 @@ pub(crate) async fn run(
 async fn list(shared: &GlobalArgs) -> CommandResult {
     let told = call(shared, ListModels {}).await?;
     Ok(print_answer(shared, &told, |list: &ModelList| {
-        let width = list.models.iter().map(|row| row.name.width()).max().unwrap_or_default();
-        for row in &list.models {
-            ui::line(&line_of(row, width));
-        }
-        match list.models.iter().find(|row| row.used) {
-            Some(row) => ui::line(&format!("Uses {}: {}.", row.name, list.reason)),
-            None => ui::line(&format!("No model can be used: {}.", list.reason)),
-        }
-        for server in &list.found {
-            let models = match server.models.as_slice() {
-                [] => "no models".to_owned(),
-                models => models.join(", "),
-            };
-            ui::line(&format!(
-                "\nFound a model server at {} ({models}). To use it, add to kith.toml:\n{}\nthen \
-                 `kith model use {}`",
-                server.base_url, server.settings, server.name
-            ));
-        }
+        ui::lines(lines(list));
     }))
+}
+
+/// The models, which one is used, and servers that were found on this machine.
+pub(crate) fn lines(list: &ModelList) -> Vec<String> {
+    let width = list.models.iter().map(|row| row.name.width()).max().unwrap_or_default();
+    let mut lines: Vec<String> = list.models.iter().map(|row| line_of(row, width)).collect();
+    lines.push(match list.models.iter().find(|row| row.used) {
+        Some(row) => format!("Uses {}: {}.", row.name, list.reason),
+        None => format!("No model can be used: {}.", list.reason),
+    });
+    for server in &list.found {
+        let models = match server.models.as_slice() {
+            [] => "no models".to_owned(),
+            models => models.join(", "),
+        };
+        lines.push(format!(
+            "\nFound a model server at {} ({models}). To use it, add to kith.toml:\n{}\nthen \
+             `kith model use {}`",
+            server.base_url, server.settings, server.name
+        ));
+    }
+    lines
 }
 
 async fn choose(shared: &GlobalArgs, name: String) -> CommandResult {

@@ -29,7 +29,7 @@ pub(crate) async fn run(
         print_notes(&told.notes);
         return Ok(ExitCode::SUCCESS);
     }
-    Ok(print_answer(shared, &told, show))
+    Ok(print_answer(shared, &told, |found| ui::lines(lines(found))))
 }
 
 /// The named session and turn.
@@ -49,12 +49,14 @@ fn place_of(place: Option<String>) -> Result<(Option<String>, Option<u32>), Call
     Ok((session, turn.transpose()?))
 }
 
-fn show(found: &RequestExplanation) {
+/// The explanation as people read it.
+pub(crate) fn lines(found: &RequestExplanation) -> Vec<String> {
+    let mut lines = Vec::new();
     let what = match found.purpose {
         Purpose::Turn => "request",
         Purpose::Compact => "request for a summary",
     };
-    ui::line(&format!(
+    lines.push(format!(
         "session {}, turn {}: {what} {} to {}/{}",
         short(found.session_id),
         found.turn,
@@ -68,7 +70,7 @@ fn show(found: &RequestExplanation) {
         RequestProof::OtherRenderer => "made by another version of kith; not compared",
         RequestProof::BlobLost => "an image or file that was sent is gone",
     };
-    ui::line(&format!("body: {} bytes, {proof}", found.body_bytes));
+    lines.push(format!("body: {} bytes, {proof}", found.body_bytes));
     if let Some(usage) = &found.usage {
         let cached = match usage.cache_read {
             0 => String::new(),
@@ -77,7 +79,7 @@ fn show(found: &RequestExplanation) {
         let cost = usage
             .cost_micros
             .map(|micros| format!(", {}.{:06} USD", micros / 1_000_000, micros % 1_000_000));
-        ui::line(&format!(
+        lines.push(format!(
             "tokens: {} read{cached}, {} written{}",
             usage.input.saturating_add(usage.cache_write),
             usage.output,
@@ -85,7 +87,7 @@ fn show(found: &RequestExplanation) {
         ));
     }
     if let Some(change) = &found.change {
-        ui::line(&change_in_words(change, found.body_bytes));
+        lines.push(change_in_words(change, found.body_bytes));
     }
     let mut at = 0;
     let mut n_form = 0;
@@ -93,10 +95,11 @@ fn show(found: &RequestExplanation) {
         n_form += span.start.saturating_sub(at);
         at = span.end;
         let n = span.end - span.start;
-        ui::line(&format!("{:>9} {n:>8}  {}", span.start, source_in_words(&span.source)));
+        lines.push(format!("{:>9} {n:>8}  {}", span.start, source_in_words(&span.source)));
     }
     n_form += found.body_bytes.saturating_sub(at);
-    ui::line(&format!("{:>9} {n_form:>8}  the form of the request", "between"));
+    lines.push(format!("{:>9} {n_form:>8}  the form of the request", "between"));
+    lines
 }
 
 fn change_in_words(change: &ChangeView, body_bytes: u64) -> String {

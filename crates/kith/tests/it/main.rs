@@ -53,6 +53,7 @@ mod stopping;
 mod strangers;
 mod teams;
 mod terminal;
+mod terminal_chat;
 mod thread;
 mod tree;
 mod trust;

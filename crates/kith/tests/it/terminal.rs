@@ -21,7 +21,7 @@ const ASKS_FOR_POSITION: &[u8] = b"\x1b[6n";
 
 /// A terminal in which one command runs.
 pub(crate) struct Terminal {
-    _master: Box<dyn MasterPty + Send>,
+    master: Box<dyn MasterPty + Send>,
     keyboard: Box<dyn Write + Send>,
     child: Box<dyn Child + Send + Sync>,
     output: Receiver<Vec<u8>>,
@@ -61,7 +61,7 @@ impl Terminal {
         let keyboard = pty.master.take_writer().unwrap();
         let (rows, columns) = (ROWS.try_into().unwrap(), COLUMNS.try_into().unwrap());
         let screen = vt100::Parser::new(rows, columns, 0);
-        Terminal { _master: pty.master, keyboard, child, output, screen, raw: Vec::new() }
+        Terminal { master: pty.master, keyboard, child, output, screen, raw: Vec::new() }
     }
 
     fn show(&mut self, chunk: &[u8]) {
@@ -75,7 +75,7 @@ impl Terminal {
 
     /// Waits until this stands on the screen.
     #[track_caller]
-    fn until(&mut self, text: &str) {
+    pub(crate) fn until(&mut self, text: &str) {
         while !self.screen.screen().contents().contains(text) {
             let Ok(chunk) = self.output.recv_timeout(WAIT_MAX) else {
                 panic!("`{text}` never came:\n{}", self.screen.screen().contents());
@@ -84,7 +84,27 @@ impl Terminal {
         }
     }
 
-    fn press(&mut self, keys: &str) {
+    /// What stands on the screen.
+    pub(crate) fn contents(&self) -> String {
+        self.screen.screen().contents()
+    }
+
+    /// All that was ever printed, as it was.
+    pub(crate) fn raw(&self) -> String {
+        String::from_utf8_lossy(&self.raw).into_owned()
+    }
+
+    pub(crate) fn paste(&mut self, text: &str) {
+        self.press(&format!("\x1b[200~{text}\x1b[201~"));
+    }
+
+    pub(crate) fn resize(&mut self, rows: u16, cols: u16) {
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        self.master.resize(size).unwrap();
+        self.screen.screen_mut().set_size(rows.try_into().unwrap(), cols.try_into().unwrap());
+    }
+
+    pub(crate) fn press(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
         self.keyboard.flush().unwrap();
     }
@@ -149,6 +169,7 @@ fn a_conversation_in_a_terminal_answers_and_ends() {
     terminal.until("\n> ");
     terminal.press("say 你好 there\r");
     terminal.until("\n你好 there");
+    terminal.until("of the context");
     terminal.press("/quit\r");
     let (code, shown, _) = terminal.end();
     assert_eq!(code, 0, "{shown}");

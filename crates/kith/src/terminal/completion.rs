@@ -1,0 +1,142 @@
+//! What Tab offers: commands behind `/`, and files of the working folder behind `@`.
+
+use std::fs;
+use std::path::Path;
+
+/// Candidates that are offered at once.
+const OFFERED_MAX: usize = 6;
+/// Entries of a folder that are looked at.
+const ENTRIES_MAX: usize = 2_000;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Completions {
+    /// Where the word that is completed begins.
+    pub(crate) from: usize,
+    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) chosen: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    /// What replaces the word.
+    pub(crate) text: String,
+    pub(crate) about: String,
+}
+
+/// What could stand where the cursor is. `commands` are names without the slash and what they do.
+pub(crate) fn completions(
+    before_cursor: &str,
+    commands: &[(&str, &str)],
+    folder: &Path,
+) -> Option<Completions> {
+    let candidates;
+    let from;
+    if let Some(name) = before_cursor.strip_prefix('/')
+        && !name.contains(char::is_whitespace)
+    {
+        from = 0;
+        let fitting = commands.iter().filter(|(command, _)| command.starts_with(name));
+        let candidate = |(command, about): &(&str, &str)| Candidate {
+            text: format!("/{command}"),
+            about: (*about).to_owned(),
+        };
+        candidates = fitting.map(candidate).collect::<Vec<_>>();
+    } else {
+        let word_start = before_cursor
+            .rfind(char::is_whitespace)
+            .map_or(0, |at| at + before_cursor[at..].chars().next().map_or(0, char::len_utf8));
+        let path = before_cursor[word_start..].strip_prefix('@')?;
+        from = word_start;
+        candidates = files(path, folder);
+    }
+    if candidates.is_empty() {
+        return None;
+    }
+    Some(Completions { from, candidates, chosen: 0 })
+}
+
+fn files(path: &str, folder: &Path) -> Vec<Candidate> {
+    let (parent, beginning) =
+        path.rsplit_once('/').map_or(("", path), |(parent, name)| (parent, name));
+    // Only what lies beneath the working folder is offered.
+    if parent.starts_with('/') || parent.split('/').any(|part| part == "..") {
+        return Vec::new();
+    }
+    let Ok(entries) = fs::read_dir(folder.join(parent)) else { return Vec::new() };
+    let mut names: Vec<String> = Vec::new();
+    for entry in entries.take(ENTRIES_MAX).flatten() {
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        let is_hidden = name.starts_with('.') && !beginning.starts_with('.');
+        if is_hidden || !name.to_lowercase().starts_with(&beginning.to_lowercase()) {
+            continue;
+        }
+        let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
+        names.push(if is_folder { format!("{name}/") } else { name });
+    }
+    names.sort();
+    let before = if parent.is_empty() { String::new() } else { format!("{parent}/") };
+    let candidate =
+        |name: String| Candidate { text: format!("@{before}{name}"), about: String::new() };
+    names.into_iter().map(candidate).collect()
+}
+
+impl Completions {
+    pub(crate) fn next(&mut self) {
+        self.chosen = (self.chosen + 1) % self.candidates.len().max(1);
+    }
+
+    pub(crate) fn previous(&mut self) {
+        self.chosen = (self.chosen + self.candidates.len() - 1) % self.candidates.len().max(1);
+    }
+
+    pub(crate) fn chosen(&self) -> Option<&Candidate> {
+        self.candidates.get(self.chosen)
+    }
+
+    /// Those around the chosen one, and whether each is it.
+    pub(crate) fn offered(&self) -> impl Iterator<Item = (&Candidate, bool)> {
+        let first = self.chosen.saturating_sub(OFFERED_MAX - 1);
+        let shown = self.candidates.iter().enumerate().skip(first).take(OFFERED_MAX);
+        shown.map(|(n, candidate)| (candidate, n == self.chosen))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMMANDS: [(&str, &str); 3] = [("new", "a"), ("resume", "b"), ("retry", "c")];
+
+    fn offered(typed: &str, folder: &Path) -> Vec<String> {
+        let found = completions(typed, &COMMANDS, folder);
+        found.map_or_else(Vec::new, |it| it.candidates.into_iter().map(|it| it.text).collect())
+    }
+
+    #[test]
+    fn commands_and_files_beneath_the_folder_are_offered() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("src")).unwrap();
+        for file in ["README.md", ".hidden", "src/main.rs", "读我.md"] {
+            fs::write(folder.path().join(file), "").unwrap();
+        }
+        let path = folder.path();
+        assert_eq!(offered("/re", path), ["/resume", "/retry"]);
+        assert_eq!(offered("/new x", path), Vec::<String>::new());
+        assert_eq!(offered("look at @", path), ["@README.md", "@src/", "@读我.md"]);
+        assert_eq!(offered("@src/m", path), ["@src/main.rs"]);
+        assert_eq!(offered("看 @读", path), ["@读我.md"]);
+        assert_eq!(offered("@.h", path), ["@.hidden"]);
+        assert_eq!(offered("@../", path), Vec::<String>::new());
+        assert_eq!(offered("@/etc/", path), Vec::<String>::new());
+        assert_eq!(offered("mail a@b", path), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_chosen_one_goes_round() {
+        let mut found = completions("/", &COMMANDS, Path::new("/")).unwrap();
+        found.previous();
+        assert_eq!(found.chosen().unwrap().text, "/retry");
+        found.next();
+        assert_eq!(found.chosen().unwrap().text, "/new");
+    }
+}

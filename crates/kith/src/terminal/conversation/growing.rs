@@ -1,0 +1,97 @@
+//! An answer that grows: its finished blocks are printed, its last block is shown in the live rows.
+
+use kith_vocab::ids::EventId;
+
+use super::super::markdown::{open_code_len, rendered, settled_len};
+use super::super::styled::Line;
+
+#[derive(Default)]
+pub(super) struct ShownAnswer {
+    request_id: Option<EventId>,
+    /// All that came of this answer.
+    received: String,
+    /// What was not printed yet.
+    open: String,
+    /// A block was printed, so the next one stands apart.
+    has_printed: bool,
+    /// `open` is the rest of a block of code whose first lines were printed.
+    continues_code: bool,
+}
+
+impl ShownAnswer {
+    /// Adds a piece, and gives the rows that are finished.
+    pub(super) fn add(&mut self, request_id: EventId, text: &str, columns: usize) -> Vec<Line> {
+        self.begin(request_id);
+        self.received.push_str(text);
+        self.open.push_str(text);
+        self.settle(columns)
+    }
+
+    /// The whole answer is known: pieces may have been lost on the way.
+    pub(super) fn complete(
+        &mut self,
+        request_id: EventId,
+        text: &str,
+        columns: usize,
+    ) -> Vec<Line> {
+        self.begin(request_id);
+        match text.strip_prefix(self.received.as_str()) {
+            Some(rest) => self.open.push_str(rest),
+            // What was shown is not the beginning of it: it is shown whole.
+            None => text.clone_into(&mut self.open),
+        }
+        self.end(columns)
+    }
+
+    /// Nothing more comes: what is open is printed.
+    pub(super) fn end(&mut self, columns: usize) -> Vec<Line> {
+        let open = std::mem::take(&mut self.open);
+        let lines = self.print(&open, columns);
+        *self = ShownAnswer::default();
+        lines
+    }
+
+    /// The last block as far as it is known.
+    pub(super) fn open_rows(&self, columns: usize) -> Vec<Line> {
+        let mut rows = rendered(&self.open, columns);
+        if self.has_printed && !rows.is_empty() && !self.continues_code {
+            rows.insert(0, Line::default());
+        }
+        rows
+    }
+
+    fn begin(&mut self, request_id: EventId) {
+        if self.request_id != Some(request_id) {
+            *self = ShownAnswer { request_id: Some(request_id), ..ShownAnswer::default() };
+        }
+    }
+
+    fn settle(&mut self, columns: usize) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let settled = settled_len(&self.open);
+        if settled > 0 {
+            let rest = self.open.split_off(settled);
+            let blocks = std::mem::replace(&mut self.open, rest);
+            lines.extend(self.print(&blocks, columns));
+        }
+        if let Some(end) = open_code_len(&self.open) {
+            let fence = self.open.lines().next().unwrap_or_default().to_owned();
+            let rest = self.open.split_off(end);
+            let code = std::mem::replace(&mut self.open, format!("{fence}\n{rest}"));
+            lines.extend(self.print(&code, columns));
+            self.continues_code = true;
+        }
+        lines
+    }
+
+    fn print(&mut self, source: &str, columns: usize) -> Vec<Line> {
+        let mut lines = rendered(source, columns);
+        let is_apart = self.has_printed && !self.continues_code;
+        if is_apart && !lines.is_empty() {
+            lines.insert(0, Line::default());
+        }
+        self.continues_code = false;
+        self.has_printed |= !lines.is_empty();
+        lines
+    }
+}

@@ -1,0 +1,114 @@
+use kith_testkit::events::{any_event_log, fixed_cases};
+use kith_testkit::transcript::transcript;
+use kith_vocab::ids::EventId;
+use proptest::prelude::*;
+
+use super::*;
+
+const COLUMNS: usize = 40;
+
+fn conversation(language: ScreenLanguage) -> ShownConversation {
+    ShownConversation::new(language, 1_000)
+}
+
+fn item(event: &Event) -> SubscriptionItem {
+    SubscriptionItem::Turn(TurnItem::Event(Box::new(event.clone())))
+}
+
+fn delta(request_id: EventId, text: &str) -> SubscriptionItem {
+    let (kind, text) = (AnswerDeltaKind::Text, text.to_owned());
+    let delta = AnswerDelta { stream_seq: 1, request_id, block: 0, call_id: None, kind, text };
+    SubscriptionItem::Turn(TurnItem::Delta(delta))
+}
+
+fn text(lines: &[Line]) -> String {
+    lines.iter().map(|line| line.text().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+fn show(conversation: &mut ShownConversation, events: &[Event]) -> String {
+    let mut lines = Vec::new();
+    for event in events {
+        lines.extend(conversation.take(&item(event), COLUMNS, Duration::from_secs(3)));
+    }
+    text(&lines)
+}
+
+#[test]
+fn a_turn_is_printed_with_who_spoke_and_what_it_used() {
+    let events = transcript("user: hi | asked model | model: **one** | ended done").events;
+    let mut conversation = conversation(ScreenLanguage::English);
+    let shown = show(&mut conversation, &events);
+    assert!(shown.contains("(in another terminal)\n> hi\n\none\n"), "{shown}");
+    assert!(!conversation.is_running());
+}
+
+#[test]
+fn what_runs_has_a_row_and_it_goes_when_it_ends() {
+    let events = transcript("user: hi | asked model | model: one | ended done").events;
+    let mut conversation = conversation(ScreenLanguage::Chinese);
+    let (begin, rest) = events.split_at(events.len() - 2);
+    show(&mut conversation, begin);
+    let rows = text(&conversation.live(COLUMNS, 10, Duration::from_secs(8)));
+    assert_eq!(rows, "⠙ 等待模型 · 5 s");
+    show(&mut conversation, rest);
+    assert_eq!(conversation.live(COLUMNS, 10, Duration::from_secs(8)), []);
+}
+
+#[test]
+fn an_answer_that_grows_is_printed_once_whatever_is_lost() {
+    let source = "First.\n\n- one\n- two\n\n```\nlet a;\nlet b;\n```\n\nLast *words*.";
+    let line = "user: hi | asked model | model: x | ended done";
+    let mut events = transcript(line).events;
+    let request = events
+        .iter()
+        .find_map(|it| matches!(it.body, Body::ModelRequested(_)).then_some(it.id))
+        .unwrap();
+    for event in &mut events {
+        if let Body::AssistantMessage(it) = &mut event.body {
+            it.request_id = Some(request);
+            it.message.content = vec![Block::text(source.to_owned())];
+        }
+    }
+    let whole = text(&super::super::markdown::rendered(source, COLUMNS));
+    for n_chars in 1..12 {
+        for heard in [source.len(), 20, 30, 0] {
+            let mut conversation = conversation(ScreenLanguage::English);
+            let place = events.iter().position(|it| matches!(it.body, Body::AssistantMessage(_)));
+            let (before, after) = events.split_at(place.unwrap());
+            show(&mut conversation, before);
+            let mut lines = Vec::new();
+            let chars: Vec<char> = source[..heard].chars().collect();
+            for piece in chars.chunks(n_chars) {
+                let piece: String = piece.iter().collect();
+                lines.extend(conversation.take(&delta(request, &piece), COLUMNS, Duration::ZERO));
+            }
+            lines.extend(conversation.take(&item(&after[0]), COLUMNS, Duration::ZERO));
+            assert_eq!(text(&lines), whole, "{n_chars} {heard}");
+        }
+    }
+}
+
+#[test]
+fn a_message_is_shown_until_it_has_arrived() {
+    let mut conversation = conversation(ScreenLanguage::English);
+    conversation.sent("id".to_owned(), "on its way".to_owned());
+    assert_eq!(text(&conversation.live(COLUMNS, 10, Duration::ZERO)), "  sending: on its way");
+    conversation.forget_pending("on its way");
+    assert_eq!(conversation.live(COLUMNS, 10, Duration::ZERO), []);
+}
+
+proptest! {
+    #![proptest_config(fixed_cases(64))]
+
+    #[test]
+    fn no_log_is_too_wide_for_the_screen(events in any_event_log(30), columns in 10_usize..80) {
+        let mut conversation = conversation(ScreenLanguage::English);
+        for event in &events {
+            let mut lines = conversation.take(&item(event), columns, Duration::ZERO);
+            lines.extend(conversation.live(columns, 8, Duration::from_secs(1)));
+            for line in lines {
+                prop_assert!(line.width() <= columns + 1, "{columns}: {}", line.text());
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The terminal as a device: raw mode, keys and pastes, its size, and leaving it for another program.
+
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::process::Command;
+use std::thread::{self, JoinHandle};
+
+use kith_host::error::{Blame, CallError, ErrorCode};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::pipe::pipe;
+use rustix::process::{Signal, getpid, kill_process};
+use rustix::stdio::{stdin, stdout};
+use rustix::termios::{OptionalActions, OutputModes, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use super::keys::{KeyParser, TerminalInput};
+
+/// Where the size is not known.
+const SIZE_USUAL: (usize, usize) = (80, 24);
+const READ_BYTES: usize = 64 * 1024;
+/// Pastes come as brackets around the text.
+const PASTES_BRACKETED: &str = "\x1b[?2004h";
+const PASTES_PLAIN: &str = "\x1b[?2004l";
+
+pub(crate) struct Keyboard {
+    inputs: mpsc::UnboundedReceiver<TerminalInput>,
+    sender: mpsc::UnboundedSender<TerminalInput>,
+    resized: tokio::signal::unix::Signal,
+    /// `None` while another program has the terminal.
+    taken: Option<TakenTerminal>,
+}
+
+struct TakenTerminal {
+    /// How the terminal was found.
+    modes: Termios,
+    /// The reader ends when this does.
+    stop: Option<OwnedFd>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Keyboard {
+    pub(crate) fn open() -> Result<Keyboard, CallError> {
+        let (sender, inputs) = mpsc::unbounded_channel();
+        let resized = signal(SignalKind::window_change()).map_err(unusable)?;
+        let mut keyboard = Keyboard { inputs, sender, resized, taken: None };
+        keyboard.take()?;
+        Ok(keyboard)
+    }
+
+    /// The next key or paste.
+    pub(crate) async fn next(&mut self) -> Option<TerminalInput> {
+        tokio::select! {
+            input = self.inputs.recv() => input,
+            _ = self.resized.recv() => Some(TerminalInput::Resized),
+        }
+    }
+
+    /// A key that was read already, if there is one.
+    pub(crate) fn try_next(&mut self) -> Option<TerminalInput> {
+        self.inputs.try_recv().ok()
+    }
+
+    fn take(&mut self) -> Result<(), CallError> {
+        let modes = tcgetattr(stdin()).map_err(unusable)?;
+        let mut raw = modes.clone();
+        raw.make_raw();
+        // A line end still returns to the first column, whoever prints it.
+        raw.output_modes |= OutputModes::OPOST | OutputModes::ONLCR;
+        let (stopped, stop) = pipe().map_err(unusable)?;
+        tcsetattr(stdin(), OptionalActions::Now, &raw).map_err(unusable)?;
+        print(PASTES_BRACKETED);
+        let sender = self.sender.clone();
+        let reader = thread::Builder::new()
+            .name("kith-keyboard".to_owned())
+            .spawn(move || read_keys(&stopped, &sender))
+            .map_err(unusable)?;
+        self.taken = Some(TakenTerminal { modes, stop: Some(stop), reader: Some(reader) });
+        Ok(())
+    }
+
+    /// Gives the terminal back as it was found.
+    pub(crate) fn close(&mut self) {
+        let Some(mut taken) = self.taken.take() else { return };
+        drop(taken.stop.take());
+        if let Some(reader) = taken.reader.take() {
+            // A panic of it was printed already.
+            reader.join().unwrap_or_default();
+        }
+        print(PASTES_PLAIN);
+        // A terminal that is gone has no modes.
+        tcsetattr(stdin(), OptionalActions::Now, &taken.modes).unwrap_or_default();
+    }
+
+    /// Ctrl-Z: stops this process until the shell continues it.
+    pub(crate) fn suspend(&mut self) -> Result<(), CallError> {
+        self.close();
+        kill_process(getpid(), Signal::TSTP).map_err(unusable)?;
+        self.take()
+    }
+
+    /// Lets the person's editor change a text. If that fails, the text comes back with the reason.
+    pub(crate) fn edit(&mut self, text: &str) -> Result<String, (String, CallError)> {
+        self.close();
+        let edited = edited(text);
+        let taken = self.take();
+        match (edited, taken) {
+            (Ok(edited), Ok(())) => Ok(edited),
+            (Err(error), _) | (_, Err(error)) => Err((text.to_owned(), error)),
+        }
+    }
+}
+
+impl Drop for Keyboard {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn unusable(source: impl Into<io::Error>) -> CallError {
+    let message = format!("cannot use the terminal: {}", source.into());
+    CallError::new(Blame::Environment, ErrorCode::InternalError, message)
+        .hint("`kith --plain` reads it line by line")
+}
+
+fn print(codes: &str) {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(codes.as_bytes()).and_then(|()| stdout.flush()).unwrap_or_default();
+}
+
+/// Reads until it is stopped or the terminal is gone.
+fn read_keys(stopped: &OwnedFd, sender: &mpsc::UnboundedSender<TerminalInput>) {
+    let mut parser = KeyParser::default();
+    let mut bytes = vec![0; READ_BYTES];
+    loop {
+        let mut sources =
+            [PollFd::from_borrowed_fd(stdin(), PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
+        match poll(&mut sources, None) {
+            Err(Errno::INTR) => continue,
+            Err(_) => break,
+            Ok(_) if !sources[1].revents().is_empty() => return,
+            Ok(_) => (),
+        }
+        let n_bytes = match rustix::io::read(stdin(), &mut bytes[..]) {
+            Err(Errno::INTR | Errno::AGAIN) => continue,
+            Ok(n_bytes @ 1..) => n_bytes,
+            Ok(0) | Err(_) => break,
+        };
+        for input in parser.advance(&bytes[..n_bytes], n_bytes < READ_BYTES) {
+            if sender.send(input).is_err() {
+                return;
+            }
+        }
+    }
+    sender.send(TerminalInput::Gone).unwrap_or_default();
+}
+
+/// Columns and rows.
+pub(crate) fn size() -> (usize, usize) {
+    match tcgetwinsize(stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
+            (usize::from(size.ws_col), usize::from(size.ws_row))
+        }
+        _ => SIZE_USUAL,
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the person starts their own editor")]
+fn edited(text: &str) -> Result<String, CallError> {
+    let editors = ["VISUAL", "EDITOR"].into_iter().filter_map(|name| std::env::var(name).ok());
+    let editor = editors.into_iter().find(|it| !it.trim().is_empty());
+    let editor = editor.unwrap_or_else(|| "vi".to_owned());
+    let failed = |what: String| CallError::filesystem(what).hint("set EDITOR to another editor");
+    let mut file = tempfile::Builder::new()
+        .prefix("kith-")
+        .suffix(".md")
+        .tempfile()
+        .map_err(|source| failed(format!("cannot make a file to edit: {source}")))?;
+    file.write_all(text.as_bytes()).map_err(CallError::filesystem)?;
+    // As shells do it: the variable may hold arguments.
+    let status = Command::new("sh")
+        .args(["-c", "exec $0 \"$1\"", &editor])
+        .arg(file.path())
+        .status()
+        .map_err(|source| failed(format!("cannot start `{editor}`: {source}")))?;
+    if !status.success() {
+        return Err(failed(format!("`{editor}` ended with {status}; the text is as it was")));
+    }
+    let text = std::fs::read_to_string(file.path()).map_err(CallError::filesystem)?;
+    Ok(text.trim_end().to_owned())
+}
