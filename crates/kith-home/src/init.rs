@@ -13,6 +13,9 @@ use crate::error::HomeError;
 
 pub const AGENT_ID_CHARS_MAX: usize = 64;
 
+/// How many of the templates are an agent's own; the others are its house's.
+const N_HOME_TEMPLATES: usize = 5;
+
 const TEMPLATES: [(&str, &str); 7] = [
     ("Agent.md", include_str!("../templates/Agent.md")),
     ("USER.md", include_str!("../templates/USER.md")),
@@ -25,6 +28,19 @@ const TEMPLATES: [(&str, &str); 7] = [
 
 /// Makes the folder, if need be, and the files it lacks. Returns those it wrote.
 pub fn init(dir: &Path, agent_id: &str) -> Result<Vec<PathBuf>, HomeError> {
+    write_templates(dir, agent_id, &TEMPLATES)
+}
+
+/// The same for an agent that joins a house: its home has no settings of its own.
+pub fn init_home(dir: &Path, agent_id: &str) -> Result<Vec<PathBuf>, HomeError> {
+    write_templates(dir, agent_id, &TEMPLATES[..N_HOME_TEMPLATES])
+}
+
+fn write_templates(
+    dir: &Path,
+    agent_id: &str,
+    templates: &[(&str, &str)],
+) -> Result<Vec<PathBuf>, HomeError> {
     if !is_agent_id(agent_id) {
         let agent_id = agent_id.chars().take(AGENT_ID_CHARS_MAX).collect();
         return Err(HomeError::AgentId { agent_id });
@@ -32,7 +48,7 @@ pub fn init(dir: &Path, agent_id: &str) -> Result<Vec<PathBuf>, HomeError> {
     fs::create_dir_all(dir)
         .map_err(|source| HomeError::MakeFolder { path: dir.to_owned(), source })?;
     let mut written = Vec::new();
-    for (name, template) in TEMPLATES {
+    for &(name, template) in templates {
         let path = dir.join(name);
         match write_new(&path, template) {
             Ok(()) => written.push(path),

@@ -108,7 +108,9 @@ impl House {
                 return Ok(());
             }
             // The agents of a team need not live in the house's own folder.
-            if Settings::peek(self)?.team.members().any(|member| is_home(&member.home)) {
+            let team = Settings::peek(self)?.team;
+            let has_absent = team.absent().next().is_some();
+            if has_absent || team.members().any(|member| is_home(&member.home)) {
                 return Ok(());
             }
         }

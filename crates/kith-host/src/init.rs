@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kith_home::house::{HOME_FILES, is_house};
+use kith_home::house::{HOME_FILES, find_house, is_house};
 use kith_home::trust::record_trust;
 use kith_vocab::clock::Clock;
 
@@ -38,6 +38,17 @@ pub fn init(dir: &Path) -> Reply<InitReport> {
     let (files, agent_id) = (files.collect(), AGENT_ID.to_owned());
     let report = InitReport { house, agent_id, files, is_default };
     Ok(Response::new(report).with_notes(notes))
+}
+
+/// The house around a folder that is none itself yet: an agent made there could join it.
+pub fn house_around(dir: &Path) -> Option<PathBuf> {
+    let is_there = |it: &&Path| it.is_dir();
+    let dir = std::path::absolute(dir).ok()?;
+    if is_house(&dir) {
+        return None;
+    }
+    let nearest = dir.ancestors().skip(1).find(is_there)?;
+    find_house(nearest, user_home().as_deref()).filter(|house| is_house(house))
 }
 
 /// Makes the first house the user's default one, and tells whether it is that now.

@@ -6,7 +6,7 @@
 //!   [`clock`]: what the engine is wired up with.
 //! - [`trust`], [`vouching`]: whose files may speak, whose settings count, how far text from a path
 //!   is trusted.
-//! - [`init`]: making an agent.
+//! - [`init`]: making an agent; [`agents`]: those of a house.
 //! - [`call`], [`caller`], [`calls`], [`router`], [`routes`]: requests as types, who makes them, and
 //!   who answers which.
 //! - [`client`]: how a program asks; [`attachments`]: files that go along with a message.
@@ -20,6 +20,7 @@
 #![cfg(unix)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests prepare folders"))]
 
+pub mod agents;
 pub mod attach;
 pub mod attachments;
 pub mod budget;

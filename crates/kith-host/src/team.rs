@@ -17,6 +17,8 @@ use crate::settings::{SettingPlace, nearest, refused};
 #[derive(Debug)]
 pub struct Team {
     members: BTreeMap<String, Member>,
+    /// Agents whose home is not there, and what is said to those who name them. The others can speak.
+    absent: BTreeMap<String, CallError>,
     /// The agent to use when none is named; `None` if there are several.
     default_agent: Option<String>,
 }
@@ -50,21 +52,24 @@ impl Team {
         agents: Vec<NamedAgent>,
         global: &IdentityFields,
     ) -> Result<Team, CallError> {
-        let mut team = Team { members: BTreeMap::new(), default_agent: None };
+        let (members, absent) = (BTreeMap::new(), BTreeMap::new());
+        let mut team = Team { members, absent, default_agent: None };
         team.default_agent = agent.as_ref().map(|agent| agent.id.clone());
         let is_alone = agents.is_empty();
         for named in agent.into_iter().chain(agents) {
             team.add(house, named, global)?;
         }
         // In a house of several, the folder itself is an agent only if it looks like one.
-        let has_main = team.members.contains_key(AGENT_ID);
+        let has_main = team.is_named(AGENT_ID);
         let is_main_meant = is_alone || is_home(&house.dir);
         if team.default_agent.is_none() && !has_main && is_main_meant {
             team.insert(Member::main(house, global.clone()), None)?;
         }
         if team.default_agent.is_none() {
-            let is_main = |id: &&String| *id == AGENT_ID || team.members.len() == 1;
-            team.default_agent = team.members.keys().find(is_main).cloned();
+            let is_alone = team.members.len() + team.absent.len() == 1;
+            let is_main = |id: &&String| *id == AGENT_ID || is_alone;
+            team.default_agent =
+                team.members.keys().chain(team.absent.keys()).find(is_main).cloned();
         }
         Ok(team)
     }
@@ -73,7 +78,7 @@ impl Team {
     pub fn of_members(members: Vec<Member>) -> Team {
         let default_agent = members.first().map(|member| member.id.clone());
         let members = members.into_iter().map(|member| (member.id.clone(), member)).collect();
-        Team { members, default_agent }
+        Team { members, absent: BTreeMap::new(), default_agent }
     }
 
     fn add(
@@ -84,7 +89,16 @@ impl Team {
     ) -> Result<(), CallError> {
         let NamedAgent { id, home, skills, identity, place } = named;
         let home = match &home {
-            Some(home) => home_of(house, &id, home, place.as_ref())?,
+            Some(home) => match home_of(house, &id, home, place.as_ref())? {
+                Ok(home) => home,
+                Err(absent) => {
+                    if self.is_named(&id) {
+                        return Err(duplicate(&id, place.as_ref()));
+                    }
+                    self.absent.insert(id, absent);
+                    return Ok(());
+                }
+            },
             None if self.default_agent.as_ref() == Some(&id) || id == AGENT_ID => house.dir.clone(),
             None => {
                 let message = format!("agent `{id}` has no `home`");
@@ -102,9 +116,8 @@ impl Team {
             let message = format!("agents `{}` and `{id}` have the same home", other.id);
             return Err(refused(place, &message).hint("each agent has a folder of its own"));
         }
-        if self.members.contains_key(id) {
-            return Err(refused(place, &format!("duplicate agent `{id}`"))
-                .hint("define it in `[agent]` or in `[agents.<id>]`, not in both"));
+        if self.is_named(id) {
+            return Err(duplicate(id, place));
         }
         self.members.insert(id.clone(), member);
         Ok(())
@@ -121,7 +134,30 @@ impl Team {
         self.member(id)
     }
 
+    fn is_named(&self, id: &str) -> bool {
+        self.members.contains_key(id) || self.absent.contains_key(id)
+    }
+
+    /// The agent in whose home this folder is, if that is not the house itself.
+    pub fn living_in(&self, house: &House, folder: &Path) -> Option<&Member> {
+        let homes = self.members.values().filter(|it| it.home != house.dir);
+        let around = homes.filter(|it| folder.starts_with(&it.home));
+        around.max_by_key(|it| it.home.components().count())
+    }
+
+    /// Agents whose home is not there, and why they cannot be used.
+    pub fn absent(&self) -> impl Iterator<Item = (&str, &CallError)> {
+        self.absent.iter().map(|(id, why)| (id.as_str(), why))
+    }
+
+    pub fn default_agent(&self) -> Option<&str> {
+        self.default_agent.as_deref()
+    }
+
     pub fn member(&self, id: &str) -> Result<&Member, CallError> {
+        if let Some(why) = self.absent.get(id) {
+            return Err(why.clone());
+        }
         self.members.get(id).ok_or_else(|| {
             let shown: String =
                 id.chars().filter(|ch| !ch.is_control()).take(ID_CHARS_MAX).collect();
@@ -157,23 +193,33 @@ impl Member {
 /// Maximum length of an id quoted in an error.
 const ID_CHARS_MAX: usize = 64;
 
-/// The folder, which must be there and lie beneath the house, whatever links it goes through.
+fn duplicate(id: &str, place: Option<&SettingPlace>) -> CallError {
+    refused(place, &format!("duplicate agent `{id}`"))
+        .hint("define it in `[agent]` or in `[agents.<id>]`, not in both")
+}
+
+/// The folder, which must lie beneath the house, whatever links it goes through. The inner error is
+/// of one that is not there: it concerns only its agent.
 fn home_of(
     house: &House,
     id: &str,
     named: &str,
     place: Option<&SettingPlace>,
-) -> Result<PathBuf, CallError> {
+) -> Result<Result<PathBuf, CallError>, CallError> {
     let refuse = |what: &str| refused(place, &format!("the home `{named}` of agent `{id}` {what}"));
     let is_inward = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     if !Path::new(named).components().all(is_inward) {
         return Err(refuse("is not inside the house")
             .hint(format!("use a path inside it, such as `home = \"agents/{id}\"`")));
     }
-    let dir = house.dir.join(named).canonicalize().map_err(|source| {
-        refuse(&format!("cannot be opened: {source}"))
-            .hint("create the folder with an `Agent.md`, or remove the agent from kith.toml")
-    })?;
+    let dir = match house.dir.join(named).canonicalize() {
+        Ok(dir) => dir,
+        Err(source) => {
+            let absent = refuse(&format!("cannot be opened: {source}"));
+            let hint = format!("create the folder with an `Agent.md`, or `kith agent rm {id}`");
+            return Ok(Err(absent.hint(hint)));
+        }
+    };
     if !dir.starts_with(&house.dir) {
         return Err(
             refuse("is a link that points outside the house").hint("put the folder itself there")
@@ -185,7 +231,7 @@ fn home_of(
     if !dir.is_dir() {
         return Err(refuse("is not a folder"));
     }
-    Ok(dir)
+    Ok(Ok(dir))
 }
 
 #[cfg(test)]

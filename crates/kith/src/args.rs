@@ -1,5 +1,6 @@
 //! The command line, as typed.
 
+pub(crate) mod agent;
 pub(crate) mod compact;
 pub(crate) mod cost;
 pub(crate) mod model;
@@ -86,15 +87,23 @@ pub(crate) struct GlobalArgs {
     /// Never ask questions: nobody is at the terminal
     #[arg(long, global = true)]
     pub(crate) unattended: bool,
+    /// The agent in whose home the command was started, if none was named.
+    #[arg(skip)]
+    pub(crate) local_agent: Option<String>,
 }
 
 impl GlobalArgs {
-    /// The agent that was named. An empty name counts as none: it comes from a variable set to nothing.
-    pub(crate) fn agent(&self) -> Option<&str> {
+    /// The agent that was named; an empty name is a variable that somebody tried to take away.
+    pub(crate) fn named_agent(&self) -> Option<&str> {
         self.agent.as_deref().filter(|id| !id.is_empty())
     }
 
-    /// The named agent, as an owned id for calls.
+    /// The agent that is meant: the named one, or the one in whose home this is.
+    pub(crate) fn agent(&self) -> Option<&str> {
+        self.named_agent().or(self.local_agent.as_deref())
+    }
+
+    /// The same, as calls carry it.
     pub(crate) fn agent_id(&self) -> Option<String> {
         self.agent().map(str::to_owned)
     }
@@ -135,6 +144,9 @@ pub(crate) enum Command {
     Queue(queue::QueueCommand),
     Compact(compact::CompactArgs),
     Cost(cost::Cost),
+    /// List, add and remove the agents of this house
+    #[command(subcommand, after_help = "Example:\n  kith agent ls\n  kith agent new ux")]
+    Agent(agent::AgentCommand),
     /// List, choose and test models
     #[command(subcommand, after_help = "Example:\n  kith model ls\n  kith model test")]
     Model(model::ModelCommand),

@@ -1,5 +1,6 @@
 //! The commands. A command makes calls through a client and prints the answers.
 
+mod agent;
 mod ask;
 mod chat;
 pub(crate) mod cost;
@@ -28,6 +29,7 @@ use kith_host::caller::{CLI, Caller};
 use kith_host::client::{Client, ReadsFrom};
 use kith_host::error::{Blame, CallError, ErrorCode};
 use kith_host::house::House;
+use kith_host::settings::Settings;
 use kith_vocab::ids::ThreadId;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -40,7 +42,8 @@ use crate::program::{args, resources, signals, ui};
 type CommandResult = Result<ExitCode, CallError>;
 
 pub(crate) fn run(invocation: Invocation) -> ExitCode {
-    let Invocation { shared, model, command, plain, .. } = invocation;
+    let Invocation { mut shared, model, command, plain, .. } = invocation;
+    shared.local_agent = local_agent(&shared);
     let outcome = in_runtime(async {
         match command {
             None => chat::run(&shared, model, None, plain).await,
@@ -56,6 +59,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Queue(args)) => queue::run(&shared, model, args).await,
             Some(Command::Compact(args)) => turn::compact(&shared, model, args.session).await,
             Some(Command::Cost(args)) => cost::run(&shared, args.by).await,
+            Some(Command::Agent(args)) => agent::run(&shared, args),
             Some(Command::Model(args)) => model::run(&shared, model, args).await,
             Some(Command::New(args)) => new::run(&shared, args).await,
             Some(Command::Prime(args)) => prime::run(&shared, args).await,
@@ -100,6 +104,17 @@ fn client_of(shared: &GlobalArgs, house: House) -> Client {
 
 fn house_of(shared: &GlobalArgs) -> Result<House, CallError> {
     House::find(shared.home.as_deref())
+}
+
+/// The agent in whose home this is. What is wrong with the house is told by what needs it.
+fn local_agent(shared: &GlobalArgs) -> Option<String> {
+    let house = house_of(shared).ok()?;
+    let is_inside = house.cwd != house.dir && house.cwd.starts_with(&house.dir);
+    if shared.named_agent().is_some() || !is_inside || !house.dir.join("kith.toml").is_file() {
+        return None;
+    }
+    let team = Settings::load(&house).ok()?.team;
+    team.living_in(&house, &house.cwd).map(|member| member.id.clone())
 }
 
 /// The thread that was named, or else that of the current folder.

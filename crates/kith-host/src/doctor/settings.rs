@@ -23,6 +23,7 @@ pub(super) fn agents(house: &House, settings: &Settings) -> Option<Check> {
     let members: Vec<_> = settings.team.members().collect();
     if let [only] = members.as_slice()
         && only.home == house.dir
+        && settings.team.absent().next().is_none()
     {
         return None;
     }
@@ -35,6 +36,9 @@ pub(super) fn agents(house: &House, settings: &Settings) -> Option<Check> {
         if !is_home(&member.home) {
             homeless.push(format!("`{home}` of agent `{}`", member.id));
         }
+    }
+    if let Some((_, why)) = settings.team.absent().next() {
+        return Some(failed(name, why));
     }
     if homeless.is_empty() {
         return Some(ok(name, told.join(", ")));

@@ -34,6 +34,28 @@ pub fn set_default_house(user_home: &Path, house: &Path) -> Result<bool, CallErr
     Ok(true)
 }
 
+/// Adds an agent to the settings of the house.
+pub fn add_agent(house: &House, id: &str, home: &str) -> Result<(), CallError> {
+    change(&house.dir.join("kith.toml"), FileScope::House, |text| {
+        let space = space_after(text);
+        // An id has only letters that a bare key may have.
+        Ok((format!("{text}{space}[agents.{id}]\nhome = {}\n", Value::from(home)), ()))
+    })
+}
+
+/// Takes an agent out of the settings of the house.
+pub fn remove_agent(house: &House, id: &str) -> Result<(), CallError> {
+    change(&house.dir.join("kith.toml"), FileScope::House, |text| {
+        let mut document = parsed(text)?;
+        let agents = document.get_mut("agents").and_then(Item::as_table_like_mut);
+        let removed = agents.and_then(|agents| agents.remove(id));
+        match removed {
+            Some(_) => Ok((document.to_string(), ())),
+            None => Err(CallError::invalid(format!("`kith.toml` has no `[agents.{id}]`"))),
+        }
+    })
+}
+
 /// Writes a key of a table. Returns what stood there.
 fn set_key(
     path: &Path,
@@ -41,6 +63,14 @@ fn set_key(
     key: (&str, &str),
     value: &str,
 ) -> Result<Option<String>, CallError> {
+    change(path, scope, |text| with_key(text, key, value))
+}
+
+fn change<T>(
+    path: &Path,
+    scope: FileScope,
+    change: impl FnOnce(&str) -> Result<(String, T), CallError>,
+) -> Result<T, CallError> {
     // Refuses what could not be read again, with the line of the mistake.
     SettingsFile::read(path.to_owned(), scope)?;
     let failed = |source: io::Error| {
@@ -50,9 +80,9 @@ fn set_key(
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         text => text.map_err(failed)?,
     };
-    let (text, before) = with_key(&text, key, value)?;
+    let (text, outcome) = change(&text)?;
     replace_settings(path, &text)?;
-    Ok(before)
+    Ok(outcome)
 }
 
 fn with_key(
@@ -60,14 +90,12 @@ fn with_key(
     (table, key): (&str, &str),
     value: &str,
 ) -> Result<(String, Option<String>), CallError> {
-    let refused = |what: String| CallError::invalid(format!("cannot change the settings: {what}"));
-    let mut document: DocumentMut =
-        text.parse().map_err(|error: toml_edit::TomlError| refused(error.to_string()))?;
+    let mut document = parsed(text)?;
     let Some(found) = document.get_mut(table) else {
         return Ok((with_new_table(text, (table, key), value), None));
     };
     let found = found.as_table_like_mut();
-    let found = found.ok_or_else(|| refused(format!("`{table}` is not a table")))?;
+    let found = found.ok_or_else(|| unchanged(&format!("`{table}` is not a table")))?;
     let mut value = Value::from(value);
     let mut before = None;
     if let Some(old) = found.get_mut(key).and_then(Item::as_value_mut) {
@@ -83,12 +111,24 @@ fn with_key(
 
 /// At the end: a file may hold nothing but comments, and they stay above.
 fn with_new_table(text: &str, (table, key): (&str, &str), value: &str) -> String {
-    let space = match text {
+    let space = space_after(text);
+    format!("{text}{space}[{table}]\n{key} = {}\n", Value::from(value))
+}
+
+fn space_after(text: &str) -> &'static str {
+    match text {
         "" => "",
         text if text.ends_with('\n') => "\n",
         _ => "\n\n",
-    };
-    format!("{text}{space}[{table}]\n{key} = {}\n", Value::from(value))
+    }
+}
+
+fn parsed(text: &str) -> Result<DocumentMut, CallError> {
+    text.parse().map_err(|error: toml_edit::TomlError| unchanged(&error.to_string()))
+}
+
+fn unchanged(what: &str) -> CallError {
+    CallError::invalid(format!("cannot change the settings: {what}"))
 }
 
 #[cfg(test)]

@@ -81,8 +81,17 @@ fn a_home_is_a_folder_beneath_the_house() {
     refused("out", "is a link that points outside the house");
     refused(".kith/x", "is inside `.kith`, which is reserved");
     refused("file", "is not a folder");
-    refused("agents/gone", "cannot be opened: No such file or directory (os error 2)");
     check("[agents.ux]\nskills = []\n", "`/kith.toml` line 1: agent `ux` has no `home`");
+}
+
+#[test]
+fn a_home_that_is_not_there_concerns_only_its_agent() {
+    let (_dir, house) = house("[agents.ux]\nhome = \"agents/gone\"\n[agents.main]\n");
+    assert_eq!(told(&house), "main: main=");
+    let team = Settings::load(&house).unwrap().team;
+    let refused = team.choose(Some("ux")).unwrap_err().message();
+    assert!(refused.contains("line 2: the home `agents/gone` of agent `ux` cannot be opened"));
+    assert_eq!(team.absent().map(|(id, _)| id).collect::<Vec<_>>(), ["ux"]);
 }
 
 #[test]

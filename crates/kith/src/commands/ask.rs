@@ -47,9 +47,9 @@ pub(super) async fn run_as(
     let settings = watch.last_good();
     let chosen = ModelRegistry::new(Arc::clone(&watch)).choose(model.as_deref(), &settings)?;
     // A session belongs to an agent; only a message to a thread must name one.
-    let agent_id = match (&args.session, shared.agent()) {
+    let agent_id = match (&args.session, shared.named_agent()) {
         (Some(_), None) => None,
-        (_, named) => Some(settings.team.choose(named)?.id.clone()),
+        _ => Some(settings.team.choose(shared.agent())?.id.clone()),
     };
     let message = message(&house, &args, model, chosen.name.clone())?;
     let message = match message.target {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use kith_host::error::{CallError, ErrorCode, quoted};
-use kith_host::init::{InitReport, adopted_files, init};
+use kith_host::init::{InitReport, adopted_files, house_around, init};
 use serde_json::json;
 
 use super::{CommandResult, print_notes};
@@ -18,6 +18,7 @@ pub(crate) fn run(shared: &GlobalArgs, args: Init) -> CommandResult {
             .hint("`kith init my-agent` creates a folder, `kith init .` uses this one"));
     };
     if !args.yes {
+        confirm_place(shared, &dir)?;
         confirm(shared, &dir)?;
     }
     let made = init(&dir)?;
@@ -52,6 +53,24 @@ pub(crate) fn run(shared: &GlobalArgs, args: Init) -> CommandResult {
         ui::line("\nIt also answers `kith` in every folder that has no agent of its own.");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Asks which is meant where an agent could join the house that is already there.
+fn confirm_place(shared: &GlobalArgs, dir: &Path) -> Result<(), CallError> {
+    let Some(house) = house_around(dir) else { return Ok(()) };
+    let what = format!("`{}` is inside the house `{}`", dir.display(), house.display());
+    let id = dir.file_name().map(|it| it.to_string_lossy()).unwrap_or_default();
+    let joins = format!("`kith agent new {id}` adds an agent to that house");
+    if shared.json || shared.unattended || !ui::is_interactive() {
+        let apart = format!("`kith init {} --yes` creates a house of its own", quoted(dir));
+        return Err(CallError::invalid(what).hint(joins).hint(apart));
+    }
+    ui::line(&what);
+    ui::note(&joins);
+    if ui::confirm("Create a separate house there? [y/N] ")? {
+        return Ok(());
+    }
+    Err(CallError::request(ErrorCode::Cancelled, "nothing was created"))
 }
 
 /// Asks before files that came with a repository become the agent's own.

@@ -3,13 +3,17 @@
 use crate::check;
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 46] = [
+const COMMANDS: [&[&str]; 50] = [
     &[],
     &["init"],
     &["ask"],
     &["resume"],
     &["retry"],
     &["cancel"],
+    &["agent"],
+    &["agent", "ls"],
+    &["agent", "new"],
+    &["agent", "rm"],
     &["model"],
     &["model", "ls"],
     &["model", "use"],

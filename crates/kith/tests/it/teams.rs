@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::check;
 use crate::house::{House, lines_of};
 use crate::many::Staying;
+use crate::terminal::Terminal;
 
 const SETTINGS: &str = "[agents.ux]\nhome = \"agents/ux\"\n\n[agents.dev]\nhome = \"agents/dev\"\n\
                         identity = { name = \"Dev\", role = \"Builder\" }\n";
@@ -119,15 +120,15 @@ fn an_unknown_agent_is_refused_with_the_nearest_name_and_the_list() {
 
 #[test]
 fn a_missing_home_is_refused_before_anything_runs() {
-    let house = House::new();
+    let house = House::empty();
     house.write("kith.toml", "[agents.ux]\nhome = \"agents/ux\"\n");
     check!(house.kith(&["ask", "hi"]), @"
     exit 1
     --- stderr
     error: `[house]/kith.toml` line 2: the home `agents/ux` of agent `ux` cannot be opened: No such file or directory (os error 2)
-    hint: create the folder with an `Agent.md`, or remove the agent from kith.toml
+    hint: create the folder with an `Agent.md`, or `kith agent rm ux`
     ");
-    assert_eq!(house.files(), ["Agent.md", "kith.toml"]);
+    assert_eq!(house.files(), ["kith.toml"]);
 }
 
 #[test]
@@ -276,4 +277,130 @@ fn each_agent_has_threads_and_scripts_of_its_own() {
     let session = own["sessionId"].as_str().unwrap();
     let header = &house.json(&["session", "show", session, "--json"])["header"];
     assert_eq!(header["agentId"], "ux");
+}
+
+#[test]
+fn an_agent_is_added_listed_and_removed() {
+    let house = House::empty();
+    house.kith(&["init", "."]).succeeded();
+    house.write("kith.toml", "# mine\n[ui]\nlanguage = \"en\" # for now\n");
+    check!(house.kith(&["agent", "new", "ux"]), @"
+    exit 0
+    --- stdout
+    Added agent `ux` in `agents/ux`
+
+    Talk to it:
+      kith --agent ux
+    ");
+    let settings = fs::read_to_string(house.path("kith.toml")).unwrap();
+    assert_eq!(
+        settings,
+        "# mine\n[ui]\nlanguage = \"en\" # for now\n\n[agents.ux]\nhome = \"agents/ux\"\n"
+    );
+    assert!(
+        house.path("agents/ux/Agent.md").exists() && !house.path("agents/ux/kith.toml").exists()
+    );
+    check!(house.kith(&["agent", "ls"]), @"
+    exit 0
+    --- stdout
+    main  .  (default)
+    ux    agents/ux
+    ");
+    let answer = house.json(&["ask", "say hi", "--agent", "ux", "--model", "demo", "--json"]);
+    assert_eq!(answer["ok"], true, "{answer}");
+    check!(house.kith(&["agent", "rm", "ux"]), @"
+    exit 0
+    --- stdout
+    Removed agent `ux` from kith.toml
+    --- stderr
+    note: its files stay in `agents/ux`, and its sessions where they are
+    ");
+    let settings = fs::read_to_string(house.path("kith.toml")).unwrap();
+    assert!(settings.starts_with("# mine\n[ui]\nlanguage = \"en\" # for now\n"), "{settings}");
+    let listed = house.json(&["agent", "ls", "--json"]);
+    assert_eq!(listed["agents"], json!([{ "agentId": "main", "home": ".", "default": true }]));
+    assert!(house.path("agents/ux/Agent.md").exists());
+}
+
+#[test]
+fn an_agent_that_cannot_be_added_or_removed_is_refused_and_nothing_changes() {
+    let house = team();
+    for args in [
+        &["agent", "new", "Ada"] as &[&str],
+        &["agent", "new", "ux"],
+        &["agent", "new", "x", "--in", "../x"],
+        &["agent", "new", "x", "--in", "/tmp/x"],
+        &["agent", "new", "x", "--in", ".kith/x"],
+        &["agent", "rm", "main"],
+        &["agent", "rm", "nobody"],
+    ] {
+        let ran = house.kith(args);
+        assert_eq!(ran.code, 1, "{args:?}: {}", ran.shown());
+        assert!(ran.stderr.contains("hint: "), "{args:?}: {}", ran.shown());
+        assert_eq!(fs::read_to_string(house.path("kith.toml")).unwrap(), SETTINGS, "{args:?}");
+    }
+}
+
+#[test]
+fn a_missing_home_stops_only_its_agent() {
+    let house = team();
+    fs::remove_dir_all(house.path("agents/dev")).unwrap();
+    for agent in ["main", "ux"] {
+        house.kith(&["ask", "say hi", "--model", "demo", "--agent", agent]).succeeded();
+    }
+    check!(house.kith(&["ask", "hi", "--agent", "dev"]), @"
+    exit 1
+    --- stderr
+    error: `[house]/kith.toml` line 5: the home `agents/dev` of agent `dev` cannot be opened: No such file or directory (os error 2)
+    hint: create the folder with an `Agent.md`, or `kith agent rm dev`
+    ");
+    let listed = house.json(&["agent", "ls", "--json"]);
+    assert!(listed["agents"][0]["problem"].as_str().unwrap().contains("agents/dev"), "{listed}");
+    let doctor = house.kith(&["doctor"]);
+    assert!(doctor.stdout.contains("fail  agents"), "{}", doctor.stdout);
+    house.kith(&["agent", "rm", "dev"]).succeeded();
+    assert_eq!(house.json(&["agent", "ls", "--json"])["agents"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn standing_in_an_agents_home_means_that_agent() {
+    let house = team();
+    let agent = |folder: &str, args: &[&str]| {
+        let args = [&["explain", "identity", "--json"], args].concat();
+        house.kith_in(folder, &args).json()["name"].clone()
+    };
+    house.write("agents/ux/notes/x", "");
+    assert_eq!(agent("agents/ux", &[]), "Uma");
+    assert_eq!(agent("agents/ux/notes", &[]), "Uma");
+    assert_eq!(agent("agents/ux", &["--agent", "dev"]), "Dev");
+    assert_eq!(agent("agents", &[]), "Assistant");
+    let answer = house.kith_in("agents/ux", &["ask", "say hi", "--model", "demo", "--json"]).json();
+    let session = answer["sessionId"].as_str().unwrap();
+    assert_eq!(house.json(&["session", "show", session, "--json"])["header"]["agentId"], "ux");
+    // A session that is named is its own agent's, wherever one stands.
+    let main = house.json(&["ask", "say hi", "--model", "demo", "--json"]);
+    let id = main["sessionId"].as_str().unwrap();
+    house.kith_in("agents/ux", &["ask", "hi", "--session", id, "--model", "demo"]).succeeded();
+}
+
+#[test]
+fn init_inside_a_house_asks_which_is_meant() {
+    let house = team();
+    check!(house.kith(&["init", "agents/qa"]), @"
+    exit 1
+    --- stderr
+    error: `agents/qa` is inside the house `[house]`
+    hint: `kith agent new qa` adds an agent to that house
+    hint: `kith init agents/qa --yes` creates a house of its own
+    ");
+    assert!(!house.path("agents/qa").exists());
+    let mut terminal = Terminal::start(&house, &["init", "agents/qa"], &[]);
+    terminal.until("Create a separate house there? [y/N]");
+    terminal.press("n\r");
+    let (code, shown, _) = terminal.end();
+    assert_eq!((code, house.path("agents/qa").exists()), (1, false), "{shown}");
+    house.kith(&["init", "agents/qa", "--yes"]).succeeded();
+    // What is a house already is completed without a question.
+    house.kith(&["init", "agents/qa"]).succeeded();
+    house.kith(&["init", "."]).succeeded();
 }

@@ -38,8 +38,11 @@ home = \"agents/ux\"
 home = \"agents/dev\"
 ```
 
+`kith agent new ux` creates the folder and writes these lines; `kith agent ls` lists the agents, `kith agent rm ux` takes one out
+and leaves its files and sessions.
+
 Each agent has a home of its own, a folder in the house with at least an `Agent.md`. They share the house, its sessions, its
-host and its project memory. `--agent ux` (or `KITH_AGENT=ux`) chooses one. The default is the agent of `[agent]`, else
+host and its project memory. `--agent ux` (or `KITH_AGENT=ux`) chooses one. So does standing in its home. The default is the agent of `[agent]`, else
 `main`, else the only one. `main` lives in the house's own folder, unless `[agent]` or `[agents.main]` says otherwise; beside
 other agents it exists if that folder has an `Agent.md`.
 
