@@ -70,14 +70,14 @@ impl IdentityFields {
         let fields = fields(text);
         let value = |labels: &[&str]| last_of(&fields, labels);
         IdentityFields {
-            name: value(&["name"]),
-            role: value(&["role"]),
-            goal: value(&["goal", "目标"]),
-            voice: value(&["voice", "声音"]),
-            emoji: value(&["emoji"]),
-            kind: value(&["type", "creature"]),
-            style: value(&["style", "vibe"]),
-            avatar: value(&["avatar"]),
+            name: value(&["name", "名字", "姓名", "名称", "名"]),
+            role: value(&["role", "角色", "身份", "职责"]),
+            goal: value(&["goal", "goals", "目标"]),
+            voice: value(&["voice", "声音", "语气"]),
+            emoji: value(&["emoji", "表情", "表情符号"]),
+            kind: value(&["type", "creature", "类型", "种类"]),
+            style: value(&["style", "vibe", "风格"]),
+            avatar: value(&["avatar", "头像"]),
         }
     }
 }

@@ -13,6 +13,7 @@ use kith_vocab::digest::sha256_hex;
 
 use crate::beneath::open_real;
 use crate::error::{HomeError, Problem};
+use crate::markdown::without_comments;
 use crate::ownership;
 use crate::rendering::without_closing_marks;
 
@@ -150,31 +151,37 @@ impl PromptFile {
         }
     }
 
-    /// Cuts the text to the limit; `shown_path` is where the mark says the rest can be read.
+    /// Leaves out comments and cuts the text to the limit; `shown_path` is where the mark says the rest can be read.
     pub(crate) fn inject(&mut self, shown_path: &str) -> Excerpt {
         let chars = self.chars();
-        let (head, tail, missing) = match &self.text {
+        let (whole, missing_chars, missing);
+        let (head, tail) = match &self.text {
             PromptText::Whole(text) => {
-                let n_chars = text.chars().count();
+                whole = without_comments(text);
+                let n_chars = whole.chars().count();
                 if n_chars <= PROMPT_FILE_CHARS_MAX {
-                    let content = without_closing_marks(text);
+                    let content = without_closing_marks(&whole);
                     return Excerpt { content, chars, injected_chars: n_chars as u64 };
                 }
                 let n_missing = n_chars - HEAD_CHARS - TAIL_CHARS;
-                let missing = format!("{n_missing} of {n_chars} characters");
-                (first_chars(text, HEAD_CHARS), last_chars(text, TAIL_CHARS), missing)
+                missing = format!("{n_missing} of {n_chars} characters");
+                missing_chars = Some(n_missing as u64);
+                let ends = (first_chars(&whole, HEAD_CHARS), last_chars(&whole, TAIL_CHARS));
+                (Cow::Borrowed(ends.0), Cow::Borrowed(ends.1))
             }
             PromptText::Ends { head, tail, n_bytes } => {
-                (head.as_str(), tail.as_str(), format!("most of {n_bytes} bytes"))
+                missing = format!("most of {n_bytes} bytes");
+                missing_chars = None;
+                (without_comments(head), without_comments(tail))
             }
         };
         let injected_chars = (head.chars().count() + tail.chars().count()) as u64;
         let content = format!(
             "{}\n[… {missing} are left out here; the whole file is `{shown_path}` …]\n{}",
-            without_closing_marks(head),
-            without_closing_marks(tail)
+            without_closing_marks(&head),
+            without_closing_marks(&tail)
         );
-        self.problems.push(Problem::Cut { missing_chars: chars.map(|it| it - injected_chars) });
+        self.problems.push(Problem::Cut { missing_chars });
         Excerpt { content, chars, injected_chars }
     }
 }

@@ -29,7 +29,8 @@ pub struct UserFacts {
 impl UserFacts {
     pub fn of(text: &str) -> UserFacts {
         let fields = fields(text);
-        let zone = last_of(&fields, &["timezone", "time zone", "时区"]);
+        let zone =
+            last_of(&fields, &["timezone", "time zone", "time-zone", "tz", "时区", "所在时区"]);
         UserFacts { time_zone: zone.and_then(|it| zone_in(&it)), language: language(&fields) }
     }
 
@@ -123,13 +124,15 @@ fn zone_in(value: &str) -> Option<String> {
 
 /// `Languages: …` lists what the user can read and is not a preference.
 fn language(fields: &[Field]) -> Option<String> {
-    const PREFERRED: [&str; 6] = [
+    const PREFERRED: [&str; 8] = [
         "preferred response language",
         "preferred language",
         "response language",
         "首选语言",
         "偏好语言",
         "回复语言",
+        "常用语言",
+        "回答语言",
     ];
     last_of(fields, &PREFERRED).or_else(|| last_of(fields, &["language", "语言"]))
 }

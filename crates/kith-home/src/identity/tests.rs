@@ -102,3 +102,21 @@ fn spoken<'a>(identity: &'a Identity, key: &str) -> Option<&'a str> {
     };
     field.as_deref()
 }
+
+#[test]
+fn usual_chinese_labels_are_understood() {
+    for text in ["名字: 小雨", "姓名：小雨", "- **名称**：小雨"] {
+        assert_eq!(of(text).display_name(), "小雨", "{text}");
+    }
+    let identity =
+        of("名字：小雨\n角色：管家\n目标：家里井井有条\n语气：温和\n类型：猫\n风格：简短\n");
+    for (key, value) in [
+        ("role", "管家"),
+        ("goal", "家里井井有条"),
+        ("voice", "温和"),
+        ("type", "猫"),
+        ("style", "简短"),
+    ] {
+        assert_eq!(spoken(&identity, key), Some(value));
+    }
+}

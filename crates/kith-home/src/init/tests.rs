@@ -50,37 +50,25 @@ fn the_constitution_says_what_was_promised() {
     let text = TEMPLATES[0].1.split_whitespace().collect::<Vec<&str>>().join(" ");
     for promise in [
         "ask one to three key questions first",
-        "`ls`, `rg` and `cat`",
         "Give the conclusion, the evidence in a few lines, and the options",
         "say so, explain why, and offer another way",
-        "Daily notes: `memory/YYYY-MM-DD.md` — raw logs of what happened",
-        "Long-term: `MEMORY.md` — your curated memories",
-        "update `MEMORY.md` with what is worth keeping; remove what is outdated",
-        "no secrets, no health",
-        "Ask in one or two sentences: what will happen, to what, why",
-        "Answers are plain words: yes or no",
-        "An unclear answer is not a yes.",
-        "Speak when you are addressed",
-        "Stay silent when people are just talking",
-        "Telegram: short paragraphs",
-        "Feishu: short paragraphs",
-        "You wake up fresh each session. These files are your continuity:",
-        "If in MAIN SESSION (direct chat with your human):",
-        "Don't ask permission. Just do it.",
-        "ONLY load MEMORY.md in main session (direct chats).",
-        "DO NOT load in shared contexts (Discord, group chats).",
-        "About every 30 turns",
-        "Keep facts and preferences only",
         "Don't exfiltrate private data. Ever.",
         "Don't run destructive commands without asking.",
         "When in doubt, ask.",
-        "every part must be allowed alone, or the whole is asked about",
-        "Discord: no Markdown tables",
-        "WhatsApp: no headers",
         "load it with the `skill` tool",
     ] {
         assert!(text.contains(promise), "{promise}");
     }
+}
+
+#[test]
+fn the_constitution_describes_only_what_is_built() {
+    let text = TEMPLATES[0].1.to_lowercase();
+    for later in ["memory", "approv", "shell", "`ls`", "telegram", "feishu", "discord", "heartbeat"]
+    {
+        assert!(!text.contains(later), "{later}");
+    }
+    assert!(text.contains("your tools only read"));
 }
 
 #[test]

@@ -26,3 +26,16 @@ fn a_comment_that_is_not_closed_is_text() {
 fn check(text: &str, empty: bool) {
     assert_eq!(is_effectively_empty(text), empty, "{text:?}");
 }
+
+#[test]
+fn comments_are_left_out_and_code_is_not() {
+    let check = |text: &str, expected: &str| assert_eq!(without_comments(text), expected, "{text}");
+    check("a <!-- b --> c", "a  c");
+    check("# H\n<!--\nnote\n-->\n- x\n", "# H\n- x\n");
+    check("<!-- a --><!-- b -->\nx", "x");
+    check("a\n<!-- open\nb\n", "a\n<!-- open\nb\n");
+    check("write `<!-- x -->` so", "write `<!-- x -->` so");
+    check("```html\n<!-- x -->\n```\n<!-- y -->z", "```html\n<!-- x -->\n```\nz");
+    check("~~~\n```\n<!-- x -->\n~~~\n", "~~~\n```\n<!-- x -->\n~~~\n");
+    check("<!-- a\n```\nb -->\n<!-- c -->d", "d");
+}

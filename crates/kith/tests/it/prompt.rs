@@ -66,3 +66,31 @@ fn a_missing_folder_is_named() {
     {"ok":false,"error":{"code":"invalid_request","message":"cannot use the folder `Agent.md`: not a folder"}}
     "#);
 }
+
+#[test]
+fn the_example_person_of_a_template_never_reaches_the_model() {
+    let house = House::empty();
+    house.kith(&["init", "."]).succeeded();
+    for (file, line) in
+        [("USER.md", "- Name: Ana\n"), ("IDENTITY.md", "name: Luna\n"), ("TOOLS.md", "- x\n")]
+    {
+        let text = std::fs::read_to_string(house.path(file)).unwrap();
+        house.write(file, format!("{text}{line}"));
+    }
+    let ran = house.kith(&["prompt"]).succeeded();
+    for example in ["Mass", "Magi", "192.168.1.100", "podman", "<!--"] {
+        assert!(!ran.stdout.contains(example), "{example}: {}", ran.stdout);
+    }
+    assert!(ran.stdout.contains("# USER.md\n\n- Name: Ana\n"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("USER.md: 23 of "), "{}", ran.stderr);
+}
+
+#[test]
+fn the_first_request_of_a_new_agent_is_small() {
+    let house = House::empty();
+    house.kith(&["init", "."]).succeeded();
+    house.kith(&["ask", "hello", "--model", "demo"]).succeeded();
+    let log = house.log();
+    let bytes = crate::house::of_type(&log, "model_requested")[0]["bodyBytes"].as_u64().unwrap();
+    assert!(bytes < 6 * 1024, "{bytes}");
+}
