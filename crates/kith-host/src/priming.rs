@@ -2,17 +2,18 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use kith_home::priming::history::HistoryError;
 use kith_home::priming::parse::{ScriptWithWarnings, parse_bytes};
-use kith_home::priming::script::{PrimingRecord, SCRIPT_BYTES_MAX, Script};
+use kith_home::priming::script::{PrimingRecord, SCRIPT_BYTES_MAX, Script, ScriptField};
 use kith_home::priming::slug::{NameError, ScriptRef, Slug};
-use kith_home::priming::store::{PrimingStore, StoreError};
+use kith_home::priming::store::{Existing, PrimingStore, StoreError};
 use kith_vocab::json::Json;
 
 use crate::call::{Reply, Response};
 use crate::error::{Blame, CallError, ErrorCode};
+use crate::host::upkeep::checked_title;
 use crate::house::House;
 
 /// Maximum number of scripts a conversation starts with: few enough to be held in memory at once.
@@ -27,10 +28,95 @@ pub fn script_refs(names: &[String]) -> Result<Vec<ScriptRef>, CallError> {
     names.iter().map(|name| name.parse().map_err(CallError::from)).collect()
 }
 
-/// Refuses a name that no script can have.
-pub fn check_slug(slug: &str) -> Result<(), CallError> {
-    let parsed: Result<Slug, NameError> = slug.parse();
-    Ok(parsed.map(drop)?)
+/// The name of a script as it was typed, without the `.md` of its file. Refuses a name that no script
+/// can have.
+pub fn slug_of(typed: &str) -> Result<Slug, CallError> {
+    let name = typed.strip_suffix(".md").unwrap_or(typed);
+    name.parse().map_err(|error: NameError| {
+        let is_foreign = !name.is_ascii();
+        let error = CallError::from(error);
+        if !is_foreign {
+            return error;
+        }
+        error.hint("names of scripts are file names in ASCII; `--title` takes any language")
+    })
+}
+
+/// The reference of the only script of this name that the agent may use. A whole reference is left
+/// as it is.
+pub fn ref_of(house: &House, agent_id: &str, typed: &str) -> Result<String, CallError> {
+    let name = typed.strip_suffix(".md").unwrap_or(typed);
+    // What can be no name at all is refused with the reason, as a reference.
+    if name.parse::<ScriptRef>().is_ok() || name.parse::<Slug>().is_err() {
+        return Ok(name.to_owned());
+    }
+    let listed = PrimingStore::new(&house.dir).list(agent_id)?;
+    let refs = listed.entries.iter().filter_map(|it| it.script_ref.as_ref());
+    let fits = |it: &&ScriptRef| it.slug().is_named_by(name);
+    match refs.filter(fits).collect::<Vec<_>>().as_slice() {
+        [] => Err(CallError::invalid(format!("there is no script `{name}` for this agent"))
+            .hint("`kith prime ls` lists the scripts")),
+        [only] => Ok(only.to_string()),
+        several => {
+            let names: Vec<String> = several.iter().map(ToString::to_string).collect();
+            let message = format!("several scripts match `{name}`: {}", names.join(", "));
+            Err(CallError::invalid(message).hint("use a whole reference"))
+        }
+    }
+}
+
+/// The reference of an agent's own script, or of one for every agent.
+pub fn named_ref(agent_id: &str, slug: Slug, is_shared: bool) -> Result<ScriptRef, CallError> {
+    if is_shared {
+        return Ok(ScriptRef::TeamShared { slug });
+    }
+    Ok(ScriptRef::Individual { member: agent_id.parse()?, slug })
+}
+
+/// The script that `kith prime new` begins with, to be edited.
+const SCAFFOLD: &str = "\
+### record human_text_record
+
+``````markdown
+---
+genseq: 1
+msgId: message-1
+---
+
+What the person says.
+``````
+
+### record agent_words_record
+
+``````markdown
+---
+genseq: 1
+---
+
+What the agent answers.
+``````
+";
+
+/// Writes a short script to be edited. Returns its reference and its file, relative to the house.
+pub fn create_script(
+    house: &House,
+    script_ref: &ScriptRef,
+    title: Option<&str>,
+) -> Result<PathBuf, CallError> {
+    let parsed = parse_bytes(SCAFFOLD.as_bytes());
+    let mut script = parsed.map_err(|_| CallError::bug("the scaffold is a script"))?.script;
+    if let Some(title) = title {
+        set_title(&mut script, title)?;
+    }
+    Ok(PrimingStore::new(&house.dir).save(script_ref, &script, Existing::Keep)?)
+}
+
+/// Gives a script a title, on one line.
+pub(crate) fn set_title(script: &mut Script, title: &str) -> Result<(), CallError> {
+    let title = checked_title(title)?;
+    script.front_matter.retain(|field| field.name != "title");
+    script.front_matter.insert(0, ScriptField::text("title", &title));
+    Ok(())
 }
 
 /// Refuses scripts that cannot be read or are not for this agent.

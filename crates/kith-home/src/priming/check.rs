@@ -44,7 +44,14 @@ pub(crate) fn record_fields(
     for rule in record_type.fields().iter().filter(|rule| rule.required) {
         if !fields.iter().any(|field| field.name == rule.name) {
             let (field, expected) = (rule.name, expected(rule.form));
-            let problem = ScriptProblem::MissingField { record: record_type, field, expected };
+            let misspelt = fields.iter().find(|it| letters(&it.name) == letters(field));
+            let record = record_type;
+            let problem = match misspelt {
+                Some(found) => {
+                    ScriptProblem::MisspeltField { record, field, found: found.name.clone() }
+                }
+                None => ScriptProblem::MissingField { record, field, expected },
+            };
             return Err(ScriptError::new(line, problem));
         }
     }
@@ -126,6 +133,11 @@ impl CallChecker {
     }
 }
 
+/// A key as people misspell it: `msgid` and `msg_id` are meant to be `msgId`.
+fn letters(name: &str) -> String {
+    name.replace(['_', '-'], "").to_lowercase()
+}
+
 fn check_known(
     rules: &[FieldRule],
     name: &str,
@@ -137,7 +149,9 @@ fn check_known(
         return check_form(rule.name, rule.form, &entry.value)
             .map_err(|problem| ScriptError::new(entry.line, problem));
     }
-    let message = format!("`{}` is not a key of {owner} (kept, ignored)", excerpt(name));
+    let meant = rules.iter().find(|rule| letters(rule.name) == letters(name));
+    let meant = meant.map_or_else(String::new, |rule| format!("; did you mean `{}`?", rule.name));
+    let message = format!("`{}` is not a key of {owner} (kept, ignored){meant}", excerpt(name));
     warn(warnings, entry.line, message);
     Ok(())
 }

@@ -40,6 +40,10 @@ pub(crate) fn classify(line: &str) -> LineKind {
     }
 }
 
+/// Headings of other programs for what a person says, and for what an agent does.
+const HUMAN: [&str; 3] = ["user", "human", "用户"];
+const AGENT: [&str; 2] = ["assistant", "助手"];
+
 /// The heading that was meant, if a record was.
 fn meant(level: usize, words: &[&str]) -> Option<String> {
     let heading = |name: &str| {
@@ -48,10 +52,10 @@ fn meant(level: usize, words: &[&str]) -> Option<String> {
     };
     let is_type = |word: &str| word.ends_with("_record");
     match *words {
-        [word] if level == 3 && word.trim_end_matches(':') == "user" => {
+        [word] if level == 3 && HUMAN.contains(&word.trim_end_matches([':', '：'])) => {
             heading("human_text_record")
         }
-        [word] if level == 3 && word.trim_end_matches(':') == "assistant" => {
+        [word] if level == 3 && AGENT.contains(&word.trim_end_matches([':', '：'])) => {
             heading("agent_words_record")
         }
         [word] if is_type(word) => heading(word),

@@ -124,6 +124,8 @@ pub enum ScriptProblem {
     CallJson { reason: String },
     #[error("`{record}` is missing `{field}`; expected {expected}")]
     MissingField { record: RecordType, field: &'static str, expected: String },
+    #[error("`{found}` is not a key of `{record}`; did you mean `{field}`?")]
+    MisspeltField { record: RecordType, field: &'static str, found: String },
     #[error("`{field}` must be {expected}, not {found}")]
     WrongField { field: String, expected: String, found: String },
     #[error("`type` is given by the heading; remove it from the block's front matter")]

@@ -56,7 +56,7 @@ pub enum NameProblem {
     EmptySegment,
     #[error("the segment `{segment}` is not allowed")]
     Dots { segment: String },
-    #[error("{character:?} is not allowed; use letters, digits, `.`, `_` and `-`")]
+    #[error("{character:?} is not allowed; use `A` to `Z`, `a` to `z`, digits, `.`, `_` and `-`")]
     Character { character: char },
     #[error("it is longer than {SLUG_BYTES_MAX} bytes")]
     TooLong,
@@ -80,7 +80,20 @@ impl MemberId {
     }
 }
 
+impl Slug {
+    /// Whether this is the slug or its last segments.
+    pub fn is_named_by(&self, name: &str) -> bool {
+        self.0.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    }
+}
+
 impl ScriptRef {
+    pub fn slug(&self) -> &Slug {
+        match self {
+            ScriptRef::Individual { slug, .. } | ScriptRef::TeamShared { slug } => slug,
+        }
+    }
+
     /// Where the script lies, relative to the priming folder.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("{self}.md"))

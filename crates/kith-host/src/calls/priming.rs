@@ -117,6 +117,9 @@ pub struct SaveScript {
     pub slug: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
+    /// Its title, if not the session's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// For every agent of the house, not for this one alone.
     #[serde(default)]
     pub shared: bool,

@@ -6,13 +6,17 @@ use clap::{Args, Subcommand};
 
 use super::{CWD, SESSION, SESSION_DEFAULT, THREAD};
 
+const SLUG: &str = "Name of the script: `A` to `Z`, `a` to `z`, digits, `.`, `_` and `-`, in segments joined by `/`";
+const TITLE: &str = "Title of the script, in any language";
+
 /// Start a new session of this folder's thread, empty or with the history of priming scripts
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith new --prime individual/main/probe\n  \
                         kith new --prime team_shared/manners --hide-primed")]
 pub(crate) struct New {
-    /// Start with the history of this priming script (see `kith prime ls`); can be repeated
-    #[arg(long, value_name = "REF")]
+    /// Start with the history of this priming script, by its name or reference (see `kith prime ls`);
+    /// can be repeated
+    #[arg(long, value_name = "SCRIPT")]
     pub(crate) prime: Vec<String>,
     /// Hide the primed history in transcripts; the model still gets it
     #[arg(long)]
@@ -34,8 +38,8 @@ pub(crate) enum Prime {
     /// Print a script as kith reads it
     #[command(after_help = "Example:\n  kith prime show individual/main/probe")]
     Show {
-        /// Script reference: `individual/<member>/<slug>` or `team_shared/<slug>`
-        #[arg(value_name = "REF")]
+        /// Name of the script, or its reference: `individual/<member>/<slug>` or `team_shared/<slug>`
+        #[arg(value_name = "SCRIPT")]
         script_ref: String,
     },
     /// Check every script of the house and report problems with file and line
@@ -53,6 +57,17 @@ pub(crate) enum Prime {
         #[arg(help = SESSION_DEFAULT)]
         session: Option<String>,
     },
+    /// Write a short script to edit
+    #[command(after_help = "Example:\n  kith prime new greeting --title 问候")]
+    New {
+        #[arg(help = SLUG)]
+        slug: String,
+        #[arg(long, help = TITLE)]
+        title: Option<String>,
+        /// Write it for every agent of the house, not only this one
+        #[arg(long)]
+        shared: bool,
+    },
     Save(PrimeSave),
 }
 
@@ -63,8 +78,10 @@ pub(crate) enum Prime {
 pub(crate) struct PrimeSave {
     #[arg(help = SESSION)]
     pub(crate) session: String,
-    /// Name of the script: letters, digits, `.`, `_` and `-` in segments joined by `/`
+    #[arg(help = SLUG)]
     pub(crate) slug: String,
+    #[arg(long, help = TITLE)]
+    pub(crate) title: Option<String>,
     /// Save it for every agent of the house, not only this one
     #[arg(long)]
     pub(crate) shared: bool,

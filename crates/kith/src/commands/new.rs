@@ -2,6 +2,7 @@
 
 use kith_host::calls::session::CreateDialog;
 use kith_host::clock::SystemClock;
+use kith_host::error::CallError;
 use kith_host::priming;
 use kith_host::settings::Settings;
 use kith_host::words::short;
@@ -15,7 +16,6 @@ use crate::program::args::prime::New;
 use crate::program::ui;
 
 pub(crate) async fn run(shared: &GlobalArgs, args: New) -> CommandResult {
-    let script_refs = priming::script_refs(&args.prime)?;
     let mut house = house_of(shared)?;
     if let Some(cwd) = &args.cwd {
         house.cwd = folder(cwd)?;
@@ -23,9 +23,11 @@ pub(crate) async fn run(shared: &GlobalArgs, args: New) -> CommandResult {
     // Arguments are checked before the house is touched.
     let settings = Settings::load(&house)?;
     let agent_id = settings.team.choose(shared.agent())?.id.clone();
-    priming::check(&house, &agent_id, &script_refs)?;
+    let named = args.prime.iter().map(|name| priming::ref_of(&house, &agent_id, name));
+    let named = named.collect::<Result<Vec<String>, CallError>>()?;
+    priming::check(&house, &agent_id, &priming::script_refs(&named)?)?;
     let thread_id = thread_of(&house, args.thread.as_deref())?;
-    let priming = Priming { script_refs: args.prime, show_in_ui: !args.hide_primed };
+    let priming = Priming { script_refs: named, show_in_ui: !args.hide_primed };
     let create = CreateDialog {
         session_id: SessionId::from_uuid(SystemClock.new_id()),
         agent_id: Some(agent_id),

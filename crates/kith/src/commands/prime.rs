@@ -1,18 +1,20 @@
 //! `kith prime`: the priming scripts of a house.
 
 use std::path::Path;
+use std::process::ExitCode;
 
 use kith_host::calls::priming::{
     CheckScripts, ExportScript, ListScripts, SaveScript, SavedScript, ScriptIssueView, ScriptRow,
     ScriptView, ShowScript,
 };
-use kith_host::priming::{check_slug, parse_file};
+use kith_host::priming::{create_script, named_ref, parse_file, ref_of, slug_of};
+use kith_host::settings::Settings;
 use kith_vocab::json::Json;
 use serde::Serialize;
 use serde_json::json;
 
 use super::session_name::named_session;
-use super::{CheckForm, CommandResult, call, counted, exit_of_check};
+use super::{CheckForm, CommandResult, call, counted, exit_of_check, house_of};
 use super::{print_answer, print_as, print_form, print_notes};
 use crate::program::args::GlobalArgs;
 use crate::program::args::prime::{Prime, PrimeSave};
@@ -36,6 +38,9 @@ pub(crate) async fn run(shared: &GlobalArgs, command: Prime) -> CommandResult {
         Prime::Check => check(shared).await,
         Prime::Parse { file } => parse(shared, &file),
         Prime::Export { session } => export(shared, session).await,
+        Prime::New { slug, title, shared: is_shared } => {
+            create(shared, &slug, title.as_deref(), is_shared)
+        }
         Prime::Save(args) => save(shared, args).await,
     }
 }
@@ -79,6 +84,9 @@ fn line_of(script: &ScriptRow, width: usize) -> String {
 }
 
 async fn show(shared: &GlobalArgs, script_ref: String) -> CommandResult {
+    let house = house_of(shared)?;
+    let agent_id = Settings::load(&house)?.team.choose(shared.agent())?.id.clone();
+    let script_ref = ref_of(&house, &agent_id, &script_ref)?;
     let told = call(shared, ShowScript { script_ref }).await?;
     let ScriptView { script_ref, path, script, .. } = &told.data;
     let form = ScriptForm { script_ref: Some(script_ref), path: Some(path), script };
@@ -122,11 +130,12 @@ async fn export(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
 
 async fn save(shared: &GlobalArgs, args: PrimeSave) -> CommandResult {
     // Arguments are checked before the house is touched.
-    check_slug(&args.slug)?;
+    slug_of(&args.slug)?;
     let session = named_session(shared, Some(args.session)).await?;
     let save = SaveScript {
         session,
         slug: args.slug,
+        title: args.title,
         agent_id: shared.agent_id(),
         shared: args.shared,
         overwrite: args.overwrite,
@@ -138,6 +147,23 @@ async fn save(shared: &GlobalArgs, args: PrimeSave) -> CommandResult {
         ui::line(&format!("Saved {} to `{path}`", counted(*records as u64, "record")));
         ui::line(&format!("\nStart a session with it:\n  kith new --prime {script_ref}"));
     }))
+}
+
+fn create(shared: &GlobalArgs, slug: &str, title: Option<&str>, is_shared: bool) -> CommandResult {
+    let slug = slug_of(slug)?;
+    let house = house_of(shared)?;
+    let agent_id = Settings::load(&house)?.team.choose(shared.agent())?.id.clone();
+    let script_ref = named_ref(&agent_id, slug, is_shared)?;
+    let path = create_script(&house, &script_ref, title)?;
+    let path = house.dir.join(path).display().to_string();
+    if shared.json {
+        let script_ref = script_ref.to_string();
+        print_form(true, &json!({ "scriptRef": script_ref, "path": path }));
+        return Ok(ExitCode::SUCCESS);
+    }
+    ui::line(&format!("Created `{path}`"));
+    ui::line(&format!("\nEdit it, then start a session with it:\n  kith new --prime {script_ref}"));
+    Ok(ExitCode::SUCCESS)
 }
 
 fn issue_in_words(issue: &ScriptIssueView) -> String {

@@ -3,7 +3,7 @@
 use crate::check;
 use crate::house::House;
 
-const COMMANDS: [&[&str]; 50] = [
+const COMMANDS: [&[&str]; 51] = [
     &[],
     &["init"],
     &["ask"],
@@ -25,6 +25,7 @@ const COMMANDS: [&[&str]; 50] = [
     &["prime", "check"],
     &["prime", "parse"],
     &["prime", "export"],
+    &["prime", "new"],
     &["prime", "save"],
     &["session"],
     &["session", "ls"],

@@ -420,7 +420,7 @@ fn a_script_that_cannot_be_primed_leaves_no_session() {
             1,
             "`.minds/priming/team_shared/out.md` is a link that points outside the priming folder",
         ),
-        (&["new", "--prime", "probe"], 2, "`probe` is not a scriptRef"),
+        (&["new", "--prime", "nobody"], 1, "there is no script `nobody` for this agent"),
         (&["new", "--prime", "team_shared/../../etc"], 2, "the segment `..` is not allowed"),
         (&["new", "--prime", "team_shared/a/../b"], 2, "the segment `..` is not allowed"),
         (&["new", "--prime", "team_shared/C:x"], 2, "':' is not allowed"),

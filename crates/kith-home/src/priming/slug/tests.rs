@@ -78,7 +78,7 @@ fn refs_clash_when_only_capitals_differ() {
 }
 
 fn not_allowed(character: &str) -> String {
-    format!("{character} is not allowed; use letters, digits, `.`, `_` and `-`")
+    format!("{character} is not allowed; use `A` to `Z`, `a` to `z`, digits, `.`, `_` and `-`")
 }
 
 #[track_caller]

@@ -55,7 +55,7 @@ fn a_broken_script_is_shown_with_its_error_and_breaks_nothing() {
             "1 records",
             "Some(1) `### user` is not a record heading; write `### record human_text_record`",
             "None `team_shared/my script` is not a scriptRef (`individual/<member>/<slug>` or \
-             `team_shared/<slug>`): ' ' is not allowed; use letters, digits, `.`, `_` and `-`",
+             `team_shared/<slug>`): ' ' is not allowed; use `A` to `Z`, `a` to `z`, digits, `.`, `_` and `-`",
             "1 records",
         ]
     );
