@@ -70,6 +70,11 @@ pub fn media_of<'a>(wire: Wire, request: &ModelRequest<'a>) -> Result<Vec<&'a Me
     Ok(sent)
 }
 
+/// The bytes of an image or file as every wire sends them.
+pub fn base64(bytes: &[u8]) -> String {
+    Base64Display::new(bytes, &STANDARD).to_string()
+}
+
 /// How this wire shows it.
 pub(crate) fn shown<'a>(wire: Wire, media: &'a Media, bytes: &'a MediaBytes) -> ShownMedia<'a> {
     let note = |why| ShownMedia::Note(MediaNote { media, why });

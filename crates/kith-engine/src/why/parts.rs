@@ -1,7 +1,8 @@
 //! The parts of a request and where they stand in its bytes.
 
-use kith_providers::media::MediaBytes;
+use kith_providers::media::{MediaBytes, base64};
 use kith_providers::render::{self, RenderError};
+use kith_vocab::block::Media;
 use kith_vocab::conversation::{ElementKind, Message, ModelRequest, ResultPartKind};
 use kith_vocab::event::models::Wire;
 use kith_vocab::ids::EventId;
@@ -14,7 +15,11 @@ use crate::state::State;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestPart {
     pub source: PartSource,
+    /// The text; of an image or file its hash.
     pub text: String,
+    /// What the vendor's form around it depends on: the tool of a call, whether it failed, the type of
+    /// a file.
+    label: String,
     form: PartForm,
 }
 
@@ -43,6 +48,8 @@ enum PartForm {
     Text,
     /// A JSON value, written as it is or, by some vendors, as a string.
     Json,
+    /// The bytes of an image or file in base64.
+    Media,
 }
 
 /// The bytes of a part.
@@ -57,20 +64,23 @@ pub struct BodySpan {
 /// The parts of a request that have bytes.
 pub(super) fn parts_of(state: &State, request: &ModelRequest<'_>) -> Vec<RequestPart> {
     let mut parts = Vec::new();
+    let mut add = |source, text, label, form| {
+        parts.push(RequestPart { source, text, label, form });
+    };
     for section in sections(state) {
         let files = section.sources.iter().flatten().filter_map(|source| source.path.clone());
         let source = PartSource::Section { kind: section.kind, files: files.collect() };
         let text = section.rendered_block.clone();
-        parts.push(RequestPart { source, text, form: PartForm::Text });
+        add(source, text, String::new(), PartForm::Text);
     }
     for tool in request.tools {
         let source = PartSource::Tool { name: tool.name.clone() };
         let (description, schema) = (tool.description.clone(), tool.input_schema.as_str());
-        parts.push(RequestPart { source: source.clone(), text: description, form: PartForm::Text });
-        parts.push(RequestPart { source, text: schema.to_owned(), form: PartForm::Json });
+        add(source.clone(), description, String::new(), PartForm::Text);
+        add(source, schema.to_owned(), String::new(), PartForm::Json);
     }
     for message in &request.messages {
-        each_text(message, &mut |from, text, form| {
+        each_content(message, &mut |from, text, label, form| {
             let event = from.and_then(|id| state.tree.get(id));
             let source = match (from, event) {
                 (Some(id), Some(event)) => {
@@ -79,7 +89,7 @@ pub(super) fn parts_of(state: &State, request: &ModelRequest<'_>) -> Vec<Request
                 (Some(id), None) => PartSource::Event { id, event_type: "event" },
                 (None, _) => PartSource::Runtime,
             };
-            parts.push(RequestPart { source, text, form });
+            add(source, text, label, form);
         });
     }
     parts.retain(|part| !part.text.is_empty());
@@ -95,20 +105,20 @@ pub(super) fn spans(
     body: &[u8],
     parts: &[RequestPart],
 ) -> Result<Vec<BodySpan>, RenderError> {
-    let marked = MarkedRequest::of(request, parts);
+    let marked = MarkedRequest::of(request, media, parts);
     let messages = marked.messages.iter().collect();
     let (system, tools) = (marked.system.as_str(), marked.tools.as_slice());
     let request = ModelRequest { system, tools, messages, ..request.clone() };
-    let form = render::render(wire, &request, media)?;
+    let form = render::render(wire, &request, &marked.media)?;
     let form = String::from_utf8_lossy(&form);
     let mut places: Vec<MarkPlace> = (0..parts.len())
-        .filter_map(|part| MarkPlace::find(&form, part, parts[part].form))
+        .filter_map(|part| MarkPlace::find(&form, part, parts[part].form, &marked.media))
         .collect();
     places.sort_by_key(|place| place.start);
     let (mut spans, mut at, mut form_at) = (Vec::new(), 0, 0);
     for place in places {
         let between = &form.as_bytes()[form_at..place.start];
-        let text = place.written(&parts[place.part].text);
+        let text = place.written(&parts[place.part].text, media);
         if !starts_with(body, at, between)
             || !starts_with(body, at + between.len(), text.as_bytes())
         {
@@ -132,10 +142,12 @@ struct MarkedRequest {
     system: String,
     tools: Vec<ToolSpec>,
     messages: Vec<Message>,
+    /// The marks of images and files, as the bytes of blobs with the mark's name.
+    media: MediaBytes,
 }
 
 impl MarkedRequest {
-    fn of(request: &ModelRequest<'_>, parts: &[RequestPart]) -> MarkedRequest {
+    fn of(request: &ModelRequest<'_>, media: &MediaBytes, parts: &[RequestPart]) -> MarkedRequest {
         let mut next = 0;
         let mut mark = |text: &str| {
             let is_part = !text.is_empty();
@@ -155,6 +167,14 @@ impl MarkedRequest {
                 tool.input_schema = marked_json(&marked);
             }
         }
+        let mut marked_media = MediaBytes::new();
+        let mut mark_media = |it: &mut Media, marked: Option<String>| {
+            let Some(marked) = marked else { return };
+            if let Some(bytes) = media.get(&it.blob) {
+                marked_media.insert(marked.clone(), marked_bytes(bytes, &marked));
+            }
+            it.blob = marked;
+        };
         let mut messages: Vec<Message> = request.messages.iter().map(|it| (*it).clone()).collect();
         for element in messages.iter_mut().flat_map(|it| &mut it.elements) {
             match &mut element.kind {
@@ -164,8 +184,11 @@ impl MarkedRequest {
                     }
                 }
                 ElementKind::Thinking { thinking, .. } => {
-                    if let Some(marked) = mark(&thinking.text) {
-                        thinking.text = marked.into();
+                    let texts = [Some(&mut thinking.text), thinking.signature.as_mut()];
+                    for text in texts.into_iter().chain([thinking.redacted.as_mut()]).flatten() {
+                        if let Some(marked) = mark(text) {
+                            *text = marked.into();
+                        }
                     }
                 }
                 ElementKind::Call(call) => {
@@ -175,17 +198,26 @@ impl MarkedRequest {
                 }
                 ElementKind::Result(result) => {
                     for part in &mut result.parts {
-                        if let ResultPartKind::Text(text) = &mut part.kind
-                            && let Some(marked) = mark(&whole(text))
-                        {
-                            *text = marked.as_str().into();
+                        match &mut part.kind {
+                            ResultPartKind::Text(text) => {
+                                if let Some(marked) = mark(&whole(text)) {
+                                    *text = marked.as_str().into();
+                                }
+                            }
+                            ResultPartKind::Media(it) => {
+                                let marked = mark(&it.blob);
+                                mark_media(it, marked);
+                            }
                         }
                     }
                 }
-                ElementKind::Media(_) => (),
+                ElementKind::Media(it) => {
+                    let marked = mark(&it.blob);
+                    mark_media(it, marked);
+                }
             }
         }
-        MarkedRequest { system, tools, messages }
+        MarkedRequest { system, tools, messages, media: marked_media }
     }
 }
 
@@ -201,6 +233,15 @@ fn marked_json(mark: &str) -> Json {
     Json::of(&serde_json::json!({ mark: 0 }))
 }
 
+/// The mark as an image or file of the same type: a renderer looks at the first bytes.
+fn marked_bytes(bytes: &[u8], mark: &str) -> Vec<u8> {
+    let first = bytes.iter().take(MEDIA_TYPE_BYTES);
+    first.chain(mark.as_bytes()).copied().collect()
+}
+
+/// The bytes at the beginning of an image or file that tell its type.
+const MEDIA_TYPE_BYTES: usize = 12;
+
 /// Where the mark of a part stands in the form.
 struct MarkPlace {
     start: usize,
@@ -214,11 +255,12 @@ struct MarkPlace {
 enum Writing {
     AsIs,
     Escaped,
+    Base64,
 }
 
 impl MarkPlace {
     /// `None` if the vendor is not sent the part, such as the thoughts of another model.
-    fn find(form: &str, part: usize, kind: PartForm) -> Option<MarkPlace> {
+    fn find(form: &str, part: usize, kind: PartForm, media: &MediaBytes) -> Option<MarkPlace> {
         let mark = mark(part);
         let candidates = match kind {
             PartForm::Text => vec![(mark, Writing::Escaped)],
@@ -227,6 +269,7 @@ impl MarkPlace {
                 let escaped = escaped(json.as_str());
                 vec![(json.as_str().to_owned(), Writing::AsIs), (escaped, Writing::Escaped)]
             }
+            PartForm::Media => vec![(base64(media.get(&mark)?), Writing::Base64)],
         };
         candidates.into_iter().find_map(|(text, writing)| {
             let start = form.find(&text)?;
@@ -234,10 +277,11 @@ impl MarkPlace {
         })
     }
 
-    fn written(&self, text: &str) -> String {
+    fn written(&self, text: &str, media: &MediaBytes) -> String {
         match self.writing {
             Writing::AsIs => text.to_owned(),
             Writing::Escaped => escaped(text),
+            Writing::Base64 => media.get(text).map(|bytes| base64(bytes)).unwrap_or_default(),
         }
     }
 }
@@ -259,26 +303,44 @@ fn whole(text: &kith_vocab::text::FramedText) -> String {
     format!("{before}{middle}{after}")
 }
 
-fn each_text(message: &Message, each: &mut dyn FnMut(Option<EventId>, String, PartForm)) {
+/// Calls `each` with the source, text, label and form of everything in a message.
+fn each_content(
+    message: &Message,
+    each: &mut dyn FnMut(Option<EventId>, String, String, PartForm),
+) {
     for element in &message.elements {
+        let from = element.from;
         match &element.kind {
             ElementKind::Text(text) | ElementKind::Meta(text) => {
-                each(element.from, whole(text), PartForm::Text);
+                each(from, whole(text), String::new(), PartForm::Text);
             }
             ElementKind::Thinking { thinking, .. } => {
-                each(element.from, thinking.text.to_string(), PartForm::Text);
+                let texts = [Some(&thinking.text), thinking.signature.as_ref()];
+                for text in texts.into_iter().chain([thinking.redacted.as_ref()]).flatten() {
+                    each(from, text.to_string(), String::new(), PartForm::Text);
+                }
             }
             ElementKind::Call(call) => {
-                each(element.from, call.input.as_str().to_owned(), PartForm::Json);
+                each(from, call.input.as_str().to_owned(), call.tool.clone(), PartForm::Json);
             }
             ElementKind::Result(result) => {
                 for part in &result.parts {
-                    if let ResultPartKind::Text(text) = &part.kind {
-                        each(part.from.or(element.from), whole(text), PartForm::Text);
+                    let from = part.from.or(from);
+                    let failed = if result.failed { "failed" } else { "" };
+                    match &part.kind {
+                        ResultPartKind::Text(text) => {
+                            each(from, whole(text), failed.to_owned(), PartForm::Text);
+                        }
+                        ResultPartKind::Media(it) => {
+                            let label = format!("{failed}{}", Json::of(it).as_str());
+                            each(from, it.blob.clone(), label, PartForm::Media);
+                        }
                     }
                 }
             }
-            ElementKind::Media(_) => (),
+            ElementKind::Media(it) => {
+                each(from, it.blob.clone(), Json::of(it).as_str().to_owned(), PartForm::Media);
+            }
         }
     }
 }
