@@ -305,6 +305,39 @@ fn a_request_says_how_it_differs_from_the_one_before() {
     assert!(change.stable_bytes > 100, "{change:?}");
 }
 
+/// The last request of these events, which says that it was sent so.
+fn last_request(body_sha256: &str, renderer_version: u32, blobs: BlobReader) -> ExplainedRequest {
+    let mut events = everything();
+    let mut finder = RequestFinder::new(None);
+    for event in &mut events {
+        if let Body::ModelRequested(it) = &mut event.body {
+            body_sha256.clone_into(&mut it.body_sha256);
+            it.renderer_version = renderer_version;
+        }
+        finder.read(event);
+    }
+    let mut explainer = RequestExplainer::new(finder.found().unwrap(), blobs);
+    for event in &events {
+        explainer.read(event).unwrap();
+    }
+    explainer.finish().unwrap()
+}
+
+#[test]
+fn other_bytes_than_those_that_were_sent_are_not_called_the_same() {
+    let version = render::renderer_version(Wire::OpenaiChat);
+    let blobs = || -> BlobReader { Box::new(|hash| images().remove(hash)) };
+    let sent = sha256_hex(&last_request("", version, blobs()).body);
+    for (hash, version, blobs, expected) in [
+        (sent.as_str(), version, blobs(), Proof::Same),
+        (&sha256_hex(b"other"), version, blobs(), Proof::Different),
+        (&sent, version + 1, blobs(), Proof::OtherRenderer),
+        (&sent, version, Box::new(|_: &str| None), Proof::BlobLost),
+    ] {
+        assert_eq!(last_request(hash, version, blobs).proof, expected);
+    }
+}
+
 #[test]
 fn the_request_of_a_turn_and_the_one_before_it_are_found() {
     let line = "user: one | asked model | model: a | ended done | user: two | asked model \

@@ -114,7 +114,7 @@ async fn a_conversation_near_the_window_is_summarised_before_the_next_request() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_empty_cut_or_overlong_summary_leaves_the_context_as_it_was() {
+async fn a_failed_empty_cut_refused_or_overlong_summary_leaves_the_context_as_it_was() {
     for failing in [
         script().says("One.").says("Two.").fails(FailureKind::Status, true),
         script().says("One.").says("Two.").empty(),
@@ -122,6 +122,10 @@ async fn a_failed_empty_cut_or_overlong_summary_leaves_the_context_as_it_was() {
             .says("One.")
             .says("Two.")
             .answers(vec![AnswerBlock::Text("## Fac".to_owned())], StopReason::MaxTokens),
+        script()
+            .says("One.")
+            .says("Two.")
+            .answers(vec![AnswerBlock::Text("I will not.".to_owned())], StopReason::Refusal),
         script().says("One.").says("Two.").says(&words_of(9_000)),
     ] {
         let model =
@@ -317,6 +321,33 @@ async fn a_compaction_is_cancelled_and_one_that_was_cut_short_is_made_again() {
     engine.wake(id);
     within(engine.until_rest()).await;
     assert_eq!(compactions(&house.events(id)).len(), 1, "{}", house.outline(id));
+    assert_verified(&house.events(id));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_stops_a_summary_stops_no_turn() {
+    let gate = Gate::new();
+    let model = script().says("One.").says("Two.").behind(&gate).waits().says("Three.");
+    let model = Arc::new(model);
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let id = ask(&engine, &message("m1", ROOM, &words_of(300))).await.unwrap().session_id;
+    let second = engine.send(&message("m2", ROOM, "go on"), RowTarget::Current).await.unwrap();
+    until(|| model.bodies().len() == 2).await;
+    let action = CommandAction::Compact { models: Vec::new() };
+    house.command(&engine, id, action).await.unwrap();
+    let refused = house.command(&engine, id, CommandAction::CancelCompaction).await;
+    assert!(matches!(refused, Err(EngineError::TurnRunning { .. })), "{refused:?}");
+    gate.open();
+    let second = within(second.end()).await.unwrap();
+    assert_eq!((second.text.as_str(), second.end), ("Two.", MessageEnd::Done));
+    // What was wished for in the turn is made after it, and can be stopped there.
+    until(|| model.bodies().len() == 3).await;
+    house.command(&engine, id, CommandAction::CancelCompaction).await.unwrap();
+    within(engine.until_rest()).await;
+    assert_eq!(compactions(&house.events(id)).len(), 0);
+    let third = ask(&engine, &message("m3", ROOM, "and?")).await.unwrap();
+    assert_eq!(third.text, "Three.");
     assert_verified(&house.events(id));
 }
 
