@@ -53,6 +53,10 @@ fn the_key_of_anthropic_comes_first_and_a_name_finds_its_vendor() {
     let models: Vec<_> = anthropic.bodies().iter().map(|it| it["model"].clone()).collect();
     assert_eq!(models, ["claude-sonnet-5-5", "claude-x"]);
     assert_eq!(openai.bodies()[0]["model"], "gpt-4o");
+    // Each answer names the model that gave it.
+    let log = house.log();
+    let named = of_type(&log, "assistant_message").into_iter().map(|it| &it["model"]);
+    assert!(named.eq(["claude-sonnet-5-5", "gpt-4o", "claude-x"]), "{log:?}");
     assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
     // The settings win over any key.
     house.write("kith.toml", "[models]\nuse = \"demo\"\n");
