@@ -48,7 +48,13 @@ async fn examine(house: House, agent: Option<&str>) -> Vec<Check> {
     checks.extend(blocking(|| disk::checks(&house)));
     let (host, is_hosted) = life::host(&house).await;
     checks.push(host);
+    let refused = blocking(|| disk::refused_desk(&house));
     let desk = match SqliteDesk::open_read_only(&house.desk_path()).await {
+        // What may not be read is called that, whatever the database makes of it.
+        _ if refused.is_some() => {
+            checks.extend(refused);
+            None
+        }
         Ok(desk) => desk,
         Err(error) => {
             checks.push(failed("desk", &CallError::from(error)));

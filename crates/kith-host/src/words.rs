@@ -1,6 +1,7 @@
 //! Short texts for ids, times, outcomes and damage.
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use kith_sessions::damage::Damage;
 use kith_sessions::read::Tail;
 use kith_vocab::event::messages::Outcome;
@@ -19,6 +20,26 @@ pub fn short_event(id: EventId) -> String {
 pub fn rfc3339(ms: u64) -> String {
     let timestamp = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     format!("{:.3}", timestamp.unwrap_or(Timestamp::MAX))
+}
+
+/// A time as this machine's clock shows it.
+pub fn local_time(ms: u64) -> String {
+    let timestamp = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    let zoned = timestamp.unwrap_or(Timestamp::MAX).to_zoned(TimeZone::system());
+    zoned.strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// A size in the largest unit of which there is at least one.
+pub fn size_in_words(bytes: u64) -> String {
+    let units = [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("KB", 1000)];
+    match units.into_iter().find(|(_, size)| bytes >= *size) {
+        // Rounded down: what is free must not look like more.
+        Some((unit, size)) if bytes < 10 * size => {
+            format!("{}.{} {unit}", bytes / size, bytes % size * 10 / size)
+        }
+        Some((unit, size)) => format!("{} {unit}", bytes / size),
+        None => format!("{bytes} bytes"),
+    }
 }
 
 /// What came of a call, in a word or two.
@@ -54,6 +75,25 @@ pub fn tail_in_words(tail: &Tail) -> Vec<String> {
         )],
         Tail::Damaged(damage) => {
             vec![format!("the session {}; everything before it is intact", damage_in_words(damage))]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_told_in_the_largest_unit_and_rounded_down() {
+        for (bytes, expected) in [
+            (0, "0 bytes"),
+            (999, "999 bytes"),
+            (1_999, "1.9 KB"),
+            (81_160_000_000, "81 GB"),
+            (1_050_000_000, "1.0 GB"),
+            (u64::MAX, "18446744 TB"),
+        ] {
+            assert_eq!(size_in_words(bytes), expected);
         }
     }
 }

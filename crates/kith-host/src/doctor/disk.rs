@@ -8,10 +8,12 @@ use kith_home::discovery::repository_root;
 use kith_home::git::tracked_beneath;
 use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use super::{Check, fail, ok, warn};
 use crate::error::quoted;
 use crate::house::House;
+use crate::words::size_in_words;
 
 /// Free space below which the next long session may fill the disk.
 const FREE_BYTES_FEW: u64 = 100 * 1024 * 1024;
@@ -27,8 +29,9 @@ pub(super) fn checks(house: &House) -> Vec<Check> {
 
 fn house(house: &House) -> Check {
     let name = "house";
-    let dir = house.dir.display();
-    for folder in [&house.dir, &house.kith_dir()] {
+    let kith_dir = house.kith_dir();
+    let inner = ["sessions", "blobs", "threads"].map(|name| kith_dir.join(name));
+    for folder in [&house.dir, &kith_dir].into_iter().chain(&inner) {
         let shown = folder.display();
         match access(folder, Access::WRITE_OK | Access::EXEC_OK) {
             Err(Errno::ROFS) => {
@@ -36,8 +39,8 @@ fn house(house: &House) -> Check {
                 return fail(name, detail, "move the house to another disk");
             }
             Err(_) if folder.exists() => {
-                let detail = format!("`{shown}` is not writable");
-                return fail(name, detail, format!("`chmod u+wx {}`", quoted(folder)));
+                let detail = format!("you may not write to `{shown}`");
+                return fail(name, detail, permission_fix(folder, "u+rwx"));
             }
             // There is no `.kith` before the first word.
             Ok(()) | Err(_) => (),
@@ -47,7 +50,35 @@ fn house(house: &House) -> Check {
         let detail = format!("`{}` is not a folder", house.kith_dir().display());
         return fail(name, detail, "move or delete that file");
     }
-    ok(name, format!("`{dir}`"))
+    let dir = house.dir.display();
+    if house.cwd.starts_with(&house.dir) {
+        return ok(name, format!("`{dir}`"));
+    }
+    ok(name, format!("`{dir}`, working in `{}`", house.cwd.display()))
+}
+
+/// The desk, if it is there and may not be read or written.
+pub(super) fn refused_desk(house: &House) -> Option<Check> {
+    let path = house.desk_path();
+    match access(&path, Access::READ_OK | Access::WRITE_OK) {
+        Err(Errno::ACCESS) if path.exists() => {
+            let detail = format!("you may not read and write `{}`", path.display());
+            Some(fail("desk", detail, permission_fix(&path, "u+rw")))
+        }
+        _ => None,
+    }
+}
+
+/// What gives a person access: another mode if it is theirs, else another owner.
+fn permission_fix(path: &Path, mode: &str) -> String {
+    let owner = fs::metadata(path).map(|it| it.uid());
+    match owner {
+        Ok(uid) if uid != geteuid().as_raw() => {
+            let path = quoted(path);
+            format!("it belongs to user {uid}: use kith as that user, or `chown -R $USER {path}`")
+        }
+        _ => format!("`chmod {mode} {}`", quoted(path)),
+    }
 }
 
 /// What people said is for its owner's eyes only.
@@ -57,6 +88,10 @@ fn modes(house: &House) -> Check {
     let Ok(metadata) = fs::metadata(&kith_dir) else {
         return ok(name, "no `.kith` folder yet".to_owned());
     };
+    if metadata.uid() != geteuid().as_raw() {
+        let detail = format!("`{}` belongs to user {}", kith_dir.display(), metadata.uid());
+        return warn(name, detail, "use kith as that user: sessions are for their owner only");
+    }
     if metadata.mode() & 0o077 != 0 {
         let detail = format!("other users can read `{}`", kith_dir.display());
         return warn(name, detail, format!("`chmod 700 {}`", quoted(&kith_dir)));
@@ -100,7 +135,7 @@ fn disk(house: &House) -> Check {
         return fail(name, "read-only".to_owned(), "move the house to another disk");
     }
     let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-    let room = format!("{} MB free", free / 1_000_000);
+    let room = format!("{} free", size_in_words(free));
     if free < FREE_BYTES_MIN {
         return fail(name, room, "free some disk space");
     }

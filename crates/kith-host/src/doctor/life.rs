@@ -17,7 +17,7 @@ use super::{Check, and_more, fail, failed, ok, warn};
 use crate::attach::{self, AskFailure};
 use crate::error::{CallError, DESK_LOST};
 use crate::house::House;
-use crate::words::{rfc3339, short};
+use crate::words::{local_time, short};
 
 /// Maximum number of sessions or threads named in a check; the rest are counted.
 const NAMES_SHOWN_MAX: usize = 3;
@@ -31,7 +31,7 @@ pub(super) async fn host(house: &House) -> (Check, bool) {
     let name = "host";
     let kith_dir = house.kith_dir();
     let holder = match blocking(|| lock::holder(&kith_dir)) {
-        Ok(holder) => holder,
+        Ok(holder) => with_local_time(&holder),
         Err(error) => return (failed(name, &CallError::from(error)), false),
     };
     match attach::is_answered(&attach::host_socket(&kith_dir)).await {
@@ -45,6 +45,17 @@ pub(super) async fn host(house: &House) -> (Check, bool) {
         return (fail(name, detail, fix), true);
     }
     (ok(name, "not running (the next command that writes starts one)".to_owned()), false)
+}
+
+/// `pid N since MS` with the time as people read it.
+fn with_local_time(holder: &str) -> String {
+    match holder.rsplit_once(" since ") {
+        Some((who, ms)) => match ms.parse() {
+            Ok(ms) => format!("{who} since {}", local_time(ms)),
+            Err(_) => holder.to_owned(),
+        },
+        None => holder.to_owned(),
+    }
 }
 
 /// The desk, all of it.
@@ -241,12 +252,13 @@ impl SessionHealth {
 
     fn clock(&self, now: u64) -> Check {
         let name = "clock";
-        let newest = rfc3339(self.newest);
+        let newest = local_time(self.newest);
         if now < CLOCK_MS_MIN {
-            return warn(name, format!("it says {}", rfc3339(now)), "set this machine's clock");
+            return warn(name, format!("it says {}", local_time(now)), "set this machine's clock");
         }
         if now + CLOCK_BEHIND_MS_MAX < self.newest {
-            let detail = format!("it says {}, but the newest event is from {newest}", rfc3339(now));
+            let detail =
+                format!("it says {}, but the newest event is from {newest}", local_time(now));
             let fix = "set this machine's clock; the order of events does not depend on it";
             return warn(name, detail, fix);
         }

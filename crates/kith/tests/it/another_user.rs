@@ -61,6 +61,26 @@ fn a_read_only_kith_folder_is_a_filesystem_error() {
 }
 
 #[test]
+fn the_doctor_calls_a_missing_permission_by_its_name() {
+    let test = "another_user::the_doctor_calls_a_missing_permission_by_its_name";
+    let _turn = one_at_a_time();
+    unprivileged(test, Some(KITH), || {
+        let house = House::new();
+        house.kith(&["ask", "say one"]).succeeded();
+        for (name, denied, usual, told) in [
+            (".kith/sessions", 0o500, 0o700, "fail  house         you may not write to `"),
+            (".kith/state.db", 0o000, 0o600, "fail  desk          you may not read and write `"),
+        ] {
+            set_mode(&house.path(name), denied);
+            let ran = house.kith(&["doctor"]);
+            set_mode(&house.path(name), usual);
+            assert!(ran.stdout.contains(told), "{name}: {}", ran.stdout);
+            assert!(ran.stdout.contains("-> `chmod u+rw"), "{name}: {}", ran.stdout);
+        }
+    });
+}
+
+#[test]
 fn the_host_refuses_another_user() {
     if let Some(path) = env::var_os(SOCKET) {
         // The second run, as `nobody`.

@@ -87,7 +87,8 @@ fn a_refusal_of_the_host_is_the_refusal_of_the_files() {
         (&["session", "show", "nobody", "--json"][..], "session_not_found"),
         (&["skill", "show", "nothing", "--json"], "invalid_request"),
         (&["prime", "show", "team_shared/nothing", "--json"], "invalid_request"),
-        (&["prime", "show", "nothing", "--json"], "usage"),
+        (&["prime", "show", "nothing", "--json"], "invalid_request"),
+        (&["prime", "show", "no thing", "--json"], "usage"),
     ] {
         let here = house.kith(command);
         let there = house.kith(&[command, &["--remote"]].concat());

@@ -248,14 +248,14 @@ fn the_doctor_finds_no_problem_in_a_healthy_house_and_changes_nothing() {
     let before = house.files();
     let ran = house.kith(&["doctor"]).succeeded();
     let text = ran.shown();
-    insta::with_settings!({ filters => vec![(r"\d+ MB free", "[n] MB free")] }, {
+    insta::with_settings!({ filters => vec![(r"[\d.]+ [TGM]B free", "[n] GB free")] }, {
         insta::assert_snapshot!(text, @"
         exit 0
         --- stdout
         ok    platform      Linux
         ok    house         `[house]`
         ok    modes         only you can read `.kith`
-        ok    disk          [n] MB free
+        ok    disk          [n] GB free
         ok    host          not running (the next command that writes starts one)
         ok    desk          intact; this kith writes version 3
         ok    inbox         no messages are waiting
