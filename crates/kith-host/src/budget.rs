@@ -113,11 +113,13 @@ impl HouseBudget {
 impl Budget for HouseBudget {
     fn reserve(&self, request: &SpendRequest<'_>) -> Result<(), CapReached> {
         let caps = self.settings.recent().budget;
+        let mut spending = self.spending();
         if caps == BudgetCaps::default() {
+            // This request is not added, so the sums are read again when a cap is set.
+            spending.days.clear();
             return Ok(());
         }
         let day = day_of(request.at);
-        let mut spending = self.spending();
         let HouseSpending { days, open } = &mut *spending;
         let sums = days.entry(day).or_insert_with(|| blocking(|| self.read_day(day, open)));
         let most = Amount {

@@ -157,6 +157,28 @@ fn make_session(budget: &HouseBudget, session_id: SessionId) -> u64 {
 }
 
 #[test]
+fn what_was_used_without_a_cap_counts_once_a_cap_is_set_again() {
+    let (dir, budget) = house_with("[budget]\ntokensPerDay = 100\n");
+    let write = |settings: &str| {
+        std::fs::write(dir.path().join("house/kith.toml"), settings).unwrap();
+        budget.settings.current().unwrap();
+    };
+    let id = SessionId::from_uuid(SystemClock.new_id());
+    // The day is read before the session exists.
+    let at = transcript("snapshot x | user: hi | asked model | model: hello").events[0].ts;
+    assert!(reserve(&budget, 1, at, 10));
+    write("");
+    assert!(reserve(&budget, 2, at, 70));
+    make_session(&budget, id);
+    settle(&budget, 2, Some(70));
+    write("[budget]\ntokensPerDay = 100 # again\n");
+    assert!(!reserve(&budget, 3, at, 21) && reserve(&budget, 3, at, 20));
+    // The reservation from before is still replaced by what was used.
+    settle(&budget, 1, Some(0));
+    assert!(reserve(&budget, 4, at, 10) && !reserve(&budget, 5, at, 1));
+}
+
+#[test]
 fn what_a_removed_session_used_counts_on_its_day_also_after_a_restart() {
     let (_dir, budget) = house_with("[budget]\ntokensPerDay = 100\n");
     let ids = [(); 2].map(|()| SessionId::from_uuid(SystemClock.new_id()));
