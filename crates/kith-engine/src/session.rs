@@ -19,6 +19,7 @@ use kith_sessions::line::LogHead;
 use kith_sessions::storage::{StorageError, StorageErrorKind};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::control::{Level, Notice, Resumed};
+use kith_vocab::event::messages::Usage;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
 use kith_vocab::ids::{CallId, EventId, SessionId};
@@ -74,6 +75,8 @@ pub struct Session {
     keys: RowKeys,
     /// The plans of calls that may run, kept since they were judged.
     prepared: BTreeMap<CallId, CallPlan>,
+    /// What a request used that was stopped with its turn; the end of the turn records it.
+    stopped_usage: Option<Usage>,
     clock: SessionClock,
     /// When it was opened, by the wall clock.
     opened_at: u64,
@@ -141,6 +144,7 @@ impl Session {
             is_broken: false,
             keys,
             prepared: BTreeMap::new(),
+            stopped_usage: None,
             checkpointed: (0, 0),
         }
     }
@@ -358,6 +362,14 @@ impl Session {
     /// Remembers what a call was found to do, so that a reader need not look twice.
     pub(crate) fn set_prepared(&mut self, call_id: CallId, prepared: CallPlan) {
         self.prepared.insert(call_id, prepared);
+    }
+
+    pub(crate) fn set_stopped_usage(&mut self, usage: Option<Usage>) {
+        self.stopped_usage = usage;
+    }
+
+    pub(crate) fn take_stopped_usage(&mut self) -> Option<Usage> {
+        self.stopped_usage.take()
     }
 
     pub(crate) fn take_prepared(&mut self, call_id: CallId) -> Option<CallPlan> {

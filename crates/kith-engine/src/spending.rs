@@ -3,9 +3,15 @@
 use std::collections::BTreeMap;
 
 use kith_vocab::event::messages::Usage;
-use kith_vocab::event::models::{FailureKind, ModelRequested};
+use kith_vocab::event::models::{FailureKind, ModelRequested, Reserved};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::EventId;
+use kith_vocab::json::Json;
+
+/// The longest answer that is expected when a request does not limit it.
+const ANSWER_TOKENS_USUAL: u64 = 8_192;
+/// What vendors call that limit.
+const ANSWER_LIMITS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
 
 /// What one request used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +22,7 @@ pub struct Spent {
     pub provider: String,
     pub model: String,
     pub usage: Usage,
-    /// The vendor never said: what had been reserved counts.
+    /// The vendor never said: an estimate counts, or else what was reserved.
     pub is_estimate: bool,
 }
 
@@ -24,6 +30,8 @@ pub struct Spent {
 #[derive(Debug, Default)]
 pub struct SpendingReader {
     open: BTreeMap<EventId, (u64, ModelRequested)>,
+    /// The request that was made last.
+    last: Option<EventId>,
     spent: Vec<Spent>,
 }
 
@@ -35,6 +43,7 @@ impl SpendingReader {
         match &event.body {
             Body::ModelRequested(it) => {
                 self.open.insert(it.request_id, (event.ts, it.clone()));
+                self.last = Some(it.request_id);
             }
             Body::AssistantMessage(it) => {
                 // Without usage it was cut off; the failure that follows does not make it free.
@@ -47,6 +56,11 @@ impl SpendingReader {
                 let is_free = !matches!(it.kind, FailureKind::Cut | FailureKind::Timeout);
                 if let Some(request) = it.request_id {
                     self.close(request, it.usage.or(is_free.then(Usage::default)));
+                }
+            }
+            Body::TurnEnded(it) => {
+                if let (Some(request), Some(usage)) = (self.last, it.usage) {
+                    self.close(request, Some(usage));
                 }
             }
             _ => (),
@@ -64,21 +78,31 @@ impl SpendingReader {
 
     fn close(&mut self, request_id: EventId, usage: Option<Usage>) {
         let Some((at, requested)) = self.open.remove(&request_id) else { return };
-        let reserved = requested.reserved;
-        let estimate = || Usage {
-            input: reserved.tokens,
-            cost_micros: reserved.cost_micros,
-            ..Usage::default()
-        };
+        let usage = usage.unwrap_or_else(|| reserved_usage(&requested));
         self.spent.push(Spent {
             request_id,
             at,
             provider: requested.provider,
             model: requested.model,
-            is_estimate: usage.is_none(),
-            usage: usage.unwrap_or_else(estimate),
+            is_estimate: usage.is_estimate,
+            usage,
         });
     }
+}
+
+/// What a request may have used at most: its input, and the longest answer.
+fn reserved_usage(requested: &ModelRequested) -> Usage {
+    let Reserved { tokens, cost_micros } = requested.reserved;
+    let output = answer_tokens_max(&requested.parameters).min(tokens);
+    let input = tokens - output;
+    Usage { input, output, cost_micros, is_estimate: true, ..Usage::default() }
+}
+
+/// The limit that a request itself sets on its answer.
+pub(crate) fn answer_tokens_max(parameters: &Json) -> u64 {
+    let members: serde_json::Map<String, serde_json::Value> = parameters.read().unwrap_or_default();
+    let limits = ANSWER_LIMITS.iter().filter_map(|name| members.get(*name)?.as_u64());
+    limits.min().unwrap_or(ANSWER_TOKENS_USUAL)
 }
 
 #[cfg(test)]
@@ -103,6 +127,28 @@ mod tests {
         assert_eq!(spent.len(), 2);
         assert_eq!(spent.iter().map(|it| it.is_estimate).collect::<Vec<_>>(), [false, true]);
         assert_eq!((spent[0].usage.input, spent[0].usage.output), (7, 2));
+    }
+
+    #[test]
+    fn a_reservation_counts_the_longest_answer_as_written_and_the_rest_as_read() {
+        for (parameters, tokens, expected) in [
+            ("{}", 10_000, (1_808, 8_192)),
+            (r#"{"max_tokens":100}"#, 1_000, (900, 100)),
+            ("{}", 100, (0, 100)),
+        ] {
+            let log = transcript("snapshot x | user: hi | asked model");
+            let mut reader = SpendingReader::default();
+            for mut event in log.events {
+                if let Body::ModelRequested(it) = &mut event.body {
+                    it.parameters = Json::parse(parameters).unwrap();
+                    it.reserved = Reserved { tokens, cost_micros: Some(5) };
+                }
+                reader.read(&event);
+            }
+            let usage = reader.finish()[0].usage;
+            assert_eq!((usage.input, usage.output), expected);
+            assert_eq!((usage.cost_micros, usage.is_estimate), (Some(5), true));
+        }
     }
 
     #[test]

@@ -94,7 +94,7 @@ mod tests {
             output,
             cache_read,
             cache_write: 9,
-            cost_micros: None,
+            ..Usage::default()
         };
         assert_eq!(price.of(&usage(1000, 100, 0)), 150 + 60);
         assert_eq!(price.of(&usage(0, 0, 1_000_000)), 75_000);

@@ -57,6 +57,7 @@ pub(crate) async fn bounded(
 }
 
 /// The result of the request. `named` puts a fault into words.
+#[expect(clippy::result_large_err, reason = "it is built once for a request")]
 pub(crate) fn conclude(
     ending: ExchangeEnd,
     answer: Accumulator,

@@ -185,6 +185,7 @@ fn of_control(answer: EventId, fill: Fill) -> Vec<Body> {
             reason: EndReason::Bound,
             bound: fill.of(Bound::Repeats),
             steps: 3,
+            usage: fill.of(usage(fill)),
         }),
         Body::EgressIntended(EgressIntended {
             egress_id: "egress-1".to_owned(),
@@ -405,7 +406,14 @@ fn skill() -> SkillEntry {
 }
 
 fn usage(fill: Fill) -> Usage {
-    Usage { input: 10, output: 5, cache_read: 4, cache_write: 3, cost_micros: fill.of(9) }
+    Usage {
+        input: 10,
+        output: 5,
+        cache_read: 4,
+        cache_write: 3,
+        cost_micros: fill.of(9),
+        is_estimate: fill.of(()).is_some(),
+    }
 }
 
 fn ingress() -> IngressRef {

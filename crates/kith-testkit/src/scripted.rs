@@ -263,17 +263,19 @@ impl Provider for ScriptedModel {
             if let Some(hook) = &self.hook {
                 hook(number);
             }
-            let cancelled = |partial_text: String| {
-                Err(AnswerFailure { cause: FailureCause::Cancelled, partial_text, usage: None })
+            let cancelled = |partial_text: String| AnswerFailure {
+                cause: FailureCause::Cancelled,
+                partial_text,
+                usage: None,
             };
             if ctx.cancel.is_cancelled() {
-                return cancelled(String::new());
+                return Err(cancelled(String::new()));
             }
             let mut turn = self.next_turn();
             while let ScriptedTurn::Behind { gate, turn: held } = turn {
                 tokio::select! {
                     biased;
-                    () = ctx.cancel.cancelled() => return cancelled(String::new()),
+                    () = ctx.cancel.cancelled() => return Err(cancelled(String::new())),
                     () = gate.pass() => turn = *held,
                 }
             }
@@ -291,7 +293,7 @@ impl Provider for ScriptedModel {
                 ScriptedTurn::Waits { partial } => {
                     stream_text(0, &partial, &*ctx.sink);
                     ctx.cancel.cancelled().await;
-                    cancelled(partial)
+                    Err(cancelled(partial))
                 }
                 ScriptedTurn::Hangs => std::future::pending().await,
                 ScriptedTurn::Behind { .. } => unreachable!("every gate was passed"),

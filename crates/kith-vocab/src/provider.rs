@@ -64,7 +64,7 @@ pub struct ModelUnavailable {
     pub reason: String,
 }
 
-/// A live, lossy view of an answer for screens. Nothing may rely on it.
+/// A live, lossy view of an answer, for screens and estimates. Nothing may rely on it.
 pub trait DeltaSink: Send + Sync {
     fn delta(&self, delta: Delta<'_>);
 }

@@ -7,6 +7,7 @@ mod compaction;
 mod crash_table;
 mod crashes;
 mod cut_streams;
+mod estimates;
 mod expecting;
 mod following;
 mod limits;

@@ -58,6 +58,7 @@ impl ContextSize {
             Body::AssistantMessage(it) => {
                 if let (Some((request, bytes)), Some(usage)) = (self.asked, &it.usage)
                     && it.request_id == Some(request)
+                    && !usage.is_estimate
                 {
                     let tokens = [usage.input, usage.cache_read, usage.cache_write];
                     let tokens = tokens.into_iter().fold(0, u64::saturating_add);

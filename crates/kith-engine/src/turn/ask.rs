@@ -24,7 +24,7 @@ use kith_vocab::text::Text;
 use tokio_util::sync::CancellationToken;
 
 use super::compact::{self, NoDeltas};
-use super::reservation::{self, SpendReservation};
+use super::reservation::{self, SpendReservation, StreamCounter};
 use super::{Action, EffectKind, EffectOutcome, EffectStop, TurnContext, TurnEffect, time_left};
 use crate::context::context;
 use crate::failure::SessionFailure;
@@ -129,23 +129,29 @@ pub(super) fn send(
     let choice = provider.choice().clone();
     let request_id = session.new_event_id();
     let most = reservation::most(&*provider, session.state(), body.len() as u64, purpose);
-    let mut reservation = match SpendReservation::make(session, &ctx.setup.budget, request_id, most)
-    {
+    let reserved = reservation::reserved(&most);
+    let made = SpendReservation::make(session, &ctx.setup.budget, request_id, reserved);
+    let mut reservation = match made {
         Ok(reservation) => reservation,
         Err(reached) => return refuse_by_budget(session, purpose, reached),
     };
-    let event = request_event(request_id, &choice, &body, most);
+    let event = request_event(request_id, &choice, &body, reserved);
     session.stage(Body::ModelRequested(ModelRequested { purpose, scope, ..event }));
     let (cancel, time_left) = (CancellationToken::new(), time_left(session));
     let sink: Arc<dyn DeltaSink> = match purpose {
         Purpose::Turn => Arc::new(FeedTap { feed: Arc::clone(session.feed()), request_id }),
         Purpose::Compact => Arc::new(NoDeltas),
     };
+    let counter = Arc::new(StreamCounter::new(sink));
+    let sink = Arc::clone(&counter) as Arc<dyn DeltaSink>;
     let ask = AskContext { time_left, cancel: cancel.clone(), sink };
     let body_bytes = body.len() as u64;
     let future = Box::pin(async move {
         reservation.note_sent();
-        let answer = provider.ask(body, ask).await;
+        let mut answer = provider.ask(body, ask).await;
+        if let Err(failure) = &mut answer {
+            reservation::estimate_usage(failure, &*provider, &most, counter.n_bytes());
+        }
         let sent = SentRequest { request_id, choice, purpose, scope, body_bytes, reservation };
         EffectOutcome::Asked(Box::new(sent), answer)
     });
@@ -323,11 +329,11 @@ fn record_broken_off(
     let request_id = Some(asked.request_id);
     match (cause, stopped) {
         (_, EffectStop::ByDeadline) => {
-            keep_partial(session, asked, partial_text, StopReason::Error);
+            keep_partial(session, asked, partial_text);
             fail(session, request_id, out_of_time(session, usage));
         }
         (FailureCause::Cancelled, _) => {
-            keep_partial(session, asked, partial_text, StopReason::Cancelled);
+            keep_cancelled(session, asked, partial_text, usage);
         }
         (FailureCause::Failed { kind: FailureKind::ContextLength, message, .. }, _)
             if may_shorten(session.state()) =>
@@ -347,7 +353,7 @@ fn record_broken_off(
             let again = retryable && wait <= RETRY_WAIT_MS_MAX;
             let is_last = !again || attempt >= attempts_max(kind);
             if is_last && next_model(&*ctx.models, &remaining_models(session.state())).is_none() {
-                keep_partial(session, asked, partial_text, StopReason::Error);
+                keep_partial(session, asked, partial_text);
             }
             let wait_ms = again.then_some(wait);
             let failure = RequestFailure { kind, message, attempt, wait_ms, usage };
@@ -368,7 +374,7 @@ pub(super) struct RequestFailure {
     pub(super) attempt: u32,
     /// How long to wait before trying again, if that may help.
     pub(super) wait_ms: Option<u64>,
-    /// What the vendor said that it used.
+    /// What it used, as far as that is known or can be estimated.
     pub(super) usage: Option<Usage>,
 }
 
@@ -456,10 +462,19 @@ pub(super) fn fail(session: &mut Session, request_id: Option<EventId>, failure: 
     }));
 }
 
-/// Keeps the text of an unfinished answer, if the turn ends with it.
-fn keep_partial(session: &mut Session, asked: &SentRequest, text: String, stop_reason: StopReason) {
+/// Keeps the text of an answer that failed, if the turn ends with it. The failure says what it used.
+fn keep_partial(session: &mut Session, asked: &SentRequest, text: String) {
     if !text.trim().is_empty() {
-        stage_answer(session, asked, vec![Block::text(text)], stop_reason, None);
+        stage_answer(session, asked, vec![Block::text(text)], StopReason::Error, None);
+    }
+}
+
+/// Keeps the text of an answer that was stopped. Without any, the end of the turn says what it used.
+fn keep_cancelled(session: &mut Session, asked: &SentRequest, text: String, usage: Option<Usage>) {
+    if text.trim().is_empty() {
+        session.set_stopped_usage(usage);
+    } else {
+        stage_answer(session, asked, vec![Block::text(text)], StopReason::Cancelled, usage);
     }
 }
 

@@ -132,7 +132,7 @@ pub(super) fn record(
             let summary: String = texts.collect();
             // Nobody said what it used, so what may have been used counts.
             let (input, output) = (asked.body_bytes / 3, summary.len() as u64 / 3);
-            let estimate = Usage { input, output, ..Usage::default() };
+            let estimate = Usage { input, output, is_estimate: true, ..Usage::default() };
             let usage = answer.usage.unwrap_or(estimate);
             match useless(session.state(), asked, &summary, answer.stop_reason) {
                 Some((kind, why)) => {
@@ -149,7 +149,9 @@ pub(super) fn record(
             fail(session, request, RequestFailure { usage: unfinished.usage, ..failure });
         }
         // The end of the turn, or the wish to cancel, has ended it.
-        Err(AnswerFailure { cause: FailureCause::Cancelled, .. }) => (),
+        Err(AnswerFailure { cause: FailureCause::Cancelled, usage, .. }) => {
+            session.set_stopped_usage(usage);
+        }
         Err(AnswerFailure { cause: FailureCause::Failed { kind, message, .. }, usage, .. }) => {
             let failure = RequestFailure { usage, ..failure(kind, message) };
             fail_or_fall_back(session, ctx, request, failure);

@@ -42,7 +42,8 @@ pub(super) fn turn(session: &mut Session, ending: Ending) {
         session.stage_notice(text, Level::Warn, about);
     }
     let (reason, bound) = (ending.reason, ending.bound);
-    session.stage(Body::TurnEnded(TurnEnded { reason, bound, steps: turn.n_steps }));
+    let (steps, usage) = (turn.n_steps, session.take_stopped_usage());
+    session.stage(Body::TurnEnded(TurnEnded { reason, bound, steps, usage }));
 }
 
 fn is_budget_spent(turn: &Turn) -> bool {

@@ -1,22 +1,23 @@
 //! What a request may use at most: reserved before it is made, replaced by what it used.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use kith_vocab::budget::{Budget, CapReached, SpendRequest};
 use kith_vocab::event::messages::Usage;
 use kith_vocab::event::models::{FailureKind, Purpose, Reserved};
 use kith_vocab::ids::EventId;
-use kith_vocab::json::Json;
-use kith_vocab::provider::{Answer, AnswerFailure, FailureCause, Provider};
+use kith_vocab::provider::{
+    Answer, AnswerFailure, Delta, DeltaPart, DeltaSink, FailureCause, Provider,
+};
 
 use crate::context::summary;
 use crate::session::Session;
+use crate::spending::answer_tokens_max;
 use crate::state::State;
 
-/// The longest answer that is reckoned with when a request does not limit it.
-const ANSWER_TOKENS_USUAL: u64 = 8_192;
-/// What vendors call that limit.
-const ANSWER_LIMITS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+/// A token has so many bytes or more, save in few scripts.
+const BYTES_PER_TOKEN: u64 = 3;
 
 /// A reservation of the budget. It is open as long as this lives; what nobody settled by then stays
 /// spent if the request was sent, and is given back if not.
@@ -61,43 +62,87 @@ pub(super) fn most(
     state: &State,
     body_bytes: u64,
     purpose: Purpose,
-) -> Reserved {
+) -> Usage {
     let choice = provider.choice();
     let (media_tokens, media_bytes) = match purpose {
         Purpose::Turn => summary::media(state),
         // It is told of images and files in words.
         Purpose::Compact => (0, 0),
     };
-    // A token has three bytes at least, save in few scripts.
     let mut text_bytes = body_bytes.saturating_sub(media_bytes);
     if media_bytes > 0 {
         // An image that is lost has no bytes in the body.
         text_bytes = text_bytes.max(summary::conversation_bytes(state));
     }
-    let mut input = (text_bytes / 3).saturating_add(media_tokens);
+    let mut input = (text_bytes / BYTES_PER_TOKEN).saturating_add(media_tokens);
     if choice.context_window > 0 {
         input = input.min(choice.context_window);
     }
     let output = answer_tokens_max(&choice.parameters);
     let usage = Usage { input, output, ..Usage::default() };
-    Reserved { tokens: input.saturating_add(output), cost_micros: provider.cost_micros(&usage) }
+    // The vendor may keep the input in its cache, which may cost more than reading it.
+    let cached = Usage { input: 0, cache_write: input, ..usage };
+    let cost_micros = provider.cost_micros(&usage).max(provider.cost_micros(&cached));
+    Usage { cost_micros, ..usage }
 }
 
-/// The limit that the request itself sets on its answer.
-fn answer_tokens_max(parameters: &Json) -> u64 {
-    let members: serde_json::Map<String, serde_json::Value> = parameters.read().unwrap_or_default();
-    let limits = ANSWER_LIMITS.iter().filter_map(|name| members.get(*name)?.as_u64());
-    limits.min().unwrap_or(ANSWER_TOKENS_USUAL)
+pub(super) fn reserved(most: &Usage) -> Reserved {
+    Reserved { tokens: most.input.saturating_add(most.output), cost_micros: most.cost_micros }
 }
 
-/// What is known of what a request used. One that failed before an answer began used nothing; of one
-/// that broke off nobody knows, so its reservation stays.
+/// Counts the bytes of an answer while it streams.
+pub(super) struct StreamCounter {
+    sink: Arc<dyn DeltaSink>,
+    n_bytes: AtomicU64,
+}
+
+impl StreamCounter {
+    pub(super) fn new(sink: Arc<dyn DeltaSink>) -> StreamCounter {
+        StreamCounter { sink, n_bytes: AtomicU64::new(0) }
+    }
+
+    pub(super) fn n_bytes(&self) -> u64 {
+        self.n_bytes.load(Ordering::Relaxed)
+    }
+}
+
+impl DeltaSink for StreamCounter {
+    fn delta(&self, delta: Delta<'_>) {
+        let text = match delta.part {
+            DeltaPart::Text(text) | DeltaPart::Thinking(text) => text,
+            DeltaPart::CallBegun { tool, .. } => tool,
+            DeltaPart::CallInput { json, .. } => json,
+        };
+        self.n_bytes.fetch_add(text.len() as u64, Ordering::Relaxed);
+        self.sink.delta(delta);
+    }
+}
+
+/// Estimates what an unfinished answer used, if the vendor did not say: the whole request and what
+/// was streamed, never more than was reserved. Without anything streamed, only a stopped answer is
+/// estimated: a refused request costs nothing, and what a silent server did is not known.
+pub(super) fn estimate_usage(
+    failure: &mut AnswerFailure,
+    provider: &dyn Provider,
+    most: &Usage,
+    streamed_bytes: u64,
+) {
+    let has_cost = streamed_bytes > 0 || failure.cause == FailureCause::Cancelled;
+    if failure.usage.is_some() || !has_cost {
+        return;
+    }
+    let output = streamed_bytes.div_ceil(BYTES_PER_TOKEN).min(most.output);
+    let usage = Usage { input: most.input, output, is_estimate: true, ..Usage::default() };
+    let cost_micros = provider.cost_micros(&usage).min(most.cost_micros);
+    failure.usage = Some(Usage { cost_micros, ..usage });
+}
+
+/// What is known of what a request used. One that failed before an answer began used nothing; if it
+/// was sent and a server fell silent, nobody knows, so its reservation stays.
 fn used(answer: &Result<Answer, AnswerFailure>) -> Option<Usage> {
     match answer {
         Ok(answer) => answer.usage,
-        Err(AnswerFailure { cause: FailureCause::Failed { .. }, usage: Some(usage), .. }) => {
-            Some(*usage)
-        }
+        Err(AnswerFailure { usage: Some(usage), .. }) => Some(*usage),
         Err(AnswerFailure { cause: FailureCause::Failed { kind, .. }, .. })
             if !matches!(kind, FailureKind::Cut | FailureKind::Timeout) =>
         {

@@ -48,7 +48,8 @@ pub struct CostSum {
     pub usage: Usage,
     /// Requests of models without a price.
     pub n_unpriced: u64,
-    /// Requests of which the vendor never said what they used; what was reserved for them counts.
+    /// Requests of which the vendor never said what they used; an estimate of it counts, or else what
+    /// was reserved for them.
     pub n_estimated: u64,
 }
 

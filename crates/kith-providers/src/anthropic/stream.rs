@@ -98,7 +98,7 @@ impl AnthropicReader {
             output: known.output.unwrap_or(0),
             cache_read: known.cache_read.unwrap_or(0),
             cache_write: known.cache_write.unwrap_or(0),
-            cost_micros: None,
+            ..Usage::default()
         });
     }
 

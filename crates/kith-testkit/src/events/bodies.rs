@@ -279,6 +279,7 @@ impl Writer {
                 ]),
                 bound: seed.maybe(bound),
                 steps: u32::try_from(seed.below(60)).unwrap_or_default(),
+                usage: seed.maybe(usage),
             }),
             "egress_intended" => Body::EgressIntended(EgressIntended {
                 egress_id: item_id(seed),

@@ -140,6 +140,7 @@ pub(super) fn usage(seed: &mut Seed) -> Usage {
         cache_read: seed.number(),
         cache_write: seed.number(),
         cost_micros: seed.maybe(|seed| seed.among(&[1, u64::MAX])),
+        is_estimate: seed.maybe(|_| ()).is_some(),
     }
 }
 

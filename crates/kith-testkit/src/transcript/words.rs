@@ -306,7 +306,7 @@ impl Scribe {
         let steps = std::mem::take(&mut self.n_requests);
         self.n_failures = 0;
         self.has_ended = true;
-        self.write(Body::TurnEnded(TurnEnded { reason, bound, steps }));
+        self.write(Body::TurnEnded(TurnEnded { reason, bound, steps, usage: None }));
     }
 
     fn reminder(&mut self, kind: HarnessKind, text: &str, merged_into: Option<EventId>) {

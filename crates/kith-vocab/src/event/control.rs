@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::block::Block;
-use crate::event::messages::{Author, IngressRef, Trust};
+use crate::event::messages::{Author, IngressRef, Trust, Usage};
 use crate::event::models::ModelRef;
 use crate::ids::{CallId, EventId, ThreadId};
 use crate::json::Json;
@@ -193,6 +193,9 @@ pub struct TurnEnded {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
     pub steps: u32,
+    /// What the request used that was stopped with the turn, if no answer of it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

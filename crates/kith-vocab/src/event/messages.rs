@@ -101,6 +101,10 @@ pub struct Usage {
     pub cache_write: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<u64>,
+    /// The vendor did not say it: it is estimated from what was sent and what came back. Absent if
+    /// false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_estimate: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

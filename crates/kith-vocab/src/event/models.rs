@@ -93,7 +93,8 @@ pub struct ModelFailed {
     /// The model that is asked from now on, until the turn ends: this one was given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
-    /// What the vendor said that it used all the same. Absent in earlier versions.
+    /// What it used all the same: as the vendor said, or an estimate if an answer had begun. Absent
+    /// in earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }

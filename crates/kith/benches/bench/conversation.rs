@@ -100,7 +100,12 @@ impl Life {
         let request = self.request(Purpose::Turn).await;
         let words = vec![Block::text("so it is. ".repeat(self.length.result_bytes / 40 + 1))];
         self.stage_as(request, answer(request, words, StopReason::EndTurn));
-        self.stage(Body::TurnEnded(TurnEnded { reason: EndReason::Done, bound: None, steps: 2 }));
+        self.stage(Body::TurnEnded(TurnEnded {
+            reason: EndReason::Done,
+            bound: None,
+            steps: 2,
+            usage: None,
+        }));
         self.commit().await;
         spoken
     }

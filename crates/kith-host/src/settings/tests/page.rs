@@ -84,8 +84,10 @@ pub(super) fn page() -> String {
 const BUDGET: &str = "\
 A request that could pass a cap is not made. Before it is made, all that it may use is reserved: its text with three bytes a
 token, 12,000 tokens for each image and each page of a PDF file (a page for each 4 KiB, at most 100), and the longest answer
-(`maxTokens`, else 8,192). What the vendor says then counts instead; of a request that was stopped or cut off without a word of
-what it used, the reservation. Days are those of this machine's clock. What a removed session used on the day stays spent: it is
+(`maxTokens`, else 8,192); text costs what writing it into the vendor's cache costs, if that is dearer. What the vendor says then
+counts instead. Of an answer that was stopped, or that broke off after it began, without a word of what it used, an estimate counts:
+the request, and what had streamed (thoughts and calls too) with three bytes a token. Of a request that a server fell silent on,
+the reservation. Days are those of this machine's clock. What a removed session used on the day stays spent: it is
 kept in `.kith/removed-spending.jsonl`, without its words, until a session is removed on a later day.
 
 ";

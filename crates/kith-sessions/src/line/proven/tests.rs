@@ -217,6 +217,7 @@ impl Parts {
             cache_read: self.numbers[6],
             cache_write: self.numbers[7],
             cost_micros: self.maybe(3, self.numbers[0]),
+            is_estimate: self.maybe(8, ()).is_some(),
         };
         AssistantMessage {
             request_id: self.maybe(4, event_id(self.numbers[1] >> 16)),
@@ -325,6 +326,7 @@ impl Parts {
             reason: self.among(3, &reasons),
             bound: self.maybe(4, self.among(5, &bounds)),
             steps: self.small(4),
+            usage: None,
         }
     }
 
