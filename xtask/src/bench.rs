@@ -18,8 +18,9 @@ and large and many sessions, memory. A fake model server runs as a process of it
 and raw `fdatasync` run beside it. Prints a table with ratios and goals, writes it to target/bench/
 as JSON and to docs/measured.md with date and command. Let nothing else run meanwhile.
 
-  --only PART   one part: start, step, throughput, appends, sessions, memory, unbuilt, or huge (a
-                session of 1 GB, which is in no other run); the document stays as it is
+  --only PART   one part: start, one_shot, step, throughput, control, typing, appends,
+                sessions, memory, unbuilt, or huge (a session of 1 GB, which is in no other run);
+                the document stays as it is
 
 Examples:
   cargo xtask bench

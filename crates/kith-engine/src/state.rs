@@ -7,7 +7,7 @@
 pub mod calls;
 pub mod compaction;
 pub mod conversation;
-mod elements;
+pub(crate) mod elements;
 pub mod ended_turn;
 pub mod knowledge;
 mod repeats;

@@ -15,6 +15,7 @@ use kith_vocab::ids::EventId;
 use super::{Context, words};
 use crate::ledger::LedgerText;
 use crate::state::State;
+use crate::state::elements::media_of_element;
 
 /// Each result of a call, where results are cut.
 const RESULT_BYTES_MAX: usize = 2 * 1024;
@@ -93,22 +94,23 @@ pub(crate) fn conversation_bytes(state: &State) -> u64 {
 
 /// The bytes, in base64, of images and files of which no vendor has said what they cost.
 pub(crate) fn new_media_bytes(state: &State) -> u64 {
-    let tail = media_in(&state.conversation.tail_message());
-    if state.context_size.is_counted() { tail.1 } else { media(state).1 }
+    if state.context_size.is_counted() {
+        sum_of(state.conversation.tail_media()).1
+    } else {
+        media(state).1
+    }
 }
 
 /// What images and files in the conversation may cost in tokens, and their bytes in base64.
 pub(crate) fn media(state: &State) -> (u64, u64) {
     // Asked before each request, so nothing is copied.
-    let finished = state.conversation.finished().iter().map(media_in);
-    let tail = media_in(&state.conversation.tail_message());
-    finished.fold(tail, |sum, it| (sum.0 + it.0, sum.1 + it.1))
+    let elements = state.conversation.finished().iter().flat_map(|it| &it.elements);
+    sum_of(elements.flat_map(media_of_element).chain(state.conversation.tail_media()))
 }
 
-fn media_in(message: &Message) -> (u64, u64) {
-    message.elements.iter().fold((0, 0), |(tokens, bytes), element| match &element.kind {
-        ElementKind::Media(media) => (tokens + media_tokens(media), bytes + media.bytes / 3 * 4),
-        _ => (tokens, bytes),
+fn sum_of<'a>(media: impl Iterator<Item = &'a Media>) -> (u64, u64) {
+    media.fold((0, 0), |(tokens, bytes), media| {
+        (tokens + media_tokens(media), bytes + media.bytes / 3 * 4)
     })
 }
 

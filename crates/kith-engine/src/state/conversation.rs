@@ -6,7 +6,7 @@
 
 use std::mem;
 
-use kith_vocab::block::Block;
+use kith_vocab::block::{Block, Media};
 use kith_vocab::conversation::{Element, ElementKind, Message, Role};
 use kith_vocab::event::messages::{AssistantMessage, Compact, HarnessItemEvent};
 use kith_vocab::event::{Body, Event};
@@ -95,6 +95,11 @@ impl Conversation {
     /// The last message of the next request.
     pub fn tail_message(&self) -> Message {
         self.tail.clone().into_message(self.finished.is_empty())
+    }
+
+    /// The images and files of the last message; nothing is copied.
+    pub(crate) fn tail_media(&self) -> impl Iterator<Item = &Media> {
+        self.tail.media()
     }
 
     /// All messages without the fixed line that stands for a missing last message.

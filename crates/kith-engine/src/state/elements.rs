@@ -1,6 +1,6 @@
 //! From the blocks of an event to the elements of a request.
 
-use kith_vocab::block::{Block, Thinking};
+use kith_vocab::block::{Block, Media, Thinking};
 use kith_vocab::conversation::{CallResult, Element, ElementKind, ResultPart, ResultPartKind};
 use kith_vocab::event::messages::{AssistantMessage, Outcome, ToolResult, UserMessage};
 use kith_vocab::ids::EventId;
@@ -11,6 +11,23 @@ use crate::context::words;
 
 /// Where a message came from that names no platform.
 const NO_PLATFORM: &str = "message";
+
+/// The images and files in an element.
+pub(crate) fn media_of_element(element: &Element) -> impl Iterator<Item = &Media> {
+    let (own, result) = match &element.kind {
+        ElementKind::Media(media) => (Some(media), None),
+        ElementKind::Result(result) => (None, Some(result)),
+        _ => (None, None),
+    };
+    own.into_iter().chain(result.into_iter().flat_map(media_of_result))
+}
+
+pub(super) fn media_of_result(result: &CallResult) -> impl Iterator<Item = &Media> {
+    result.parts.iter().filter_map(|part| match &part.kind {
+        ResultPartKind::Media(media) => Some(media),
+        ResultPartKind::Text(_) => None,
+    })
+}
 
 pub(super) fn of_user(
     id: EventId,

@@ -3,6 +3,7 @@
 //! Once a request has carried it, it is *sealed*: more may be said, but no result or reminder that
 //! comes later changes what the model has seen.
 
+use kith_vocab::block::Media;
 use kith_vocab::conversation::{
     CallResult, Element, ElementKind, Message, ResultPart, ResultPartKind, Role,
 };
@@ -11,7 +12,7 @@ use kith_vocab::ids::{CallId, EventId};
 use kith_vocab::text::FramedText;
 use serde::{Deserialize, Serialize};
 
-use super::elements;
+use super::elements::{self, media_of_element, media_of_result};
 use crate::context::escaped::EscapedTexts;
 use crate::context::words;
 
@@ -91,6 +92,13 @@ impl TailMessage {
             self.complete(is_first);
             self.sealed = true;
         }
+    }
+
+    /// The images and files in it.
+    pub(super) fn media(&self) -> impl Iterator<Item = &Media> {
+        let results = self.slots.iter().filter_map(|slot| slot.result.as_ref());
+        let in_results = results.flat_map(|(_, result)| media_of_result(result));
+        in_results.chain(self.said.iter().flat_map(media_of_element))
     }
 
     /// Never empty, every call answered.

@@ -5,6 +5,7 @@
 //! - [`step`]: what a turn costs between an answer and the next request.
 //! - [`throughput`], [`bare`]: turns per second beside a loop that does nothing else.
 //! - [`control`]: how soon a steer and a cancel reach a running turn.
+//! - [`typing`]: how soon a key is on the screen while an answer streams.
 //! - [`appends`]: durable appends beside raw `fdatasync`.
 //! - [`sessions`]: old, large and many sessions.
 //! - [`huge`]: a session of a gigabyte; only when it is asked for by name.
@@ -25,6 +26,7 @@ mod sessions;
 mod start;
 mod step;
 mod throughput;
+mod typing;
 mod unbuilt;
 
 #[path = "../shared/house.rs"]
@@ -54,12 +56,13 @@ pub(crate) struct Ground {
 
 type Part = fn(&Ground) -> Vec<Figure>;
 
-const PARTS: [(&str, Part); 9] = [
+const PARTS: [(&str, Part); 10] = [
     ("start", start::measure),
     ("one_shot", one_shot::measure),
     ("step", step::measure),
     ("throughput", throughput::measure),
     ("control", control::measure),
+    ("typing", typing::measure),
     ("appends", appends::measure),
     ("sessions", sessions::measure),
     ("memory", memory::measure),

@@ -12,6 +12,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use std::{env, io};
 
 use serde_json::{Value, json};
@@ -25,6 +26,10 @@ pub(crate) const FLAG: &str = "--serve";
 /// What the model wants to read; it stands in every house of ours.
 pub(crate) const NOTE: &str = "note.txt";
 const CALLS_PATH: &str = "/calls/";
+const STREAM_PATH: &str = "/stream/";
+/// 500 tokens a second, for half a minute.
+const STREAM_PAUSE: Duration = Duration::from_millis(2);
+const STREAM_TOKENS: usize = 15_000;
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 const BODY_BYTES_MAX: usize = 256 * 1024 * 1024;
 
@@ -68,6 +73,11 @@ impl ServerProcess {
     /// The address at which a turn makes so many calls.
     pub(crate) fn url_with_calls(&self, n_calls: usize) -> String {
         format!("http://{}/v1{CALLS_PATH}{n_calls}", self.address)
+    }
+
+    /// The address at which an answer streams for long.
+    pub(crate) fn url_that_streams(&self) -> String {
+        format!("http://{}/v1{STREAM_PATH}1", self.address)
     }
 
     /// What was asked since this was called last.
@@ -158,6 +168,9 @@ async fn serve(mut stream: AsyncStream, shared: Arc<Shared>) -> io::Result<()> {
             stream.write_all(log.as_bytes()).await?;
             return stream.shutdown().await;
         }
+        if request.streams {
+            return stream_words(&mut stream).await;
+        }
         if request.is_last {
             stream.write_all(&shared.words).await?;
         } else {
@@ -171,12 +184,29 @@ async fn serve(mut stream: AsyncStream, shared: Arc<Shared>) -> io::Result<()> {
     Ok(())
 }
 
+/// Words, ten to a line, until they are over or the client goes away.
+async fn stream_words(stream: &mut AsyncStream) -> io::Result<()> {
+    let head =
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    stream.write_all(head.as_bytes()).await?;
+    let mut pace = tokio::time::interval(STREAM_PAUSE);
+    for n in 1..=STREAM_TOKENS {
+        pace.tick().await;
+        let word = if n % 10 == 0 { "word\n\n" } else { "word " };
+        let delta = json!({"choices": [{"index": 0, "delta": {"content": word}}]});
+        let event = format!("data: {delta}\n\n");
+        stream.write_all(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes()).await?;
+    }
+    stream.shutdown().await
+}
+
 struct Request {
     first_byte_us: u64,
     body_bytes: u64,
     is_get: bool,
     n_results: usize,
     is_last: bool,
+    streams: bool,
 }
 
 async fn read_request(
@@ -214,6 +244,7 @@ async fn read_request(
         is_get: head.starts_with("get "),
         n_results,
         is_last: n_results >= n_calls.unwrap_or(1),
+        streams: head.contains(STREAM_PATH),
     };
     bytes.drain(..head_len + length);
     Ok(Some(request))
