@@ -2,6 +2,7 @@
 //! session above it.
 //!
 //! - [`conversation`]: what is shown of events and answers that grow.
+//! - [`following`]: which session is shown, and what comes from it.
 //! - [`input`] with [`editor`], [`history`] and [`completion`]: what is typed.
 //! - [`live_area`]: the rows at the bottom that change.
 //! - [`markdown`], [`styled`]: how text looks.
@@ -11,6 +12,7 @@
 mod completion;
 mod conversation;
 mod editor;
+mod following;
 mod history;
 mod input;
 mod keyboard;
@@ -29,8 +31,8 @@ use std::time::Duration;
 use kith_host::call::Reply;
 use kith_host::calls::message::{CancelTurn, MessageReply, MessageTarget, SendMessage};
 use kith_host::calls::queue::{EditQueue, QueueChange};
-use kith_host::calls::session::{SessionView, ShowSession};
-use kith_host::calls::subscription::{ResumePoint, Subscribe, SubscribedTo, SubscriptionItem};
+use kith_host::calls::session::SessionView;
+use kith_host::calls::subscription::{SubscriptionEnd, SubscriptionItem};
 use kith_host::client::Client;
 use kith_host::clock::SystemClock;
 use kith_host::error::CallError;
@@ -39,15 +41,16 @@ use kith_host::models::ModelRegistry;
 use kith_host::settings::watch::SettingsWatch;
 use kith_vocab::clock::Clock;
 use kith_vocab::event::control::Queue;
-use kith_vocab::event::{Body, Event};
-use kith_vocab::ids::{EventId, ThreadId};
+use kith_vocab::ids::{EventId, SessionId, ThreadId};
 use kith_vocab::ingress::{MESSAGE_BYTES_MAX, RunningBehavior};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::conversation::{ShownConversation, last_messages, remark};
+use self::conversation::{QueuedText, ShownConversation, remark};
+use self::following::Subscription;
 use self::input::{Input, InputAction};
 use self::keyboard::Keyboard;
 use self::keys::TerminalInput;
@@ -57,8 +60,8 @@ use self::words::{ScreenLanguage, ScreenText};
 use crate::program::signals::{StopKind, StopSignal};
 use crate::program::ui;
 
-/// Messages shown of a conversation that is continued.
-const EARLIER_SHOWN_MAX: usize = 6;
+/// How long leaving waits for messages that were just sent.
+const DELIVERY_MAX: Duration = Duration::from_secs(5);
 /// How often what runs is drawn anew.
 const FRAME: Duration = Duration::from_millis(120);
 
@@ -76,22 +79,37 @@ pub(crate) struct ChatSetup {
     /// The session to go on with instead of that of the folder.
     pub(crate) session: Option<String>,
     pub(crate) banner: Vec<String>,
+    /// In tokens; 0: unknown.
+    pub(crate) context_window: u64,
 }
 
 /// What the loop waits for, besides keys and signals.
 enum Incoming {
-    Feed(Box<SubscriptionItem>),
-    /// The subscription has ended.
-    Unfollowed(Result<(), CallError>),
+    /// From the subscription of this number.
+    Feed(u32, Box<SubscriptionItem>),
+    /// That subscription has ended.
+    Unfollowed(u32, Result<SubscriptionEnd, CallError>),
     Sent {
-        text: String,
+        message: SentMessage,
         reply: Box<Reply<MessageReply>>,
     },
+    /// A message was taken out of the queue, to be edited.
+    TakenBack(String),
     /// The answer to a command.
     Lines(Vec<Line>),
     Failed(CallError),
     /// The conversation goes on in this session.
     Opened(Box<SessionView>),
+    /// The conversation goes on in the folder's thread, whose session is this one.
+    OpenedThread(Option<Box<SessionView>>),
+}
+
+/// A message that is on its way.
+struct SentMessage {
+    id: String,
+    text: String,
+    /// It was to start a session.
+    is_first: bool,
 }
 
 struct TerminalChat {
@@ -110,7 +128,8 @@ struct TerminalChat {
     target: MessageTarget,
     incoming: mpsc::UnboundedReceiver<Incoming>,
     sender: mpsc::UnboundedSender<Incoming>,
-    subscription: Option<AbortHandle>,
+    subscription: Option<Subscription>,
+    n_subscriptions: u32,
     /// Calls under way.
     tasks: JoinSet<()>,
     opened: Instant,
@@ -124,12 +143,19 @@ struct TerminalChat {
     printed: Vec<Line>,
 }
 
-/// Holds a conversation until the person leaves, and gives the client back.
-pub(crate) async fn run(setup: ChatSetup, stop: &mut StopSignal) -> Result<Client, CallError> {
+/// Holds a conversation until the person leaves. The client comes back in any case: its host may have
+/// other clients.
+pub(crate) async fn run(
+    setup: ChatSetup,
+    stop: &mut StopSignal,
+) -> (Option<Client>, Result<(), CallError>) {
     let (sender, incoming) = mpsc::unbounded_channel();
     let settings = setup.settings.last_good();
     let language = ScreenLanguage::of(settings.language);
-    let chosen = setup.models.choose(setup.model.as_deref(), &settings)?;
+    let keyboard = match Keyboard::open() {
+        Ok(keyboard) => keyboard,
+        Err(error) => return (Some(setup.client), Err(error)),
+    };
     let (columns, rows) = keyboard::size();
     let mut chat = TerminalChat {
         client: Arc::new(setup.client),
@@ -141,13 +167,14 @@ pub(crate) async fn run(setup: ChatSetup, stop: &mut StopSignal) -> Result<Clien
         settings: setup.settings,
         models: setup.models,
         language,
-        conversation: ShownConversation::new(language, chosen.provider.choice().context_window),
+        conversation: ShownConversation::new(language, setup.context_window),
         area: LiveArea::default(),
-        keyboard: Keyboard::open()?,
+        keyboard,
         target: MessageTarget::Current,
         incoming,
         sender,
         subscription: None,
+        n_subscriptions: 0,
         tasks: JoinSet::new(),
         opened: Instant::now(),
         columns,
@@ -170,92 +197,16 @@ pub(crate) async fn run(setup: ChatSetup, stop: &mut StopSignal) -> Result<Clien
     while let Ok(note) = notes.try_recv() {
         ui::note(&note);
     }
-    let client = Arc::into_inner(chat.client);
-    ended?;
-    client.ok_or_else(|| CallError::bug("a task still uses the connection"))
+    (Arc::into_inner(chat.client), ended)
 }
 
 impl TerminalChat {
-    /// Shows the end of the conversation that goes on, and follows it.
-    async fn open(&mut self, session: Option<String>) -> Result<(), CallError> {
-        if let Some(session) = session {
-            let view = self.client.call(ShowSession { session }).await?.data;
-            self.go_to(&view);
-            return Ok(());
-        }
-        let call = kith_host::calls::thread::GetThread {
-            agent_id: Some(self.agent_id.clone()),
-            thread_id: self.thread_id.clone(),
-        };
-        let current = self.client.call(call).await?.data.session;
-        let mut from = ResumePoint::default();
-        if let Some(current) = current {
-            let session = current.session_id.to_string();
-            let view = self.client.call(ShowSession { session }).await?.data;
-            from.session_id = Some(current.session_id);
-            from.persistent_last_seq = view.events.last().map_or(0, |event| event.seq);
-            let lines = self.end_in_lines(&view.events);
-            self.printed.extend(lines);
-        }
-        let (agent_id, thread_id) = (self.agent_id.clone(), self.thread_id.clone());
-        self.follow(SubscribedTo::Thread { agent_id, thread_id }, from);
-        Ok(())
-    }
-
-    /// Goes on in a session instead of the folder's.
-    fn go_to(&mut self, view: &SessionView) {
-        let lines = self.end_in_lines(&view.events);
-        self.printed.extend(lines);
-        let id = view.header.session_id;
-        self.target = MessageTarget::Session(id.to_string());
-        self.conversation = self.conversation.in_session(id);
-        let persistent_last_seq = view.events.last().map_or(0, |event| event.seq);
-        let from =
-            ResumePoint { session_id: Some(id), persistent_last_seq, ..ResumePoint::default() };
-        self.follow(SubscribedTo::Session(id.to_string()), from);
-    }
-
-    /// Follows the folder's thread from now on.
-    fn follow_thread(&mut self) {
-        let (agent_id, thread_id) = (self.agent_id.clone(), self.thread_id.clone());
-        let session_id = self.conversation.session;
-        let from = ResumePoint { session_id, ..ResumePoint::default() };
-        self.follow(SubscribedTo::Thread { agent_id, thread_id }, from);
-    }
-
-    fn end_in_lines(&self, events: &[Event]) -> Vec<Line> {
-        let said =
-            |event: &&Event| matches!(event.body, Body::UserMessage(_) | Body::AssistantMessage(_));
-        let messages: Vec<&Event> = events.iter().filter(said).collect();
-        let n_earlier = messages.len().saturating_sub(EARLIER_SHOWN_MAX);
-        let mut lines = Vec::new();
-        if n_earlier > 0 {
-            lines.push(remark(self.language.say(ScreenText::Earlier)));
-        }
-        lines.extend(last_messages(&messages[n_earlier..], self.columns));
-        lines
-    }
-
-    fn follow(&mut self, to: SubscribedTo, from: ResumePoint) {
-        if let Some(before) = self.subscription.take() {
-            before.abort();
-        }
-        let (client, sender) = (Arc::clone(&self.client), self.sender.clone());
-        let task = self.tasks.spawn(async move {
-            let feed = sender.clone();
-            // The receiver lives as long as the terminal; after that nobody looks.
-            let take = move |item| feed.send(Incoming::Feed(Box::new(item))).unwrap_or_default();
-            let ended = client.follow(Subscribe { to, from }, take, CancellationToken::new()).await;
-            sender.send(Incoming::Unfollowed(ended.map(drop))).unwrap_or_default();
-        });
-        self.subscription = Some(task);
-    }
-
     async fn go_on(
         &mut self,
         notes: &mut mpsc::UnboundedReceiver<String>,
         stop: &mut StopSignal,
     ) -> Result<(), CallError> {
+        let mut hangup = signal(SignalKind::hangup()).map_err(CallError::filesystem)?;
         while !self.is_over {
             self.draw();
             let is_running = self.conversation.is_running();
@@ -275,6 +226,7 @@ impl TerminalChat {
                     StopKind::Interrupt => self.interrupt(),
                     StopKind::Terminate => self.is_over = true,
                 },
+                _ = hangup.recv() => self.is_over = true,
                 () = tokio::time::sleep(FRAME), if is_running => (),
             }
             while let Ok(incoming) = self.incoming.try_recv() {
@@ -288,32 +240,39 @@ impl TerminalChat {
 
     fn take(&mut self, incoming: Incoming) {
         match incoming {
-            Incoming::Feed(item) => {
-                let now = self.opened.elapsed();
-                let lines = self.conversation.take(&item, self.columns, now);
-                self.printed.extend(lines);
-            }
-            Incoming::Unfollowed(Ok(())) => (),
-            Incoming::Unfollowed(Err(error)) | Incoming::Failed(error) => self.tell(&error),
-            Incoming::Sent { text, reply } => match *reply {
-                Ok(response) => {
-                    for note in &response.notes {
-                        self.printed.push(remark(note));
-                    }
-                }
-                Err(error) => {
-                    self.tell(&error);
-                    self.conversation.forget_pending(&text);
-                    // What could not be sent is not lost.
-                    self.input.put_back(&text);
-                }
-            },
+            Incoming::Feed(n, item) => self.take_item(n, &item),
+            Incoming::Unfollowed(n, ended) => self.unfollowed(n, ended),
+            Incoming::Failed(error) => self.tell(&error),
+            Incoming::Sent { message, reply } => self.sent(&message, *reply),
+            Incoming::TakenBack(text) => self.input.put_back(&text),
             Incoming::Lines(lines) => {
                 for line in lines {
                     self.printed.extend(line.wrapped(self.columns, 2));
                 }
             }
             Incoming::Opened(view) => self.go_to(&view),
+            Incoming::OpenedThread(view) => self.go_to_thread(view.as_deref()),
+        }
+    }
+
+    /// What became of a message.
+    fn sent(&mut self, message: &SentMessage, reply: Reply<MessageReply>) {
+        match reply {
+            Ok(response) => {
+                for note in &response.notes {
+                    self.printed.extend(remark(note).wrapped(self.columns, 2));
+                }
+            }
+            Err(error) => {
+                self.tell(&error);
+                // What was not accepted is not lost. What was is in the log.
+                if self.conversation.forget_pending(&message.id) {
+                    self.input.put_back(&message.text);
+                    if message.is_first {
+                        self.target = MessageTarget::New;
+                    }
+                }
+            }
         }
     }
 
@@ -418,14 +377,17 @@ impl TerminalChat {
             running_behavior,
             attachments: Vec::new(),
         };
-        if self.target == MessageTarget::New {
+        let is_first = self.target == MessageTarget::New;
+        if is_first {
             self.target = MessageTarget::Current;
         }
-        self.conversation.sent(id, text.clone());
+        self.follow_again();
+        self.conversation.sent(id.clone(), text.clone());
         let (client, sender) = (Arc::clone(&self.client), self.sender.clone());
         self.tasks.spawn(async move {
             let reply = client.follow(message, drop, CancellationToken::new()).await;
-            let sent = Incoming::Sent { text, reply: Box::new(reply) };
+            let message = SentMessage { id, text, is_first };
+            let sent = Incoming::Sent { message, reply: Box::new(reply) };
             sender.send(sent).unwrap_or_default();
         });
         Ok(())
@@ -452,19 +414,25 @@ impl TerminalChat {
         });
     }
 
-    /// Takes the last message that waits back into the input.
+    /// Takes the last message of one's own that waits back into the input.
     fn edit_queued(&mut self) {
-        let (Some(session), Some(item)) =
-            (self.conversation.session, self.conversation.follow_ups.pop())
-        else {
-            return self.input.previous_entry();
-        };
-        self.input.put_back(&item.text);
-        let change = QueueChange::Remove { item_id: item.id, updated_at: Some(item.updated_at) };
+        let item = self.conversation.follow_ups.iter().rev().find(|item| item.is_own).cloned();
+        match (self.conversation.session, item) {
+            (Some(session), Some(item)) => self.take_back(session, item),
+            _ => self.input.previous_entry(),
+        }
+    }
+
+    /// Takes a message out of the queue; when that is done it comes into the input.
+    fn take_back(&mut self, session: SessionId, item: QueuedText) {
+        let (session, client) = (session.to_string(), Arc::clone(&self.client));
         let edit_id = EventId::from_uuid(SystemClock.new_id());
-        let session = session.to_string();
+        let change = QueueChange::Remove { item_id: item.id, updated_at: Some(item.updated_at) };
         let call = EditQueue { session, edit_id, queue: Queue::FollowUp, change };
-        self.spawn(move |client| async move { client.call(call).await.map(|_| Vec::new()) });
+        self.spawn_any(async move {
+            client.call(call).await?;
+            Ok(Incoming::TakenBack(item.text))
+        });
     }
 
     fn suspend(&mut self) -> Result<(), CallError> {
@@ -520,11 +488,30 @@ impl TerminalChat {
         }
     }
 
+    /// Waits until what was sent has arrived.
+    async fn deliver(&mut self) {
+        let delivered = async {
+            while self.conversation.has_pending() {
+                let Some(incoming) = self.incoming.recv().await else { return };
+                self.take(incoming);
+            }
+        };
+        // What has not arrived by then is printed.
+        tokio::time::timeout(DELIVERY_MAX, delivered).await.unwrap_or_default();
+        self.draw();
+    }
+
     /// Leaves the terminal as it was found.
     async fn close(&mut self) {
+        self.deliver().await;
         let erase = self.area.erase();
         self.write(&erase);
         self.keyboard.close();
+        for text in self.conversation.take_pending().into_iter().chain([self.input.take_text()]) {
+            if !text.trim().is_empty() {
+                ui::error_line(&format!("{}: {text}", self.language.say(ScreenText::NotSent)));
+            }
+        }
         // A turn goes on without anyone who looks.
         self.tasks.shutdown().await;
     }

@@ -4,7 +4,7 @@
 //! the audit lines, so a person can see everything that reached the model.
 
 pub(crate) mod markdown;
-mod path;
+pub(crate) mod path;
 
 use std::fmt::Write;
 

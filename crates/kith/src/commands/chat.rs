@@ -40,6 +40,7 @@ use crate::program::{transcript, ui};
 const HELP: &str = "Type a message and press Enter. /new starts a new session, Ctrl-C stops an \
                     answer, /quit or Ctrl-D quits.";
 
+const WORKING_IN: &str = "Working in ";
 const ANOTHER_HOST: &str = "Another kith is running in this house; it answers here too.";
 
 /// `resume` is the session to speak in; without one it is the current one of this folder's thread.
@@ -76,12 +77,17 @@ pub(crate) async fn run(
         first_sight::of_repository(&client, &agent_id, &cwd).await?;
     }
     if is_attended && !plain && can_be_drawn_on() {
-        let banner = banner(&client, &house, &agent_id, &chosen).await?;
+        let mut banner = banner(&client, &house, &agent_id, &chosen).await?;
+        if resumed.is_some() {
+            // A session has its own folder, which the terminal names.
+            banner.retain(|line| !line.starts_with(WORKING_IN));
+        }
         let session = resumed.map(|it| it.session_id.to_string());
         let model = model.model;
         #[rustfmt::skip]
         let setup = ChatSetup {
             client, agent_id, thread_id, house, model, settings, models, notes, session, banner,
+            context_window: chosen.provider.choice().context_window,
         };
         return in_terminal(setup).await;
     }
@@ -129,9 +135,11 @@ async fn describe(
 
 async fn in_terminal(setup: ChatSetup) -> CommandResult {
     let mut stop = StopSignal::listen()?;
-    let client = terminal::run(setup, &mut stop).await?;
-    leave(client, &mut stop).await;
-    Ok(ExitCode::SUCCESS)
+    let (client, ended) = terminal::run(setup, &mut stop).await;
+    if let Some(client) = client {
+        leave(client, &mut stop).await;
+    }
+    ended.map(|()| ExitCode::SUCCESS)
 }
 
 async fn banner(
@@ -168,7 +176,7 @@ async fn greeting(
     let model = &chosen.provider.choice().model;
     let mut lines = vec![format!("{name} in {} (model: {model})", house.dir.display())];
     if house.cwd != house.dir {
-        lines.push(format!("Working in {}", house.cwd.display()));
+        lines.push(format!("{WORKING_IN}{}", house.cwd.display()));
     }
     lines
 }

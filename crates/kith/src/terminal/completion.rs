@@ -93,6 +93,11 @@ impl Completions {
         self.candidates.get(self.chosen)
     }
 
+    /// How many are not shown.
+    pub(crate) fn n_hidden(&self) -> Option<usize> {
+        self.candidates.len().checked_sub(OFFERED_MAX).filter(|n| *n > 0)
+    }
+
     /// Those around the chosen one, and whether each is it.
     pub(crate) fn offered(&self) -> impl Iterator<Item = (&Candidate, bool)> {
         let first = self.chosen.saturating_sub(OFFERED_MAX - 1);

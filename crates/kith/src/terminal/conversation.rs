@@ -56,6 +56,7 @@ pub(crate) struct ShownConversation {
     /// Of the last call, to be opened on demand.
     last_result: Option<(String, String)>,
     context_tokens: u64,
+    is_past: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,16 +64,8 @@ pub(crate) struct QueuedText {
     pub(crate) id: String,
     pub(crate) text: String,
     pub(crate) updated_at: u64,
-}
-
-impl From<&QueueItem> for QueuedText {
-    fn from(item: &QueueItem) -> QueuedText {
-        QueuedText {
-            id: item.id.clone(),
-            text: plain_text(&item.content).to_string(),
-            updated_at: item.updated_at,
-        }
-    }
+    /// It was sent from here and is nothing but text.
+    pub(crate) is_own: bool,
 }
 
 /// The turn that runs.
@@ -115,6 +108,7 @@ impl ShownConversation {
             is_held: false,
             last_result: None,
             context_tokens: 0,
+            is_past: false,
         }
     }
 
@@ -132,15 +126,32 @@ impl ShownConversation {
         self.pending.push((id, text));
     }
 
-    /// A message could not be sent.
-    pub(crate) fn forget_pending(&mut self, text: &str) {
-        self.pending.retain(|(_, pending)| pending != text);
+    /// A message could not be sent. False if it had arrived.
+    pub(crate) fn forget_pending(&mut self, id: &str) -> bool {
+        let n_before = self.pending.len();
+        self.pending.retain(|(pending, _)| pending != id);
+        self.pending.len() < n_before
+    }
+
+    pub(crate) fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// The texts that have not arrived.
+    pub(crate) fn take_pending(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.pending).into_iter().map(|(_, text)| text).collect()
+    }
+
+    /// What was said before this terminal was opened has no place of its own.
+    pub(crate) fn of_the_past(self) -> ShownConversation {
+        ShownConversation { is_past: true, ..self }
     }
 
     /// The same terminal in another session.
     pub(crate) fn in_session(&mut self, session: SessionId) -> ShownConversation {
         let mut other = ShownConversation::new(self.language, self.context_window);
         other.own = std::mem::take(&mut self.own);
+        other.pending = std::mem::take(&mut self.pending);
         other.session = Some(session);
         other
     }
@@ -264,18 +275,30 @@ impl ShownConversation {
             }
             Body::QueueUpdate(it) => {
                 it.items.iter().for_each(|item| self.arrived(item.ingress.as_ref()));
-                let items = it.items.iter().map(QueuedText::from).collect();
+                let items = it.items.iter().map(|item| self.queued(item)).collect();
                 match it.queue {
                     Queue::FollowUp => self.follow_ups = items,
                     Queue::Steer => self.steers = items,
                 }
             }
             Body::CancelRequested(_) => {
+                self.end_summary();
                 if let Some(turn) = &mut self.turn {
                     turn.activity = Activity::Stopping;
                 }
             }
             _ => (),
+        }
+    }
+
+    fn queued(&self, item: &QueueItem) -> QueuedText {
+        let is_text = item.content.iter().all(|block| matches!(block, Block::Text(_)));
+        let is_own = item.ingress.as_ref().is_some_and(|it| self.own.contains(&it.message_id));
+        QueuedText {
+            id: item.id.clone(),
+            text: plain_text(&item.content).to_string(),
+            updated_at: item.updated_at,
+            is_own: is_own && is_text,
         }
     }
 
@@ -335,7 +358,7 @@ impl ShownConversation {
         let is_own = message.ingress.as_ref().is_some_and(|it| self.own.contains(&it.message_id));
         self.arrived(message.ingress.as_ref());
         let mut lines = vec![Line::default()];
-        if !is_own {
+        if !is_own && !self.is_past {
             let who = format!(
                 "{} ({})",
                 message.author.display_name,
@@ -528,26 +551,6 @@ pub(crate) fn said_lines(text: &str, columns: usize) -> Vec<Line> {
     if shown.len() < text.len() || lines.len() > SAID_ROWS_MAX {
         lines.truncate(SAID_ROWS_MAX);
         lines.push(Line::styled(&format!("  … ({})", in_bytes(text.len() as u64)), Style::DIM));
-    }
-    lines
-}
-
-/// The end of a session that is continued.
-pub(crate) fn last_messages(events: &[&Event], columns: usize) -> Vec<Line> {
-    let mut lines = Vec::new();
-    for event in events {
-        match &event.body {
-            Body::UserMessage(it) => {
-                lines.push(Line::default());
-                lines.extend(said_lines(&plain_text(&it.message.content), columns));
-                lines.push(Line::default());
-            }
-            Body::AssistantMessage(it) => {
-                let text = plain_text(&it.message.content);
-                lines.extend(super::markdown::rendered(&text, columns));
-            }
-            _ => (),
-        }
     }
     lines
 }

@@ -3,6 +3,8 @@
 //! A long paste stands as one placeholder and is put back when the text is taken, so that what is
 //! shown and edited stays small.
 
+use std::ops::Range;
+
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -59,7 +61,7 @@ impl Editor {
     pub(crate) fn take(&mut self) -> String {
         let mut text = std::mem::take(&mut self.text);
         for (shown, pasted) in std::mem::take(&mut self.pastes) {
-            text = text.replacen(&shown, &pasted, 1);
+            text = text.replace(&shown, &pasted);
         }
         self.cursor = 0;
         self.undo.clear();
@@ -84,15 +86,15 @@ impl Editor {
     }
 
     pub(crate) fn paste(&mut self, text: &str) {
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
         let n_lines = text.lines().count();
         if text.len() <= PASTE_SHOWN_BYTES_MAX && n_lines <= PASTE_SHOWN_LINES_MAX {
-            return self.insert(text);
+            return self.insert(&text);
         }
-        let pasted = text.replace("\r\n", "\n").replace('\r', "\n");
         let n_pastes = self.pastes.len() + 1;
-        let shown = format!("[paste {n_pastes}: {n_lines} lines, {} bytes]", pasted.len());
+        let shown = format!("[paste {n_pastes}: {n_lines} lines, {} bytes]", text.len());
         self.insert(&shown);
-        self.pastes.push((shown, pasted));
+        self.pastes.push((shown, text));
     }
 
     /// Replaces what stands before the cursor from this byte on.
@@ -126,7 +128,8 @@ impl Editor {
         let rest = &self.text[self.cursor..];
         let words = rest.split_word_bound_indices();
         let word = words.into_iter().find(|(_, word)| !word.trim().is_empty());
-        self.cursor = word.map_or(self.text.len(), |(at, word)| self.cursor + at + word.len());
+        let end = word.map_or(self.text.len(), |(at, word)| self.cursor + at + word.len());
+        self.cursor = self.outside(end).end;
     }
 
     pub(crate) fn line_start(&mut self) {
@@ -222,11 +225,19 @@ impl Editor {
     }
 
     fn previous(&self) -> usize {
+        let ends = |shown: &&String| self.before_cursor().ends_with(shown.as_str());
+        if let Some(shown) = self.pastes.iter().map(|(shown, _)| shown).find(ends) {
+            return self.cursor - shown.len();
+        }
         let before = self.before_cursor().grapheme_indices(true).next_back();
         before.map_or(0, |(at, _)| at)
     }
 
     fn next(&self) -> usize {
+        let begins = |shown: &&String| self.text[self.cursor..].starts_with(shown.as_str());
+        if let Some(shown) = self.pastes.iter().map(|(shown, _)| shown).find(begins) {
+            return self.cursor + shown.len();
+        }
         let after = self.text[self.cursor..].graphemes(true).next();
         self.cursor + after.map_or(0, str::len)
     }
@@ -234,7 +245,17 @@ impl Editor {
     fn previous_word(&self) -> usize {
         let words = self.before_cursor().split_word_bound_indices();
         let word = words.rev().find(|(_, word)| !word.trim().is_empty());
-        word.map_or(0, |(at, _)| at)
+        self.outside(word.map_or(0, |(at, _)| at)).start
+    }
+
+    /// The place itself, or the placeholder that it stands in.
+    fn outside(&self, place: usize) -> Range<usize> {
+        let shown = self.pastes.iter().map(|(shown, _)| shown.as_str());
+        let mut placeholders = shown.flat_map(|shown| {
+            self.text.match_indices(shown).map(|(start, shown)| start..start + shown.len())
+        });
+        let found = placeholders.find(|it| it.start < place && place < it.end);
+        found.unwrap_or(place..place)
     }
 
     fn start_of_line(&self) -> usize {
@@ -250,7 +271,7 @@ impl Editor {
         let mut used = 0;
         for (at, grapheme) in self.text[start..end].grapheme_indices(true) {
             if used >= column {
-                return start + at;
+                return self.outside(start + at).end;
             }
             used += grapheme.width();
         }

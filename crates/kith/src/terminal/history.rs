@@ -1,7 +1,7 @@
 //! What was typed before, kept in the house so that the next terminal has it too.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,8 @@ const FILE: &str = "input-history";
 const ENTRIES_MAX: usize = 1_000;
 /// A longer one is not kept: it was pasted.
 const ENTRY_BYTES_MAX: usize = 8 * 1024;
+/// A longer file is none that we wrote.
+const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
 pub(crate) struct InputHistory {
     /// A JSON string per line.
@@ -24,7 +26,7 @@ impl InputHistory {
     #[expect(clippy::disallowed_methods, reason = "the history is a file of the terminal's own")]
     pub(crate) fn open(folder: &Path) -> InputHistory {
         let path = folder.join(FILE);
-        let text = fs::read_to_string(&path).unwrap_or_default();
+        let text = read(&path).unwrap_or_default();
         let mut entries: Vec<String> =
             text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         if entries.len() > 2 * ENTRIES_MAX {
@@ -49,6 +51,14 @@ impl InputHistory {
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path);
         if let Ok(mut file) = file {
             file.write_all(format!("{line}\n").as_bytes()).unwrap_or_default();
+        }
+    }
+
+    /// Keeps what was not sent for this terminal only.
+    pub(crate) fn add_draft(&mut self, text: &str) {
+        self.at = None;
+        if text.len() <= ENTRY_BYTES_MAX {
+            self.entries.push(text.to_owned());
         }
     }
 
@@ -94,6 +104,15 @@ impl InputHistory {
         }
         found
     }
+}
+
+/// The end of a file, if it is one.
+fn read(path: &Path) -> io::Result<String> {
+    let about = fs::symlink_metadata(path)?;
+    if !about.is_file() || about.len() > FILE_BYTES_MAX {
+        return Ok(String::new());
+    }
+    fs::read_to_string(path)
 }
 
 #[cfg(test)]

@@ -184,7 +184,7 @@ impl Input {
             return InputAction::Interrupt;
         }
         let text = self.editor.take();
-        self.history.add(&text);
+        self.history.add_draft(&text);
         InputAction::Changed
     }
 
@@ -204,9 +204,12 @@ impl Input {
             && self.editor.text().starts_with('/')
             && chosen.text != self.editor.text()
         {
+            let is_only = self.completions.as_ref().is_some_and(|it| it.candidates.len() == 1);
             self.complete();
             self.completions = None;
-            return Some(InputAction::Changed);
+            if !is_only {
+                return Some(InputAction::Changed);
+            }
         }
         if self.editor.before_cursor().ends_with('\\') {
             self.editor.backspace();
@@ -329,6 +332,9 @@ impl Input {
                     let text = format!("  {:<12} {}", candidate.text, candidate.about);
                     Line::styled(&fitted(text.trim_end(), columns), style)
                 })
+                .chain(
+                    completions.n_hidden().map(|n| Line::styled(&format!("  … {n}"), Style::DIM)),
+                )
                 .collect()
         } else {
             let keys = if is_running { ScreenText::KeysBusy } else { ScreenText::KeysIdle };

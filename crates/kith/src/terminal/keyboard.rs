@@ -6,7 +6,7 @@ use std::process::Command;
 use std::thread::{self, JoinHandle};
 
 use kith_host::error::{Blame, CallError, ErrorCode};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::pipe;
 use rustix::process::{Signal, getpid, kill_process};
@@ -20,6 +20,8 @@ use super::keys::{KeyParser, TerminalInput};
 /// Where the size is not known.
 const SIZE_USUAL: (usize, usize) = (80, 24);
 const READ_BYTES: usize = 64 * 1024;
+/// After this an escape is the key, and not the beginning of a sequence.
+const KEY_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 30_000_000 };
 /// Pastes come as brackets around the text.
 const PASTES_BRACKETED: &str = "\x1b[?2004h";
 const PASTES_PLAIN: &str = "\x1b[?2004l";
@@ -136,9 +138,21 @@ fn read_keys(stopped: &OwnedFd, sender: &mpsc::UnboundedSender<TerminalInput>) {
     loop {
         let mut sources =
             [PollFd::from_borrowed_fd(stdin(), PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
-        match poll(&mut sources, None) {
+        // The bytes of one key come together, or nearly so.
+        let wait = parser.is_waiting().then_some(&KEY_PAUSE);
+        match poll(&mut sources, wait) {
             Err(Errno::INTR) => continue,
             Err(_) => break,
+            Ok(0) => {
+                if !send_all(sender, parser.advance(&[], true)) {
+                    return;
+                }
+                // What is cut goes on with the next bytes, however late.
+                if parser.is_waiting() && poll(&mut sources, None).is_err() {
+                    break;
+                }
+                continue;
+            }
             Ok(_) if !sources[1].revents().is_empty() => return,
             Ok(_) => (),
         }
@@ -147,13 +161,16 @@ fn read_keys(stopped: &OwnedFd, sender: &mpsc::UnboundedSender<TerminalInput>) {
             Ok(n_bytes @ 1..) => n_bytes,
             Ok(0) | Err(_) => break,
         };
-        for input in parser.advance(&bytes[..n_bytes], n_bytes < READ_BYTES) {
-            if sender.send(input).is_err() {
-                return;
-            }
+        if !send_all(sender, parser.advance(&bytes[..n_bytes], false)) {
+            return;
         }
     }
     sender.send(TerminalInput::Gone).unwrap_or_default();
+}
+
+/// False if nobody takes them any more.
+fn send_all(sender: &mpsc::UnboundedSender<TerminalInput>, inputs: Vec<TerminalInput>) -> bool {
+    inputs.into_iter().all(|input| sender.send(input).is_ok())
 }
 
 /// Columns and rows.

@@ -62,8 +62,14 @@ pub(crate) struct KeyParser {
 }
 
 impl KeyParser {
-    /// Reads what the bytes hold. `is_all`: nothing more is there to be read now, so an escape at the
-    /// end is the key and not the beginning of a sequence.
+    /// Whether bytes wait for more of their kind.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Reads what the bytes hold. `is_all`: nothing more has come for a while, so an escape at the end is
+    /// the key and not the beginning of a sequence. A character or a sequence that is cut goes on with
+    /// the next bytes, whenever they come.
     pub(crate) fn advance(&mut self, bytes: &[u8], is_all: bool) -> Vec<TerminalInput> {
         self.pending.extend_from_slice(bytes);
         let mut found = Vec::new();
@@ -146,7 +152,7 @@ fn next_key(bytes: &[u8], is_all: bool) -> NextKey {
     match bytes {
         [ESCAPE] if is_all => plain(Key::Escape, 1),
         [] | [ESCAPE] => NextKey::Unfinished,
-        [ESCAPE, b'[' | b'O', ..] => sequence(bytes, is_all),
+        [ESCAPE, b'[' | b'O', ..] => sequence(bytes),
         // Twice: somebody is in a hurry.
         [ESCAPE, ESCAPE, ..] => plain(Key::Escape, 1),
         [ESCAPE, rest @ ..] => match next_key(rest, is_all) {
@@ -162,11 +168,11 @@ fn next_key(bytes: &[u8], is_all: bool) -> NextKey {
         [byte @ 0x01..=0x1a, ..] => NextKey::Found(KeyPress::ctrl(char::from(byte - 1 + b'a')), 1),
         [0x1f, ..] => NextKey::Found(KeyPress::ctrl('_'), 1),
         [byte, ..] if *byte < 0x20 => NextKey::Unknown(1),
-        _ => character(bytes, is_all),
+        _ => character(bytes),
     }
 }
 
-fn character(bytes: &[u8], is_all: bool) -> NextKey {
+fn character(bytes: &[u8]) -> NextKey {
     let end = bytes.len().min(4);
     let (text, is_cut) = match std::str::from_utf8(&bytes[..end]) {
         Ok(text) => (text, false),
@@ -177,21 +183,17 @@ fn character(bytes: &[u8], is_all: bool) -> NextKey {
     };
     match text.chars().next() {
         Some(ch) => NextKey::Found(KeyPress::plain(Key::Char(ch)), ch.len_utf8()),
-        None if is_cut && !is_all => NextKey::Unfinished,
+        None if is_cut => NextKey::Unfinished,
         None => NextKey::Unknown(1),
     }
 }
 
 /// A sequence such as `ESC [ 1 ; 5 C`: parameters, then a letter that ends it.
-fn sequence(bytes: &[u8], is_all: bool) -> NextKey {
+fn sequence(bytes: &[u8]) -> NextKey {
     let is_end = |byte: &u8| (0x40..=0x7e).contains(byte);
     let Some(n_parameters) = bytes[2..].iter().take(SEQUENCE_BYTES_MAX).position(is_end) else {
         let is_too_long = bytes.len() > SEQUENCE_BYTES_MAX;
-        return if is_all || is_too_long {
-            NextKey::Unknown(bytes.len())
-        } else {
-            NextKey::Unfinished
-        };
+        return if is_too_long { NextKey::Unknown(bytes.len()) } else { NextKey::Unfinished };
     };
     let n_bytes = n_parameters + 3;
     let parameters = std::str::from_utf8(&bytes[2..2 + n_parameters]).unwrap_or_default();
@@ -251,6 +253,19 @@ mod tests {
             keys(b"\x1b[200~a\x1b[A\nb\x1b[201~c"),
             [TerminalInput::Paste("a\x1b[A\nb".to_owned()), key(Key::Char('c'))]
         );
+    }
+
+    #[test]
+    fn a_key_that_comes_in_two_pieces_is_one_key() {
+        let mut parser = KeyParser::default();
+        assert_eq!(parser.advance(b"\x1b", false), []);
+        assert!(parser.is_waiting());
+        assert_eq!(parser.advance(b"[A", true), [key(Key::Up)]);
+        assert_eq!(parser.advance(&"你".as_bytes()[..2], true), []);
+        assert_eq!(parser.advance(&"你".as_bytes()[2..], true), [key(Key::Char('你'))]);
+        assert_eq!(parser.advance(b"\x1b[20", true), []);
+        let paste = parser.advance(b"0~a\nb\x1b[201~", true);
+        assert_eq!(paste, [TerminalInput::Paste("a\nb".to_owned())]);
     }
 
     #[test]

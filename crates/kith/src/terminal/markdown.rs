@@ -41,6 +41,10 @@ pub(crate) fn settled_len(source: &str) -> usize {
 pub(crate) fn open_code_len(source: &str) -> Option<usize> {
     let fence = source.lines().next()?.trim_start();
     let mark = ["```", "~~~"].into_iter().find(|mark| fence.starts_with(mark))?;
+    // Code within a line, not a fence.
+    if mark == "```" && fence.trim_start_matches('`').contains('`') {
+        return None;
+    }
     let is_closed = source.lines().skip(1).any(|line| {
         let line = line.trim();
         line.starts_with(mark) && line.trim_start_matches(&mark[..1]).is_empty()

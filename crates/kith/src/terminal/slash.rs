@@ -7,7 +7,9 @@ use kith_host::calls::message::{MessageTarget, RetryTurn};
 use kith_host::calls::models::ListModels;
 use kith_host::calls::priming::ListScripts;
 use kith_host::calls::queue::{EditQueue, QueueChange, TakeNext};
-use kith_host::calls::session::{CompactSession, CreateDialog, ListSessions, ShowSession};
+use kith_host::calls::session::{
+    CompactSession, CreateDialog, ListSessions, SessionRow, ShowSession,
+};
 use kith_host::calls::tree::{BranchSession, ShowTree};
 use kith_host::calls::why::ExplainRequest;
 use kith_host::client::Client;
@@ -20,21 +22,24 @@ use kith_vocab::header::Priming;
 use kith_vocab::ids::{EventId, SessionId};
 use tokio_util::sync::CancellationToken;
 
-use super::conversation::remark;
+use super::conversation::{QueuedText, remark};
 use super::styled::{Line, Style};
-use super::words::{ScreenText, commands};
+use super::words::{ScreenLanguage, ScreenText, commands};
 use super::{Incoming, TerminalChat};
 use crate::program::commands::{cost, model, why};
 
 /// Rows of a list in the conversation; the commands of the program show all.
 const ROWS_MAX: usize = 12;
 
-/// `/word …`, as opposed to a path or a sentence that begins with a slash.
+/// `/word`, or `/word …` where there is such a command: other lines that begin with a slash are said.
 pub(super) fn is_command(text: &str) -> bool {
-    let first = text.trim().split(char::is_whitespace).next().unwrap_or_default();
-    first.strip_prefix('/').is_some_and(|word| {
-        !word.is_empty() && word.chars().all(|ch| ch.is_ascii_lowercase() || ch == '-')
-    })
+    let text = text.trim();
+    let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let Some(word) = first.strip_prefix('/').filter(|word| !word.is_empty()) else { return false };
+    let all = commands(ScreenLanguage::English);
+    let is_known = word == "exit" || all.iter().any(|(name, _)| *name == word);
+    let is_word = word.chars().all(|ch| ch.is_ascii_lowercase() || ch == '-');
+    is_known || (is_word && rest.is_empty())
 }
 
 pub(super) fn run(chat: &mut TerminalChat, text: &str) {
@@ -46,8 +51,8 @@ pub(super) fn run(chat: &mut TerminalChat, text: &str) {
         "/quit" | "/exit" => chat.is_over = true,
         "/help" => help(chat),
         "/new" => begin_new(chat),
-        "/sessions" => chat.spawn(list_sessions),
-        "/resume" if rest.is_empty() => chat.spawn(list_sessions),
+        "/sessions" => list_sessions(chat),
+        "/resume" if rest.is_empty() => list_sessions(chat),
         "/resume" => open(chat, rest),
         "/branch" => branch(chat, rest),
         "/retry" => retry(chat),
@@ -75,7 +80,11 @@ pub(super) fn run(chat: &mut TerminalChat, text: &str) {
         _ => {
             let known = commands(chat.language);
             let known: Vec<String> = known.iter().map(|(name, _)| format!("/{name}")).collect();
-            let line = remark(&format!("unknown command {name}; there are {}", known.join(" ")));
+            let line = remark(&format!(
+                "{} {name}: {}",
+                chat.language.say(ScreenText::UnknownCommand),
+                known.join(" ")
+            ));
             chat.printed.extend(line.wrapped(chat.columns, 2));
         }
     }
@@ -119,8 +128,15 @@ fn begin_new(chat: &mut TerminalChat) {
     chat.printed.push(line);
 }
 
-async fn list_sessions(client: Arc<Client>) -> Result<Vec<Line>, CallError> {
-    let sessions = client.call(ListSessions { agent_id: None }).await?.data.sessions;
+fn list_sessions(chat: &mut TerminalChat) {
+    let agent_id = Some(chat.agent_id.clone());
+    chat.spawn(move |client| async move {
+        let sessions = client.call(ListSessions { agent_id }).await?.data.sessions;
+        Ok(session_lines(&sessions))
+    });
+}
+
+fn session_lines(sessions: &[SessionRow]) -> Vec<Line> {
     let n_more = sessions.len().saturating_sub(ROWS_MAX);
     let mut lines: Vec<Line> = Vec::new();
     for row in sessions.iter().take(ROWS_MAX) {
@@ -133,7 +149,7 @@ async fn list_sessions(client: Arc<Client>) -> Result<Vec<Line>, CallError> {
     let more =
         if n_more > 0 { format!(" ({n_more} more: `kith session ls`)") } else { String::new() };
     lines.push(Line::styled(&format!("  /resume ID{more}"), Style::DIM));
-    Ok(lines)
+    lines
 }
 
 fn open(chat: &mut TerminalChat, session: String) {
@@ -177,17 +193,35 @@ fn retry(chat: &mut TerminalChat) {
 
 fn choose_model(chat: &mut TerminalChat, name: String) {
     if name.is_empty() {
+        let chosen = chat.model.as_ref();
+        let here =
+            chosen.map(|name| format!("{}: {name}", chat.language.say(ScreenText::ChosenHere)));
         return chat.spawn(move |client| async move {
-            Ok(plain(model::lines(&client.call(ListModels {}).await?.data)))
+            let mut lines = model::lines(&client.call(ListModels {}).await?.data);
+            if let Some(here) = here {
+                // What the settings choose does not count here.
+                lines.retain(|line| !line.starts_with("Uses "));
+                lines.push(here);
+            }
+            Ok(plain(lines))
         });
     }
-    let chosen = chat.settings.current().and_then(|it| chat.models.choose(Some(&name), &it));
+    if name.contains(char::is_whitespace) {
+        return chat.tell(&CallError::invalid(format!("`{name}` is not the name of a model")));
+    }
+    let chosen = chat.settings.current().and_then(|settings| {
+        let is_listed = name == "demo" || settings.models.named.contains_key(&name);
+        Ok((chat.models.choose(Some(&name), &settings)?, is_listed))
+    });
     match chosen {
-        Ok(chosen) => {
+        Ok((chosen, is_listed)) => {
             let choice = chosen.provider.choice();
             chat.conversation.set_context_window(choice.context_window);
-            let line = remark(&format!("{} / {}", choice.provider, choice.model));
-            chat.printed.push(line);
+            let mut told = format!("{} / {}", choice.provider, choice.model);
+            if !is_listed {
+                told = format!("{told}: {}", chat.language.say(ScreenText::SentByName));
+            }
+            chat.printed.extend(remark(&told).wrapped(chat.columns, 2));
             chat.model = Some(name);
         }
         Err(error) => chat.tell(&error),
@@ -202,43 +236,54 @@ fn queue(chat: &mut TerminalChat, rest: &str) {
             client.call(TakeNext { session, take_id }).await?;
             Ok(Vec::new())
         }),
-        ("rm" | "edit", n) => {
-            let is_edit = rest.starts_with("edit");
+        (what @ ("rm" | "edit"), n) => {
             let item = number(n).and_then(|n| chat.conversation.follow_ups.get(n).cloned());
-            let Some(item) = item else {
-                let line = remark("which one? /queue rm 1");
-                return chat.printed.push(line);
-            };
-            if is_edit {
-                chat.input.put_back(&item.text);
+            match (chat.conversation.session, item) {
+                (Some(session), Some(item)) if what == "edit" => chat.take_back(session, item),
+                (Some(_), Some(item)) => remove(chat, item),
+                _ => {
+                    let is_empty = chat.conversation.follow_ups.is_empty();
+                    let why =
+                        if is_empty { ScreenText::NothingWaits } else { ScreenText::WhichOne };
+                    chat.printed.push(remark(chat.language.say(why)));
+                }
             }
-            with_session(chat, move |client, session| async move {
-                let edit_id = EventId::from_uuid(SystemClock.new_id());
-                let (item_id, updated_at) = (item.id, Some(item.updated_at));
-                let change = QueueChange::Remove { item_id, updated_at };
-                client.call(EditQueue { session, edit_id, queue: Queue::FollowUp, change }).await?;
-                Ok(Vec::new())
-            });
         }
         _ => {
             let rows = chat.conversation.follow_ups.iter().enumerate();
             let mut lines: Vec<String> =
                 rows.map(|(n, item)| format!("  {} {}", n + 1, item.text)).collect();
+            if lines.is_empty() {
+                lines.push(format!("  {}", chat.language.say(ScreenText::NothingWaits)));
+            }
             lines.push("  /queue rm N · /queue edit N · /queue go".to_owned());
             chat.printed.extend(plain(lines));
         }
     }
 }
 
+fn remove(chat: &mut TerminalChat, item: QueuedText) {
+    with_session(chat, move |client, session| async move {
+        let edit_id = EventId::from_uuid(SystemClock.new_id());
+        let change = QueueChange::Remove { item_id: item.id, updated_at: Some(item.updated_at) };
+        client.call(EditQueue { session, edit_id, queue: Queue::FollowUp, change }).await?;
+        Ok(Vec::new())
+    });
+}
+
 fn prime(chat: &mut TerminalChat, script: String) {
     let agent_id = Some(chat.agent_id.clone());
     if script.is_empty() {
+        let none = chat.language.say(ScreenText::NoScripts);
         return chat.spawn(move |client| async move {
             let scripts = client.call(ListScripts { agent_id, query: None }).await?.data.scripts;
             let row = |row: &kith_host::calls::priming::ScriptRow| {
                 let title = row.title.as_deref().unwrap_or_default();
                 format!("  {}  {title}", row.script_ref.as_deref().unwrap_or(&row.path))
             };
+            if scripts.is_empty() {
+                return Ok(plain([format!("  {none}")]));
+            }
             Ok(plain(scripts.iter().map(row).chain(["  /prime NAME".to_owned()])))
         });
     }

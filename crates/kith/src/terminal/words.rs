@@ -33,6 +33,14 @@ pub(crate) enum ScreenText {
     Search,
     NoCall,
     NothingSaid,
+    NotSent,
+    WorksIn,
+    NothingWaits,
+    WhichOne,
+    NoScripts,
+    UnknownCommand,
+    ChosenHere,
+    SentByName,
 }
 
 impl ScreenLanguage {
@@ -65,8 +73,8 @@ impl ScreenText {
             ScreenText::Summarising => ["summarising the conversation", "正在压缩对话"],
             ScreenText::Summarised => ["the conversation was summarised", "对话已压缩"],
             ScreenText::KeysIdle => [
-                "Enter sends · Alt-Enter new line · / commands · @ files",
-                "Enter 发送 · Alt-Enter 换行 · / 命令 · @ 文件",
+                "Enter sends · Alt-Enter new line · / commands · @ file names",
+                "Enter 发送 · Alt-Enter 换行 · / 命令 · @ 文件名",
             ],
             ScreenText::KeysBusy => {
                 ["Enter queues · Ctrl-S steers · Esc stops", "Enter 排队 · Ctrl-S 插话 · Esc 停止"]
@@ -90,15 +98,27 @@ impl ScreenText {
                 "this session was removed; your next message starts a new one",
                 "此会话已被删除，下一条消息将开始新会话",
             ],
-            ScreenText::Earlier => [
-                "earlier messages: /sessions, or `kith session show`",
-                "更早的消息：/sessions 或 `kith session show`",
-            ],
+            ScreenText::Earlier => {
+                ["earlier messages: `kith session show`", "更早的消息：`kith session show`"]
+            }
             ScreenText::Failed => ["failed", "失败"],
             ScreenText::Lines => ["lines", "行"],
             ScreenText::Context => ["of the context", "上下文"],
             ScreenText::Search => ["search", "搜索"],
             ScreenText::NothingSaid => ["nothing was said here yet", "这里还没有对话"],
+            ScreenText::NotSent => ["not sent", "未发送"],
+            ScreenText::WorksIn => ["this session works in", "此会话的工作目录："],
+            ScreenText::NothingWaits => ["nothing waits", "没有排队的消息"],
+            ScreenText::WhichOne => {
+                ["which one? for example /queue rm 1", "哪一条？例如 /queue rm 1"]
+            }
+            ScreenText::NoScripts => ["there are no priming scripts yet", "还没有引导脚本"],
+            ScreenText::UnknownCommand => ["unknown command", "未知命令"],
+            ScreenText::ChosenHere => ["chosen in this chat", "本次对话选用"],
+            ScreenText::SentByName => [
+                "it is not among the models of `kith model ls`, and is asked for by this name",
+                "不在 `kith model ls` 列出的模型中，将按此名称请求",
+            ],
             ScreenText::NoCall => ["no tool was called yet", "还没有调用过工具"],
         }
     }

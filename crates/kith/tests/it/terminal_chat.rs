@@ -359,7 +359,7 @@ fn commands_answer_in_the_conversation() {
         ("/branch", "/branch ID"),
         ("/queue", "/queue go"),
         ("/model", "Uses"),
-        ("/nonsense", "unknown command /nonsense"),
+        ("/nonsense", "unknown command /nonsense:"),
     ] {
         terminal.press(&format!("{command}\r"));
         terminal.until(answer);
@@ -370,4 +370,112 @@ fn commands_answer_in_the_conversation() {
     terminal.until("\ntwo\n");
     leave(terminal);
     assert_eq!(house.session_files().len(), 2);
+}
+
+#[test]
+fn a_terminal_goes_on_when_the_host_leaves_politely() {
+    let vendor = Vendor::new([ServerReply::text("one"), ServerReply::text("two")]);
+    let house = House::asking(&vendor);
+    let first = chat(&house);
+    let mut second = chat(&house);
+    second.press("for the first host\r");
+    second.until("\none\n");
+    leave(first);
+    second.press("are you there\r");
+    second.until("\ntwo\n");
+    second.until(IDLE);
+    leave(second);
+}
+
+#[test]
+fn what_was_sent_just_before_leaving_is_not_lost() {
+    let gate = Gate::new();
+    let vendor = Vendor::new([ServerReply::text("late").behind(&gate)]);
+    let house = House::asking(&vendor);
+    let mut terminal = chat(&house);
+    terminal.press("typed ahead\r\x04");
+    gate.open();
+    let (code, shown, _) = terminal.end();
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(said(&house), ["typed ahead"]);
+}
+
+#[test]
+fn a_terminal_opened_while_a_turn_runs_shows_it_and_can_stop_it() {
+    let vendor = Vendor::new([ServerReply::Hang]);
+    let house = House::asking(&vendor);
+    let mut first = chat(&house);
+    first.press("think\r");
+    vendor.until_asked(1);
+    first.until(BUSY);
+    let mut second = Terminal::start(&house, &[], &PLAIN);
+    second.until(BUSY);
+    second.press("\x1b");
+    second.until("(stopped)");
+    first.until("(stopped)");
+    leave(second);
+    leave(first);
+}
+
+#[test]
+fn a_resumed_session_that_is_removed_gives_way_to_a_new_one() {
+    let vendor = Vendor::new([ServerReply::text("one"), ServerReply::text("two")]);
+    let house = House::asking(&vendor);
+    house.kith(&["ask", "old"]).succeeded();
+    let mut terminal = Terminal::start(&house, &["resume", "latest"], &PLAIN);
+    terminal.until(IDLE);
+    terminal.until("> old");
+    house.kith(&["session", "rm", "latest", "--yes"]).succeeded();
+    terminal.until("this session was removed");
+    terminal.press("new\r");
+    terminal.until("\ntwo\n");
+    leave(terminal);
+}
+
+#[test]
+fn a_refused_first_message_still_starts_the_new_session() {
+    let vendor = Vendor::new([ServerReply::text("one"), ServerReply::text("two")]);
+    let house = House::asking(&vendor);
+    let mut terminal = chat(&house);
+    terminal.press("first\r");
+    terminal.until("\none\n");
+    terminal.until(IDLE);
+    terminal.press("/new\r");
+    terminal.until("starts a new session");
+    let settings = house.path("kith.toml");
+    let before = std::fs::read_to_string(&settings).unwrap_or_default();
+    house.write("kith.toml", "nonsense = 1\n");
+    terminal.press("second\r");
+    terminal.until("unknown key");
+    house.write("kith.toml", &before);
+    terminal.until("> second");
+    terminal.press("\r");
+    terminal.until("\ntwo\n");
+    leave(terminal);
+    assert_eq!(house.session_files().len(), 2);
+}
+
+#[test]
+fn a_line_that_begins_with_a_path_is_said() {
+    let vendor = Vendor::new([ServerReply::text("ok")]);
+    let house = House::asking(&vendor);
+    let mut terminal = chat(&house);
+    terminal.press("/tmp is full, clean it\r");
+    terminal.until("\nok\n");
+    leave(terminal);
+    assert_eq!(said(&house), ["/tmp is full, clean it"]);
+}
+
+#[test]
+fn a_closed_window_leaves_the_answer_in_the_log() {
+    let gate = Gate::new();
+    let vendor = Vendor::new([ServerReply::text("answered").behind(&gate)]);
+    let house = House::asking(&vendor);
+    let mut terminal = chat(&house);
+    terminal.press("go\r");
+    vendor.until_asked(1);
+    drop(terminal);
+    gate.open();
+    house.kith(&["ask", "--model", "demo", "say after"]).succeeded();
+    assert_eq!(said(&house)[0], "go");
 }

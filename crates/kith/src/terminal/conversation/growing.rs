@@ -5,6 +5,9 @@ use kith_vocab::ids::EventId;
 use super::super::markdown::{open_code_len, rendered, settled_len};
 use super::super::styled::Line;
 
+/// A longer block is not held back until it is whole: each piece of it would be read anew.
+const OPEN_BYTES_MAX: usize = 4 * 1024;
+
 #[derive(Default)]
 pub(super) struct ShownAnswer {
     request_id: Option<EventId>,
@@ -14,8 +17,8 @@ pub(super) struct ShownAnswer {
     open: String,
     /// A block was printed, so the next one stands apart.
     has_printed: bool,
-    /// `open` is the rest of a block of code whose first lines were printed.
-    continues_code: bool,
+    /// `open` is the rest of a block whose first lines were printed.
+    continues_block: bool,
 }
 
 impl ShownAnswer {
@@ -54,7 +57,7 @@ impl ShownAnswer {
     /// The last block as far as it is known.
     pub(super) fn open_rows(&self, columns: usize) -> Vec<Line> {
         let mut rows = rendered(&self.open, columns);
-        if self.has_printed && !rows.is_empty() && !self.continues_code {
+        if self.has_printed && !rows.is_empty() && !self.continues_block {
             rows.insert(0, Line::default());
         }
         rows
@@ -74,23 +77,33 @@ impl ShownAnswer {
             let blocks = std::mem::replace(&mut self.open, rest);
             lines.extend(self.print(&blocks, columns));
         }
+        // A list or table of this length is printed as far as its lines are whole.
+        if self.open.len() > OPEN_BYTES_MAX
+            && !self.open.starts_with("```")
+            && let Some(end) = self.open.rfind('\n')
+        {
+            let rest = self.open.split_off(end + 1);
+            let rows = std::mem::replace(&mut self.open, rest);
+            lines.extend(self.print(&rows, columns));
+            self.continues_block = true;
+        }
         if let Some(end) = open_code_len(&self.open) {
             let fence = self.open.lines().next().unwrap_or_default().to_owned();
             let rest = self.open.split_off(end);
             let code = std::mem::replace(&mut self.open, format!("{fence}\n{rest}"));
             lines.extend(self.print(&code, columns));
-            self.continues_code = true;
+            self.continues_block = true;
         }
         lines
     }
 
     fn print(&mut self, source: &str, columns: usize) -> Vec<Line> {
         let mut lines = rendered(source, columns);
-        let is_apart = self.has_printed && !self.continues_code;
+        let is_apart = self.has_printed && !self.continues_block;
         if is_apart && !lines.is_empty() {
             lines.insert(0, Line::default());
         }
-        self.continues_code = false;
+        self.continues_block = false;
         self.has_printed |= !lines.is_empty();
         lines
     }

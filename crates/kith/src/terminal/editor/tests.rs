@@ -52,6 +52,13 @@ fn a_long_paste_is_a_placeholder_and_comes_back_whole() {
     assert_eq!(editor.text(), "see [paste 1: 50 lines, 250 bytes] ok?");
     assert_eq!(editor.take(), format!("see {} ok?", "line\n".repeat(50)));
     assert!(editor.is_empty());
+    editor.paste(&long);
+    editor.insert(" x");
+    editor.word_left();
+    editor.left();
+    editor.backspace();
+    assert_eq!(editor.text(), " x", "a placeholder goes as a whole");
+    editor.take();
     editor.paste("two\nlines");
     assert_eq!(editor.take(), "two\nlines");
 }
@@ -79,6 +86,7 @@ proptest! {
     #[test]
     fn no_edit_breaks_a_character(text in "\\PC{0,30}", edits in prop::collection::vec(0_u8..16, 0..60)) {
         let mut editor = with(&text);
+        editor.paste(&"long ".repeat(600));
         for edit in edits {
             match edit {
                 0 => editor.left(),
@@ -98,6 +106,8 @@ proptest! {
                 14 => editor.line_start(),
                 _ => editor.line_end(),
             }
+            let shown = editor.text().matches("[paste 1: 1 lines, 3000 bytes]").count();
+            prop_assert_eq!(editor.text().matches("[paste").count(), shown);
             let rows = editor.rows(7);
             prop_assert!(rows.cursor_row < rows.rows.len());
             prop_assert!(rows.cursor_column <= 7);

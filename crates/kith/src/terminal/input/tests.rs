@@ -71,11 +71,13 @@ fn ctrl_c_clears_what_was_typed_before_it_stops_anything() {
 #[test]
 fn a_command_is_completed_and_then_sent() {
     let (_folder, mut input) = input();
-    typed(&mut input, "/res");
+    typed(&mut input, "/re");
     assert_eq!(key(&mut input, Key::Enter), Some(InputAction::Changed));
     assert_eq!(input.editor.text(), "/resume ");
     typed(&mut input, "abc");
     assert_eq!(key(&mut input, Key::Enter), Some(InputAction::Send("/resume abc".to_owned())));
+    typed(&mut input, "/he");
+    assert_eq!(key(&mut input, Key::Enter), Some(InputAction::Send("/help ".to_owned())));
     typed(&mut input, "/new");
     assert_eq!(key(&mut input, Key::Enter), Some(InputAction::Send("/new".to_owned())));
 }

@@ -53,4 +53,5 @@ fn an_open_block_of_code_is_settled_line_by_line() {
     assert_eq!(open_code_len("```rust\nlet a;\nlet"), Some(15));
     assert_eq!(open_code_len("```rust\nlet a;\n```\n"), None);
     assert_eq!(open_code_len("text"), None);
+    assert_eq!(open_code_len("```foo``` is nice\nmore\n"), None);
 }
