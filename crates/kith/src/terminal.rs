@@ -50,7 +50,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::conversation::{QueuedText, ShownConversation, remark};
-use self::following::Subscription;
+use self::following::FollowedFeed;
 use self::input::{Input, InputAction};
 use self::keyboard::Keyboard;
 use self::keys::TerminalInput;
@@ -128,7 +128,7 @@ struct TerminalChat {
     target: MessageTarget,
     incoming: mpsc::UnboundedReceiver<Incoming>,
     sender: mpsc::UnboundedSender<Incoming>,
-    subscription: Option<Subscription>,
+    subscription: Option<FollowedFeed>,
     n_subscriptions: u32,
     /// Calls under way.
     tasks: JoinSet<()>,

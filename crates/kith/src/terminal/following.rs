@@ -25,7 +25,7 @@ use crate::program::transcript::path::{TranscriptPart, along};
 const EARLIER_TURNS_MAX: usize = 3;
 
 /// What is followed.
-pub(super) struct Subscription {
+pub(super) struct FollowedFeed {
     n: u32,
     to: SubscribedTo,
     /// Where another one goes on.
@@ -138,13 +138,13 @@ impl TerminalChat {
             let ended = ended.map(|response| response.data);
             sender.send(Incoming::Unfollowed(n, ended)).unwrap_or_default();
         });
-        self.subscription = Some(Subscription { n, to, point, task: Some(task) });
+        self.subscription = Some(FollowedFeed { n, to, point, task: Some(task) });
     }
 
     /// Follows what was followed, if that has ended.
     pub(super) fn follow_again(&mut self) {
         if self.subscription.as_ref().is_some_and(|it| it.task.is_none())
-            && let Some(Subscription { to, point, .. }) = self.subscription.take()
+            && let Some(FollowedFeed { to, point, .. }) = self.subscription.take()
         {
             self.follow(to, point);
         }
