@@ -156,10 +156,6 @@ pub fn keep_spending_of(store: &SessionStore, id: SessionId, now: u64) -> io::Re
         let sum = days.entry(day_of(spent.at)).or_default();
         *sum = sum.plus(Amount::of(&spent.usage));
     }
-    let mut all = store.removed_spending()?;
-    all.retain(|it| {
-        it.session_id != id && it.day.parse().is_ok_and(|day: Date| is_near(day, today))
-    });
     let recent = days
         .into_iter()
         .filter(|(day, amount)| is_near(*day, today) && *amount != Amount::default());
@@ -175,8 +171,12 @@ pub fn keep_spending_of(store: &SessionStore, id: SessionId, now: u64) -> io::Re
     if recent.is_empty() {
         return Ok(());
     }
-    all.extend(recent);
-    store.write_removed_spending(&all)
+    store.update_removed_spending(|all| {
+        all.retain(|it| {
+            it.session_id != id && it.day.parse().is_ok_and(|day: Date| is_near(day, today))
+        });
+        all.extend(recent);
+    })
 }
 
 /// What the requests of a session used, as far as its log can be read.

@@ -13,7 +13,7 @@ mod torn;
 use std::fmt;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::UNIX_EPOCH;
 
 use kith_vocab::clock::Clock;
@@ -51,13 +51,15 @@ pub struct SessionStore {
     files: Arc<dyn FileSystem>,
     sessions: PathBuf,
     pub(crate) blobs: Blobs,
+    /// Held while what removed sessions used is read and written again.
+    spending_lock: Arc<Mutex<()>>,
 }
 
 impl SessionStore {
     /// `dir` is the `.kith` folder of a house; it is made by the first session.
     pub fn new(files: Arc<dyn FileSystem>, dir: &Path) -> SessionStore {
         let blobs = Blobs::new(Arc::clone(&files), dir.join("blobs"));
-        SessionStore { files, sessions: dir.join("sessions"), blobs }
+        SessionStore { files, sessions: dir.join("sessions"), blobs, spending_lock: Arc::default() }
     }
 
     /// Creates the folders beside the sessions that people look for, also if they were removed. A

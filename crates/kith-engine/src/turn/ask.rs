@@ -221,6 +221,9 @@ pub(super) fn record(
 
 /// The model did not stop when the turn's time was over.
 pub(super) fn record_timeout(session: &mut Session, request_id: EventId) {
+    if session.state().compaction.request() == Some(request_id) {
+        return compact::record_timeout(session, request_id, None);
+    }
     fail(session, Some(request_id), out_of_time(session, None));
 }
 

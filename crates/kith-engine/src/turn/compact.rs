@@ -144,9 +144,7 @@ pub(super) fn record(
             }
         }
         Err(unfinished) if stopped == EffectStop::ByDeadline => {
-            let message = "the summary took too long".to_owned();
-            let failure = failure(FailureKind::Timeout, message);
-            fail(session, request, RequestFailure { usage: unfinished.usage, ..failure });
+            record_timeout(session, asked.request_id, unfinished.usage);
         }
         // The end of the turn, or the wish to cancel, has ended it.
         Err(AnswerFailure { cause: FailureCause::Cancelled, usage, .. }) => {
@@ -157,6 +155,12 @@ pub(super) fn record(
             fail_or_fall_back(session, ctx, request, failure);
         }
     }
+}
+
+/// A summary that ran out of time is not asked for again.
+pub(super) fn record_timeout(session: &mut Session, request_id: EventId, usage: Option<Usage>) {
+    let failure = failure(FailureKind::Timeout, "the summary took too long".to_owned());
+    fail(session, Some(request_id), RequestFailure { usage, ..failure });
 }
 
 /// Why a summary cannot stand for the conversation.

@@ -193,11 +193,33 @@ fn what_a_removed_session_used_counts_on_its_day_also_after_a_restart() {
     assert!(!reserve(&again(), 1, at, 40) && reserve(&again(), 1, at, 30));
     assert!(reserve(&again(), 1, at + DAY_MS, 100));
     // The next removal forgets what is days old.
-    let mut old = budget.store.removed_spending().unwrap();
-    old[0].day = "2001-01-01".to_owned();
-    budget.store.write_removed_spending(&old).unwrap();
+    let date_back = |all: &mut Vec<RemovedSpending>| all[0].day = "2001-01-01".to_owned();
+    budget.store.update_removed_spending(date_back).unwrap();
     make_session(&budget, ids[1]);
     keep_spending_of(&budget.store, ids[1], at).unwrap();
     let kept = budget.store.removed_spending().unwrap();
     assert_eq!(kept.iter().map(|it| it.session_id).collect::<Vec<_>>(), [ids[1]]);
+}
+
+#[test]
+fn sessions_that_are_removed_at_once_are_all_kept() {
+    let (_dir, budget) = house_with("");
+    let ids = [(); 8].map(|()| SessionId::from_uuid(SystemClock.new_id()));
+    let at = ids.map(|id| make_session(&budget, id))[0];
+    std::thread::scope(|scope| {
+        for id in ids {
+            let store = budget.store.clone();
+            scope.spawn(move || keep_spending_of(&store, id, at).unwrap());
+        }
+    });
+    let kept = budget.store.removed_spending().unwrap();
+    let kept: BTreeSet<SessionId> = kept.iter().map(|it| it.session_id).collect();
+    assert_eq!(kept, BTreeSet::from(ids));
+    // What does not fit is refused, and what was there stays.
+    let add_many = |all: &mut Vec<RemovedSpending>| {
+        let one = all[0].clone();
+        all.extend(std::iter::repeat_n(one, 40_000));
+    };
+    budget.store.update_removed_spending(add_many).unwrap_err();
+    assert_eq!(budget.store.removed_spending().unwrap().len(), ids.len());
 }

@@ -6,6 +6,7 @@ use kith_engine::command::CommandAction;
 use kith_engine::engine::EngineError;
 use kith_engine::feed::FeedItem;
 use kith_vocab::event::Body;
+use kith_vocab::ids::SessionId;
 
 use super::Host;
 use crate::call::{Follower, Reply, Response};
@@ -33,19 +34,19 @@ pub async fn compact_session(
     let mut events = host.engine.follow(session_id, head);
     let action = CommandAction::Compact { models };
     host.command(&caller, session_id, call.compact_id, action).await?;
-    let (mut is_requested, mut is_stopped) = (false, false);
+    let (mut is_requested, mut is_stopped, mut is_over) = (false, false, false);
     loop {
         let next = tokio::select! {
             biased;
             next = events.next() => next,
             () = follower.cancel.cancelled(), if !is_stopped => {
                 is_stopped = true;
-                let (id, action) = (host.new_event_id(), CommandAction::CancelCompaction);
-                match host.command(&caller, session_id, id, action).await {
-                    Ok(_) => continue,
-                    Err(EngineError::TurnRunning { .. }) => return Err(left_to_turn()),
-                    Err(error) => return Err(error.into()),
-                }
+                is_over = !stop(&host, &caller, session_id).await?;
+                continue;
+            }
+            // What there is to see of the summary has been published before.
+            () = std::future::ready(()), if is_over => {
+                return Err(CallError::stopped("stopped waiting for the summary"));
             }
         };
         let event = match next {
@@ -84,6 +85,16 @@ pub async fn compact_session(
             }
             _ => (),
         }
+    }
+}
+
+/// Stops the summary. False if none was being made.
+async fn stop(host: &Host, caller: &Caller, session_id: SessionId) -> Result<bool, CallError> {
+    let (id, action) = (host.new_event_id(), CommandAction::CancelCompaction);
+    match host.command(caller, session_id, id, action).await {
+        Ok(answer) => Ok(answer.event_id.is_some()),
+        Err(EngineError::TurnRunning { .. }) => Err(left_to_turn()),
+        Err(error) => Err(error.into()),
     }
 }
 

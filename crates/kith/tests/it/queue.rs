@@ -179,15 +179,16 @@ fn sessions_whose_costs_cannot_be_read_are_counted_in_one_note() {
 fn removing_a_session_gives_nothing_of_the_days_budget_back() {
     let vendor = Vendor::new([ServerReply::Hang]);
     let house = House::asking(&vendor);
-    house.write("kith.toml", "[budget]\ntokensPerDay = 12000\n");
+    house.write("kith.toml", "[budget]\ntokensPerDay = 25000\n");
     house.kith(&["trust", "."]).succeeded();
-    // Nobody knows what a request used that was stopped, so all that was reserved is spent.
-    let running = house.start(&["ask", "first"]);
+    // A stopped request counts with what was sent: about 10,000 tokens.
+    let long = "read this ".repeat(3_000);
+    let running = house.start(&["ask", &long]);
     vendor.until_asked(1);
     running.signal("INT");
     assert_eq!(running.finish().code, 130);
     house.kith(&["session", "rm", "latest", "--yes"]).succeeded();
-    let ran = house.kith(&["ask", "second"]);
-    assert!(ran.stderr.contains("today's budget of 12000 tokens"), "{}", ran.stderr);
+    let ran = house.kith(&["ask", &long]);
+    assert!(ran.stderr.contains("today's budget of 25000 tokens"), "{}", ran.stderr);
     assert_eq!(vendor.requests().len(), 1);
 }

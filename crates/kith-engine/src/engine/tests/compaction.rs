@@ -325,6 +325,30 @@ async fn a_compaction_is_cancelled_and_one_that_was_cut_short_is_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_summary_that_never_comes_fails_for_good() {
+    // One stops when its time is over, the other does not.
+    for model in [script().says("One.").waits(), script().says("One.").hangs()] {
+        let model = Arc::new(model.says("Two."));
+        let house = TestHouse::new(&model);
+        let engine = house.engine();
+        let id = ask(&engine, &message("m1", ROOM, &words_of(300))).await.unwrap().session_id;
+        let action = CommandAction::Compact { models: Vec::new() };
+        house.command(&engine, id, action).await.unwrap();
+        within(engine.until_rest()).await;
+        let events = house.events(id);
+        let failed: Vec<_> = events
+            .iter()
+            .filter_map(|event| match &event.body {
+                Body::ModelFailed(it) => Some((it.kind, it.retry_at)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(failed, [(FailureKind::Timeout, None)]);
+        assert_eq!(ask(&engine, &message("m2", ROOM, "on")).await.unwrap().text, "Two.");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_stops_a_summary_stops_no_turn() {
     let gate = Gate::new();
     let model = script().says("One.").says("Two.").behind(&gate).waits().says("Three.");

@@ -211,20 +211,12 @@ impl Parts {
             StopReason::Refusal,
             StopReason::Error,
         ];
-        let usage = Usage {
-            input: self.numbers[4],
-            output: self.numbers[5],
-            cache_read: self.numbers[6],
-            cache_write: self.numbers[7],
-            cost_micros: self.maybe(3, self.numbers[0]),
-            is_estimate: self.maybe(8, ()).is_some(),
-        };
         AssistantMessage {
             request_id: self.maybe(4, event_id(self.numbers[1] >> 16)),
             message: AnswerContent { content: self.blocks.clone() },
             provider: self.maybe(5, self.text(3)),
             model: self.maybe(6, self.text(4)),
-            usage: self.maybe(7, usage),
+            usage: self.maybe(7, self.usage()),
             stop_reason: self.among(3, &reasons),
             primed: None,
         }
@@ -326,7 +318,18 @@ impl Parts {
             reason: self.among(3, &reasons),
             bound: self.maybe(4, self.among(5, &bounds)),
             steps: self.small(4),
-            usage: None,
+            usage: self.maybe(7, self.usage()),
+        }
+    }
+
+    fn usage(&self) -> Usage {
+        Usage {
+            input: self.numbers[4],
+            output: self.numbers[5],
+            cache_read: self.numbers[6],
+            cache_write: self.numbers[7],
+            cost_micros: self.maybe(3, self.numbers[0]),
+            is_estimate: self.maybe(2, ()).is_some(),
         }
     }
 
