@@ -48,8 +48,9 @@ impl ShownAnswer {
 
     /// Nothing more comes: what is open is printed.
     pub(super) fn end(&mut self, columns: usize) -> Vec<Line> {
+        let mut lines = self.settle(columns);
         let open = std::mem::take(&mut self.open);
-        let lines = self.print(&open, columns);
+        lines.extend(self.print(&open, columns));
         *self = ShownAnswer::default();
         lines
     }
@@ -71,21 +72,14 @@ impl ShownAnswer {
 
     fn settle(&mut self, columns: usize) -> Vec<Line> {
         let mut lines = Vec::new();
+        if self.open.len() > OPEN_BYTES_MAX {
+            lines.extend(self.settle_by_force(columns));
+        }
         let settled = settled_len(&self.open);
         if settled > 0 {
             let rest = self.open.split_off(settled);
             let blocks = std::mem::replace(&mut self.open, rest);
             lines.extend(self.print(&blocks, columns));
-        }
-        // A list or table of this length is printed as far as its lines are whole.
-        if self.open.len() > OPEN_BYTES_MAX
-            && !self.open.starts_with("```")
-            && let Some(end) = self.open.rfind('\n')
-        {
-            let rest = self.open.split_off(end + 1);
-            let rows = std::mem::replace(&mut self.open, rest);
-            lines.extend(self.print(&rows, columns));
-            self.continues_block = true;
         }
         if let Some(end) = open_code_len(&self.open) {
             let fence = self.open.lines().next().unwrap_or_default().to_owned();
@@ -94,6 +88,32 @@ impl ShownAnswer {
             lines.extend(self.print(&code, columns));
             self.continues_block = true;
         }
+        lines
+    }
+
+    /// Prints what is too long to be held back, in pieces that end with a block, a line or a word.
+    fn settle_by_force(&mut self, columns: usize) -> Vec<Line> {
+        let whole = std::mem::take(&mut self.open);
+        // The first line of a block of code whose lines are being printed.
+        let (mut fence, mut at) = (String::new(), 0);
+        let mut lines = Vec::new();
+        while fence.len() + whole.len() - at > OPEN_BYTES_MAX {
+            let piece_end = whole.floor_char_boundary(at + OPEN_BYTES_MAX);
+            let piece = format!("{fence}{}", &whole[at..piece_end]);
+            let settled = settled_len(&piece);
+            let code = open_code_len(&piece).filter(|_| settled == 0);
+            let word_end = || piece.rfind('\n').or_else(|| piece.rfind(' ')).map(|at| at + 1);
+            let end = Some(settled).filter(|end| *end > 0).or(code).or_else(word_end);
+            let end = end.filter(|end| *end > fence.len()).unwrap_or(piece.len());
+            lines.extend(self.print(&piece[..end], columns));
+            self.continues_block = settled == 0;
+            at += end - fence.len();
+            fence = match code.and_then(|_| piece.lines().next()) {
+                Some(line) => format!("{line}\n"),
+                None => String::new(),
+            };
+        }
+        self.open = format!("{fence}{}", &whole[at..]);
         lines
     }
 

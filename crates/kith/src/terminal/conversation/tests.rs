@@ -89,6 +89,25 @@ fn an_answer_that_grows_is_printed_once_whatever_is_lost() {
 }
 
 #[test]
+fn a_long_block_is_printed_as_it_comes_and_whole() {
+    let list: String = (0..2_000).map(|n| format!("- item {n}\n")).collect::<Vec<_>>().concat();
+    let code = format!("```\n{}```\n", "let a;\n".repeat(3_000));
+    for source in [list, code, "word ".repeat(10_000), "x".repeat(30_000), "你好".repeat(9_000)] {
+        let mut answer = ShownAnswer::default();
+        let id = transcript("user: hi").events[0].id;
+        let mut shown = Vec::new();
+        let chars: Vec<char> = source.chars().collect();
+        for piece in chars.chunks(50) {
+            shown.extend(answer.add(id, &piece.iter().collect::<String>(), COLUMNS));
+            assert!(answer.open_rows(COLUMNS).len() < 1_000);
+        }
+        shown.extend(answer.complete(id, &source, COLUMNS));
+        let letters = |text: &str| text.replace([' ', '\n', '•', '-', '`'], "");
+        assert_eq!(letters(&text(&shown)), letters(&source));
+    }
+}
+
+#[test]
 fn a_message_is_shown_until_it_has_arrived() {
     let mut conversation = conversation(ScreenLanguage::English);
     conversation.sent("id".to_owned(), "on its way".to_owned());
