@@ -87,7 +87,7 @@ struct Parts {
 fn any_parts() -> impl Strategy<Value = Parts> {
     let texts = proptest::collection::vec(any::<String>(), 8);
     let numbers = proptest::collection::vec(any::<u64>(), 8);
-    let choices = proptest::collection::vec(any::<usize>(), 8);
+    let choices = proptest::collection::vec(any::<usize>(), 10);
     let blocks = proptest::collection::vec(any_block(), 0..4);
     (texts, numbers, choices, any_json(), blocks).prop_map(
         |(texts, numbers, choices, json, blocks)| Parts { texts, numbers, choices, json, blocks },
