@@ -90,20 +90,7 @@ impl NoticeText<'_> {
                 };
                 format!("The turn stopped at its limit of {limit}. Say \"go on\" to continue.")
             }
-            NoticeText::CapReached(CapReached { period, cap }) => {
-                let cap = match cap {
-                    CapAmount::Tokens(tokens) => format!("{tokens} tokens"),
-                    CapAmount::CostMicros(micros) => format!("{} USD", dollars(micros)),
-                };
-                let of = match period {
-                    CapPeriod::Day => "today's budget",
-                    CapPeriod::ThreadDay => "today's budget of this conversation",
-                };
-                format!(
-                    "The model was not asked: the request could exceed {of} of {cap}. Raise it in \
-                     `[budget]` of kith.toml, or continue tomorrow."
-                )
-            }
+            NoticeText::CapReached(it) => cap_in_english(&it),
             NoticeText::NotSent => {
                 "A message was not sent: the conversation had moved on in the meantime.".to_owned()
             }
@@ -156,20 +143,7 @@ impl NoticeText<'_> {
                 };
                 format!("这一轮到达上限（{limit}），先停在这里。回复“继续”即可接着进行。")
             }
-            NoticeText::CapReached(CapReached { period, cap }) => {
-                let cap = match cap {
-                    CapAmount::Tokens(tokens) => format!("{tokens} 个 token"),
-                    CapAmount::CostMicros(micros) => format!("{} 美元", dollars(micros)),
-                };
-                let of = match period {
-                    CapPeriod::Day => "今天的预算",
-                    CapPeriod::ThreadDay => "这个对话今天的预算",
-                };
-                format!(
-                    "没有向模型发送请求：这次请求可能超出{of}（{cap}）。请在 kith.toml 的 `[budget]` \
-                     中提高上限，或明天继续。"
-                )
-            }
+            NoticeText::CapReached(it) => cap_in_chinese(&it),
             NoticeText::NotSent => "有一条消息没有发送：写它的时候，对话又有了新内容。".to_owned(),
             NoticeText::Withdrawn => "有一条消息在得到回复之前撤回了。".to_owned(),
             NoticeText::QueuedBehindApproval => "消息已排队：这一轮正在等待审批。".to_owned(),
@@ -183,6 +157,68 @@ impl NoticeText<'_> {
                 "这个线程的上一个会话只能读取（{problem}）。对话在这里重新开始，不含之前的内容。"
             ),
         }
+    }
+}
+
+fn cap_in_english(reached: &CapReached) -> String {
+    let CapNumbers { used, cap, most } = CapNumbers::of(reached);
+    let (unit, uses) = match reached.cap {
+        CapAmount::Tokens(_) => ("tokens", "use"),
+        CapAmount::CostMicros(_) => ("USD", "cost"),
+    };
+    let place = match reached.period {
+        CapPeriod::Day => "",
+        CapPeriod::ThreadDay => " in this conversation",
+    };
+    format!(
+        "The model was not asked: {used} of {cap} {unit} used today{place}, and this \
+         request may {uses} up to {most} {unit}. Raise `{}` in `[budget]` of kith.toml, \
+         lower `maxTokens`, or continue tomorrow.",
+        cap_key(reached)
+    )
+}
+
+fn cap_in_chinese(reached: &CapReached) -> String {
+    let CapNumbers { used, cap, most } = CapNumbers::of(reached);
+    let unit = match reached.cap {
+        CapAmount::Tokens(_) => "个 token",
+        CapAmount::CostMicros(_) => "美元",
+    };
+    let place = match reached.period {
+        CapPeriod::Day => "今天已用",
+        CapPeriod::ThreadDay => "这个对话今天已用",
+    };
+    format!(
+        "没有向模型发送请求：{place} {used} {unit}（上限 {cap} {unit}），这次请求最多可能再用 \
+         {most} {unit}。请在 kith.toml 的 `[budget]` 中提高 `{}`，或调低 `maxTokens`，或明天继续。",
+        cap_key(reached)
+    )
+}
+
+/// The numbers of a cap that was reached, as they are shown.
+struct CapNumbers {
+    used: String,
+    cap: String,
+    most: String,
+}
+
+impl CapNumbers {
+    fn of(reached: &CapReached) -> CapNumbers {
+        let (cap, show): (u64, fn(u64) -> String) = match reached.cap {
+            CapAmount::Tokens(cap) => (cap, |tokens| tokens.to_string()),
+            CapAmount::CostMicros(cap) => (cap, dollars),
+        };
+        CapNumbers { used: show(reached.used), cap: show(cap), most: show(reached.most) }
+    }
+}
+
+/// The key of a cap in the settings.
+fn cap_key(reached: &CapReached) -> &'static str {
+    match (reached.cap, reached.period) {
+        (CapAmount::Tokens(_), CapPeriod::Day) => "tokensPerDay",
+        (CapAmount::Tokens(_), CapPeriod::ThreadDay) => "tokensPerThread",
+        (CapAmount::CostMicros(_), CapPeriod::Day) => "costPerDay",
+        (CapAmount::CostMicros(_), CapPeriod::ThreadDay) => "costPerThread",
     }
 }
 

@@ -210,7 +210,7 @@ impl DaySums {
             if let Some(cap) = cap.filter(|cap| used.saturating_add(more) > *cap) {
                 let cap =
                     if is_money { CapAmount::CostMicros(cap) } else { CapAmount::Tokens(cap) };
-                return Err(CapReached { period, cap });
+                return Err(CapReached { period, cap, used, most: more });
             }
         }
         Ok(())

@@ -30,6 +30,10 @@ pub struct SpendRequest<'a> {
 pub struct CapReached {
     pub period: CapPeriod,
     pub cap: CapAmount,
+    /// What was used and reserved before, in the unit of the cap.
+    pub used: u64,
+    /// What the request may use at most, in the same unit.
+    pub most: u64,
 }
 
 /// What a cap counts together. All count per day.

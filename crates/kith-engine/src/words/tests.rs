@@ -1,5 +1,6 @@
 //! The whole catalogue, both languages side by side.
 
+use kith_vocab::budget::{CapAmount, CapPeriod, CapReached};
 use kith_vocab::event::control::{Bound, Limits};
 
 use super::NoticeText;
@@ -26,6 +27,13 @@ fn the_catalogue_reads_so_in_both_languages() {
         NoticeText::StartsOver { problem },
     ];
     texts.extend(bounds.map(|bound| NoticeText::LimitReached { bound, limits: &limits }));
+    let caps = [
+        (CapPeriod::Day, CapAmount::CostMicros(60_000), 51_000, 90_000),
+        (CapPeriod::ThreadDay, CapAmount::Tokens(20_000), 15_000, 9_500),
+    ];
+    texts.extend(caps.map(|(period, cap, used, most)| {
+        NoticeText::CapReached(CapReached { period, cap, used, most })
+    }));
     let both =
         |it: &NoticeText<'_>| format!("{}\n{}\n", it.in_language("en"), it.in_language("zh"));
     insta::assert_snapshot!("notices", texts.iter().map(both).collect::<Vec<_>>().join("\n"));

@@ -31,11 +31,13 @@ fn a_request_that_could_pass_a_cap_is_refused() {
     let mut sums = DaySums::default();
     sums.check(&caps, &a, amount(50, 100)).unwrap();
     sums.add(&a, amount(30, 60));
-    let reached = CapReached { period: CapPeriod::ThreadDay, cap: CapAmount::Tokens(50) };
+    let reached =
+        CapReached { period: CapPeriod::ThreadDay, cap: CapAmount::Tokens(50), used: 30, most: 21 };
     assert_eq!(sums.check(&caps, &a, amount(21, 0)), Err(reached));
     // Another conversation has its own tokens; the money is one purse.
     sums.check(&caps, &b, amount(50, 40)).unwrap();
-    let reached = CapReached { period: CapPeriod::Day, cap: CapAmount::CostMicros(100) };
+    let reached =
+        CapReached { period: CapPeriod::Day, cap: CapAmount::CostMicros(100), used: 60, most: 41 };
     assert_eq!(sums.check(&caps, &b, amount(1, 41)), Err(reached));
     // What was used in the end counts instead of what was reserved.
     sums.replace(&a, amount(30, 60), amount(3, 6));

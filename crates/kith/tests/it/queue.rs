@@ -189,6 +189,6 @@ fn removing_a_session_gives_nothing_of_the_days_budget_back() {
     assert_eq!(running.finish().code, 130);
     house.kith(&["session", "rm", "latest", "--yes"]).succeeded();
     let ran = house.kith(&["ask", &long]);
-    assert!(ran.stderr.contains("today's budget of 25000 tokens"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("of 25000 tokens used today"), "{}", ran.stderr);
     assert_eq!(vendor.requests().len(), 1);
 }

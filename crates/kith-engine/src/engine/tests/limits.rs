@@ -228,7 +228,12 @@ impl Budget for CountedBudget {
         );
         let left = self.n_left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
         let cap = CapAmount::CostMicros(1_500_000);
-        left.map(drop).map_err(|_| CapReached { period: CapPeriod::Day, cap })
+        left.map(drop).map_err(|_| CapReached {
+            period: CapPeriod::Day,
+            cap,
+            used: 1_451_000,
+            most: 90_000,
+        })
     }
 
     fn settle(&self, request_id: EventId, used: Option<&Usage>) {
@@ -262,8 +267,9 @@ async fn a_spent_budget_stops_the_turn_with_one_notice_and_the_next_message_work
         .collect();
     assert_eq!(
         notices,
-        ["The model was not asked: the request could exceed today's budget of 1.5 USD. Raise it \
-             in `[budget]` of kith.toml, or continue tomorrow."]
+        ["The model was not asked: 1.451 of 1.5 USD used today, and this request may cost up to \
+             0.09 USD. Raise `costPerDay` in `[budget]` of kith.toml, lower `maxTokens`, or \
+             continue tomorrow."]
     );
     let is_refusal = |event: &Event| match &event.body {
         Body::ModelFailed(it) => it.kind == FailureKind::Budget && it.retry_at.is_none(),

@@ -189,11 +189,11 @@ async fn check(budget: &str, words: &str, cap: Amount) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_looping_model_in_parallel_sessions_uses_at_most_the_tokens_of_a_day() {
     let cap = Amount { tokens: 60_000, cost_micros: 0 };
-    check("tokensPerDay = 60000", "今天的预算", cap).await;
+    check("tokensPerDay = 60000", "今天已用", cap).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_looping_model_in_parallel_sessions_costs_at_most_the_money_of_a_day() {
     let cap = Amount { tokens: 0, cost_micros: 50_000 };
-    check("costPerDay = 0.05", "今天的预算", cap).await;
+    check("costPerDay = 0.05", "今天已用", cap).await;
 }
