@@ -1,4 +1,4 @@
-//! The context of a request for a summary: the conversation, or its first part, and our wish.
+//! The context of a request for a summary: the conversation, or its first part, and the instruction.
 //!
 //! It is one more request of the same conversation, so a vendor's cache holds for it, and it is
 //! rebuilt from the log like any other.
@@ -19,10 +19,10 @@ use crate::state::elements::media_of_element;
 
 /// Each result of a call, where results are cut.
 const RESULT_BYTES_MAX: usize = 2 * 1024;
-/// What an image or a page of a PDF file is reckoned with. The largest images cost about 4,800 tokens
+/// The tokens that an image or a page of a PDF file counts for. The largest images cost about 4,800 tokens
 /// at Anthropic and 10,600 at OpenAI; a page is its image and up to 3,000 tokens of text.
 const PAGE_TOKENS_MAX: u64 = 12_000;
-/// A page of a PDF file has at least about so many bytes.
+/// The smallest size that a page of a PDF file usually has.
 const PDF_PAGE_BYTES_MIN: u64 = 4 * 1024;
 /// Vendors take no more pages in a request.
 const PDF_PAGES_MAX: u64 = 100;
@@ -32,7 +32,7 @@ pub(crate) fn context<'a>(state: &'a State, scope: Option<&SummaryScope>) -> Con
     if scope.is_some_and(|it| it.cut_results) {
         cut_results(&mut messages);
     }
-    let wish = Element { from: None, kind: ElementKind::Meta(words::SUMMARISE.into()) };
+    let instruction = Element { from: None, kind: ElementKind::Meta(words::SUMMARISE.into()) };
     let mut tail = match messages.pop() {
         Some(last) if last.role == Role::User => last,
         last => {
@@ -40,7 +40,7 @@ pub(crate) fn context<'a>(state: &'a State, scope: Option<&SummaryScope>) -> Con
             Message { role: Role::User, elements: Vec::new() }
         }
     };
-    tail.elements.push(wish);
+    tail.elements.push(instruction);
     Context { finished: Cow::Owned(messages), tail, ..super::context(state) }
 }
 

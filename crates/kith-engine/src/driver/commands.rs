@@ -178,7 +178,7 @@ impl SessionDriver {
     /// Cancels a summary that is wanted or made between two turns.
     fn cancel_compaction(&mut self, command: &DriverCommand) -> bool {
         let state = self.session.state();
-        if state.turn.is_some() || state.compaction.wish().is_none() {
+        if state.turn.is_some() || state.compaction.wanted().is_none() {
             return false;
         }
         let by = command.user_id.clone();

@@ -12,13 +12,13 @@ use crate::session::CLIENT_ID;
 pub enum Compaction {
     #[default]
     Idle,
-    Requested(SummaryWish),
+    Requested(CompactionRequest),
     /// The model is being asked for the summary.
     Asked {
         request: EventId,
         /// The message at which the part that it is shown ends; `None` if it is shown all.
         before: Option<EventId>,
-        wish: SummaryWish,
+        wanted: CompactionRequest,
     },
     /// The whole conversation was summarised, and nothing was asked since: doing it again would
     /// not make it shorter.
@@ -29,7 +29,7 @@ pub enum Compaction {
 
 /// A summary that somebody wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SummaryWish {
+pub struct CompactionRequest {
     /// The models that may be asked when no turn is open.
     pub models: Vec<ModelRef>,
     /// Whether a person wants it; else it is wanted for the next request of the turn.
@@ -47,14 +47,15 @@ impl Compaction {
             Body::CompactRequested(it) => {
                 if !matches!(self, Compaction::Asked { .. }) {
                     let (models, by_person) = (it.models.clone(), it.by != CLIENT_ID);
-                    let wish = SummaryWish { models, by_person, ..SummaryWish::default() };
-                    *self = Compaction::Requested(wish);
+                    let wanted =
+                        CompactionRequest { models, by_person, ..CompactionRequest::default() };
+                    *self = Compaction::Requested(wanted);
                 }
             }
             Body::ModelRequested(it) if it.purpose == Purpose::Compact => {
                 let before = it.scope.and_then(|scope| scope.before);
-                let wish = self.take_wish();
-                *self = Compaction::Asked { request: it.request_id, before, wish };
+                let wanted = self.take_wanted();
+                *self = Compaction::Asked { request: it.request_id, before, wanted };
             }
             Body::ModelRequested(_) if *self == Compaction::Done => {
                 *self = Compaction::Idle;
@@ -64,16 +65,16 @@ impl Compaction {
                 *self = match &it.fallback {
                     Some(next) => {
                         let fallback = Some(next.clone());
-                        Compaction::Requested(SummaryWish { fallback, ..self.take_wish() })
+                        Compaction::Requested(CompactionRequest { fallback, ..self.take_wanted() })
                     }
                     None if in_a_turn => Compaction::FailedInThisTurn,
                     None => Compaction::Idle,
                 };
             }
             Body::Resumed(it) if self.is_asked(it.open_request) => {
-                let wish = self.take_wish();
-                let n_resumed = wish.n_resumed + 1;
-                *self = Compaction::Requested(SummaryWish { n_resumed, ..wish });
+                let wanted = self.take_wanted();
+                let n_resumed = wanted.n_resumed + 1;
+                *self = Compaction::Requested(CompactionRequest { n_resumed, ..wanted });
                 return false;
             }
             Body::Compact(_) => {
@@ -90,7 +91,7 @@ impl Compaction {
 
     /// What a person wants outlives the turn, unless they stopped it.
     pub(super) fn end_turn(&mut self, reason: EndReason) {
-        let is_wanted = matches!(self, Compaction::Requested(wish) if wish.by_person);
+        let is_wanted = matches!(self, Compaction::Requested(wanted) if wanted.by_person);
         let stays = is_wanted && reason != EndReason::Cancelled;
         if !stays && *self != Compaction::Done {
             *self = Compaction::Idle;
@@ -98,9 +99,9 @@ impl Compaction {
     }
 
     /// What is wanted, while it is.
-    pub fn wish(&self) -> Option<&SummaryWish> {
+    pub fn wanted(&self) -> Option<&CompactionRequest> {
         match self {
-            Compaction::Requested(wish) | Compaction::Asked { wish, .. } => Some(wish),
+            Compaction::Requested(wanted) | Compaction::Asked { wanted, .. } => Some(wanted),
             Compaction::Idle | Compaction::Done | Compaction::FailedInThisTurn => None,
         }
     }
@@ -121,11 +122,11 @@ impl Compaction {
         }
     }
 
-    fn take_wish(&mut self) -> SummaryWish {
+    fn take_wanted(&mut self) -> CompactionRequest {
         match std::mem::take(self) {
-            Compaction::Requested(wish) | Compaction::Asked { wish, .. } => wish,
+            Compaction::Requested(wanted) | Compaction::Asked { wanted, .. } => wanted,
             Compaction::Idle | Compaction::Done | Compaction::FailedInThisTurn => {
-                SummaryWish::default()
+                CompactionRequest::default()
             }
         }
     }

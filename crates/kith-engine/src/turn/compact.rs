@@ -61,7 +61,7 @@ pub(super) fn request(session: &mut Session) {
 }
 
 pub(super) fn start(session: &mut Session, ctx: &TurnContext) -> Result<Action, SessionFailure> {
-    let n_resumed = session.state().compaction.wish().map_or(0, |wish| wish.n_resumed);
+    let n_resumed = session.state().compaction.wanted().map_or(0, |wanted| wanted.n_resumed);
     if n_resumed >= TURN_RESUMES_MAX {
         return Ok(give_up(session));
     }
@@ -146,7 +146,7 @@ pub(super) fn record(
         Err(unfinished) if stopped == EffectStop::ByDeadline => {
             record_timeout(session, asked.request_id, unfinished.usage);
         }
-        // The end of the turn, or the wish to cancel, has ended it.
+        // The end of the turn, or a cancellation, has ended it.
         Err(AnswerFailure { cause: FailureCause::Cancelled, usage, .. }) => {
             session.set_stopped_usage(usage);
         }
@@ -281,15 +281,15 @@ fn last_compaction(state: &State) -> Option<&Compact> {
     })
 }
 
-/// The models of the open turn, else those that were named with the wish, else those of the last
+/// The models of the open turn, else those that were named with the request, else those of the last
 /// turn.
 fn models(state: &State) -> Vec<ModelRef> {
-    let wish = state.compaction.wish();
-    let named = wish.map(|wish| wish.models.clone()).unwrap_or_default();
+    let wanted = state.compaction.wanted();
+    let named = wanted.map(|wanted| wanted.models.clone()).unwrap_or_default();
     let open = state.turn.as_ref().map(|_| ask::remaining_models(state));
     let last = || state.last_turn.as_ref().map(|turn| turn.models.clone()).unwrap_or_default();
     let mut models = open.unwrap_or_else(|| if named.is_empty() { last() } else { named });
-    let fallback = wish.and_then(|wish| wish.fallback.as_ref());
+    let fallback = wanted.and_then(|wanted| wanted.fallback.as_ref());
     if let Some(place) = models.iter().position(|it| Some(&it.name) == fallback) {
         models.drain(..place);
     }

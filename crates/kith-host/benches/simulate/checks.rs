@@ -184,7 +184,7 @@ fn check_model(id: SessionId, state: &State, event: &Event) -> Checked {
         return Ok(());
     }
     let wanted = match &state.compaction {
-        Compaction::Requested(wish) => wish.models.as_slice(),
+        Compaction::Requested(wanted) => wanted.models.as_slice(),
         _ => &[],
     };
     let named = state.turn.iter().flat_map(|turn| &turn.models).chain(wanted);

@@ -25,9 +25,9 @@ pub async fn compact_session(
     let settings = host.settings.current()?;
     let chosen = host.models.choose(call.model.as_deref(), &settings)?;
     let (models, notes) = (chosen.refs, chosen.passed_over);
-    // Followed from where it was wished for, also if an earlier host wrote that down.
-    let wished = host.journal.find(session_id, call.compact_id).await?;
-    let head = match wished {
+    // Followed from where it was requested, also if an earlier host wrote that down.
+    let requested = host.journal.find(session_id, call.compact_id).await?;
+    let head = match requested {
         Some(event) => event.seq.saturating_sub(1),
         None => host.desk.head(session_id).await?.map_or(0, |head| head.seq),
     };

@@ -365,7 +365,7 @@ async fn who_stops_a_summary_stops_no_turn() {
     gate.open();
     let second = within(second.end()).await.unwrap();
     assert_eq!((second.text.as_str(), second.end), ("Two.", MessageEnd::Done));
-    // What was wished for in the turn is made after it, and can be stopped there.
+    // What was requested in the turn is made after it, and can be stopped there.
     until(|| model.bodies().len() == 3).await;
     house.command(&engine, id, CommandAction::CancelCompaction).await.unwrap();
     within(engine.until_rest()).await;
@@ -488,7 +488,7 @@ async fn what_a_summary_cannot_shorten_is_not_summarised() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_summary_that_was_wished_for_in_a_turn_is_dropped_when_the_turn_is_cancelled() {
+async fn a_summary_that_was_requested_in_a_turn_is_dropped_when_the_turn_is_cancelled() {
     let model = Arc::new(script().says("One.").waits().says("Two."));
     let house = TestHouse::new(&model);
     let engine = house.engine();
