@@ -221,7 +221,6 @@ impl TestHouse {
         events
     }
 
-    /// Whether no message waits for the session.
     /// The texts of all notices.
     pub(crate) fn notices(&self, id: SessionId) -> Vec<String> {
         let text = |event: Event| match event.body {
@@ -231,6 +230,7 @@ impl TestHouse {
         self.events(id).into_iter().filter_map(text).collect()
     }
 
+    /// Whether no message waits for the session.
     pub(crate) async fn desk_is_clear(&self, id: SessionId) -> bool {
         self.desk.open_rows(id).await.unwrap().is_empty()
     }
