@@ -45,6 +45,10 @@ const RETRY_WAIT_MS_FIRST: u64 = 500;
 /// A longer request is not sent. It holds the whole conversation, which nothing else bounds.
 pub(super) const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// What a person can do about a conversation that is too long for a model.
+const TOO_LONG_HINT: &str = "choose a model with a larger context, go back with `kith session \
+                             branch`, or start over with `kith ask --new`";
+
 /// A request that was sent.
 pub(crate) struct SentRequest {
     pub(super) request_id: EventId,
@@ -359,6 +363,10 @@ fn record_broken_off(
                 keep_partial(session, asked, partial_text);
             }
             let wait_ms = again.then_some(wait);
+            let message = match kind {
+                FailureKind::ContextLength => format!("{message}; {TOO_LONG_HINT}"),
+                _ => message,
+            };
             let failure = RequestFailure { kind, message, attempt, wait_ms, usage };
             fail_or_fall_back(session, ctx, asked.request_id, failure);
         }

@@ -166,6 +166,11 @@ async fn a_request_that_the_vendor_finds_too_long_is_compacted_once() {
     assert_eq!(fourth.end, MessageEnd::Failed);
     within(engine.until_rest()).await;
     assert_eq!(model.bodies().len(), 8, "{}", house.outline(id));
+    let last = house.events(id).into_iter().rev().find_map(|event| match event.body {
+        Body::ModelFailed(it) => Some(it.message.to_string()),
+        _ => None,
+    });
+    assert!(last.is_some_and(|it| it.contains("start over with `kith ask --new`")));
     assert_verified(&house.events(id));
 }
 
