@@ -89,16 +89,19 @@ impl Survey {
         if let Ok(named) = text.parse::<LeafId>() {
             return self.check(named).map(|()| named);
         }
-        let fits = |id: &EventId| id.is_named_by(text);
-        let mut fitting = self.state.tree.events().map(|event| event.id).filter(fits);
+        let fitting = EventId::named_by(text, self.state.tree.events().map(|event| event.id));
         let shown = || text.chars().take(80).collect();
-        match (fitting.next(), fitting.next()) {
-            (Some(id), None) => Ok(LeafId::Event(id)),
-            (Some(_), Some(_)) => Err(PlaceError::SeveralEvents { text: shown() }),
-            (None, _) => match self.controls.iter().find(|(id, _)| fits(id)) {
-                Some((&id, &type_name)) => Err(PlaceError::NotInTheTree { id, type_name }),
-                None => Err(PlaceError::NoEvent { text: shown() }),
-            },
+        match fitting.as_slice() {
+            [id] => Ok(LeafId::Event(*id)),
+            [_, _, ..] => Err(PlaceError::SeveralEvents { text: shown() }),
+            [] => {
+                let controls = EventId::named_by(text, self.controls.keys().copied());
+                let control = controls.first().and_then(|id| self.controls.get_key_value(id));
+                match control {
+                    Some((&id, &type_name)) => Err(PlaceError::NotInTheTree { id, type_name }),
+                    None => Err(PlaceError::NoEvent { text: shown() }),
+                }
+            }
         }
     }
 

@@ -173,8 +173,11 @@ impl ReadSide {
         };
         let there = self.journal.list().await?;
         let heads = desk.heads().await?.into_iter().map(|(id, _)| id);
-        let mut fitting = heads.filter(|id| id.is_named_by(session) && !there.contains(id));
-        Ok(fitting.next().filter(|_| fitting.next().is_none()))
+        let gone = heads.filter(|id| !there.contains(id));
+        match SessionId::named_by(session, gone).as_slice() {
+            [id] => Ok(Some(*id)),
+            _ => Ok(None),
+        }
     }
 
     /// Waits until few enough others read a whole session. Refused if the client leaves meanwhile.
@@ -201,8 +204,7 @@ impl ReadSide {
                 .map(|row| row.session_id)
                 .ok_or_else(|| not_found("there are no sessions yet".to_owned()));
         }
-        let fits = |id: &SessionId| id.is_named_by(session);
-        let fitting: Vec<SessionId> = self.journal.list().await?.into_iter().filter(fits).collect();
+        let fitting = SessionId::named_by(session, self.journal.list().await?);
         match fitting.as_slice() {
             [id] => Ok(*id),
             [] => Err(listed(not_found(format!("there is no session `{session}`")))),

@@ -85,13 +85,19 @@ macro_rules! uuid_id {
                 id.get(id.len() - SHORT_ID_CHARS..).unwrap_or_default().to_owned()
             }
 
-            /// Whether a person who typed this can mean this id: the whole of it, the beginning of
-            /// what they see of it, or its own beginning or end.
-            pub fn is_named_by(&self, typed: &str) -> bool {
-                let id = self.to_string();
-                let shown = &id[id.len() - SHORT_ID_CHARS..];
-                let begins_or_ends = [shown, &id].iter().any(|it| it.starts_with(typed));
-                !typed.is_empty() && (begins_or_ends || id.ends_with(typed))
+            /// Those of the ids that a person who typed this can mean: what they see of them begins
+            /// so. If there are none, those whose own beginning or end it is.
+            pub fn named_by(typed: &str, ids: impl IntoIterator<Item = $name>) -> Vec<$name> {
+                let (mut shown, mut others) = (Vec::new(), Vec::new());
+                for id in ids.into_iter().filter(|_| !typed.is_empty()) {
+                    let text = id.to_string();
+                    if text[text.len() - SHORT_ID_CHARS..].starts_with(typed) {
+                        shown.push(id);
+                    } else if text.starts_with(typed) || text.ends_with(typed) {
+                        others.push(id);
+                    }
+                }
+                if shown.is_empty() { others } else { shown }
             }
         }
 

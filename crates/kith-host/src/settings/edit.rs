@@ -8,7 +8,7 @@ use kith_home::init::replace_settings;
 use kith_home::trust::make_user_folder;
 use toml_edit::{DocumentMut, Item, Value};
 
-use super::file::{FileScope, SettingsFile};
+use super::file::{FileScope, SettingsFile, parse};
 use super::forms::TEXT_CHARS_MAX;
 use crate::error::CallError;
 use crate::house::House;
@@ -81,6 +81,15 @@ fn change<T>(
         text => text.map_err(failed)?,
     };
     let (text, outcome) = change(&text)?;
+    // `agents = { … }` cannot be added to by a table, for example.
+    if let Err(mistake) = parse(&text, scope) {
+        let message = format!(
+            "`{}` cannot be changed by a command as it is written: {}",
+            path.display(),
+            mistake.message
+        );
+        return Err(CallError::invalid(message).hint("nothing was changed; edit it by hand"));
+    }
     replace_settings(path, &text)?;
     Ok(outcome)
 }

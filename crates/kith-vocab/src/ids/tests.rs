@@ -59,9 +59,14 @@ fn an_id_is_named_by_what_is_shown_of_it_and_by_either_end() {
     assert_eq!(id.short(), "c49881c0");
     for typed in ["01a1", "c4", "c498", "c49881c0", "81c0", "01a1e11b-9858-75e6-b081-4c1ec49881c0"]
     {
-        assert!(id.is_named_by(typed), "{typed}");
+        assert_eq!(SessionId::named_by(typed, [id]), [id], "{typed}");
     }
     for typed in ["", "9881", "1ec4", "9858", "C4"] {
-        assert!(!id.is_named_by(typed), "{typed}");
+        assert_eq!(SessionId::named_by(typed, [id]), [], "{typed}");
     }
+    // Every id begins alike, and any may end with these letters: what is shown counts first.
+    let other: SessionId = "01a1e11b-9858-75e6-b081-4c1e01a1ffc4".parse().unwrap();
+    assert_eq!(SessionId::named_by("01a1", [id, other]), [other]);
+    assert_eq!(SessionId::named_by("c4", [id, other]), [id]);
+    assert_eq!(SessionId::named_by("01a1e", [id, other]), [id, other]);
 }

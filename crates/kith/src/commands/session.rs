@@ -243,10 +243,10 @@ async fn rerun(
 /// The message that began the turn of an event, or else the last message of the conversation.
 fn message_at<'a>(view: &'a SessionView, at: Option<&str>) -> Result<&'a Event, CallError> {
     let by_id = |id: EventId| view.events.iter().find(|event| event.id == id);
-    let fits = |event: &&Event| at.is_some_and(|at| event.id.is_named_by(at));
+    let named = |at: &str| EventId::named_by(at, view.events.iter().map(|event| event.id));
     let mut event = match at {
         None => view.leaf.and_then(by_id),
-        Some(_) => view.events.iter().find(fits),
+        Some(at) => named(at).first().copied().and_then(by_id),
     };
     // A control event belongs to the message before it.
     if let Some(beside) = event.filter(|event| !event.is_tree()) {

@@ -404,3 +404,15 @@ fn init_inside_a_house_asks_which_is_meant() {
     house.kith(&["init", "agents/qa"]).succeeded();
     house.kith(&["init", "."]).succeeded();
 }
+
+#[test]
+fn settings_that_a_command_cannot_change_stay_as_they_are() {
+    let house = House::new();
+    let text = "agents = { main = { home = \".\" } }\n";
+    house.write("kith.toml", text);
+    let ran = house.kith(&["agent", "new", "ux"]);
+    assert_eq!(ran.code, 1, "{}", ran.shown());
+    assert!(ran.stderr.contains("cannot be changed by a command"), "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(house.path("kith.toml")).unwrap(), text);
+    house.kith(&["ask", "--model", "demo", "say still here"]).succeeded();
+}
