@@ -225,10 +225,10 @@ fn a_session_may_be_named_by_either_end_of_its_id() {
         assert_eq!(view["header"]["sessionId"], BY_HAND, "{name}");
     }
     house.kith(&["ask", "hello"]).succeeded();
-    check!(house.kith(&["session", "show", "0"]), @"
+    check!(house.kith(&["session", "show", "01a"]), @"
     exit 1
     --- stderr
-    error: several sessions match `0`: [short], [short]
+    error: several sessions match `01a`: [short], [short]
     hint: type more of the id
     ");
     check!(house.kith(&["session", "show", ""]), @"
