@@ -8,6 +8,7 @@
 //! - [`beneath`]: files beneath a folder that no link can lead out of.
 //! - [`house`]: which folder one host works in.
 //! - [`discovery`]: the repository around a folder, and the folders whose instructions count.
+//! - [`zones`]: which paths are the agent itself, which are keys, which are the project.
 //! - [`trust`]: which folders speak with the owner's voice.
 //! - [`identity`]: its name plate, from settings and IDENTITY.md.
 //! - [`user`]: what USER.md says that programs need.
@@ -34,6 +35,7 @@ pub mod skills;
 pub mod snapshot;
 pub mod trust;
 pub mod user;
+pub mod zones;
 
 mod fields;
 mod markdown;

@@ -8,6 +8,7 @@
 //! - `walk`: what lies beneath a folder, in order, without what is ignored.
 //! - `glob`: a pattern for the paths beneath a folder.
 //! - `display`: names and numbers as the model reads them.
+//! - [`shell_lookup`]: what a shell command names, looked up on the disk.
 //! - [`trust`]: how far the text of a result is trusted.
 //! - `call`: what all tools do around their own work.
 //! - `read_file`, `list_files`, `search_files`, [`skill`]: the tools.
@@ -28,6 +29,7 @@ mod folder;
 mod glob;
 mod hard_links;
 pub mod roots;
+pub mod shell_lookup;
 mod walk;
 
 mod call;

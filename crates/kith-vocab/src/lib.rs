@@ -17,6 +17,7 @@
 //! - [`validate`]: rules that a well-typed event may still break.
 //! - [`conversation`]: the content of a request, independent of vendors.
 //! - [`ingress`]: events that wake an agent.
+//! - [`facts`]: what tools record about paths and addresses.
 //! - `schema`: these types in the description of calls.
 //! - [`provider`], [`tool`], [`policy`], [`clock`], [`files`]: the ports.
 //! - [`blocking`]: the one place where an async task may wait for the disk.
@@ -27,6 +28,7 @@ pub mod bounded;
 pub mod conversation;
 pub mod digest;
 pub mod event;
+pub mod facts;
 pub mod header;
 pub mod ids;
 pub mod ingress;

@@ -9,14 +9,16 @@ use super::paths::{imported, written};
 use super::source::line_of;
 use super::tree::{RustFile, Tree};
 
-const PURE_FOLDERS: [&str; 4] = [
+const PURE_FOLDERS: [&str; 6] = [
     "crates/kith-vocab/src/",
     "crates/kith-engine/src/state/",
     "crates/kith-engine/src/context/",
     "crates/kith-engine/src/ui_message/",
+    "crates/kith-engine/src/judge/",
+    "crates/kith-shell/src/",
 ];
 
-const PURE_FILES: [&str; 7] = [
+const PURE_FILES: [&str; 8] = [
     "crates/kith-engine/src/state.rs",
     "crates/kith-engine/src/step.rs",
     "crates/kith-engine/src/context.rs",
@@ -24,6 +26,7 @@ const PURE_FILES: [&str; 7] = [
     "crates/kith-engine/src/judge.rs",
     "crates/kith-engine/src/schedule.rs",
     "crates/kith-engine/src/reply.rs",
+    "crates/kith-home/src/zones.rs",
 ];
 
 /// Modules and crates that reach the world.

@@ -7,11 +7,12 @@ use super::Violation;
 use super::manifest::{self, Dependency, Use};
 use super::tree::Tree;
 
-const ROWS: [(&str, u8); 10] = [
+const ROWS: [(&str, u8); 11] = [
     ("kith-vocab", 0),
     ("kith-home", 1),
     ("kith-sessions", 1),
     ("kith-providers", 1),
+    ("kith-shell", 1),
     ("kith-peers", 1),
     ("kith-engine", 2),
     ("kith-tools", 2),

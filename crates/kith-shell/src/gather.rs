@@ -1,0 +1,267 @@
+//! From a script to its facts: which programs it starts, and which paths it names.
+//!
+//! The disk is asked through [`Lookup`], so that everything else is a function of its arguments.
+
+use std::path::{Path, PathBuf};
+
+use kith_vocab::facts::{PathEntry, Zone};
+
+use crate::facts::{
+    EnvironmentChange, PathFacts, PathIntent, ProgramFacts, ProgramPlace, SegmentFacts, ShellFacts,
+};
+use crate::parse::parse;
+use crate::programs::{is_builtin, paths_of};
+use crate::script::{
+    Joint, Obstacle, ObstacleKind, Redirect, RedirectDirection, Segment, TextRange,
+};
+use crate::word::{Word, WordForm};
+
+/// Maximum number of paths that are looked up for one command.
+pub const SHELL_PATHS_MAX: usize = 400;
+/// Maximum number of folders in which a segment might run.
+const FOLDERS_MAX: usize = 4;
+
+/// The disk, as far as the facts of a command need it.
+pub trait Lookup {
+    /// What lies at an absolute path. Of the zones of its name and of what links make of it, the
+    /// stricter one counts.
+    fn path(&self, path: &Path) -> PathLookup;
+
+    /// The program that a name without a slash leads to, or a path with one.
+    fn program(&self, name: &str, cwd: &Path) -> ProgramFacts;
+
+    /// What `~` means.
+    fn user_home(&self) -> Option<PathBuf>;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathLookup {
+    /// With its links resolved as far as it exists.
+    pub real: PathBuf,
+    pub zone: Zone,
+    pub entry: PathEntry,
+}
+
+/// A command that shall run.
+#[derive(Clone, Copy, Debug)]
+pub struct ShellRequest<'a> {
+    pub command: &'a str,
+    pub cwd: &'a Path,
+    /// Whether it asks for the network, and to run outside the sandbox.
+    pub network: bool,
+    pub unsandboxed: bool,
+}
+
+/// Reads a command and looks up what it names.
+pub fn gather(request: &ShellRequest<'_>, lookup: &dyn Lookup) -> ShellFacts {
+    let script = parse(request.command);
+    let mut gathering = Gathering {
+        lookup,
+        folders: Folders::new(request.cwd.to_owned()),
+        obstacles: script.obstacles,
+        n_paths: 0,
+    };
+    let segments = script.segments.iter().map(|it| gathering.segment(it, request.command));
+    let segments = segments.collect();
+    ShellFacts {
+        command: request.command.to_owned(),
+        cwd: request.cwd.to_string_lossy().into_owned(),
+        segments,
+        obstacles: gathering.obstacles,
+        network: request.network,
+        unsandboxed: request.unsandboxed,
+    }
+}
+
+/// The folders in which the next segment may run. `cd` fails or is skipped where nobody looks, so
+/// only `&&` makes its success certain.
+struct Folders {
+    current: Vec<PathBuf>,
+    seen: Vec<PathBuf>,
+    subshells: Vec<(usize, Vec<PathBuf>)>,
+}
+
+impl Folders {
+    fn new(cwd: PathBuf) -> Folders {
+        Folders { current: vec![cwd.clone()], seen: vec![cwd], subshells: Vec::new() }
+    }
+
+    fn enter(&mut self, segment: &Segment) {
+        let around = &segment.subshells;
+        while self.subshells.last().is_some_and(|(number, _)| !around.contains(number)) {
+            if let Some((_, before)) = self.subshells.pop() {
+                self.current = before;
+            }
+        }
+        for number in around {
+            if !self.subshells.iter().any(|(it, _)| it == number) {
+                self.subshells.push((*number, self.current.clone()));
+            }
+        }
+        if !matches!(segment.joint, Joint::And | Joint::First) {
+            self.current.clone_from(&self.seen);
+        }
+    }
+
+    fn change(&mut self, folder: PathBuf) {
+        if !self.seen.contains(&folder) {
+            self.seen.push(folder.clone());
+        }
+        self.current = vec![folder];
+    }
+}
+
+struct Gathering<'a> {
+    lookup: &'a dyn Lookup,
+    folders: Folders,
+    obstacles: Vec<Obstacle>,
+    n_paths: usize,
+}
+
+impl Gathering<'_> {
+    fn segment(&mut self, segment: &Segment, command: &str) -> SegmentFacts {
+        self.folders.enter(segment);
+        let mut paths = Vec::new();
+        for (word, intent) in paths_of(&segment.words) {
+            self.add_path(&word, intent, segment.range, &mut paths);
+        }
+        for Redirect { direction, target } in &segment.redirects {
+            let intent = match direction {
+                RedirectDirection::Read => PathIntent::Read,
+                RedirectDirection::Append => PathIntent::Append,
+                RedirectDirection::Write => PathIntent::Replace,
+            };
+            self.add_path(target, intent, segment.range, &mut paths);
+        }
+        let program = self.program(segment);
+        self.follow_cd(segment, command);
+        let is_replaced = |(index, word): (usize, &Word)| (!word.is_literal()).then_some(index);
+        SegmentFacts {
+            joint: segment.joint,
+            argv: segment.words.iter().map(|it| it.text.clone()).collect(),
+            replaced: segment.words.iter().enumerate().filter_map(is_replaced).collect(),
+            environment: segment
+                .assignments
+                .iter()
+                .map(|it| EnvironmentChange { name: it.name.clone(), value: it.value.text.clone() })
+                .collect(),
+            program,
+            paths,
+        }
+    }
+
+    fn program(&self, segment: &Segment) -> ProgramFacts {
+        let unknown =
+            |name: String| ProgramFacts { name, path: None, place: ProgramPlace::Unknown };
+        let Some(word) = segment.words.first() else { return unknown(String::new()) };
+        if !word.is_literal() || word.text.is_empty() {
+            return unknown(word.text.clone());
+        }
+        if is_builtin(&word.text) {
+            let place = ProgramPlace::Builtin;
+            return ProgramFacts { name: word.text.clone(), path: None, place };
+        }
+        let found = self.folders.current.iter().map(|cwd| self.lookup.program(&word.text, cwd));
+        // If it depends on the folder which program runs, the one that commands can change counts.
+        let rank = |place: ProgramPlace| match place {
+            ProgramPlace::Workspace => 2,
+            ProgramPlace::Unknown => 1,
+            ProgramPlace::System | ProgramPlace::Builtin => 0,
+        };
+        found.max_by_key(|it| rank(it.place)).unwrap_or_else(|| unknown(word.text.clone()))
+    }
+
+    /// Takes note of a change of folder, for the relative paths that follow.
+    fn follow_cd(&mut self, segment: &Segment, command: &str) {
+        let texts: Vec<&str> = segment.words.iter().map(|it| it.text.as_str()).collect();
+        let is_plain =
+            segment.words.iter().all(|it| matches!(it.form, WordForm::Literal | WordForm::Home));
+        let target = match texts.as_slice() {
+            ["cd", rest @ ..] => rest,
+            ["pushd" | "popd", ..] => &["-"],
+            _ => return,
+        };
+        let folder = match target {
+            [] => self.lookup.user_home(),
+            ["--", target] | [target] if is_plain && !target.starts_with('-') => {
+                let word = segment.words.last();
+                let from = self.folders.current.first().cloned();
+                word.zip(from).and_then(|(word, from)| self.absolute(word, &from))
+            }
+            _ => None,
+        };
+        let folder = folder.map(|it| self.lookup.path(&it).real);
+        let is_one = self.folders.current.len() == 1 || target.iter().all(|it| it.starts_with('/'));
+        match folder {
+            Some(folder) if is_one && self.folders.seen.len() < FOLDERS_MAX => {
+                self.folders.change(folder);
+            }
+            _ => self.object(segment.range, command),
+        }
+    }
+
+    fn object(&mut self, range: TextRange, command: &str) {
+        let text = range.of(command).to_owned();
+        let (start, end) = (range.start, range.end);
+        self.obstacles.push(Obstacle { kind: ObstacleKind::Other, text, start, end });
+    }
+
+    fn add_path(
+        &mut self,
+        word: &Word,
+        intent: PathIntent,
+        range: TextRange,
+        paths: &mut Vec<PathFacts>,
+    ) {
+        for cwd in self.folders.current.clone() {
+            self.n_paths += 1;
+            if self.n_paths == SHELL_PATHS_MAX {
+                self.obstacles.push(Obstacle {
+                    kind: ObstacleKind::TooLong,
+                    text: String::new(),
+                    start: range.start,
+                    end: range.end,
+                });
+            }
+            if self.n_paths >= SHELL_PATHS_MAX {
+                return;
+            }
+            let Some(path) = self.absolute(word, &cwd) else { continue };
+            let PathLookup { real, mut zone, entry } = self.lookup.path(&path);
+            // Which files of a folder a pattern means is not known, only the folder.
+            if word.form == WordForm::Pattern && zone == Zone::System {
+                zone = Zone::Outside;
+            }
+            // An argument that may as well be text is a path only if something is there.
+            let is_meant = word.text.contains('/') || zone >= Zone::Oneself;
+            if intent == PathIntent::Read && entry == PathEntry::Absent && !is_meant {
+                continue;
+            }
+            let path = real.to_string_lossy().into_owned();
+            let facts = PathFacts { path, zone, entry, intent };
+            if !paths.contains(&facts) {
+                paths.push(facts);
+            }
+        }
+    }
+
+    /// The path that a word names. A pattern names the folder before its first special character.
+    fn absolute(&self, word: &Word, cwd: &Path) -> Option<PathBuf> {
+        match word.form {
+            WordForm::Literal => Some(cwd.join(&word.text)),
+            WordForm::Home => {
+                let rest = word.text.strip_prefix('~')?.trim_start_matches('/');
+                Some(self.lookup.user_home()?.join(rest))
+            }
+            WordForm::Pattern => {
+                let fixed = word.text.split(['*', '?', '[', '{']).next().unwrap_or_default();
+                let folder = fixed.rfind('/').map_or("", |at| &fixed[..=at]);
+                Some(cwd.join(folder))
+            }
+            WordForm::Unknown => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
