@@ -208,6 +208,7 @@ pub fn row_of(header: &SessionHeader, state: &State, stamp: LogStamp) -> Catalog
         updated_at: Some(updated_at),
         events: state.n_events,
         leaf: state.leaf(),
+        cwd: Some(header.cwd.clone()),
         state: activity(state).to_owned(),
         stamp,
     }

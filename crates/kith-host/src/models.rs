@@ -22,7 +22,7 @@ use crate::error::CallError;
 use crate::settings::Settings;
 use crate::settings::watch::SettingsWatch;
 
-pub use self::list::{found_servers, list_models, settings_for};
+pub use self::list::{found_servers, list_models, settings_for, settings_of_environment};
 pub use self::source::{endpoint_of, is_vendors_own};
 
 pub const DEMO_LABEL: &str =

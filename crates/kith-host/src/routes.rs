@@ -53,7 +53,7 @@ pub fn reads() -> &'static Router<ReadSide> {
             .on(repositories::list_repositories)
             .on(repositories::find_untrusted)
             .on(crate::doctor::check_house)
-            .on(backup::back_up_house)
+            .on_follow(backup::back_up_house)
     });
     &READS
 }

@@ -4,6 +4,7 @@
 //! a log, never be ahead of one. Logs only grow, so a copy is an earlier state, and a batch that was
 //! being written is cut off. Blobs come last: each is on the disk before a log names it.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -50,12 +51,32 @@ pub struct BackupCounts {
     pub left_out: Vec<String>,
 }
 
+type Report = Box<dyn Fn(&BackupCounts) + Send + Sync>;
+
+/// What is copied, and who is told of it.
+struct BackupCopy {
+    counts: BackupCounts,
+    report: Report,
+}
+
+impl Default for BackupCopy {
+    fn default() -> BackupCopy {
+        BackupCopy { counts: BackupCounts::default(), report: Box::new(|_| ()) }
+    }
+}
+
+impl fmt::Debug for BackupCopy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BackupCopy").field("counts", &self.counts).finish_non_exhaustive()
+    }
+}
+
 /// A copy in the making. It gets its name when it is whole; one that is given up is removed.
 #[derive(Debug)]
 pub struct Backup {
     target: PathBuf,
     unfinished: PathBuf,
-    copied: BackupCounts,
+    copied: BackupCopy,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +101,14 @@ impl Backup {
         let unfinished = PathBuf::from(name);
         fs::create_dir(&unfinished)
             .map_err(|source| BackupError::Make { path: unfinished.clone(), source })?;
-        Ok(Backup { target: target.to_owned(), unfinished, copied: BackupCounts::default() })
+        Ok(Backup { target: target.to_owned(), unfinished, copied: BackupCopy::default() })
+    }
+
+    /// Tells after each file what was copied so far.
+    #[must_use]
+    pub fn reporting(mut self, report: impl Fn(&BackupCounts) + Send + Sync + 'static) -> Backup {
+        self.copied.report = Box::new(report);
+        self
     }
 
     /// Copies a file or a folder of the house.
@@ -112,7 +140,7 @@ impl Backup {
         fs::rename(&self.unfinished, &self.target).map_err(failed)?;
         let above = self.target.parent().filter(|it| !it.as_os_str().is_empty());
         DiskFiles.sync_dir(above.unwrap_or(Path::new("."))).map_err(failed)?;
-        Ok(std::mem::take(&mut self.copied))
+        Ok(std::mem::take(&mut self.copied.counts))
     }
 }
 
@@ -123,7 +151,7 @@ impl Drop for Backup {
     }
 }
 
-impl BackupCounts {
+impl BackupCopy {
     /// Copies a file or a folder with all that is in it. What is not there is passed over; links and
     /// special files are left out and named.
     fn add(&mut self, from: &Path, to: &Path) -> Result<(), BackupError> {
@@ -186,9 +214,9 @@ impl BackupCounts {
                 let path = copy.path(id);
                 let bytes = file_len(&path).unwrap_or_default();
                 fs::remove_file(&path).map_err(|source| BackupError::Copy { path, source })?;
-                self.sessions -= 1;
-                self.files -= 1;
-                self.bytes -= bytes.min(self.bytes);
+                self.counts.sessions -= 1;
+                self.counts.files -= 1;
+                self.counts.bytes -= bytes.min(self.counts.bytes);
             }
         }
         Ok(())
@@ -208,7 +236,7 @@ impl BackupCounts {
             if !copy.exists(id)? {
                 continue; // Removed since it was listed.
             }
-            self.sessions += 1;
+            self.counts.sessions += 1;
             let head = match desk {
                 Some(desk) => desk.head(id).await?,
                 None => None,
@@ -233,14 +261,14 @@ impl BackupCounts {
             let is_of_life = from.ancestors().any(|it| it.ends_with(".kith"));
             if is_of_life && let Err(error) = own_file::metadata(from) {
                 let Some(foreign) = own_file::foreign_file(&error) else { return Err(error) };
-                self.left_out.push(format!("`{}` {}", from.display(), foreign.problem));
+                self.counts.left_out.push(format!("`{}` {}", from.display(), foreign.problem));
                 return Ok(());
             }
             return self.add_file(from, to);
         }
         if !metadata.is_dir() {
             let what = if metadata.is_symlink() { "a link" } else { "not a file" };
-            self.left_out.push(format!("`{}` is {what}", from.display()));
+            self.counts.left_out.push(format!("`{}` is {what}", from.display()));
             return Ok(());
         }
         if depth >= DEPTH_MAX {
@@ -269,8 +297,9 @@ impl BackupCounts {
     }
 
     fn count(&mut self, path: &Path) {
-        self.files += 1;
-        self.bytes += file_len(path).unwrap_or_default();
+        self.counts.files += 1;
+        self.counts.bytes += file_len(path).unwrap_or_default();
+        (self.report)(&self.counts);
     }
 }
 

@@ -42,6 +42,8 @@ pub struct CatalogRow {
     pub updated_at: Option<u64>,
     pub events: u64,
     pub leaf: Option<EventId>,
+    /// The folder it began in.
+    pub cwd: Option<String>,
     /// A word of the caller's.
     pub state: String,
     /// Of the log when it was read: [`Catalog::stamp`], asked *before* reading.

@@ -2,10 +2,12 @@
 
 pub(crate) mod agent;
 pub(crate) mod compact;
+pub(crate) mod completions;
 pub(crate) mod cost;
 pub(crate) mod model;
 pub(crate) mod prime;
 pub(crate) mod queue;
+pub(crate) mod session;
 pub(crate) mod trust;
 pub(crate) mod why;
 
@@ -60,6 +62,9 @@ const STREAM_JSON: &str =
 /// The help of every `--thread`.
 const THREAD: &str = "Thread to use (`platform:scopeType:scopeId`)";
 
+/// The heading of the options that every command has.
+const GLOBAL: &str = "Global options";
+
 /// The help of every `--cwd`.
 const CWD: &str = "Act as if started in this folder";
 
@@ -69,27 +74,44 @@ Example:
   cd my-agent && kith         talk to it
   kith ask \"list the files\"   ask one question";
 
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct GlobalArgs {
     /// House to use: a folder with `kith.toml` or `.kith`
     #[arg(long, global = true, value_name = "DIR", env = "KITH_HOME", hide_env_values = true)]
-    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    #[arg(value_parser = OsStringValueParser::new().map(PathBuf::from), help_heading = GLOBAL)]
     pub(crate) home: Option<PathBuf>,
     /// Agent to use, if the house has several
     #[arg(long, global = true, value_name = "ID", env = "KITH_AGENT", hide_env_values = true)]
+    #[arg(help_heading = GLOBAL)]
     pub(crate) agent: Option<String>,
     /// Print exactly one JSON value to stdout, even on failure
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
+    /// Print no notes and no progress, and of an answer only its final text
+    #[arg(short, long, global = true, help_heading = GLOBAL)]
+    pub(crate) quiet: bool,
+    /// When to use colours; `auto` obeys NO_COLOR and CLICOLOR_FORCE
+    #[arg(long, global = true, value_enum, value_name = "WHEN", help_heading = GLOBAL)]
+    #[arg(default_value_t = ColorChoice::Auto, hide_default_value = true)]
+    pub(crate) color: ColorChoice,
     /// Ask the host even for what could be read from files
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) remote: bool,
     /// Never ask questions: nobody is at the terminal
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) unattended: bool,
     /// The agent in whose home the command was started, if none was named.
     #[arg(skip)]
     pub(crate) local_agent: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    #[default]
+    Auto,
+    Always,
+    Never,
 }
 
 impl GlobalArgs {
@@ -156,7 +178,7 @@ pub(crate) enum Command {
     Prime(prime::Prime),
     /// List, show, search, verify, rename, export, repair, branch, clone and remove sessions
     #[command(subcommand, after_help = "Example:\n  kith session ls\n  kith session show latest")]
-    Session(SessionCommand),
+    Session(session::SessionCommand),
     /// List and show threads, and rebuild their files
     #[command(
         subcommand,
@@ -182,6 +204,10 @@ pub(crate) enum Command {
         dir: PathBuf,
     },
     Trust(trust::TrustArgs),
+    Completions(completions::CompletionsArgs),
+    Man(completions::ManArgs),
+    #[command(name = completions::COMPLETE, hide = true)]
+    Complete(completions::Complete),
 }
 
 /// Create an agent: a folder with its files. Existing files are not changed
@@ -198,10 +224,10 @@ pub(crate) struct Init {
 /// Send a message to this folder's thread and print the answer
 #[derive(Debug, Default, Args)]
 #[command(after_help = "Example:\n  kith ask \"read README.md and tell me what it is\"\n  \
-                        git diff | kith ask --new -\n  \
+                        git diff | kith ask --new \"what could go wrong here?\"\n  \
                         kith ask --attach plan.png \"what is wrong here?\"")]
 pub(crate) struct Ask {
-    /// Message to send; `-`, or nothing with piped input, reads stdin
+    /// Message to send; piped input follows it. `-` reads only stdin
     pub(crate) text: Vec<String>,
     #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION", conflicts_with_all = ["thread", "new"])]
     pub(crate) session: Option<String>,
@@ -223,139 +249,24 @@ pub(crate) struct Ask {
     pub(crate) stream_json: bool,
     #[command(flatten)]
     pub(crate) model: ModelArg,
+    /// The text is all there is to send: stdin belongs to somebody else.
+    #[arg(skip)]
+    pub(crate) is_whole: bool,
 }
 
 /// Continue the last turn if it failed or was interrupted, and print the answer
+///
+/// The turn goes on with the model it began with. Another model is asked anew, on a branch of its own.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith retry\n  kith retry --session 4c1ec498")]
+#[command(after_help = "Example:\n  kith retry\n  kith retry --model demo\n  \
+                        kith retry --session 4c1ec498")]
 pub(crate) struct Retry {
     #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
     pub(crate) session: Option<String>,
     #[arg(long, help = STREAM_JSON, conflicts_with = "json")]
     pub(crate) stream_json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum SessionCommand {
-    /// List sessions, newest first; in a terminal, `*` marks this folder's
-    #[command(after_help = "Example:\n  kith session ls\n  kith session ls --limit 20")]
-    Ls {
-        /// Maximum number of sessions
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-        limit: Option<u32>,
-    },
-    Show(SessionShow),
-    /// Rebuild every request of a session and compare it with what was sent
-    #[command(after_help = "Example:\n  kith session verify\n  kith session verify latest")]
-    Verify {
-        #[arg(help = SESSION_DEFAULT)]
-        session: Option<String>,
-    },
-    /// Go through a session again and check that all that was decided follows from what came before
-    #[command(after_help = "Example:\n  kith session replay\n  kith session replay latest")]
-    Replay {
-        #[arg(help = SESSION_DEFAULT)]
-        session: Option<String>,
-    },
-    /// Print a session for use elsewhere
-    #[command(after_help = "Example:\n  kith session export latest > session.jsonl\n  \
-                            kith session export latest --format markdown > session.md\n  \
-                            kith session export latest --format uimessages > messages.json")]
-    Export {
-        #[arg(help = SESSION_DEFAULT)]
-        session: Option<String>,
-        /// One event per line, a Markdown document, or a JSON array of AI SDK `UIMessage`s
-        #[arg(long, value_enum, default_value_t = ExportFormat::Jsonl)]
-        format: ExportFormat,
-    },
-    /// Set a session's title
-    #[command(after_help = "Example:\n  kith session rename latest \"the garden plan\"")]
-    Rename {
-        #[arg(help = SESSION)]
-        session: String,
-        /// Title, on one line
-        #[arg(required = true)]
-        title: Vec<String>,
-    },
-    /// Copy the readable part of a damaged session into a new one
-    #[command(after_help = "Example:\n  kith session repair\n  kith session repair latest")]
-    Repair {
-        #[arg(help = SESSION_DEFAULT)]
-        session: Option<String>,
-    },
-    /// Search the messages of all sessions, newest first
-    #[command(
-        after_help = "Example:\n  kith session search garden plan\n  kith session search 天气"
-    )]
-    Search {
-        /// Words to find; all must match, from the start of a word
-        #[arg(required = true)]
-        query: Vec<String>,
-        /// Maximum number of results
-        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
-        limit: u32,
-    },
-    Rm(SessionRm),
-    /// Show the session's branches as a tree, one line per turn
-    #[command(after_help = "Example:\n  kith session tree\n  kith session tree latest")]
-    Tree {
-        #[arg(help = SESSION_DEFAULT)]
-        session: Option<String>,
-    },
-    /// Continue a session from an earlier point. Later messages stay in the log
-    #[command(after_help = "Example:\n  kith session branch latest --to 4c1ec498\n  \
-                            kith session branch latest --to start")]
-    Branch {
-        #[arg(help = SESSION_DEFAULT)]
-        session: Option<String>,
-        /// Event: the beginning of its id as `kith session tree` prints it, or `start`; moves to the turn
-        /// boundary at or before it
-        #[arg(long, value_name = "EVENT")]
-        to: String,
-        /// Branch only if the conversation still ends here: a whole event id, or `start`
-        #[arg(long, value_name = "LEAF")]
-        expected_leaf: Option<String>,
-    },
-    /// Ask a message again, with another model, on a branch of its own
-    #[command(after_help = "Example:\n  kith session rerun latest --model demo\n  \
-                            kith session rerun latest --at 4c1ec498 --model demo")]
-    Rerun {
-        #[arg(help = SESSION_DEFAULT)]
-        session: Option<String>,
-        /// Event of the turn to ask again, by the beginning of its id; by default, the last turn
-        #[arg(long, value_name = "EVENT")]
-        at: Option<String>,
-        #[command(flatten)]
-        model: ModelArg,
-    },
-    /// Copy a conversation into a new session with its own thread
-    #[command(after_help = "Example:\n  kith session clone latest\n  \
-                            kith session clone latest --at 4c1ec498")]
-    Clone {
-        #[arg(help = SESSION_DEFAULT)]
-        session: Option<String>,
-        /// Copy only up to this event: the beginning of its id, or `start`
-        #[arg(long, value_name = "EVENT")]
-        at: Option<String>,
-    },
-}
-
-/// Show a session as a transcript
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith session show latest\n  kith session show --all 4c1ec498")]
-pub(crate) struct SessionShow {
-    #[arg(help = SESSION_DEFAULT)]
-    pub(crate) session: Option<String>,
-    /// Show every event, including those a transcript leaves out
-    #[arg(long)]
-    pub(crate) all: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
-    Jsonl,
-    Markdown,
-    Uimessages,
+    #[command(flatten)]
+    pub(crate) model: ModelArg,
 }
 
 #[derive(Debug, Subcommand)]
@@ -399,17 +310,6 @@ pub(crate) enum SkillCommand {
     Check,
 }
 
-/// Remove a session permanently, with its log and everything only it uses
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  kith session rm 4c1ec498\n  kith session rm 4c1ec498 --yes")]
-pub(crate) struct SessionRm {
-    #[arg(help = SESSION)]
-    pub(crate) session: String,
-    /// Do not ask for confirmation
-    #[arg(long)]
-    pub(crate) yes: bool,
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum Explain {
     /// Show the agent's name and where it comes from
@@ -449,6 +349,7 @@ impl Invocation {
     /// Reads the command line, or gives the exit code: help, version and mistakes end here, before
     /// anything else starts.
     pub(crate) fn parse() -> Result<Invocation, ExitCode> {
+        ui::configure(color_of_words(), false);
         match Invocation::try_parse_from(words()) {
             Ok(invocation) if invocation.version => {
                 ui::line(&format!(
@@ -480,6 +381,27 @@ pub(crate) fn leaf_of(text: Option<&str>) -> Result<Option<LeafId>, CallError> {
         })
     };
     text.map(read).transpose()
+}
+
+/// What `--color` says, even if the command line cannot be parsed.
+fn color_of_words() -> ColorChoice {
+    let mut words = words().take_while(|word| word != "--");
+    let mut choice = ColorChoice::Auto;
+    while let Some(word) = words.next() {
+        let value = match word.to_str() {
+            Some("--color") => words.next(),
+            Some(word) => word.strip_prefix("--color=").map(OsString::from),
+            None => None,
+        };
+        let value = value.as_ref().and_then(|it| it.to_str());
+        choice = value.and_then(|it| ColorChoice::from_str(it, false).ok()).unwrap_or(choice);
+    }
+    choice
+}
+
+/// Whether `--stream-json` was given, even if the command line cannot be parsed.
+pub(crate) fn asks_for_stream() -> bool {
+    words().take_while(|word| word != "--").any(|word| word == "--stream-json")
 }
 
 /// Whether `--json` was given, even if the command line cannot be parsed.

@@ -3,17 +3,19 @@
 mod agent;
 mod ask;
 mod chat;
+mod completions;
 pub(crate) mod cost;
+pub(crate) mod forms;
 mod house;
 mod init;
 pub(crate) mod model;
-mod model_test;
+pub(crate) mod model_test;
 mod new;
-mod prime;
+pub(crate) mod prime;
 mod queue;
-mod session;
+pub(crate) mod session;
 mod session_name;
-mod skill;
+pub(crate) mod skill;
 mod thread;
 mod trust;
 mod turn;
@@ -33,6 +35,7 @@ use kith_host::settings::Settings;
 use kith_vocab::ids::ThreadId;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::program::args::{Command, Explain, GlobalArgs, Invocation, ModelArg};
 use crate::program::signals::StopSignal;
@@ -43,6 +46,7 @@ type CommandResult = Result<ExitCode, CallError>;
 
 pub(crate) fn run(invocation: Invocation) -> ExitCode {
     let Invocation { mut shared, model, command, plain, .. } = invocation;
+    ui::configure(shared.color, shared.quiet);
     shared.local_agent = local_agent(&shared);
     let outcome = in_runtime(async {
         match command {
@@ -53,7 +57,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
                 chat::run(&shared, model, Some(session), plain).await
             }
             Some(Command::Ask(args)) => ask::run(&shared, model, args).await,
-            Some(Command::Retry(args)) => turn::retry(&shared, args).await,
+            Some(Command::Retry(args)) => turn::retry(&shared, model, args).await,
             Some(Command::Cancel { session }) => turn::cancel(&shared, session).await,
             Some(Command::Steer(args)) => queue::steer(&shared, model, args).await,
             Some(Command::Queue(args)) => queue::run(&shared, model, args).await,
@@ -73,6 +77,9 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Explain(Explain::Identity)) => house::explain_identity(&shared).await,
             Some(Command::Doctor) => house::check(&shared).await,
             Some(Command::Trust(args)) => trust::run(&shared, args).await,
+            Some(Command::Completions(args)) => Ok(completions::run(&shared, &args)),
+            Some(Command::Man(args)) => completions::man(&shared, &args),
+            Some(Command::Complete(args)) => completions::complete_words(args).await,
         }
     });
     outcome.unwrap_or_else(|report| ui::report_error(&report, args::asks_for_json()))
@@ -198,10 +205,16 @@ struct PrintedForm<'a, T> {
 
 /// The result of a check, as `--json` prints it.
 #[derive(Serialize)]
-struct CheckForm<'a, T> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct CheckForm<'a, T> {
     checked: usize,
     failed: usize,
     issues: &'a [T],
+}
+
+/// Paths as JSON has them.
+fn as_texts(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }
 
 /// `{"ok": …}` with the form's own keys.
@@ -249,6 +262,11 @@ fn exit_of_check(is_sound: bool) -> ExitCode {
 fn local_time(time: &str, zone: &TimeZone) -> Option<String> {
     let time = time.parse::<Timestamp>().ok()?.to_zoned(zone.clone());
     Some(time.strftime("%Y-%m-%d %H:%M").to_string())
+}
+
+/// Padded by what a screen shows: Chinese is two columns wide.
+fn padded(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
 /// `1 thread` or `2 threads`.

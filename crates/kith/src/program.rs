@@ -7,11 +7,18 @@
 //! - [`screen`], [`transcript`]: a running turn, and a session as a person reads it.
 //! - [`terminal`]: the conversation in a terminal.
 //! - [`branches`]: the tree of a session in a terminal.
+//! - [`completing`]: what could stand at the end of a command line.
+//! - [`progress`], [`pager`]: long work and long lists.
 //! - [`ui`]: the only place that prints.
 
 mod args;
 mod branches;
 mod commands;
+mod completing;
+#[cfg(test)]
+mod json_page;
+mod pager;
+mod progress;
 mod resources;
 mod screen;
 mod signals;

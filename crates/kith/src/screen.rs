@@ -40,7 +40,11 @@ pub(crate) struct Live(Mutex<ShownTurn>);
 
 #[derive(Default)]
 struct ShownTurn {
+    /// Whether stdout is read by a program: calls are not told then, and waits as notes.
+    is_piped: bool,
     in_a_line: bool,
+    /// Blank space at the end of what was printed. It is printed when more text comes.
+    space: String,
     has_shown_text: bool,
     /// The events of this turn that were shown.
     events: HashSet<EventId>,
@@ -55,10 +59,17 @@ enum Printed {
     /// A piece of an answer, on stdout.
     Part(String),
     /// A line about the turn, on stderr.
+    Line(String),
+    /// The same for programs.
     Note(String),
 }
 
 impl Live {
+    /// Shows an answer to a program: its text, and on stderr only what explains a long wait.
+    pub(crate) fn piped() -> Live {
+        Live(Mutex::new(ShownTurn { is_piped: true, ..ShownTurn::default() }))
+    }
+
     pub(crate) fn end_line(&self) {
         self.change(ShownTurn::end_line);
     }
@@ -69,7 +80,8 @@ impl Live {
         for printed in shown.printed.drain(..) {
             match printed {
                 Printed::Part(text) => ui::part(&text),
-                Printed::Note(line) => ui::error_line(&line),
+                Printed::Line(line) => ui::error_line(&line),
+                Printed::Note(text) => ui::note(&text),
             }
         }
     }
@@ -86,6 +98,7 @@ impl Live {
 
 impl ShownTurn {
     fn end_line(&mut self) {
+        self.space.clear();
         if std::mem::take(&mut self.in_a_line) {
             self.printed.push(Printed::Part("\n".to_owned()));
         }
@@ -93,14 +106,28 @@ impl ShownTurn {
 
     fn note(&mut self, line: &str) {
         self.end_line();
-        self.printed.push(Printed::Note(format!("  {line}")));
+        if !self.is_piped {
+            self.printed.push(Printed::Line(format!("  {line}")));
+        }
+    }
+
+    /// Says why it takes longer, or why the text begins again.
+    fn note_wait(&mut self, what: String) {
+        if self.is_piped {
+            self.end_line();
+            self.printed.push(Printed::Note(what));
+        } else {
+            self.note(&format!("[{what}]"));
+        }
     }
 
     fn print(&mut self, text: &str) {
+        let text = std::mem::take(&mut self.space) + text;
+        let (text, space) = text.split_at(text.trim_end().len());
+        space.clone_into(&mut self.space);
         if !text.is_empty() {
             self.printed.push(Printed::Part(text.to_owned()));
-            self.has_shown_text = true;
-            self.in_a_line = !text.ends_with('\n');
+            (self.has_shown_text, self.in_a_line) = (true, true);
         }
     }
 
@@ -119,7 +146,7 @@ impl ShownTurn {
     fn cut_off(&mut self) {
         self.growing = None;
         if self.in_a_line {
-            self.note("[the answer was cut off]");
+            self.note_wait("the answer was cut off".to_owned());
         }
     }
 
@@ -181,7 +208,7 @@ impl ShownTurn {
             _ => {
                 if let Some(retry) = retry_in_words(event) {
                     self.cut_off();
-                    self.note(&format!("[{retry}]"));
+                    self.note_wait(retry);
                 }
             }
         }

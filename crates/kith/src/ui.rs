@@ -7,12 +7,15 @@ use std::fmt::Write as _;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use clap::builder::StyledStr;
 use kith_host::error::{Blame, CallError, ErrorCode};
 use kith_vocab::invisible::is_deceptive;
 use serde::Serialize;
 use serde_json::json;
+
+use crate::program::args::{self, ColorChoice};
 
 pub(crate) const EXIT_REQUEST: u8 = 1;
 pub(crate) const EXIT_USAGE: u8 = 2;
@@ -26,9 +29,79 @@ pub(crate) const EXIT_STOPPED: u8 = 130;
 /// Maximum length of an answer to a question, which is one word.
 const ANSWER_BYTES_MAX: u64 = 1024;
 
+/// What the options say about printing, as `color * 2 + quiet`. Until they are read, colours are automatic.
+static OPTIONS: AtomicU8 = AtomicU8::new(0);
+
 /// The error after which stdout is not written to any more. The command goes on: a turn does not end
 /// early because nobody reads its output.
 static STDOUT_GONE: OnceLock<io::Error> = OnceLock::new();
+
+/// How a word stands out where colours are used. It says nothing that the word does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Emphasis {
+    Good,
+    Warning,
+    Bad,
+    Strong,
+    Dim,
+}
+
+impl Emphasis {
+    fn code(self) -> &'static str {
+        match self {
+            Emphasis::Good => "32",
+            Emphasis::Warning => "33",
+            Emphasis::Bad => "1;31",
+            Emphasis::Strong => "1",
+            Emphasis::Dim => "2",
+        }
+    }
+
+    fn around(self, text: &str) -> String {
+        format!("\u{1b}[{}m{text}\u{1b}[0m", self.code())
+    }
+}
+
+/// Sets what `--color` and `--quiet` say.
+pub(crate) fn configure(color: ColorChoice, is_quiet: bool) {
+    let color = match color {
+        ColorChoice::Auto => 0,
+        ColorChoice::Always => 1,
+        ColorChoice::Never => 2,
+    };
+    OPTIONS.store(color * 2 + u8::from(is_quiet), Ordering::Relaxed);
+}
+
+/// Whether notes and progress are left out.
+pub(crate) fn is_quiet() -> bool {
+    OPTIONS.load(Ordering::Relaxed) % 2 == 1
+}
+
+/// Whether colours are used on a stream that is, or is not, a terminal.
+fn uses_colour(is_terminal: bool) -> bool {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    match OPTIONS.load(Ordering::Relaxed) / 2 {
+        1 => true,
+        2 => false,
+        _ if set("NO_COLOR").is_some() => false,
+        _ if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") => true,
+        _ => is_terminal && set("TERM").is_none_or(|term| term != "dumb"),
+    }
+}
+
+/// Prints a line whose beginning stands out.
+pub(crate) fn line_with(beginning: &str, emphasis: Emphasis, rest: &str) {
+    let beginning = visible(beginning);
+    let is_coloured = uses_colour(io::stdout().is_terminal());
+    let beginning = if is_coloured { emphasis.around(&beginning) } else { beginning };
+    out(&format!("{beginning}{}\n", visible(rest)));
+}
+
+/// A line as it is printed to stdout, standing out as a whole.
+pub(crate) fn emphasised(line: &str, emphasis: Emphasis) -> String {
+    let line = visible(line);
+    if uses_colour(io::stdout().is_terminal()) { emphasis.around(&line) } else { line }
+}
 
 pub(crate) fn line(text: &str) {
     out(&format!("{}\n", visible(text)));
@@ -37,6 +110,18 @@ pub(crate) fn line(text: &str) {
 /// Prints lines in one write: thousands of small writes would take longer than making the lines.
 pub(crate) fn lines(lines: impl IntoIterator<Item = String>) {
     line(&lines.into_iter().collect::<Vec<_>>().join("\n"));
+}
+
+/// Prints lines whose control characters are visible already, apart from our own colours.
+pub(crate) fn visible_lines(lines: &[String]) {
+    out(&format!("{}\n", lines.join("\n")));
+}
+
+/// How many rows the screen has, if somebody sits in front of one.
+pub(crate) fn screen_rows() -> Option<usize> {
+    let size =
+        if is_interactive() { rustix::termios::tcgetwinsize(io::stdout()).ok() } else { None };
+    size.map(|it| usize::from(it.ws_row)).filter(|rows| *rows > 0)
 }
 
 /// Prints a text unchanged. Only on a terminal are its control characters made visible.
@@ -55,7 +140,37 @@ pub(crate) fn error_line(text: &str) {
 
 /// Prints a note: something the person should know beside the answer.
 pub(crate) fn note(text: &str) {
-    err(&format!("note: {}\n", visible(text)));
+    if !is_quiet() {
+        err(&with_labels(&format!("note: {}\n", visible(text))));
+    }
+}
+
+/// Whether progress is shown: to a person who looks at it.
+pub(crate) fn shows_progress() -> bool {
+    !is_quiet() && io::stderr().is_terminal()
+}
+
+/// Replaces what stands in the line of progress; an empty text takes it away.
+pub(crate) fn progress(text: &str) {
+    err(&format!("\r\u{1b}[K{}", visible(text)));
+}
+
+/// Makes the word with which a line of a message begins stand out. The text must be visible already.
+fn with_labels(text: &str) -> String {
+    if !uses_colour(io::stderr().is_terminal()) {
+        return text.to_owned();
+    }
+    let labels = [("error:", Emphasis::Bad), ("note:", Emphasis::Dim), ("hint:", Emphasis::Strong)];
+    let of_line = |line: &str| {
+        let found = labels.iter().find(|(label, _)| line.starts_with(label));
+        match found {
+            Some((label, emphasis)) => {
+                format!("{}{}", emphasis.around(label), &line[label.len()..])
+            }
+            None => line.to_owned(),
+        }
+    };
+    text.split_inclusive('\n').map(of_line).collect()
 }
 
 pub(crate) fn prompt(text: &str) {
@@ -79,18 +194,37 @@ pub(crate) fn json_line(value: &impl Serialize) -> Result<String, CallError> {
     Ok(format!("{}\n", escaped(&text)))
 }
 
+/// What went wrong, as `--json` prints it under `error`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ErrorForm {
+    /// For programs: it does not change.
+    code: ErrorCode,
+    /// For people: it may change.
+    message: String,
+    /// The line of a session file, of settings or of a script.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+pub(crate) fn error_form(error: &CallError) -> ErrorForm {
+    let hint = (!error.hints.is_empty()).then(|| error.hints.join("; "));
+    ErrorForm { code: error.code, message: error.message(), line: error.line, hint }
+}
+
 pub(crate) fn report_error(error: &CallError, as_json: bool) -> ExitCode {
     if as_json {
-        let mut form = json!({ "code": error.code, "message": error.message() });
-        if let Some(line) = error.line {
-            form["line"] = json!(line);
+        let error = error_form(error);
+        if args::asks_for_stream() {
+            json(&json!({ "type": "error", "ok": false, "error": error }));
+        } else {
+            json(&json!({ "ok": false, "error": error }));
         }
-        if !error.hints.is_empty() {
-            form["hint"] = json!(error.hints.join("; "));
-        }
-        json(&json!({ "ok": false, "error": form }));
     } else {
-        err(&visible(&error.to_string()));
+        err(&with_labels(&visible(&error.to_string())));
     }
     ExitCode::from(exit_code(error.blame))
 }
@@ -117,17 +251,17 @@ pub(crate) fn conclude(code: ExitCode) -> ExitCode {
 }
 
 pub(crate) fn styled(text: &StyledStr) {
-    if io::stdout().is_terminal() && !no_colour() {
+    if uses_colour(io::stdout().is_terminal()) {
         out(&text.ansi().to_string());
     } else {
         out(&visible(&text.to_string()));
     }
 }
 
-/// Prints an error about the command line. Without colours: it repeats arguments, which may hold escape
-/// sequences.
+/// Prints an error about the command line. Its own colours are left out: it repeats arguments, which may
+/// hold escape sequences.
 pub(crate) fn styled_error(text: &StyledStr) {
-    err(&visible(&text.to_string()));
+    err(&with_labels(&visible(&text.to_string())));
 }
 
 /// Asks a question, and returns whether the next line of stdin is a plain yes.
@@ -154,13 +288,16 @@ pub(crate) fn input_is_terminal() -> bool {
     io::stdin().is_terminal()
 }
 
-/// Whether colours are shown where stdout is a terminal.
-pub(crate) fn is_coloured() -> bool {
-    !no_colour()
+/// Whether something is written to stdin: a pipe, a file or a socket, but not a terminal or `/dev/null`.
+pub(crate) fn input_is_piped() -> bool {
+    use rustix::fs::FileType;
+    let kind = rustix::fs::fstat(io::stdin()).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    matches!(kind, Ok(FileType::Fifo | FileType::RegularFile | FileType::Socket))
 }
 
-fn no_colour() -> bool {
-    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+/// Whether colours are used where stdout is a terminal.
+pub(crate) fn is_coloured() -> bool {
+    uses_colour(true)
 }
 
 /// The text with its control and direction characters made visible, except line ends and tabs.

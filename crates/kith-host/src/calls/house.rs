@@ -51,7 +51,15 @@ pub struct BackUpHouse {
     pub dir: String,
 }
 
-call!(Read "back_up_house", BackUpHouse => BackupSummary);
+call!(Read "back_up_house", BackUpHouse => BackupSummary, items BackupProgress);
+
+/// What was copied so far.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BackupProgress {
+    pub sessions: u64,
+    pub bytes: u64,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

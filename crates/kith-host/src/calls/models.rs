@@ -98,4 +98,7 @@ pub struct UsedModel {
     /// What was used before, if the file said so.
     pub before: Option<String>,
     pub file: String,
+    /// The table that was added for it: it was known from the environment only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added: Option<String>,
 }

@@ -38,6 +38,9 @@ pub struct SessionRow {
     pub updated_at: Option<String>,
     pub events: u64,
     pub leaf: Option<EventId>,
+    /// The folder it began in.
+    #[serde(default)]
+    pub cwd: Option<String>,
     pub state: SessionState,
 }
 

@@ -214,6 +214,7 @@ fn lists_come_back_as_they_went() {
         updated_at: None,
         events: 0,
         leaf: None,
+        cwd: None,
         state: SessionState::ReadOnly,
     };
     check(&SessionList { sessions: vec![row] });

@@ -10,7 +10,7 @@ use crate::call::{Reply, Response};
 use crate::caller::Caller;
 use crate::calls::models::{UseModel, UsedModel};
 use crate::error::CallError;
-use crate::models::settings_for;
+use crate::models::{settings_for, settings_of_environment};
 use crate::settings::edit::set_used_model;
 use crate::settings::{Settings, nearest};
 
@@ -18,13 +18,25 @@ pub async fn use_model(host: Arc<Host>, caller: Caller, call: UseModel) -> Reply
     caller.require_owner()?;
     let settings = host.settings.current()?;
     let UseModel { name } = call;
-    if name != "demo" && !settings.models.named.contains_key(&name) {
-        return Err(unknown_model(&name, &settings).await);
-    }
-    let before = blocking(|| set_used_model(&host.house, &name))?;
+    let added = match name.as_str() {
+        "demo" => None,
+        name if settings.models.named.contains_key(name) => None,
+        name => match environment_settings(name, &settings)? {
+            Some(table) => Some(table),
+            None => return Err(unknown_model(name, &settings).await),
+        },
+    };
+    let before = blocking(|| set_used_model(&host.house, &name, added.as_deref()))?;
     host.settings.current()?;
     let file = host.house.dir.join("kith.toml").display().to_string();
-    Ok(Response::new(UsedModel { name, before, file }))
+    Ok(Response::new(UsedModel { name, before, file, added }))
+}
+
+/// The table that describes a model of the environment. A name that is nearly one of the settings is a
+/// slip: a vendor's key lets every name through.
+fn environment_settings(name: &str, settings: &Settings) -> Result<Option<String>, CallError> {
+    let known = settings.models.named.keys().map(String::as_str).chain(["demo"]);
+    if nearest(name, known).is_some() { Ok(None) } else { settings_of_environment(name) }
 }
 
 async fn unknown_model(name: &str, settings: &Settings) -> CallError {

@@ -2,6 +2,7 @@
 
 use kith_providers::local_servers::LocalServer;
 use kith_providers::render::wire_name;
+use toml_edit::Value;
 
 use super::catalogue::TABLE_DATE;
 use super::source::ModelSource;
@@ -59,6 +60,22 @@ pub fn settings_for(server: &LocalServer) -> String {
     format!(
         "[models.{name}]\nwire = \"openai_chat\"\nbaseUrl = \"{base_url}\"\nmodel = \"{model}\""
     )
+}
+
+/// The table of `kith.toml` that describes a model of a vendor whose key is in the environment.
+pub fn settings_of_environment(name: &str) -> Result<Option<String>, CallError> {
+    let Some(source) = ModelSource::from_environment(Some(name))? else { return Ok(None) };
+    let (Some(server), Some(key)) = (&source.server, source.key_variable()) else {
+        return Ok(None);
+    };
+    let is_bare = |ch: char| ch.is_ascii_alphanumeric() || matches!(ch, '-' | '_');
+    let text = |text: &str| Value::from(text).to_string();
+    let table = if name.chars().all(is_bare) { name.to_owned() } else { text(name) };
+    let (wire, url) = (text(wire_name(source.model_ref.wire)), text(&server.to_string()));
+    let (model, key) = (text(name), text(&format!("${{{key}}}")));
+    Ok(Some(format!(
+        "[models.{table}]\nwire = {wire}\nbaseUrl = {url}\nmodel = {model}\napiKey = {key}\n"
+    )))
 }
 
 fn used_model(settings: &Settings, of_environment: &[ModelSource]) -> (Option<String>, String) {

@@ -11,17 +11,28 @@ use kith_vocab::blocking::blocking;
 
 use super::ReadSide;
 use super::scripts::as_text;
-use crate::call::{Reply, Response};
-use crate::calls::house::{BackUpHouse, BackupSummary};
+use crate::call::{Delivery, Follower, Reply, Response};
+use crate::caller::Caller;
+use crate::calls::house::{BackUpHouse, BackupProgress, BackupSummary};
 use crate::error::CallError;
 use crate::house::House;
 
-pub async fn back_up_house(side: Arc<ReadSide>, call: BackUpHouse) -> Reply<BackupSummary> {
+pub async fn back_up_house(
+    side: Arc<ReadSide>,
+    _: Caller,
+    call: BackUpHouse,
+    follower: Follower<BackupProgress>,
+) -> Reply<BackupSummary> {
     // Not through the journal: a copy of the files is what is asked for.
     let house = &side.house;
     let target = blocking(|| target(house, Path::new(&call.dir)))?;
     let mut notes = Vec::new();
-    let mut backup = blocking(|| begin(&side, &target, &mut notes))?;
+    let report = move |copied: &BackupCounts| {
+        let so_far = BackupProgress { sessions: copied.sessions, bytes: copied.bytes };
+        // Nobody relies on it.
+        follower.push(so_far, Delivery::IfRoom).ok();
+    };
+    let mut backup = blocking(|| begin(&side, &target, &mut notes))?.reporting(report);
     backup.add_kith_dir(&house.dir).await.map_err(in_words)?;
     let copied = blocking(|| backup.finish()).map_err(in_words)?;
     let BackupCounts { sessions, files, bytes, left_out } = copied;

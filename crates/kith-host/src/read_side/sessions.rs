@@ -296,6 +296,7 @@ fn session_row(row: CatalogRow) -> (u64, SessionRow) {
         updated_at: row.updated_at.map(rfc3339),
         events: row.events,
         leaf: row.leaf,
+        cwd: row.cwd,
         state,
     };
     (updated, row)
@@ -311,6 +312,7 @@ fn unreadable(id: SessionId) -> SessionRow {
         updated_at: None,
         events: 0,
         leaf: None,
+        cwd: None,
         state: SessionState::ReadOnly,
     }
 }

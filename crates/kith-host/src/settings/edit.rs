@@ -13,9 +13,20 @@ use super::forms::TEXT_CHARS_MAX;
 use crate::error::CallError;
 use crate::house::House;
 
-/// Writes `[models] use` into the settings of the house. Returns what stood there.
-pub fn set_used_model(house: &House, name: &str) -> Result<Option<String>, CallError> {
-    set_key(&house.dir.join("kith.toml"), FileScope::House, ("models", "use"), name)
+/// Writes `[models] use` into the settings of the house, and the table of that model if it is new there.
+/// Returns what stood there.
+pub fn set_used_model(
+    house: &House,
+    name: &str,
+    table: Option<&str>,
+) -> Result<Option<String>, CallError> {
+    change(&house.dir.join("kith.toml"), FileScope::House, |text| {
+        let (text, before) = with_key(text, ("models", "use"), name)?;
+        Ok(match table {
+            Some(table) => (format!("{text}{}{table}", space_after(&text)), before),
+            None => (text, before),
+        })
+    })
 }
 
 /// Makes this the house that is used in folders that are in none, unless another one is already.

@@ -1,4 +1,5 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::sync::Mutex;
 
 use kith_vocab::event::Event;
 use tempfile::TempDir;
@@ -22,8 +23,9 @@ async fn a_copy_holds_every_session_its_blobs_and_the_desk_and_nothing_derived()
     }
     symlink("/etc/passwd", from.join("memory/link")).unwrap();
 
-    let mut copied = BackupCounts::default();
+    let mut copied = BackupCopy::default();
     copied.add_kith_dir(&from, &to).await.unwrap();
+    let copied = copied.counts;
     assert_eq!((copied.sessions, copied.left_out.len()), (2, 1), "{copied:?}");
     let copy = SessionStore::new(Arc::new(DiskFiles), &to);
     let mut read = Vec::new();
@@ -47,7 +49,7 @@ async fn a_batch_that_was_being_written_is_not_in_the_copy() {
     let path = store.path(session_id(1));
     let whole = fs::read(&path).unwrap();
     fs::write(&path, [whole.as_slice(), b"{\"seq\":2,"].concat()).unwrap();
-    BackupCounts::default().add_kith_dir(&from, &to).await.unwrap();
+    BackupCopy::default().add_kith_dir(&from, &to).await.unwrap();
     let copy = SessionStore::new(Arc::new(DiskFiles), &to);
     assert_eq!(fs::read(copy.path(session_id(1))).unwrap(), whole);
     assert_eq!(fs::read(&path).unwrap().len(), whole.len() + 9, "the source is as it was");
@@ -59,7 +61,7 @@ fn folders_that_never_end_are_refused() {
     let deep: PathBuf = std::iter::repeat_n("d", DEPTH_MAX + 2).collect();
     fs::create_dir_all(folder.path().join("from").join(deep)).unwrap();
     let (from, to) = (folder.path().join("from"), folder.path().join("to"));
-    let error = BackupCounts::default().add(&from, &to).unwrap_err();
+    let error = BackupCopy::default().add(&from, &to).unwrap_err();
     assert!(matches!(error, BackupError::Copy { .. }), "{error}");
 }
 
@@ -87,6 +89,26 @@ async fn a_copy_that_is_given_up_leaves_nothing_and_a_whole_one_has_its_name() {
 }
 
 #[tokio::test]
+async fn each_file_is_reported_when_it_is_copied() {
+    let folder = TempDir::new().unwrap();
+    let (house, target) = (folder.path().join("house"), folder.path().join("copy"));
+    let store = SessionStore::new(Arc::new(DiskFiles), &house.join(".kith"));
+    for n in [1, 2] {
+        store.create(&header(n), &[notice(1, "a")]).unwrap();
+    }
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&reports);
+    let report = move |copied: &BackupCounts| told.lock().unwrap().push(copied.clone());
+    let mut backup = Backup::begin(&target).unwrap().reporting(report);
+    backup.add_kith_dir(&house).await.unwrap();
+    let whole = backup.finish().unwrap();
+    let reports = reports.lock().unwrap();
+    assert_eq!(reports.len() as u64, whole.files);
+    assert!(reports.is_sorted_by_key(|it| (it.files, it.bytes)));
+    assert_eq!(reports.last().map(|it| it.bytes), Some(whole.bytes));
+}
+
+#[tokio::test]
 async fn a_session_that_was_removed_meanwhile_is_not_in_the_copy() {
     let folder = TempDir::new().unwrap();
     let (from, to) = (folder.path().join("from/.kith"), folder.path().join("to/.kith"));
@@ -94,11 +116,12 @@ async fn a_session_that_was_removed_meanwhile_is_not_in_the_copy() {
     for n in [1, 2] {
         store.create(&header(n), &[user(1, None, &long('a'))]).unwrap();
     }
-    let mut copied = BackupCounts::default();
+    let mut copied = BackupCopy::default();
     copied.add_sessions(&from, &to, None).await.unwrap();
-    let both = copied.clone();
+    let both = copied.counts.clone();
     store.remove(session_id(1)).unwrap();
     copied.leave_out_removed(&from, &to).unwrap();
+    let copied = copied.counts;
     let copy = SessionStore::new(Arc::new(DiskFiles), &to);
     assert_eq!(copy.list().unwrap(), [session_id(2)]);
     assert_eq!((copied.sessions, copied.files), (both.sessions - 1, both.files - 1));

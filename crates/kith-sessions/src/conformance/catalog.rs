@@ -61,6 +61,7 @@ impl Backend {
             updated_at: Some(NOW + 1),
             events: 1,
             leaf: Some(event_id(1)),
+            cwd: Some("/src".to_owned()),
             state: "idle".to_owned(),
             stamp: self.catalog.stamp(session_id(n)).await.unwrap(),
         }

@@ -10,7 +10,7 @@ pub(crate) enum ModelCommand {
     /// Use a model from now on: sets `use` of `[models]` in kith.toml
     #[command(after_help = "Example:\n  kith model use small\n  kith model use demo")]
     Use {
-        /// Name of the model in kith.toml, or `demo`
+        /// Name of the model: `demo`, a name from kith.toml, or a vendor's model name if its key is set
         name: String,
     },
     /// Ask a model to call a tool and show what works. It is recorded as a session of its own

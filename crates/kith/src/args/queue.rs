@@ -11,7 +11,7 @@ const QUEUE_ITEM: &str = "Number of the message in `kith queue ls`, or its id";
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith steer \"only look at the tests\"")]
 pub(crate) struct Steer {
-    /// Message to send; `-`, or nothing with piped input, reads stdin
+    /// Message to send; piped input follows it. `-` reads only stdin
     pub(crate) text: Vec<String>,
     #[arg(long, help = SESSION_OR_CURRENT, value_name = "SESSION")]
     pub(crate) session: Option<String>,

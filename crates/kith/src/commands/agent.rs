@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use kith_host::agents::{self, AgentRow};
 use kith_host::error::CallError;
-use serde_json::json;
+use unicode_width::UnicodeWidthStr as _;
 
-use super::{CommandResult, house_of};
+use super::forms::{AgentListForm, NewAgentForm, RemovedAgentForm};
+use super::{CommandResult, as_texts, house_of, padded, print_form};
 use crate::program::args::GlobalArgs;
 use crate::program::args::agent::AgentCommand;
 use crate::program::ui;
@@ -24,14 +25,14 @@ pub(crate) fn run(shared: &GlobalArgs, command: AgentCommand) -> CommandResult {
 fn list(shared: &GlobalArgs) -> Result<(), CallError> {
     let rows = agents::list(&house_of(shared)?)?;
     if shared.json {
-        ui::json(&json!({ "ok": true, "agents": rows }));
+        print_form(true, &AgentListForm { agents: rows });
         return Ok(());
     }
-    let width = rows.iter().map(|row| row.agent_id.len()).max().unwrap_or_default();
+    let width = rows.iter().map(|row| row.agent_id.width()).max().unwrap_or_default();
     ui::lines(rows.iter().map(|AgentRow { agent_id, home, default, problem }| {
         let place = problem.as_ref().or(home.as_ref()).map_or("", String::as_str);
         let mark = if *default { "  (default)" } else { "" };
-        format!("{agent_id:width$}  {place}{mark}")
+        format!("{}  {place}{mark}", padded(agent_id, width))
     }));
     Ok(())
 }
@@ -40,9 +41,8 @@ fn add(shared: &GlobalArgs, id: &str, dir: Option<&Path>) -> Result<(), CallErro
     let house = house_of(shared)?;
     let made = agents::add(&house, id, dir)?;
     if shared.json {
-        let files: Vec<_> = made.files.iter().map(|path| path.to_string_lossy()).collect();
-        let home = made.home.to_string_lossy();
-        ui::json(&json!({ "ok": true, "agentId": id, "home": home, "files": files }));
+        let (agent_id, home) = (id.to_owned(), made.home.to_string_lossy().into_owned());
+        print_form(true, &NewAgentForm { agent_id, home, files: as_texts(&made.files) });
         return Ok(());
     }
     let home = made.home.strip_prefix(&house.dir).unwrap_or(&made.home);
@@ -54,7 +54,7 @@ fn add(shared: &GlobalArgs, id: &str, dir: Option<&Path>) -> Result<(), CallErro
 fn remove(shared: &GlobalArgs, id: &str) -> Result<(), CallError> {
     let home = agents::remove(&house_of(shared)?, id)?;
     if shared.json {
-        ui::json(&json!({ "ok": true, "agentId": id, "home": home }));
+        print_form(true, &RemovedAgentForm { agent_id: id.to_owned(), home });
         return Ok(());
     }
     ui::line(&format!("Removed agent `{id}` from kith.toml"));

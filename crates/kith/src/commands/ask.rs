@@ -8,7 +8,7 @@ use kith_host::attachments::read_files;
 use kith_host::call::{Follow, Reply, Response};
 use kith_host::calls::feed::TurnItem;
 use kith_host::calls::message::{
-    MessageOutcome, MessageReply, MessageTarget, ModelName, SendMessage, TurnEnd,
+    MessageAnswer, MessageOutcome, MessageReply, MessageTarget, ModelName, SendMessage, TurnEnd,
 };
 use kith_host::client::Client;
 use kith_host::clock::SystemClock;
@@ -20,6 +20,7 @@ use kith_host::words::short;
 use kith_vocab::clock::Clock;
 use kith_vocab::event::messages::StopReason;
 use kith_vocab::ingress::{MESSAGE_BYTES_MAX, RunningBehavior};
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::session_name::named_session;
@@ -83,6 +84,7 @@ pub(super) async fn run_as(
 /// How a turn is shown while it runs.
 pub(super) struct TurnDisplay {
     as_json: bool,
+    streams_json: bool,
     live: Arc<Live>,
     screen: Arc<dyn Screen>,
 }
@@ -90,14 +92,14 @@ pub(super) struct TurnDisplay {
 impl TurnDisplay {
     pub(super) fn new(json: bool, stream_json: bool) -> TurnDisplay {
         let as_json = json || stream_json;
-        let shows_live = ui::is_interactive() && !as_json;
-        let live = Arc::new(Live::default());
-        let screen: Arc<dyn Screen> = match (stream_json, shows_live) {
+        // In a pipe the text streams too; calls are told to people only.
+        let live = Arc::new(if ui::is_interactive() { Live::default() } else { Live::piped() });
+        let screen: Arc<dyn Screen> = match (stream_json, as_json || ui::is_quiet()) {
             (true, _) => Arc::new(StreamJson),
-            (false, true) => live.clone(),
-            (false, false) => Arc::new(Quiet),
+            (false, false) => live.clone(),
+            (false, true) => Arc::new(Quiet),
         };
-        TurnDisplay { as_json, live, screen }
+        TurnDisplay { as_json, streams_json: stream_json, live, screen }
     }
 
     pub(super) fn screen(&self) -> Arc<dyn Screen> {
@@ -107,6 +109,15 @@ impl TurnDisplay {
     pub(super) fn end_line(&self) {
         self.live.end_line();
     }
+}
+
+/// The last line of `--stream-json`.
+#[derive(Serialize)]
+struct StreamedAnswer<'a> {
+    #[serde(rename = "type")]
+    line_type: &'static str,
+    #[serde(flatten)]
+    answer: &'a MessageAnswer,
 }
 
 pub(super) fn print(
@@ -126,7 +137,9 @@ pub(super) fn print(
     if let MessageOutcome::Stopped(why) = outcome {
         ui::note(why);
     }
-    if shown.as_json {
+    if shown.streams_json {
+        print_form(true, &StreamedAnswer { line_type: "answer", answer });
+    } else if shown.as_json {
         print_form(true, answer);
     } else if !shown.live.has_shown_text() && !answer.text.trim().is_empty() {
         ui::line(answer.text.trim_end());
@@ -214,7 +227,8 @@ fn message(
         Some(id) => id.clone(),
     };
     let cwd = house.cwd.display().to_string();
-    let text = message_text(&args.text)?;
+    let text =
+        if args.is_whole { checked_text(args.text.join(" ")) } else { sent_text(&args.text) }?;
     Ok(SendMessage {
         client_message_id,
         text,
@@ -230,6 +244,7 @@ fn message(
     })
 }
 
+/// The words, or stdin where there are none.
 pub(super) fn message_text(words: &[String]) -> Result<String, CallError> {
     let text = match words {
         [] if ui::input_is_terminal() => {
@@ -241,6 +256,24 @@ pub(super) fn message_text(words: &[String]) -> Result<String, CallError> {
         [dash] if dash == "-" => from_stdin()?,
         words => words.join(" "),
     };
+    checked_text(text)
+}
+
+/// The words of a message, and what is piped in after them.
+fn sent_text(words: &[String]) -> Result<String, CallError> {
+    let is_alone = words.is_empty() || words == ["-"];
+    if is_alone || !ui::input_is_piped() {
+        return message_text(words);
+    }
+    let mut text = words.join(" ");
+    let piped = from_stdin()?;
+    if !piped.trim().is_empty() {
+        text = format!("{text}\n\n{}", piped.trim_end_matches('\n'));
+    }
+    checked_text(text)
+}
+
+fn checked_text(text: String) -> Result<String, CallError> {
     if text.trim().is_empty() {
         return Err(
             CallError::usage("the message is empty").hint("for example `kith ask \"hello\"`")

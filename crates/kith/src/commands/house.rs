@@ -4,35 +4,41 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use kith_host::calls::agent::{ExplainAgent, GetPrompt, IdentityView};
-use kith_host::calls::house::{BackUpHouse, BackupSummary, CheckHouse, Health};
+use kith_host::calls::house::{BackUpHouse, BackupProgress, BackupSummary, CheckHouse, Health};
 use kith_host::doctor::without_house;
 use kith_host::error::CallError;
-use serde_json::json;
+use kith_host::words::size_in_words;
 
-use super::{CommandResult, call, counted, exit_of_check, folder, house_of, print_answer};
+use super::{
+    CommandResult, call, counted, exit_of_check, folder, follow, house_of, print_answer, print_form,
+};
 use crate::program::args::{GlobalArgs, Prompt};
-use crate::program::ui;
+use crate::program::progress::ProgressLine;
+use crate::program::ui::{self, Emphasis};
 
 pub(crate) async fn check(shared: &GlobalArgs) -> CommandResult {
     let report = match house_of(shared) {
         Ok(house) => {
             let (agent_id, cwd) = (shared.agent_id(), house.cwd.display().to_string());
-            call(shared, CheckHouse { agent_id, cwd }).await?.data
+            let progress = ProgressLine::begin("Checking");
+            let told = call(shared, CheckHouse { agent_id, cwd }).await;
+            drop(progress);
+            told?.data
         }
         Err(error) => without_house(&error),
     };
-    let checks = report.checks;
-    let is_well = checks.iter().all(|check| check.state != Health::Fail);
+    let is_well = report.checks.iter().all(|check| check.state != Health::Fail);
     if shared.json {
-        ui::json(&json!({ "ok": is_well, "checks": checks }));
+        print_form(is_well, &report);
     } else {
-        for check in &checks {
-            let state = match check.state {
-                Health::Ok => "ok",
-                Health::Warn => "warn",
-                Health::Fail => "fail",
+        for check in &report.checks {
+            let (state, emphasis) = match check.state {
+                Health::Ok => ("ok", Emphasis::Good),
+                Health::Warn => ("warn", Emphasis::Warning),
+                Health::Fail => ("fail", Emphasis::Bad),
             };
-            ui::line(&format!("{state:4}  {:12}  {}", check.name, check.detail));
+            let rest = format!("  {:12}  {}", check.name, check.detail);
+            ui::line_with(&format!("{state:4}"), emphasis, &rest);
             if let Some(fix) = &check.fix {
                 ui::line(&format!("      {:12}  -> {fix}", ""));
             }
@@ -47,10 +53,20 @@ pub(crate) async fn back_up(shared: &GlobalArgs, named: &Path) -> CommandResult 
         let message = format!("the path `{}` is not valid UTF-8", named.display());
         return Err(CallError::invalid(message));
     };
-    Ok(print_answer(shared, &call(shared, BackUpHouse { dir }).await?, |summary| {
+    let progress = ProgressLine::begin("Copying");
+    let report = progress.reporter();
+    let count = move |so_far: BackupProgress| {
+        let sessions = counted(so_far.sessions, "session");
+        report(format!("{sessions}, {}", size_in_words(so_far.bytes)));
+    };
+    let told = follow(shared, BackUpHouse { dir }, count).await;
+    drop(progress);
+    Ok(print_answer(shared, &told?, |summary| {
         let BackupSummary { path, sessions, files, bytes } = summary;
         let sessions = counted(*sessions, "session");
-        ui::line(&format!("copied {sessions}, {files} files, {bytes} bytes to `{path}`"));
+        let files = counted(*files, "file");
+        let size = size_in_words(*bytes);
+        ui::line(&format!("copied {sessions}, {files}, {size} to `{path}`"));
         ui::note("derived files were not copied; kith recreates them when needed");
     }))
 }

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use kith_host::error::{CallError, ErrorCode, quoted};
 use kith_host::init::{InitReport, adopted_files, house_around, init};
-use serde_json::json;
 
-use super::{CommandResult, print_notes};
+use super::forms::InitForm;
+use super::{CommandResult, as_texts, print_form, print_notes};
 use crate::program::args::{GlobalArgs, Init};
 use crate::program::ui;
 
@@ -25,13 +25,9 @@ pub(crate) fn run(shared: &GlobalArgs, args: Init) -> CommandResult {
     print_notes(&made.notes);
     let InitReport { house, agent_id, files, is_default } = made.data;
     if shared.json {
-        let files: Vec<_> = files.iter().map(|path| path.to_string_lossy()).collect();
-        let house = house.to_string_lossy();
-        let mut form = json!({ "ok": true, "house": house, "agentId": agent_id, "files": files });
-        if is_default {
-            form["default"] = json!(true);
-        }
-        ui::json(&form);
+        let house = house.to_string_lossy().into_owned();
+        let form = InitForm { house, agent_id, files: as_texts(&files), default: is_default };
+        print_form(true, &form);
         return Ok(ExitCode::SUCCESS);
     }
     if files.is_empty() {

@@ -55,10 +55,13 @@ pub(crate) fn lines(list: &ModelList) -> Vec<String> {
 
 async fn choose(shared: &GlobalArgs, name: String) -> CommandResult {
     let told = call(shared, UseModel { name }).await?;
-    Ok(print_answer(shared, &told, |UsedModel { name, before, file }| {
+    Ok(print_answer(shared, &told, |UsedModel { name, before, file, added }| {
         let instead = before.as_ref().filter(|before| *before != name);
         let instead = instead.map(|before| format!(" instead of `{before}`")).unwrap_or_default();
         ui::line(&format!("wrote `use = \"{name}\"`{instead} under `[models]` of `{file}`"));
+        if let Some(table) = added {
+            ui::line(&format!("and how to reach it:\n{}", table.trim_end()));
+        }
     }))
 }
 

@@ -31,15 +31,17 @@ use crate::program::ui;
 const PROBE: &str = "call the tool list_files with {\"path\":\".\"}";
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-struct TestForm {
+pub(crate) struct TestForm {
     model: String,
     session_id: Option<SessionId>,
     checks: Vec<ModelCheck>,
 }
 
 #[derive(Serialize)]
-struct ModelCheck {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ModelCheck {
     check: &'static str,
     /// `null`: it could not be checked.
     ok: Option<bool>,

@@ -11,10 +11,11 @@ use kith_host::priming::{create_script, named_ref, parse_file, ref_of, slug_of};
 use kith_host::settings::Settings;
 use kith_vocab::json::Json;
 use serde::Serialize;
-use serde_json::json;
+use unicode_width::UnicodeWidthStr as _;
 
+use super::forms::{NewScriptForm, SavedScriptForm};
 use super::session_name::named_session;
-use super::{CheckForm, CommandResult, call, counted, exit_of_check, house_of};
+use super::{CheckForm, CommandResult, call, counted, exit_of_check, house_of, padded};
 use super::{print_answer, print_as, print_form, print_notes};
 use crate::program::args::GlobalArgs;
 use crate::program::args::prime::{Prime, PrimeSave};
@@ -22,8 +23,9 @@ use crate::program::ui;
 
 /// A script as `--json` prints it. A script read from any file has no reference.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-struct ScriptForm<'a> {
+pub(crate) struct ScriptForm<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     script_ref: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +59,7 @@ async fn list(shared: &GlobalArgs, query: Option<String>) -> CommandResult {
             }
             query if scripts.is_empty() => ui::note(&format!("no script matches `{query}`")),
             _ => {
-                let names = scripts.iter().map(|it| name_of(it).chars().count());
+                let names = scripts.iter().map(|it| name_of(it).width());
                 let width = names.max().unwrap_or_default();
                 ui::lines(scripts.iter().map(|it| line_of(it, width)));
             }
@@ -70,15 +72,15 @@ fn name_of(script: &ScriptRow) -> &str {
 }
 
 fn line_of(script: &ScriptRow, width: usize) -> String {
-    let name = name_of(script);
+    let name = padded(name_of(script), width);
     match (&script.error, script.records) {
         (Some(error), _) => {
-            format!("{name:width$}  unusable{}: {}", at_line(error.line), error.message)
+            format!("{name}  unusable{}: {}", at_line(error.line), error.message)
         }
         (None, n_records) => {
             let n_records = counted(n_records.unwrap_or_default() as u64, "record");
             let title = script.title.as_deref().unwrap_or_default();
-            format!("{name:width$}  {n_records}  {title}").trim_end().to_owned()
+            format!("{name}  {n_records}  {title}").trim_end().to_owned()
         }
     }
 }
@@ -123,9 +125,7 @@ async fn check(shared: &GlobalArgs) -> CommandResult {
 async fn export(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
     let session = named_session(shared, session).await?;
     let told = call(shared, ExportScript { session }).await?;
-    // Nothing was written.
-    let form = json!({ "path": null, "records": told.data.records });
-    Ok(print_as(shared, &told, &form, |script| ui::document(&script.text)))
+    Ok(print_answer(shared, &told, |script| ui::document(&script.text)))
 }
 
 async fn save(shared: &GlobalArgs, args: PrimeSave) -> CommandResult {
@@ -142,7 +142,7 @@ async fn save(shared: &GlobalArgs, args: PrimeSave) -> CommandResult {
     };
     let told = call(shared, save).await?;
     let SavedScript { script_ref, path, records } = &told.data;
-    let form = json!({ "path": path, "records": records });
+    let form = SavedScriptForm { path: path.clone(), records: *records };
     Ok(print_as(shared, &told, &form, |_| {
         ui::line(&format!("Saved {} to `{path}`", counted(*records as u64, "record")));
         ui::line(&format!("\nStart a session with it:\n  kith new --prime {script_ref}"));
@@ -158,7 +158,7 @@ fn create(shared: &GlobalArgs, slug: &str, title: Option<&str>, is_shared: bool)
     let path = house.dir.join(path).display().to_string();
     if shared.json {
         let script_ref = script_ref.to_string();
-        print_form(true, &json!({ "scriptRef": script_ref, "path": path }));
+        print_form(true, &NewScriptForm { script_ref, path });
         return Ok(ExitCode::SUCCESS);
     }
     ui::line(&format!("Created `{path}`"));

@@ -1,15 +1,17 @@
 //! `kith session`: one function per verb; the list and the export in files of their own.
 
 mod export;
-mod list;
+pub(crate) mod list;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
+use kith_host::call::Response;
 use kith_host::calls::session::{
     DescribeSession, RemoveSession, RenameSession, RepairSession, ReplayReport, ReplaySession,
-    SearchSessions, SessionDescription, SessionView, ShowSession, VerifySession,
+    SearchSessions, SessionDescription, SessionView, ShowSession, Verification, VerifyProgress,
+    VerifySession,
 };
 use kith_host::calls::tree::{BranchSession, CloneSession, ShowTree};
 use kith_host::clock::SystemClock;
@@ -22,14 +24,16 @@ use kith_vocab::block::{Block, plain_text};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::{EventId, LeafId, SessionId};
+use serde::Serialize;
 
 use super::session_name::named_session;
 use super::{CommandResult, ask, call, exit_of_check, follow, house_of, local_time};
 use super::{print_answer, print_form, print_notes};
-use crate::program::args::{
-    Ask, GlobalArgs, ModelArg, SessionCommand, SessionRm, SessionShow, leaf_of,
-};
+use crate::program::args::session::{SessionCommand, SessionRm, SessionShow};
+use crate::program::args::{Ask, GlobalArgs, ModelArg, leaf_of};
 use crate::program::branches::drawn;
+use crate::program::progress::ProgressLine;
+use crate::program::ui::ErrorForm;
 use crate::program::{transcript, ui};
 
 pub(crate) async fn run(shared: &GlobalArgs, command: SessionCommand) -> CommandResult {
@@ -48,7 +52,7 @@ pub(crate) async fn run(shared: &GlobalArgs, command: SessionCommand) -> Command
             branch(shared, session, to, expected_leaf.as_deref()).await
         }
         SessionCommand::Rerun { session, at, model } => {
-            rerun(shared, session, at.as_deref(), model).await
+            rerun(shared, session, at.as_deref(), model, false).await
         }
         SessionCommand::Clone { session, at } => clone(shared, session, at).await,
     }
@@ -93,14 +97,19 @@ async fn replay(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
 
 async fn verify(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
     let session = named_session(shared, session).await?;
-    let told = follow(shared, VerifySession { session }, |_| ()).await?;
+    let progress = ProgressLine::begin("Verifying");
+    let report = progress.reporter();
+    let count = move |so_far: VerifyProgress| report(format!("{} events", so_far.events));
+    let told = follow(shared, VerifySession { session }, count).await;
+    drop(progress);
+    let told = told?;
     let found = &told.data;
-    let is_sound = found.damaged.is_none() && found.mismatches.is_empty();
+    let problem = problem_of(&told);
     if shared.json {
-        // The JSON of this command lists the problems; `ok` says whether there are none.
-        print_form(is_sound, found);
+        let error = problem.as_ref().map(ui::error_form);
+        print_form(error.is_none(), &VerifyForm { found, error });
         print_notes(&told.notes);
-        return Ok(exit_of_check(is_sound));
+        return Ok(exit_of_check(problem.is_none()));
     }
     for mismatch in &found.mismatches {
         ui::line(&format!(
@@ -113,30 +122,11 @@ async fn verify(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
             "request {request_id} was made by another version of kith; not compared"
         ));
     }
-    if let Some(damage) = &found.damaged {
-        let message = told.notes.join("; ");
-        let shows = match found.events {
-            0 => "nothing can be read".to_owned(),
-            n => format!("`kith session show` shows the {n} intact events"),
-        };
-        // A log of a newer version is not damaged; the newer program can read it.
-        let helps = if damage.code == ErrorCode::NewerVersion || damage.line <= 1 {
-            shows
-        } else {
-            format!("{shows}, `kith session repair` copies them into a new session")
-        };
-        return Err(CallError::request(ErrorCode::Damaged, message)
-            .at_line(damage.line)
-            .hint(format!("{helps}; nothing was changed")));
+    if found.damaged.is_none() {
+        print_notes(&told.notes);
     }
-    print_notes(&told.notes);
-    if !is_sound {
-        let message = format!(
-            "{} of {} requests differ from what was sent",
-            found.mismatches.len(),
-            found.requests
-        );
-        return Err(CallError::request(ErrorCode::Damaged, message));
+    if let Some(problem) = problem {
+        return Err(problem);
     }
     let compared = found.requests - found.other_renderer.len() as u64;
     let requests = match found.requests {
@@ -145,6 +135,41 @@ async fn verify(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
     };
     ui::line(&format!("OK: {} events intact, {requests}", found.events));
     Ok(ExitCode::SUCCESS)
+}
+
+/// What `verify --json` prints: the findings, and the first of them as every failure is told.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct VerifyForm<'a> {
+    #[serde(flatten)]
+    found: &'a Verification,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorForm>,
+}
+
+/// Why a session does not verify.
+fn problem_of(told: &Response<Verification>) -> Option<CallError> {
+    let found = &told.data;
+    let Some(damage) = &found.damaged else {
+        let n_differ = found.mismatches.len();
+        let message =
+            format!("{n_differ} of {} requests differ from what was sent", found.requests);
+        return (n_differ > 0).then(|| CallError::request(ErrorCode::Damaged, message));
+    };
+    let message = told.notes.join("; ");
+    let shows = match found.events {
+        0 => "nothing can be read".to_owned(),
+        n => format!("`kith session show` shows the {n} intact events"),
+    };
+    // A log of a newer version is not damaged; the newer program can read it.
+    let has_nothing = damage.line <= 1 || found.events == 0;
+    let helps = if damage.code == ErrorCode::NewerVersion || has_nothing {
+        shows
+    } else {
+        format!("{shows}, `kith session repair` copies them into a new session")
+    };
+    let problem = CallError::request(ErrorCode::Damaged, message).at_line(damage.line);
+    Some(problem.hint(format!("{helps}; nothing was changed")))
 }
 
 async fn rename(shared: &GlobalArgs, session: String, title: &[String]) -> CommandResult {
@@ -159,7 +184,10 @@ async fn rename(shared: &GlobalArgs, session: String, title: &[String]) -> Comma
 
 async fn repair(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
     let session = named_session(shared, session).await?;
-    Ok(print_answer(shared, &call(shared, RepairSession { session }).await?, |repaired| {
+    let progress = ProgressLine::begin("Copying what can be read");
+    let told = call(shared, RepairSession { session }).await;
+    drop(progress);
+    Ok(print_answer(shared, &told?, |repaired| {
         ui::line(&format!(
             "copied {} events into the new session {}; line {} is the first unreadable one ({})",
             repaired.events,
@@ -171,7 +199,11 @@ async fn repair(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
 }
 
 async fn search(shared: &GlobalArgs, words: &[String], limit: u32) -> CommandResult {
-    let told = call(shared, SearchSessions { query: words.join(" "), limit }).await?;
+    // Without an index, or while it is built anew, every session is read.
+    let progress = ProgressLine::begin("Searching");
+    let told = call(shared, SearchSessions { query: words.join(" "), limit }).await;
+    drop(progress);
+    let told = told?;
     Ok(print_answer(shared, &told, |found| {
         if found.hits.is_empty() {
             return ui::note("no messages match all of these words");
@@ -211,11 +243,12 @@ async fn branch(
 }
 
 /// Moves to the place before the message and sends it again.
-async fn rerun(
+pub(super) async fn rerun(
     shared: &GlobalArgs,
     session: Option<String>,
     at: Option<&str>,
     model: ModelArg,
+    stream_json: bool,
 ) -> CommandResult {
     // An unknown model is refused before the leaf moves.
     let watch = SettingsWatch::open(&house_of(shared)?)?;
@@ -236,7 +269,8 @@ async fn rerun(
     let branch = BranchSession { session: session.clone(), to, expected_leaf, branch_id };
     print_notes(&call(shared, branch).await?.notes);
     let (text, session) = (vec![text.to_string()], Some(session));
-    let args = Ask { text, session, model: model.clone(), ..Ask::default() };
+    let is_whole = true;
+    let args = Ask { text, session, model: model.clone(), stream_json, is_whole, ..Ask::default() };
     ask::run(shared, model, args).await
 }
 

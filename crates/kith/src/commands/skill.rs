@@ -6,15 +6,17 @@ use kith_host::calls::agent::{
 };
 use kith_vocab::event::control::SkillEntry;
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr as _;
 
-use super::{CheckForm, CommandResult, call, counted, exit_of_check, house_of};
+use super::{CheckForm, CommandResult, call, counted, exit_of_check, house_of, padded};
 use super::{print_answer, print_as, print_form};
 use crate::program::args::{GlobalArgs, SkillCommand};
 use crate::program::ui;
 
 /// A skill as `kith skill show --json` prints it.
 #[derive(Serialize)]
-struct SkillForm<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct SkillForm<'a> {
     #[serde(flatten)]
     entry: &'a SkillEntry,
     text: &'a str,
@@ -35,9 +37,9 @@ async fn list(shared: &GlobalArgs, cwd: String) -> CommandResult {
         if skills.is_empty() && told.notes.is_empty() {
             ui::note("no skills yet; create one as `skills/<name>/SKILL.md`");
         }
-        let width = skills.iter().map(|it| it.name.chars().count()).max().unwrap_or_default();
+        let width = skills.iter().map(|it| it.name.width()).max().unwrap_or_default();
         for SkillEntry { name, scope, description, .. } in skills {
-            ui::line(&format!("{name:width$}  {scope:11}  {description}"));
+            ui::line(&format!("{}  {scope:11}  {description}", padded(name, width)));
         }
     }))
 }

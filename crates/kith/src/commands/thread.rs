@@ -10,8 +10,9 @@ use kith_host::calls::thread::{
     ThreadFilesSummary, ThreadList, ThreadRowView,
 };
 use kith_host::words::short;
+use unicode_width::UnicodeWidthStr as _;
 
-use super::{CommandResult, call, counted, local_time, print_answer, print_notes};
+use super::{CommandResult, call, counted, local_time, padded, print_answer, print_notes};
 use crate::program::args::{GlobalArgs, Thread};
 use crate::program::{transcript, ui};
 
@@ -37,7 +38,7 @@ async fn list(shared: &GlobalArgs) -> CommandResult {
             return ui::note("no threads yet; `kith ask \"hello\"` starts one");
         }
         let zone = TimeZone::system();
-        let width = threads.iter().map(|it| it.thread_id.as_str().chars().count()).max();
+        let width = threads.iter().map(|it| it.thread_id.as_str().width()).max();
         let width = width.unwrap_or_default();
         ui::lines(threads.iter().map(|it| table_line(it, width, &zone)));
     }))
@@ -48,8 +49,8 @@ fn table_line(row: &ThreadRowView, width: usize, zone: &TimeZone) -> String {
     let updated = updated.unwrap_or_else(|| "-".to_owned());
     let title: Vec<&str> =
         row.title.as_deref().unwrap_or("(no messages)").split_whitespace().collect();
-    let (thread, session) = (row.thread_id.as_str(), short(row.session_id));
-    format!("{thread:width$}  {updated:16}  {session}  {}", title.join(" "))
+    let (thread, session) = (padded(row.thread_id.as_str(), width), short(row.session_id));
+    format!("{thread}  {updated:16}  {session}  {}", title.join(" "))
 }
 
 async fn show(shared: &GlobalArgs, thread: String) -> CommandResult {

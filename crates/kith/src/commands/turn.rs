@@ -12,6 +12,7 @@ use kith_vocab::clock::Clock as _;
 use kith_vocab::ids::EventId;
 
 use super::ask::{TurnDisplay, follow_until_stopped, print, send};
+use super::session::rerun;
 use super::session_name::named_session;
 use super::{CommandResult, call, client_of, house_of, leave, print_answer};
 use crate::program::args::{GlobalArgs, ModelArg, Retry};
@@ -19,7 +20,12 @@ use crate::program::screen::Quiet;
 use crate::program::signals::StopSignal;
 use crate::program::ui;
 
-pub(crate) async fn retry(shared: &GlobalArgs, args: Retry) -> CommandResult {
+pub(crate) async fn retry(shared: &GlobalArgs, model: ModelArg, args: Retry) -> CommandResult {
+    if let Some(model) = args.model.model.or(model.model) {
+        // A turn goes on only with the model it began with, so another one is asked anew.
+        let model = ModelArg { model: Some(model) };
+        return rerun(shared, args.session, None, model, args.stream_json).await;
+    }
     let session = named_session(shared, args.session).await?;
     let client = client_of(shared, house_of(shared)?);
     let retry_id = EventId::from_uuid(SystemClock.new_id());

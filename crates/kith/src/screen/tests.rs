@@ -12,7 +12,8 @@ fn delta(request_id: EventId, text: &str) -> AnswerDelta {
 fn screen(shown: &ShownTurn) -> String {
     let text = |it: &Printed| match it {
         Printed::Part(text) => text.clone(),
-        Printed::Note(line) => format!("{line}\n"),
+        Printed::Line(line) => format!("{line}\n"),
+        Printed::Note(text) => format!("note: {text}\n"),
     };
     shown.printed.iter().map(text).collect()
 }

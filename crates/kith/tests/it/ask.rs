@@ -13,6 +13,7 @@ fn the_demo_model_answers_without_key_or_network_and_is_labelled() {
     check!(house.kith(&["ask", "list the files"]), @"
     exit 0
     --- stdout
+    I will use `list_files` for that.
     Here is what `list_files` gave:
 
     .: 1 entry
@@ -267,7 +268,7 @@ fn the_stream_is_one_event_or_delta_per_line_and_the_answer_last() {
     let lines = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap());
     let lines: Vec<Value> = lines.collect();
     let (answer, lines) = lines.split_last().unwrap();
-    assert_eq!(answer["ok"], true);
+    assert_eq!((&answer["type"], &answer["ok"]), (&Value::from("answer"), &Value::from(true)));
     let streamed: Vec<&Value> =
         lines.iter().filter(|line| line["type"] == "event").map(|line| &line["event"]).collect();
     // Deltas may be lost on a slow machine; what comes is what the model says.

@@ -130,7 +130,7 @@ fn a_newer_version_is_named_and_nothing_is_changed() {
     check!(house.kith(&["session", "verify", &id, "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"events":0,"requests":0,"damaged":{"line":1,"code":"newer_version"},"mismatches":[]}
+    {"ok":false,"events":0,"requests":0,"damaged":{"line":1,"code":"newer_version"},"mismatches":[],"error":{"code":"damaged","message":"the session cannot be read from line 1 on: its format version is 2, and this kith knows versions up to 1; a newer kith can read it; everything before it is intact","line":1,"hint":"nothing can be read; nothing was changed"}}
     --- stderr
     note: the session cannot be read from line 1 on: its format version is 2, and this kith knows versions up to 1; a newer kith can read it; everything before it is intact
     "#);
@@ -177,7 +177,7 @@ fn an_unknown_event_is_named_and_what_stands_before_it_can_be_read() {
     check!(house.kith(&["session", "verify", &id, "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"events":2,"requests":0,"damaged":{"line":4,"code":"invalid_event"},"mismatches":[]}
+    {"ok":false,"events":2,"requests":0,"damaged":{"line":4,"code":"invalid_event"},"mismatches":[],"error":{"code":"damaged","message":"the session is damaged at line 4 (invalid_event): unknown variant `telepathy`; everything before it is intact","line":4,"hint":"`kith session show` shows the 2 intact events, `kith session repair` copies them into a new session; nothing was changed"}}
     --- stderr
     note: the session is damaged at line 4 (invalid_event): unknown variant `telepathy`; everything before it is intact
     "#);

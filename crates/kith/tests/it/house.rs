@@ -295,6 +295,19 @@ impl Running<'_> {
         panic!("`{text}` never came; what came:\n{}", self.seen);
     }
 
+    /// Reads stdout up to this, whether its line has ended or not.
+    #[track_caller]
+    pub(crate) fn until_printed(&mut self, text: &str) {
+        let mut byte = [0];
+        while self.stdout.read(&mut byte).unwrap() == 1 {
+            self.seen.push(char::from(byte[0]));
+            if self.seen.ends_with(text) {
+                return;
+            }
+        }
+        panic!("`{text}` never came; what came:\n{}", self.seen);
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         let status = Command::new("kill").args([format!("-{name}"), pid]).status().unwrap();

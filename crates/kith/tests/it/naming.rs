@@ -104,10 +104,12 @@ fn a_list_in_a_terminal_has_headings_and_marks_the_current_session() {
     house.kith(&["session", "clone"]).succeeded();
     let (_, screen, _) = Terminal::start(&house, &["session", "ls"], &[]).end();
     let lines: Vec<&str> = screen.lines().collect();
-    assert!(lines[0].starts_with("  SESSION   CHANGED           STATE      THREAD"), "{screen}");
+    assert!(lines[0].starts_with("  SESSION   CHANGED           STATE      FOLDER"), "{screen}");
     let marked: Vec<&&str> = lines.iter().filter(|line| line.starts_with("* ")).collect();
     assert_eq!(marked.len(), 1, "{screen}");
     assert!(marked[0].contains(shown(&talked)), "{screen}");
+    // The folder, not the name of its thread.
+    assert!(marked[0].contains("/house ") && !screen.contains("cli:room:"), "{screen}");
     // A program reads neither.
     let piped = house.kith(&["session", "ls"]).succeeded().stdout;
     assert_eq!(piped.lines().count(), 2);

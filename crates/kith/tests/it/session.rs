@@ -113,6 +113,7 @@ fn a_row_has_exactly_these_keys() {
             "updatedAt",
             "events",
             "leaf",
+            "cwd",
             "state"
         ]
     );
@@ -276,7 +277,7 @@ fn a_damaged_session_does_not_verify_and_the_line_is_named() {
     check!(house.kith(&["session", "verify", "latest", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"events":7,"requests":1,"damaged":{"line":9,"code":"bad_crc"},"mismatches":[]}
+    {"ok":false,"events":7,"requests":1,"damaged":{"line":9,"code":"bad_crc"},"mismatches":[],"error":{"code":"damaged","message":"the session is damaged at line 9 (bad_crc): its checksum does not match; everything before it is intact","line":9,"hint":"`kith session show` shows the 7 intact events, `kith session repair` copies them into a new session; nothing was changed"}}
     --- stderr
     note: the session is damaged at line 9 (bad_crc): its checksum does not match; everything before it is intact
     "#);
@@ -312,7 +313,7 @@ fn a_session_whose_end_was_lost_does_not_verify() {
     check!(house.kith(&["session", "verify", "latest", "--json"]), @r#"
     exit 1
     --- stdout
-    {"ok":false,"events":0,"requests":0,"damaged":{"line":2,"code":"lost_tail"},"mismatches":[]}
+    {"ok":false,"events":0,"requests":0,"damaged":{"line":2,"code":"lost_tail"},"mismatches":[],"error":{"code":"damaged","message":"the session is damaged at line 2 (lost_tail): events up to 7 were acknowledged, but only 0 can be read; everything before it is intact","line":2,"hint":"nothing can be read; nothing was changed"}}
     --- stderr
     note: the session is damaged at line 2 (lost_tail): events up to 7 were acknowledged, but only 0 can be read; everything before it is intact
     "#);

@@ -31,7 +31,21 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn start(house: &House, args: &[&str], variables: &[(&str, &str)]) -> Terminal {
-        let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
+        Terminal::sized_with(house, args, (COLUMNS, ROWS), variables)
+    }
+
+    /// In a terminal with so many columns and rows.
+    pub(crate) fn sized(house: &House, args: &[&str], size: (u16, u16)) -> Terminal {
+        Terminal::sized_with(house, args, size, &[])
+    }
+
+    pub(crate) fn sized_with(
+        house: &House,
+        args: &[&str],
+        (cols, rows): (u16, u16),
+        variables: &[(&str, &str)],
+    ) -> Terminal {
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
         let pty = native_pty_system().openpty(size).unwrap();
         let mut command = CommandBuilder::new(KITH);
         command.args(args);
@@ -59,8 +73,7 @@ impl Terminal {
             }
         });
         let keyboard = pty.master.take_writer().unwrap();
-        let (rows, columns) = (ROWS.try_into().unwrap(), COLUMNS.try_into().unwrap());
-        let screen = vt100::Parser::new(rows, columns, 0);
+        let screen = vt100::Parser::new(rows.try_into().unwrap(), cols.try_into().unwrap(), 0);
         Terminal { master: pty.master, keyboard, child, output, screen, raw: Vec::new() }
     }
 
@@ -135,9 +148,11 @@ fn a_terminal_is_coloured_and_no_color_is_honoured() {
     assert!(is_coloured(&raw), "{shown}");
     let output = house.command(&["--help"]).env_remove("NO_COLOR").output().unwrap();
     assert!(!is_coloured(&output.stdout) && !is_coloured(&output.stderr), "in a pipe");
-    // What is wrong is told without: it repeats arguments, which may hold escape sequences.
-    let (_, shown, raw) = Terminal::start(&house, &["session", "--hepl"], &[]).end();
-    assert!(!is_coloured(&raw), "{shown}");
+    // Of what is wrong only our own word is coloured: the rest may hold escape sequences.
+    let (_, shown, raw) = Terminal::start(&house, &["session", "--\u{1b}[2Jhepl"], &[]).end();
+    let raw = String::from_utf8(raw).unwrap();
+    assert!(raw.starts_with("\u{1b}[1;31merror:\u{1b}[0m unexpected argument"), "{shown}");
+    assert!(!raw.contains("\u{1b}[2J"), "{shown}");
 }
 
 #[test]

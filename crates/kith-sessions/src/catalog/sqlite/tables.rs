@@ -27,7 +27,7 @@ use crate::journal::Cursor;
 use crate::line::LogHead;
 
 /// The version of the index that this program makes.
-pub const INDEX_VERSION: u32 = 3;
+pub const INDEX_VERSION: u32 = 4;
 
 /// `kith` in ASCII, the application id of our files.
 const APPLICATION_ID: u32 = 0x6b69_7468;
@@ -44,7 +44,8 @@ const TABLES: &str = "
         leaf TEXT,
         state TEXT NOT NULL,
         log_bytes INTEGER NOT NULL,
-        modified_ns INTEGER NOT NULL
+        modified_ns INTEGER NOT NULL,
+        cwd TEXT
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE checkpoints (
         session_id TEXT PRIMARY KEY,
@@ -204,7 +205,7 @@ pub(super) fn put_rows(index: &mut Connection, rows: &[CatalogRow]) -> Result<()
         transaction
             .prepare_cached(
                 "INSERT OR REPLACE INTO sessions VALUES
-                 (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                 (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             )?
             .execute(params![
                 row.session_id.to_string(),
@@ -218,6 +219,7 @@ pub(super) fn put_rows(index: &mut Connection, rows: &[CatalogRow]) -> Result<()
                 row.state,
                 stored(row.stamp.bytes),
                 stored(row.stamp.modified_ns),
+                row.cwd,
             ])?;
     }
     transaction.commit()
@@ -242,7 +244,7 @@ fn index_row(row: &Row<'_>) -> Result<Option<CatalogRow>> {
         modified_ns: number(10)?.unwrap_or_default(),
     };
     let (session_id, thread_id, leaf) = (word(0)?, word(1)?, word(7)?);
-    let (agent_id, title, state) = (word(2)?, word(3)?, word(8)?);
+    let (agent_id, title, state, cwd) = (word(2)?, word(3)?, word(8)?, word(11)?);
     let (created_at, updated_at, events) = (number(4)?, number(5)?, number(6)?);
     // Only ids can be wrong, and only if somebody else wrote them.
     let parsed = || {
@@ -255,6 +257,7 @@ fn index_row(row: &Row<'_>) -> Result<Option<CatalogRow>> {
             updated_at,
             events: events?,
             leaf: leaf.map(|it| it.parse()).transpose().ok()?,
+            cwd,
             state: state?,
             stamp,
         })

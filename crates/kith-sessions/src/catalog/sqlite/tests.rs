@@ -58,6 +58,7 @@ async fn a_session_that_cannot_be_read_has_a_row_too() {
         created_at: None,
         updated_at: None,
         leaf: None,
+        cwd: None,
         ..row(&store, 1)
     };
     index.put_rows(vec![unreadable.clone()]).await.unwrap();
@@ -248,6 +249,7 @@ fn row(store: &SessionStore, n: u64) -> CatalogRow {
         updated_at: Some(NOW + 1),
         events: 1,
         leaf: Some(event_id(1)),
+        cwd: Some("/src".to_owned()),
         state: "idle".to_owned(),
         stamp: store.stat(session_id(n)).unwrap(),
     }

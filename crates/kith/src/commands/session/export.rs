@@ -9,11 +9,12 @@ use kith_host::calls::session::{ExportItem, ExportSession};
 use kith_host::calls::thread::{ListMessages, MessageSource};
 use kith_host::error::CallError;
 use kith_vocab::header::SessionHeader;
-use serde_json::json;
 
+use super::super::forms::ExportForm;
 use super::super::session_name::named_session;
-use super::super::{CommandResult, call, follow, print_notes};
-use crate::program::args::{ExportFormat, GlobalArgs};
+use super::super::{CommandResult, call, follow, print_form, print_notes};
+use crate::program::args::GlobalArgs;
+use crate::program::args::session::ExportFormat;
 use crate::program::transcript::{hidden_in_words, is_shown, markdown};
 use crate::program::ui;
 
@@ -57,7 +58,8 @@ pub(super) async fn run(
     exporter.put(&messages);
     print_notes(&hidden_in_words(exporter.n_hidden));
     if let Some(text) = &exporter.text {
-        ui::json(&json!({ "ok": true, "sessionId": told.data.session_id, "text": text }));
+        let form = ExportForm { session_id: told.data.session_id, text: text.clone() };
+        print_form(true, &form);
     }
     print_notes(&told.notes);
     Ok(ExitCode::SUCCESS)

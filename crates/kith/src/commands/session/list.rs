@@ -1,19 +1,25 @@
 //! `kith session ls`: a row per session.
 
+use std::path::PathBuf;
+
 use jiff::tz::TimeZone;
 use kith_host::calls::session::{ListSessions, SessionList, SessionRow, SessionState};
 use kith_host::words::short;
 use kith_vocab::ids::SessionId;
 use serde::Serialize;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::super::session_name::current_session;
-use super::super::{CommandResult, call, local_time, print_as};
+use super::super::{CommandResult, call, house_of, local_time, padded, print_as};
 use crate::program::args::GlobalArgs;
-use crate::program::ui;
+use crate::program::progress::ProgressLine;
+use crate::program::ui::Emphasis;
+use crate::program::{pager, ui};
 
 /// The list as `--json` prints it.
 #[derive(Serialize)]
-struct ListForm<'a> {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ListForm<'a> {
     #[serde(flatten)]
     list: &'a SessionList,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,39 +30,40 @@ struct ListForm<'a> {
 struct Table {
     /// Whose a session is is worth a column only where there are several agents.
     agent_width: Option<usize>,
-    thread_width: usize,
+    place_width: usize,
     zone: TimeZone,
-    /// Headings and marks are for people; programs read the lines without them.
-    is_for_people: bool,
+    /// `None` where a program reads the lines: without headings and marks, and with threads.
+    for_people: Option<Folders>,
     current: Option<SessionId>,
 }
 
+/// How folders are shown to a person.
+struct Folders {
+    /// The user's own folder, which is shown as `~`.
+    user_home: Option<PathBuf>,
+}
+
 pub(super) async fn run(shared: &GlobalArgs, limit: Option<u32>) -> CommandResult {
-    let mut told = call(shared, ListSessions { agent_id: shared.agent_id() }).await?;
+    let progress = ProgressLine::begin("Reading sessions");
+    let told = call(shared, ListSessions { agent_id: shared.agent_id() }).await;
     // Where no agent is meant, or the desk cannot be read, no session is marked.
     let current = current_session(shared).await.ok().flatten();
+    drop(progress);
+    let mut told = told?;
     let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let n_more = told.data.sessions.len().saturating_sub(limit);
     told.data.sessions.truncate(limit);
     let form = ListForm { list: &told.data, current };
     Ok(print_as(shared, &told, &form, |list| {
-        let Some(first) = list.sessions.first() else {
+        if list.sessions.is_empty() {
             return ui::note("no sessions yet; `kith ask \"hello\"` starts one");
-        };
-        let width = |of: fn(&SessionRow) -> &str| {
-            list.sessions.iter().map(|row| of(row).chars().count()).max().unwrap_or_default()
-        };
-        let is_team = list.sessions.iter().any(|row| agent(row) != agent(first));
-        let is_for_people = ui::is_interactive();
-        let beside = |heading: &str| if is_for_people { heading.len() } else { 0 };
-        let table = Table {
-            agent_width: is_team.then(|| width(agent).max(beside(AGENT))),
-            thread_width: width(thread).max(beside(THREAD)),
-            zone: TimeZone::system(),
-            is_for_people,
-            current,
-        };
-        ui::lines(table.heading().into_iter().chain(list.sessions.iter().map(|it| table.line(it))));
+        }
+        let user_home = || house_of(shared).ok()?.real_user_home();
+        let folders = || Folders { user_home: user_home() };
+        let for_people = ui::is_interactive().then(folders);
+        let table = Table::new(&list.sessions, for_people, current);
+        let lines = table.lines(&list.sessions);
+        pager::show(&lines);
         if n_more > 0 {
             ui::note(&format!("{n_more} older not shown; raise `--limit` to see them"));
         }
@@ -64,12 +71,76 @@ pub(super) async fn run(shared: &GlobalArgs, limit: Option<u32>) -> CommandResul
 }
 
 const AGENT: &str = "AGENT";
-const THREAD: &str = "THREAD";
+const FOLDER: &str = "FOLDER";
+/// Maximum width of a folder; of a longer one the end is shown.
+const FOLDER_COLUMNS_MAX: usize = 40;
+
+impl Folders {
+    /// The folder of a session, or the thread of one that began elsewhere.
+    fn place(&self, row: &SessionRow) -> String {
+        let is_of_a_folder = thread(row).starts_with("cli:room:");
+        let Some(cwd) = row.cwd.as_ref().filter(|_| is_of_a_folder) else {
+            return thread(row).to_owned();
+        };
+        let home = self.user_home.as_ref().and_then(|home| home.to_str());
+        let inside = home.and_then(|home| cwd.strip_prefix(home));
+        let shown = match inside {
+            Some("") => "~".to_owned(),
+            Some(inside) if inside.starts_with('/') => format!("~{inside}"),
+            _ => cwd.clone(),
+        };
+        let mut width = shown.width();
+        let mut chars = shown.chars();
+        while width > FOLDER_COLUMNS_MAX
+            && let Some(ch) = chars.next()
+        {
+            width -= ch.width().unwrap_or_default();
+        }
+        if chars.as_str().len() == shown.len() { shown } else { format!("…{}", chars.as_str()) }
+    }
+}
 
 impl Table {
-    fn heading(&self) -> Option<String> {
-        let headings = ["SESSION", "CHANGED", "STATE", AGENT, THREAD, "TITLE"];
-        self.is_for_people.then(|| self.columns(" ", headings))
+    fn new(rows: &[SessionRow], people: Option<Folders>, current: Option<SessionId>) -> Table {
+        let is_team = rows.iter().any(|row| rows.first().is_some_and(|it| agent(it) != agent(row)));
+        let mut table = Table {
+            agent_width: None,
+            place_width: 0,
+            zone: TimeZone::system(),
+            for_people: people,
+            current,
+        };
+        let heading = |heading: &str| if table.for_people.is_some() { heading.len() } else { 0 };
+        let widths = rows.iter().map(|row| (agent(row).width(), table.place(row).width()));
+        let widest = widths.fold((heading(AGENT), heading(FOLDER)), |(agents, places), (a, p)| {
+            (agents.max(a), places.max(p))
+        });
+        table.agent_width = is_team.then_some(widest.0);
+        table.place_width = widest.1;
+        table
+    }
+
+    /// The lines as they are printed: visible, and where colours are used with the current one standing out.
+    fn lines(&self, rows: &[SessionRow]) -> Vec<String> {
+        let headings = ["SESSION", "CHANGED", "STATE", AGENT, FOLDER, "TITLE"];
+        let heading = self.for_people.is_some().then(|| self.columns(" ", headings));
+        let heading = heading.map(|it| ui::emphasised(&it, Emphasis::Dim));
+        let line = |row: &SessionRow| {
+            if self.is_current(row) && self.for_people.is_some() {
+                ui::emphasised(&self.line(row), Emphasis::Strong)
+            } else {
+                ui::visible(&self.line(row))
+            }
+        };
+        heading.into_iter().chain(rows.iter().map(line)).collect()
+    }
+
+    fn is_current(&self, row: &SessionRow) -> bool {
+        self.current == Some(row.session_id)
+    }
+
+    fn place(&self, row: &SessionRow) -> String {
+        self.for_people.as_ref().map_or_else(|| thread(row).to_owned(), |it| it.place(row))
     }
 
     fn line(&self, row: &SessionRow) -> String {
@@ -84,17 +155,17 @@ impl Table {
         let untitled = if row.thread_id.is_none() { "(unreadable)" } else { "(no messages)" };
         let title = row.title.as_deref().unwrap_or(untitled);
         let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mark = if self.current == Some(row.session_id) { "*" } else { " " };
+        let mark = if self.is_current(row) { "*" } else { " " };
         let id = short(row.session_id);
-        self.columns(mark, [&id, &updated, state, agent(row), thread(row), &title])
+        self.columns(mark, [&id, &updated, state, agent(row), &self.place(row), &title])
     }
 
     fn columns(&self, mark: &str, columns: [&str; 6]) -> String {
-        let [id, updated, state, agent, thread, title] = columns;
-        let mark = if self.is_for_people { format!("{mark} ") } else { String::new() };
-        let agent = self.agent_width.map_or_else(String::new, |width| format!("{agent:width$}  "));
-        let width = self.thread_width;
-        format!("{mark}{id:8}  {updated:16}  {state:9}  {agent}{thread:width$}  {title}")
+        let [id, updated, state, agent, place, title] = columns;
+        let mark = if self.for_people.is_some() { format!("{mark} ") } else { String::new() };
+        let agent = self.agent_width.map_or_else(String::new, |width| padded(agent, width) + "  ");
+        let place = padded(place, self.place_width);
+        format!("{mark}{id:8}  {updated:16}  {state:9}  {agent}{place}  {title}")
     }
 }
 
