@@ -33,12 +33,12 @@ struct Table {
     place_width: usize,
     zone: TimeZone,
     /// `None` where a program reads the lines: without headings and marks, and with threads.
-    for_people: Option<Folders>,
+    for_people: Option<FolderNames>,
     current: Option<SessionId>,
 }
 
 /// How folders are shown to a person.
-struct Folders {
+struct FolderNames {
     /// The user's own folder, which is shown as `~`.
     user_home: Option<PathBuf>,
 }
@@ -59,7 +59,7 @@ pub(super) async fn run(shared: &GlobalArgs, limit: Option<u32>) -> CommandResul
             return ui::note("no sessions yet; `kith ask \"hello\"` starts one");
         }
         let user_home = || house_of(shared).ok()?.real_user_home();
-        let folders = || Folders { user_home: user_home() };
+        let folders = || FolderNames { user_home: user_home() };
         let for_people = ui::is_interactive().then(folders);
         let table = Table::new(&list.sessions, for_people, current);
         let lines = table.lines(&list.sessions);
@@ -75,7 +75,7 @@ const FOLDER: &str = "FOLDER";
 /// Maximum width of a folder; of a longer one the end is shown.
 const FOLDER_COLUMNS_MAX: usize = 40;
 
-impl Folders {
+impl FolderNames {
     /// The folder of a session, or the thread of one that began elsewhere.
     fn place(&self, row: &SessionRow) -> String {
         let is_of_a_folder = thread(row).starts_with("cli:room:");
@@ -101,7 +101,7 @@ impl Folders {
 }
 
 impl Table {
-    fn new(rows: &[SessionRow], people: Option<Folders>, current: Option<SessionId>) -> Table {
+    fn new(rows: &[SessionRow], people: Option<FolderNames>, current: Option<SessionId>) -> Table {
         let is_team = rows.iter().any(|row| rows.first().is_some_and(|it| agent(it) != agent(row)));
         let mut table = Table {
             agent_width: None,
