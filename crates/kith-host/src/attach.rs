@@ -16,7 +16,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use request::{OpenRequest, REQUEST_ID};
 
-use crate::call::{Access, Call, Delivery, Follower, Payload, Response};
+use crate::call::{Access, Call, Follower, Payload, Response};
 use crate::caller::Caller;
 use crate::error::{CallError, ErrorCode};
 use crate::protocol::{ClientHello, Frames, Greeting, HostFrame, write_frame};
@@ -105,7 +105,8 @@ async fn answer<C: Call, I: Payload>(
                 let item: I = request.put_back(frame.item).await?.read().map_err(unreadable)?;
                 *has_items = true;
                 call.note_item(&item);
-                follower.push(item, Delivery::Certain).map_err(AskFailure::Refused)?;
+                let sent = follower.send(item).await;
+                sent.map_err(|why| AskFailure::Refused(why.into()))?;
             }
             HostFrame::Hello(_) | HostFrame::Alive(_) => (),
         }

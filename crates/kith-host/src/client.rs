@@ -6,12 +6,14 @@
 
 use std::sync::Arc;
 
+use kith_vocab::clock::BoxFuture;
 use tokio::sync::{Mutex, OnceCell, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{Access, Call, Delivery, Follow, Follower, Payload, Reply};
 use crate::caller::Caller;
 use crate::connection::HostHere;
+use crate::error::CallError;
 use crate::house::House;
 use crate::read_side::ReadSide;
 use crate::routes;
@@ -35,7 +37,7 @@ pub struct Client {
     pub(crate) settings: OnceCell<Arc<SettingsWatch>>,
     /// Where a host in this process tells what became of turns that an earlier one left unfinished;
     /// without it, it does not resume them.
-    pub(crate) resume_notes: Option<mpsc::UnboundedSender<String>>,
+    pub(crate) resume_notes: Option<mpsc::Sender<String>>,
     /// The host, if it is in this process.
     pub(crate) here: Mutex<Option<HostHere>>,
 }
@@ -49,7 +51,7 @@ impl Client {
     /// If the host is ever in this process, it resumes turns that an earlier one left unfinished, and
     /// says what became of each.
     #[must_use]
-    pub fn resuming(mut self, notes: mpsc::UnboundedSender<String>) -> Client {
+    pub fn resuming(mut self, notes: mpsc::Sender<String>) -> Client {
         self.resume_notes = Some(notes);
         self
     }
@@ -72,6 +74,31 @@ impl Client {
             },
             cancel,
         );
+        self.ask(call, follower).await
+    }
+
+    /// The same for a client that takes its time: the next item waits until `take` is done with the one
+    /// before.
+    pub async fn follow_paced<C: Follow>(
+        &self,
+        call: C,
+        take: impl Fn(C::Item) -> BoxFuture<'static, ()> + Send + Sync + 'static,
+        cancel: CancellationToken,
+    ) -> Reply<C::Answer> {
+        let push = |_, delivery| match delivery {
+            Delivery::IfRoom => Ok(()),
+            Delivery::Certain | Delivery::Paced => {
+                Err(CallError::bug("a paced client was given an item that it cannot wait for"))
+            }
+        };
+        let send = move |item| -> BoxFuture<'static, _> {
+            let taken = take(item);
+            Box::pin(async move {
+                taken.await;
+                Ok(())
+            })
+        };
+        let follower = Follower::new(push, cancel).with_room(send, CancellationToken::new());
         self.ask(call, follower).await
     }
 

@@ -67,7 +67,10 @@ impl Client {
             let (host, notes) = (Arc::clone(&host), notes.clone());
             server.beside(async move {
                 // Nobody hears it after the end; the log has it all the same.
-                let tell = |note| drop(notes.send(note));
+                let tell = |note| {
+                    let notes = notes.clone();
+                    async move { drop(notes.send(note).await) }
+                };
                 host.resume(left, tell).await;
             });
         }

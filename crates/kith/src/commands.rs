@@ -259,7 +259,7 @@ fn exit_of_check(is_sound: bool) -> ExitCode {
 }
 
 /// A time of an answer as lists show it; `None` if it is not a time.
-fn local_time(time: &str, zone: &TimeZone) -> Option<String> {
+pub(crate) fn local_time(time: &str, zone: &TimeZone) -> Option<String> {
     let time = time.parse::<Timestamp>().ok()?.to_zoned(zone.clone());
     Some(time.strftime("%Y-%m-%d %H:%M").to_string())
 }

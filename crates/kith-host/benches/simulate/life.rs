@@ -246,7 +246,10 @@ impl Life<'_> {
         let left = host.unfinished().await?;
         self.world.note(format!("{} sessions are unfinished", left.len()));
         let world = Arc::clone(self.world);
-        let tell = move |note| world.note(note);
+        let tell = move |note| {
+            world.note(note);
+            std::future::ready(())
+        };
         self.world.spawn(Arc::clone(&host).resume(left, tell));
         Ok(host)
     }

@@ -21,7 +21,11 @@ impl Host {
 
     /// Goes on with these sessions and tells what became of each, then wakes others when their time
     /// comes. A host that ends waits for turns, not for messages that wait for a person.
-    pub async fn resume(self: Arc<Self>, sessions: Vec<SessionId>, tell: impl Fn(String)) {
+    pub async fn resume<F: Future<Output = ()>>(
+        self: Arc<Self>,
+        sessions: Vec<SessionId>,
+        tell: impl Fn(String) -> F,
+    ) {
         let mut following = Vec::new();
         for id in sessions {
             // One that cannot be followed has a driver that says why.
@@ -32,10 +36,13 @@ impl Host {
         }
         self.engine.run_wakeups();
         for row in following {
-            tokio::select! {
+            let note = tokio::select! {
                 biased;
-                note = follow_to_rest(row) => note.into_iter().for_each(&tell),
+                note = follow_to_rest(row) => note,
                 () = self.until_end() => return,
+            };
+            if let Some(note) = note {
+                tell(note).await;
             }
         }
     }

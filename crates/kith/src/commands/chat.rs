@@ -34,12 +34,15 @@ use super::{CommandResult, client_of, house_of, leave, print_notes};
 use crate::program::args::{GlobalArgs, ModelArg};
 use crate::program::screen::{Live, Quiet};
 use crate::program::signals::{StopKind, StopSignal};
+use crate::program::terminal::words::{ScreenLanguage, ScreenText};
 use crate::program::terminal::{self, ChatSetup};
 use crate::program::{transcript, ui};
 
 const HELP: &str = "Type a message and press Enter. /new starts a new session, Ctrl-C stops an \
                     answer, /quit or Ctrl-D quits.";
 
+/// Reports on unfinished turns that wait to be shown; the next one waits for room.
+const NOTES_MAX: usize = 64;
 const WORKING_IN: &str = "Working in ";
 const ANOTHER_HOST: &str = "Another kith is running in this house; it answers here too.";
 
@@ -65,7 +68,7 @@ pub(crate) async fn run(
     let thread_id = house.thread_of_cwd()?;
     let cwd = house.cwd.display().to_string();
     let mut agent_id = settings.last_good().team.choose(shared.agent()).map(|it| it.id.clone());
-    let (sender, notes) = mpsc::unbounded_channel();
+    let (sender, notes) = mpsc::channel(NOTES_MAX);
     let client = client_of(shared, house.clone()).resuming(sender);
     let resumed = describe(&client, resume).await?;
     // A session is somebody's; only what goes to a thread must know whose that is.
@@ -77,10 +80,11 @@ pub(crate) async fn run(
         first_sight::of_repository(&client, &agent_id, &cwd).await?;
     }
     if is_attended && !plain && can_be_drawn_on() {
-        let mut banner = banner(&client, &house, &agent_id, &chosen).await?;
+        let language = ScreenLanguage::of(settings.last_good().language);
+        let mut banner = banner(&client, &house, &agent_id, &chosen, language).await?;
         if resumed.is_some() {
             // A session has its own folder, which the terminal names.
-            banner.retain(|line| !line.starts_with(WORKING_IN));
+            banner.retain(|line| !line.starts_with(language.say(ScreenText::WorkingIn)));
         }
         let session = resumed.map(|it| it.session_id.to_string());
         let model = model.model;
@@ -147,13 +151,23 @@ async fn banner(
     house: &House,
     agent_id: &str,
     chosen: &ChosenModel,
+    language: ScreenLanguage,
 ) -> Result<Vec<String>, CallError> {
-    let mut banner = greeting(client, house, agent_id, chosen).await;
+    let name = name_of(client, agent_id).await;
+    let model = &chosen.provider.choice().model;
+    let mut banner = vec![format!("{name} · {model} · {}", house.dir.display())];
+    if house.cwd != house.dir {
+        let working_in = language.say(ScreenText::WorkingIn);
+        banner.push(format!("{working_in} {}", house.cwd.display()));
+    }
     if chosen.by_default {
-        banner.push(DEMO_LABEL.to_owned());
+        banner.push(match language {
+            ScreenLanguage::English => DEMO_LABEL.to_owned(),
+            ScreenLanguage::Chinese => language.say(ScreenText::DemoModel).to_owned(),
+        });
     }
     if !client.is_host().await? {
-        banner.push(ANOTHER_HOST.to_owned());
+        banner.push(language.say(ScreenText::AnotherHost).to_owned());
     }
     Ok(banner)
 }
@@ -170,15 +184,19 @@ async fn greeting(
     agent_id: &str,
     chosen: &ChosenModel,
 ) -> Vec<String> {
-    // Without the name the greeting shows the id: files that cannot be read are reported by a message.
-    let identity = client.call(ExplainAgent { agent_id: Some(agent_id.to_owned()) }).await;
-    let name = identity.map_or_else(|_| agent_id.to_owned(), |told| told.data.name);
+    let name = name_of(client, agent_id).await;
     let model = &chosen.provider.choice().model;
     let mut lines = vec![format!("{name} in {} (model: {model})", house.dir.display())];
     if house.cwd != house.dir {
         lines.push(format!("{WORKING_IN}{}", house.cwd.display()));
     }
     lines
+}
+
+/// Without the name people see the id: files that cannot be read are reported by a message.
+async fn name_of(client: &Client, agent_id: &str) -> String {
+    let identity = client.call(ExplainAgent { agent_id: Some(agent_id.to_owned()) }).await;
+    identity.map_or_else(|_| agent_id.to_owned(), |told| told.data.name)
 }
 
 async fn greet(
@@ -234,7 +252,7 @@ struct ChatLoop {
     is_attended: bool,
     has_answered: bool,
     /// Reports on the turns that an earlier host left unfinished.
-    notes: mpsc::UnboundedReceiver<String>,
+    notes: mpsc::Receiver<String>,
     stop: StopSignal,
 }
 

@@ -1,4 +1,4 @@
-//! What Tab offers: commands behind `/`, and files of the working folder behind `@`.
+//! What Tab offers: commands behind `/`, their arguments, and files of the working folder behind `@`.
 
 use std::fs;
 use std::path::Path;
@@ -23,10 +23,14 @@ pub(crate) struct Candidate {
     pub(crate) about: String,
 }
 
+/// What can follow commands: entries fetched for the one that is being typed.
+pub(crate) type Arguments<'a> = dyn Fn(&str) -> Vec<Candidate> + 'a;
+
 /// What could stand where the cursor is. `commands` are names without the slash and what they do.
 pub(crate) fn completions(
     before_cursor: &str,
     commands: &[(&str, &str)],
+    arguments: &Arguments<'_>,
     folder: &Path,
 ) -> Option<Completions> {
     let candidates;
@@ -41,6 +45,16 @@ pub(crate) fn completions(
             about: (*about).to_owned(),
         };
         candidates = fitting.map(candidate).collect::<Vec<_>>();
+    } else if let Some((command, typed)) = argument_of(before_cursor) {
+        from = before_cursor.len() - typed.len();
+        let typed = typed.to_lowercase();
+        let mut all = arguments(command);
+        all.retain(|it| {
+            it.text.to_lowercase().starts_with(&typed) || it.about.to_lowercase().contains(&typed)
+        });
+        // A whole argument needs no completion.
+        all.retain(|it| it.text.to_lowercase() != typed);
+        candidates = all;
     } else {
         let word_start = before_cursor
             .rfind(char::is_whitespace)
@@ -53,6 +67,13 @@ pub(crate) fn completions(
         return None;
     }
     Some(Completions { from, candidates, chosen: 0 })
+}
+
+/// The command whose argument is being typed, and what there is of it.
+pub(crate) fn argument_of(before_cursor: &str) -> Option<(&str, &str)> {
+    let (command, typed) = before_cursor.strip_prefix('/')?.split_once(' ')?;
+    let is_one_line = !before_cursor.contains('\n');
+    is_one_line.then_some((command, typed.trim_start()))
 }
 
 fn files(path: &str, folder: &Path) -> Vec<Candidate> {
@@ -112,8 +133,17 @@ mod tests {
 
     const COMMANDS: [(&str, &str); 3] = [("new", "a"), ("resume", "b"), ("retry", "c")];
 
+    fn arguments(command: &str) -> Vec<Candidate> {
+        let candidate = |(text, about): &(&str, &str)| Candidate {
+            text: (*text).to_owned(),
+            about: (*about).to_owned(),
+        };
+        let all = [("ab12", "Fix the parser"), ("cd34", "读诗")];
+        if command == "resume" { all.iter().map(candidate).collect() } else { Vec::new() }
+    }
+
     fn offered(typed: &str, folder: &Path) -> Vec<String> {
-        let found = completions(typed, &COMMANDS, folder);
+        let found = completions(typed, &COMMANDS, &arguments, folder);
         found.map_or_else(Vec::new, |it| it.candidates.into_iter().map(|it| it.text).collect())
     }
 
@@ -126,6 +156,11 @@ mod tests {
         }
         let path = folder.path();
         assert_eq!(offered("/re", path), ["/resume", "/retry"]);
+        assert_eq!(offered("/resume ", path), ["ab12", "cd34"]);
+        assert_eq!(offered("/resume c", path), ["cd34"]);
+        assert_eq!(offered("/resume parser", path), ["ab12"]);
+        assert_eq!(offered("/resume 诗", path), ["cd34"]);
+        assert_eq!(offered("/resume ab12", path), Vec::<String>::new());
         assert_eq!(offered("/new x", path), Vec::<String>::new());
         assert_eq!(offered("look at @", path), ["@README.md", "@src/", "@读我.md"]);
         assert_eq!(offered("@src/m", path), ["@src/main.rs"]);
@@ -138,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_chosen_one_goes_round() {
-        let mut found = completions("/", &COMMANDS, Path::new("/")).unwrap();
+        let mut found = completions("/", &COMMANDS, &arguments, Path::new("/")).unwrap();
         found.previous();
         assert_eq!(found.chosen().unwrap().text, "/retry");
         found.next();

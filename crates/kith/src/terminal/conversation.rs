@@ -3,40 +3,41 @@
 //!
 //! Nothing here touches the terminal or asks anyone, so every screen can be made in a test.
 
+mod amounts;
+mod calls;
 mod growing;
+mod live;
+mod turn;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::time::Duration;
 
 use kith_host::calls::feed::{AnswerDelta, AnswerDeltaKind, TurnItem};
 use kith_host::calls::subscription::SubscriptionItem;
-use kith_host::words::outcome_in_words;
 use kith_vocab::block::{Block, plain_text};
 use kith_vocab::event::control::{EndReason, Level, Queue, QueueItem};
-use kith_vocab::event::messages::{
-    AssistantMessage, IngressRef, Outcome, ToolResult, Usage, UserMessage,
-};
+use kith_vocab::event::messages::{AssistantMessage, HarnessKind, IngressRef, Origin, UserMessage};
 use kith_vocab::event::models::{ModelFailed, Purpose};
 use kith_vocab::event::{Body, Event};
-use kith_vocab::ids::{CallId, SessionId};
+use kith_vocab::ids::SessionId;
 
+use self::amounts::in_seconds;
+pub(crate) use self::amounts::{in_bytes, in_thousands};
+pub(crate) use self::calls::DoneCall;
+use self::calls::ShownCalls;
 use self::growing::ShownAnswer;
-use super::styled::{Colour, Line, Style, fitted};
+use self::turn::{Activity, RunningTurn, input_of, usage_in_words};
+use super::attached::without_attached;
+use super::styled::{Colour, Line, Style};
 use super::words::{ScreenLanguage, ScreenText};
-use crate::program::screen::retry_in_words;
 use crate::program::transcript::harness;
 
 const ERROR: Style = Style::coloured(Colour::Red);
 const WARNING: Style = Style::coloured(Colour::Yellow);
 const MARK: Style = Style { bold: true, ..Style::coloured(Colour::Green) };
-/// Columns of a call's argument.
-const ARGUMENT_COLUMNS_MAX: usize = 60;
 /// How much of a long message is shown again once it was sent.
 const SAID_BYTES_MAX: usize = 4_000;
 const SAID_ROWS_MAX: usize = 20;
-
-/// What a call was asked to do, in one word or path.
-type CallArgument = (String, String);
 
 pub(crate) struct ShownConversation {
     language: ScreenLanguage,
@@ -49,14 +50,22 @@ pub(crate) struct ShownConversation {
     pub(crate) session: Option<SessionId>,
     turn: Option<RunningTurn>,
     growing: ShownAnswer,
-    calls: HashMap<CallId, CallArgument>,
+    calls: ShownCalls,
     pub(crate) follow_ups: Vec<QueuedText>,
     pub(crate) steers: Vec<QueuedText>,
     is_held: bool,
-    /// Of the last call, to be opened on demand.
-    last_result: Option<(String, String)>,
     context_tokens: u64,
     is_past: bool,
+    printed_last: PrintedLast,
+}
+
+/// What was printed last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PrintedLast {
+    /// A message, or nothing yet: a blank row follows already.
+    Message,
+    Text,
+    Call,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,30 +75,6 @@ pub(crate) struct QueuedText {
     pub(crate) updated_at: u64,
     /// It was sent from here and is nothing but text.
     pub(crate) is_own: bool,
-}
-
-/// The turn that runs.
-struct RunningTurn {
-    began: Duration,
-    activity: Activity,
-    usage: Usage,
-    has_price: bool,
-    failure: Option<String>,
-    /// A notice has said what went wrong.
-    has_notice: bool,
-    /// It is no turn, but a summary between turns.
-    is_summary: bool,
-}
-
-/// What is being waited for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Activity {
-    Waiting,
-    Thinking { n_chars: usize },
-    Answering,
-    Calling(String),
-    Summarising,
-    Stopping,
 }
 
 impl ShownConversation {
@@ -102,13 +87,13 @@ impl ShownConversation {
             session: None,
             turn: None,
             growing: ShownAnswer::default(),
-            calls: HashMap::new(),
+            calls: ShownCalls::default(),
             follow_ups: Vec::new(),
             steers: Vec::new(),
             is_held: false,
-            last_result: None,
             context_tokens: 0,
             is_past: false,
+            printed_last: PrintedLast::Message,
         }
     }
 
@@ -179,9 +164,7 @@ impl ShownConversation {
             }
             SubscriptionItem::Turn(TurnItem::Event(event)) => self.event(event, columns, now),
             SubscriptionItem::Turn(TurnItem::Delta(delta)) => self.delta(delta, columns),
-            SubscriptionItem::Turn(TurnItem::Running(parts)) => {
-                parts.iter().flat_map(|part| self.delta(part, columns)).collect()
-            }
+            SubscriptionItem::Turn(TurnItem::Running(parts)) => self.catch_up(parts, columns),
             SubscriptionItem::Failed(why) => vec![Line::styled(why, ERROR)],
             SubscriptionItem::Moved(to) => {
                 self.session = Some(*to);
@@ -197,40 +180,74 @@ impl ShownConversation {
 
     fn delta(&mut self, delta: &AnswerDelta, columns: usize) -> Vec<Line> {
         if let Some(turn) = &mut self.turn {
+            turn.grow(&delta.text);
             turn.activity = match (&delta.kind, &turn.activity) {
+                (_, Activity::Stopping) => Activity::Stopping,
                 (AnswerDeltaKind::Text, _) => Activity::Answering,
-                (AnswerDeltaKind::Thinking, Activity::Thinking { n_chars }) => {
-                    Activity::Thinking { n_chars: n_chars + delta.text.chars().count() }
-                }
-                (AnswerDeltaKind::Thinking, _) => {
-                    Activity::Thinking { n_chars: delta.text.chars().count() }
-                }
+                (AnswerDeltaKind::Thinking, _) => Activity::Thinking,
                 (AnswerDeltaKind::ToolName, _) => Activity::Calling(delta.text.clone()),
                 (AnswerDeltaKind::ToolInput | AnswerDeltaKind::Progress, now) => now.clone(),
             };
         }
         match delta.kind {
-            AnswerDeltaKind::Text => self.growing.add(delta.request_id, &delta.text, columns),
+            AnswerDeltaKind::Text => {
+                let mut lines = self.apart(PrintedLast::Text, &delta.text);
+                lines.extend(self.growing.add(delta.request_id, &delta.text, columns));
+                lines
+            }
             _ => Vec::new(),
         }
+    }
+
+    /// What the running request has said so far.
+    fn catch_up(&mut self, parts: &[AnswerDelta], columns: usize) -> Vec<Line> {
+        let is_text = |part: &&AnswerDelta| part.kind == AnswerDeltaKind::Text;
+        let text: String = parts.iter().filter(is_text).map(|part| part.text.as_str()).collect();
+        for part in parts.iter().filter(|part| !is_text(part)) {
+            self.delta(part, columns);
+        }
+        let Some(first) = parts.iter().find(is_text) else { return Vec::new() };
+        let mut lines = self.apart(PrintedLast::Text, &text);
+        lines.extend(self.growing.catch_up(first.request_id, &text, columns));
+        lines
+    }
+
+    /// A blank row between what was said and calls.
+    fn apart(&mut self, next: PrintedLast, text: &str) -> Vec<Line> {
+        if text.trim().is_empty() {
+            return Vec::new();
+        }
+        let before = std::mem::replace(&mut self.printed_last, next);
+        let is_apart = before != PrintedLast::Message && before != next;
+        if is_apart { vec![Line::default()] } else { Vec::new() }
     }
 
     fn event(&mut self, event: &Event, columns: usize, now: Duration) -> Vec<Line> {
         match &event.body {
             Body::UserMessage(it) => self.message(it, columns),
             Body::AssistantMessage(it) => self.answer(event, it, columns),
-            Body::ToolResult(it) => self.result(it, columns),
+            Body::ToolResult(it) => {
+                let mut lines = self.apart(PrintedLast::Call, &it.tool);
+                lines.extend(self.calls.end(it, self.language, columns));
+                lines
+            }
             Body::HarnessItem(it) => {
-                let text = harness(it).unwrap_or_default();
+                let text = match it.item.kind {
+                    HarnessKind::Steer if it.item.origin == Origin::User => {
+                        format!("↪ {}", it.item.content)
+                    }
+                    _ => harness(it).unwrap_or_default(),
+                };
                 let rows = text.lines().map(|row| Line::styled(row, Style::DIM));
-                rows.flat_map(|row| row.wrapped(columns, 2)).collect()
+                let rows = rows.flat_map(|row| row.wrapped(columns, 2));
+                self.apart(PrintedLast::Call, &text).into_iter().chain(rows).collect()
             }
             Body::Compact(it) => {
                 self.end_summary();
                 let tokens = in_thousands(it.summary.len() as u64 / 3);
                 vec![remark(&format!("{}: ~{tokens}", self.language.say(ScreenText::Summarised)))]
             }
-            Body::ModelFailed(it) => self.failure(event, it, columns),
+            Body::ModelFailed(it) => self.failure(it, columns),
             Body::Notice(it) => {
                 if let Some(turn) = &mut self.turn {
                     turn.has_notice = true;
@@ -268,8 +285,7 @@ impl ShownConversation {
             }
             Body::ModelRequested(_) => self.set_activity(Activity::Waiting, now),
             Body::ToolStarted(it) => {
-                if let Some((tool, argument)) = self.calls.get(&it.call_id) {
-                    let what = format!("{tool} {argument}").trim_end().to_owned();
+                if let Some(what) = self.calls.title(it.call_id) {
                     self.set_activity(Activity::Calling(what), now);
                 }
             }
@@ -307,7 +323,7 @@ impl ShownConversation {
         self.turn = self.turn.take().filter(|turn| !turn.is_summary);
     }
 
-    fn failure(&mut self, event: &Event, failed: &ModelFailed, columns: usize) -> Vec<Line> {
+    fn failure(&mut self, failed: &ModelFailed, columns: usize) -> Vec<Line> {
         let mut lines = self.growing.end(columns);
         if let Some(turn) = &mut self.turn {
             turn.failure = Some(failed.message.to_string());
@@ -318,8 +334,13 @@ impl ShownConversation {
         if failed.retry_at.is_none() {
             self.end_summary();
         }
-        if let Some(text) = retry_in_words(event) {
-            lines.extend(Line::styled(&text, WARNING).wrapped(columns, 2));
+        if failed.retry_at.is_some() {
+            let then = match &failed.fallback {
+                Some(next) => format!("{} `{next}`", self.language.say(ScreenText::AsksInstead)),
+                None => self.language.say(ScreenText::Retries).to_owned(),
+            };
+            let told = format!("{}; {then}", failed.message);
+            lines.extend(Line::styled(&told, WARNING).wrapped(columns, 2));
         }
         lines
     }
@@ -327,15 +348,7 @@ impl ShownConversation {
     fn begin_turn(&mut self, now: Duration) {
         self.is_held = false;
         if self.turn.is_none() {
-            self.turn = Some(RunningTurn {
-                began: now,
-                activity: Activity::Waiting,
-                usage: Usage::default(),
-                has_price: true,
-                failure: None,
-                has_notice: false,
-                is_summary: false,
-            });
+            self.turn = Some(RunningTurn::new(now));
         }
     }
 
@@ -357,6 +370,7 @@ impl ShownConversation {
     fn message(&mut self, message: &UserMessage, columns: usize) -> Vec<Line> {
         let is_own = message.ingress.as_ref().is_some_and(|it| self.own.contains(&it.message_id));
         self.arrived(message.ingress.as_ref());
+        self.printed_last = PrintedLast::Message;
         let mut lines = vec![Line::default()];
         if !is_own && !self.is_past {
             let who = format!(
@@ -366,7 +380,20 @@ impl ShownConversation {
             );
             lines.extend(Line::styled(&who, Style::DIM).wrapped(columns, 2));
         }
-        lines.extend(said_lines(&plain_text(&message.message.content), columns));
+        let text = plain_text(&message.message.content);
+        let (said, files) = without_attached(&text);
+        lines.extend(said_lines(said, columns));
+        for file in files {
+            let n_lines = file.text.lines().count();
+            let line = format!(
+                "  @{} · {} · {n_lines} {} · {}",
+                file.name,
+                self.language.say(ScreenText::Attached),
+                self.language.say(ScreenText::Lines),
+                in_bytes(file.text.len() as u64),
+            );
+            lines.extend(Line::styled(&line, Style::DIM).wrapped(columns, 4));
+        }
         for block in &message.message.content {
             if let Block::Image(it) | Block::Audio(it) | Block::File(it) = block {
                 let line = format!("  [{} {}]", it.media_type, in_bytes(it.bytes));
@@ -380,11 +407,11 @@ impl ShownConversation {
     fn answer(&mut self, event: &Event, answer: &AssistantMessage, columns: usize) -> Vec<Line> {
         let text = plain_text(&answer.message.content);
         let id = answer.request_id.unwrap_or(event.id);
-        let lines = self.growing.complete(id, &text, columns);
+        let mut lines = self.apart(PrintedLast::Text, &text);
+        lines.extend(self.growing.complete(id, &text, columns));
         for block in &answer.message.content {
             if let Block::ToolCall(call) = block {
-                let argument = argument_of(call.input.as_str());
-                self.calls.insert(call.call_id, (call.tool.clone(), argument));
+                self.calls.begin(call);
             }
         }
         if let Some(usage) = &answer.usage {
@@ -394,31 +421,6 @@ impl ShownConversation {
             }
         }
         lines
-    }
-
-    /// `read_file USER.md · 16 lines`, or why it failed.
-    fn result(&mut self, result: &ToolResult, columns: usize) -> Vec<Line> {
-        let text = plain_text(&result.content).to_string();
-        let (_, argument) = self.calls.remove(&result.call_id).unwrap_or_default();
-        let mut line = Line::styled("• ", Style::DIM);
-        line.push(&result.tool, Style::BOLD);
-        line.push(&format!(" {argument}"), Style::PLAIN);
-        if result.outcome == Outcome::Done {
-            let n_lines = text.lines().count();
-            line.push(
-                &format!(" · {n_lines} {}", self.language.say(ScreenText::Lines)),
-                Style::DIM,
-            );
-        } else {
-            let how = match result.outcome {
-                Outcome::Failed => self.language.say(ScreenText::Failed),
-                other => outcome_in_words(other),
-            };
-            let why = text.lines().next().unwrap_or_default();
-            line.push(&format!(" · {how}: {why}"), ERROR);
-        }
-        self.last_result = Some((format!("{} {argument}", result.tool), text));
-        line.wrapped(columns, 4)
     }
 
     fn end_turn(&mut self, reason: EndReason, columns: usize, now: Duration) -> Vec<Line> {
@@ -453,83 +455,9 @@ impl ShownConversation {
         Some(format!("{percent} % {}", self.language.say(ScreenText::Context)))
     }
 
-    /// The whole output of the last call.
-    pub(crate) fn last_result(&self, columns: usize) -> Vec<Line> {
-        let Some((what, text)) = &self.last_result else {
-            return vec![remark(self.language.say(ScreenText::NoCall))];
-        };
-        let mut lines = vec![Line::styled(what, Style::BOLD)];
-        for row in text.lines() {
-            lines.extend(Line::styled(&format!("  {row}"), Style::DIM).wrapped(columns, 2));
-        }
-        lines
-    }
-
-    /// The rows above the input: the end of the growing answer, what runs, and the queue.
-    pub(crate) fn live(&self, columns: usize, rows_max: usize, now: Duration) -> Vec<Line> {
-        let mut rows = Vec::new();
-        if let Some(turn) = &self.turn {
-            rows.push(self.status(turn, columns, now));
-        }
-        for item in &self.steers {
-            rows.push(Line::styled(&fitted(&format!("  ↪ {}", item.text), columns), Style::DIM));
-        }
-        let state = if self.is_held { ScreenText::Held } else { ScreenText::Queued };
-        for (n, item) in self.follow_ups.iter().enumerate() {
-            let line = format!("  {} {}: {}", n + 1, self.language.say(state), item.text);
-            rows.push(Line::styled(&fitted(&line, columns), Style::DIM));
-        }
-        for (_, text) in &self.pending {
-            let line = format!("  {}: {text}", self.language.say(ScreenText::Sending));
-            rows.push(Line::styled(&fitted(&line, columns), Style::DIM));
-        }
-        let room = rows_max.saturating_sub(rows.len());
-        let mut growing = self.growing.open_rows(columns);
-        if growing.len() > room {
-            growing.drain(..growing.len() - room);
-        }
-        growing.extend(rows);
-        growing
-    }
-
-    fn status(&self, turn: &RunningTurn, columns: usize, now: Duration) -> Line {
-        let words = |word| self.language.say(word).to_owned();
-        let what = match &turn.activity {
-            Activity::Waiting => words(ScreenText::Waiting),
-            Activity::Thinking { n_chars } => {
-                format!("{} ({n_chars})", words(ScreenText::Thinking))
-            }
-            Activity::Answering => words(ScreenText::Answering),
-            Activity::Calling(what) => what.clone(),
-            Activity::Summarising => words(ScreenText::Summarising),
-            Activity::Stopping => words(ScreenText::Stopping),
-        };
-        let frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-        let elapsed = now.saturating_sub(turn.began);
-        let frame = usize::try_from(elapsed.as_millis() / 120).unwrap_or_default() % frames.len();
-        let mut parts = vec![what, in_seconds(elapsed)];
-        if turn.usage.output > 0 {
-            parts.extend(usage_in_words(&turn.usage, turn.has_price));
-        }
-        let mut line = Line::styled(frames[frame], Style::coloured(Colour::Cyan));
-        line.push(
-            &fitted(&format!(" {}", parts.join(" · ")), columns.saturating_sub(1)),
-            Style::DIM,
-        );
-        line
-    }
-}
-
-impl RunningTurn {
-    fn add(&mut self, usage: &Usage) {
-        let sum = &mut self.usage;
-        sum.input = sum.input.saturating_add(usage.input);
-        sum.output = sum.output.saturating_add(usage.output);
-        sum.cache_read = sum.cache_read.saturating_add(usage.cache_read);
-        sum.cache_write = sum.cache_write.saturating_add(usage.cache_write);
-        self.has_price &= usage.cost_micros.is_some();
-        let cost = usage.cost_micros.unwrap_or_default();
-        sum.cost_micros = Some(sum.cost_micros.unwrap_or_default().saturating_add(cost));
+    /// The calls that can be opened, newest first.
+    pub(crate) fn done_calls(&self) -> impl ExactSizeIterator<Item = &DoneCall> {
+        self.calls.done()
     }
 }
 
@@ -553,57 +481,6 @@ pub(crate) fn said_lines(text: &str, columns: usize) -> Vec<Line> {
         lines.push(Line::styled(&format!("  … ({})", in_bytes(text.len() as u64)), Style::DIM));
     }
     lines
-}
-
-/// The argument that says most: a path, a pattern, else the first text.
-fn argument_of(input: &str) -> String {
-    let Ok(serde_json::Value::Object(members)) = serde_json::from_str(input) else {
-        return String::new();
-    };
-    let named = ["path", "file", "command", "pattern", "query", "url", "name"];
-    let by_name = named.into_iter().find_map(|name| members.get(name)?.as_str());
-    let text = by_name.or_else(|| members.values().find_map(serde_json::Value::as_str));
-    text.map_or_else(String::new, |text| fitted(text, ARGUMENT_COLUMNS_MAX))
-}
-
-/// What a request read, from the cache or not.
-fn input_of(usage: &Usage) -> u64 {
-    usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write)
-}
-
-fn usage_in_words(usage: &Usage, has_price: bool) -> Vec<String> {
-    let input = input_of(usage);
-    if input == 0 && usage.output == 0 {
-        return Vec::new();
-    }
-    let mut parts = vec![format!("↑{} ↓{}", in_thousands(input), in_thousands(usage.output))];
-    if let (true, Some(micros)) = (has_price, usage.cost_micros) {
-        parts.push(format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100));
-    }
-    parts
-}
-
-fn in_thousands(tokens: u64) -> String {
-    match tokens {
-        0..1_000 => tokens.to_string(),
-        1_000..1_000_000 => format!("{}.{}k", tokens / 1_000, tokens % 1_000 / 100),
-        _ => format!("{}.{}M", tokens / 1_000_000, tokens % 1_000_000 / 100_000),
-    }
-}
-
-fn in_bytes(bytes: u64) -> String {
-    match bytes {
-        0..1_024 => format!("{bytes} B"),
-        1_024..1_048_576 => format!("{} KB", bytes / 1_024),
-        _ => format!("{} MB", bytes / 1_048_576),
-    }
-}
-
-fn in_seconds(time: Duration) -> String {
-    match time.as_secs() {
-        0..60 => format!("{} s", time.as_secs()),
-        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
-    }
 }
 
 #[cfg(test)]

@@ -230,7 +230,8 @@ impl Editor {
             return self.cursor - shown.len();
         }
         let before = self.before_cursor().grapheme_indices(true).next_back();
-        before.map_or(0, |(at, _)| at)
+        // A mark that follows a placeholder is one character with its last letter.
+        self.outside(before.map_or(0, |(at, _)| at)).start
     }
 
     fn next(&self) -> usize {
@@ -239,7 +240,7 @@ impl Editor {
             return self.cursor + shown.len();
         }
         let after = self.text[self.cursor..].graphemes(true).next();
-        self.cursor + after.map_or(0, str::len)
+        self.outside(self.cursor + after.map_or(0, str::len)).end
     }
 
     fn previous_word(&self) -> usize {

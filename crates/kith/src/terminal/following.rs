@@ -10,6 +10,7 @@ use kith_host::calls::subscription::{
 use kith_host::calls::thread::GetThread;
 use kith_host::client::Client;
 use kith_host::error::CallError;
+use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::ThreadId;
 use tokio::task::AbortHandle;
@@ -132,11 +133,16 @@ impl TerminalChat {
         let call = Subscribe { to: to.clone(), from: point.clone() };
         let task = self.tasks.spawn(async move {
             let feed = sender.clone();
-            // The receiver lives as long as the terminal; after that nobody looks.
-            let take = move |item| feed.send(Incoming::Feed(n, Box::new(item))).unwrap_or_default();
-            let ended = client.follow(call, take, CancellationToken::new()).await;
+            let take = move |item| -> BoxFuture<'static, ()> {
+                let feed = feed.clone();
+                Box::pin(async move {
+                    // The receiver lives as long as the terminal; after that nobody looks.
+                    feed.send(Incoming::Feed(n, Box::new(item))).await.unwrap_or_default();
+                })
+            };
+            let ended = client.follow_paced(call, take, CancellationToken::new()).await;
             let ended = ended.map(|response| response.data);
-            sender.send(Incoming::Unfollowed(n, ended)).unwrap_or_default();
+            sender.send(Incoming::Unfollowed(n, ended)).await.unwrap_or_default();
         });
         self.subscription = Some(FollowedFeed { n, to, point, task: Some(task) });
     }

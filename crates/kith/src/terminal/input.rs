@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::completion::{Completions, completions};
+use super::completion::{Candidate, Completions, argument_of, completions};
 use super::editor::Editor;
 use super::history::InputHistory;
 use super::keys::{Key, KeyPress, TerminalInput};
 use super::live_area::LiveRows;
+use super::picker::{PickEntry, PickList};
+use super::slash::list_of;
 use super::styled::{Colour, Line, Style, fitted};
 use super::words::{ScreenLanguage, ScreenText, commands};
 
@@ -16,18 +18,27 @@ const MARK: &str = "> ";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum InputAction {
     Changed,
-    Send(String),
+    Send(SaidText),
     /// Said to the running turn at once.
-    Steer(String),
+    Steer(SaidText),
     Stop,
     Interrupt,
     Leave,
-    ShowResult,
+    /// The whole of a call.
+    ShowCall,
     /// The last message that waits comes back into the input.
     EditQueued,
     ClearScreen,
     Suspend,
     ExternalEditor,
+}
+
+/// What was typed and sent off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SaidText {
+    pub(crate) text: String,
+    /// Without what long pastes stand for.
+    pub(crate) typed: String,
 }
 
 pub(crate) struct Input {
@@ -37,6 +48,8 @@ pub(crate) struct Input {
     folder: PathBuf,
     commands: Vec<(&'static str, &'static str)>,
     completions: Option<Completions>,
+    /// What the argument of a command can be; `None` until it is known.
+    arguments: Option<(PickList, Option<Vec<Candidate>>)>,
     search: Option<HistorySearch>,
 }
 
@@ -57,6 +70,7 @@ impl Input {
             folder,
             commands: commands(language),
             completions: None,
+            arguments: None,
             search: None,
         }
     }
@@ -66,6 +80,50 @@ impl Input {
         let typed = self.editor.take();
         let both = if typed.is_empty() { text.to_owned() } else { format!("{text}\n{typed}") };
         self.editor.paste(&both);
+    }
+
+    /// The list that the argument being typed is of, if it has to be fetched.
+    pub(crate) fn wanted_arguments(&mut self) -> Option<PickList> {
+        let list =
+            argument_of(self.editor.before_cursor()).and_then(|(command, _)| list_of(command));
+        let Some(list) = list else {
+            self.arguments = None;
+            return None;
+        };
+        let is_asked = self.arguments.as_ref().is_some_and(|(asked, _)| *asked == list);
+        if !is_asked {
+            self.arguments = Some((list, None));
+        }
+        (!is_asked).then_some(list)
+    }
+
+    pub(crate) fn set_arguments(&mut self, list: PickList, entries: Vec<PickEntry>) {
+        // Something else may be typed by now.
+        if !self.arguments.as_ref().is_some_and(|(asked, _)| *asked == list) {
+            return;
+        }
+        let candidate = |it: PickEntry| Candidate { text: it.value, about: it.about };
+        self.arguments = Some((list, Some(entries.into_iter().map(candidate).collect())));
+        self.offer();
+    }
+
+    fn arguments_for(&self, command: &str) -> Vec<Candidate> {
+        if command == "queue" {
+            let all = [
+                ("go", ScreenText::QueueGo),
+                ("edit", ScreenText::QueueEdit),
+                ("rm", ScreenText::QueueRemove),
+            ];
+            let candidate = |(text, about)| Candidate {
+                text: String::from(text),
+                about: self.language.say(about).to_owned(),
+            };
+            return all.map(candidate).to_vec();
+        }
+        match &self.arguments {
+            Some((list, Some(known))) if list_of(command) == Some(*list) => known.clone(),
+            _ => Vec::new(),
+        }
     }
 
     pub(crate) fn take_text(&mut self) -> String {
@@ -115,7 +173,7 @@ impl Input {
                 return Some(self.choose(Completions::previous));
             }
             Key::Down if is_offered => return Some(self.choose(Completions::next)),
-            Key::BackTab => return None,
+            Key::BackTab | Key::PageUp | Key::PageDown => return None,
             Key::Escape if is_offered => (),
             Key::Escape => return Some(InputAction::Stop),
             Key::Backspace if is_alt || is_ctrl => self.editor.cut_word(),
@@ -147,7 +205,7 @@ impl Input {
             'd' if self.editor.is_empty() => return Some(InputAction::Leave),
             'd' => self.editor.delete(),
             's' => return self.sent().map(InputAction::Steer),
-            'o' => return Some(InputAction::ShowResult),
+            'o' => return Some(InputAction::ShowCall),
             'l' => return Some(InputAction::ClearScreen),
             'z' => return Some(InputAction::Suspend),
             'g' => return Some(InputAction::ExternalEditor),
@@ -188,19 +246,21 @@ impl Input {
         InputAction::Changed
     }
 
-    fn sent(&mut self) -> Option<String> {
+    fn sent(&mut self) -> Option<SaidText> {
         self.completions = None;
         if self.editor.text().trim().is_empty() {
             return None;
         }
+        let typed = self.editor.text().to_owned();
         let text = self.editor.take();
         self.history.add(&text);
-        Some(text)
+        Some(SaidText { text, typed })
     }
 
     fn enter(&mut self) -> Option<InputAction> {
         // A command that is only begun is completed; a whole one is sent.
         if let Some(chosen) = self.completions.as_ref().and_then(Completions::chosen)
+            && !self.editor.text().contains(char::is_whitespace)
             && self.editor.text().starts_with('/')
             && chosen.text != self.editor.text()
         {
@@ -247,7 +307,9 @@ impl Input {
     }
 
     fn offer(&mut self) {
-        self.completions = completions(self.editor.before_cursor(), &self.commands, &self.folder);
+        let arguments = |command: &str| self.arguments_for(command);
+        let before = self.editor.before_cursor();
+        self.completions = completions(before, &self.commands, &arguments, &self.folder);
     }
 
     fn complete(&mut self) {

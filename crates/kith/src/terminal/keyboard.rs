@@ -1,5 +1,6 @@
 //! The terminal as a device: raw mode, keys and pastes, its size, and leaving it for another program.
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::process::Command;
@@ -20,6 +21,8 @@ use super::keys::{KeyParser, TerminalInput};
 /// Where the size is not known.
 const SIZE_USUAL: (usize, usize) = (80, 24);
 const READ_BYTES: usize = 64 * 1024;
+/// Keys that wait to be taken; more stay in the terminal.
+const INPUTS_MAX: usize = 1_024;
 /// After this an escape is the key, and not the beginning of a sequence.
 const KEY_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 30_000_000 };
 /// Pastes come as brackets around the text.
@@ -27,8 +30,10 @@ const PASTES_BRACKETED: &str = "\x1b[?2004h";
 const PASTES_PLAIN: &str = "\x1b[?2004l";
 
 pub(crate) struct Keyboard {
-    inputs: mpsc::UnboundedReceiver<TerminalInput>,
-    sender: mpsc::UnboundedSender<TerminalInput>,
+    inputs: mpsc::Receiver<TerminalInput>,
+    sender: mpsc::Sender<TerminalInput>,
+    /// Keys that had been read when the terminal was given away.
+    waiting: VecDeque<TerminalInput>,
     resized: tokio::signal::unix::Signal,
     /// `None` while another program has the terminal.
     taken: Option<TakenTerminal>,
@@ -44,15 +49,19 @@ struct TakenTerminal {
 
 impl Keyboard {
     pub(crate) fn open() -> Result<Keyboard, CallError> {
-        let (sender, inputs) = mpsc::unbounded_channel();
+        let (sender, inputs) = mpsc::channel(INPUTS_MAX);
         let resized = signal(SignalKind::window_change()).map_err(unusable)?;
-        let mut keyboard = Keyboard { inputs, sender, resized, taken: None };
+        let mut keyboard =
+            Keyboard { inputs, sender, waiting: VecDeque::new(), resized, taken: None };
         keyboard.take()?;
         Ok(keyboard)
     }
 
     /// The next key or paste.
     pub(crate) async fn next(&mut self) -> Option<TerminalInput> {
+        if let Some(input) = self.waiting.pop_front() {
+            return Some(input);
+        }
         tokio::select! {
             input = self.inputs.recv() => input,
             _ = self.resized.recv() => Some(TerminalInput::Resized),
@@ -61,7 +70,7 @@ impl Keyboard {
 
     /// A key that was read already, if there is one.
     pub(crate) fn try_next(&mut self) -> Option<TerminalInput> {
-        self.inputs.try_recv().ok()
+        self.waiting.pop_front().or_else(|| self.inputs.try_recv().ok())
     }
 
     fn take(&mut self) -> Result<(), CallError> {
@@ -87,6 +96,13 @@ impl Keyboard {
         let Some(mut taken) = self.taken.take() else { return };
         drop(taken.stop.take());
         if let Some(reader) = taken.reader.take() {
+            // It may wait for room for what it has read.
+            while !reader.is_finished() {
+                match self.inputs.try_recv() {
+                    Ok(input) => self.waiting.push_back(input),
+                    Err(_) => thread::yield_now(),
+                }
+            }
             // A panic of it was printed already.
             reader.join().unwrap_or_default();
         }
@@ -132,7 +148,7 @@ fn print(codes: &str) {
 }
 
 /// Reads until it is stopped or the terminal is gone.
-fn read_keys(stopped: &OwnedFd, sender: &mpsc::UnboundedSender<TerminalInput>) {
+fn read_keys(stopped: &OwnedFd, sender: &mpsc::Sender<TerminalInput>) {
     let mut parser = KeyParser::default();
     let mut bytes = vec![0; READ_BYTES];
     loop {
@@ -165,12 +181,12 @@ fn read_keys(stopped: &OwnedFd, sender: &mpsc::UnboundedSender<TerminalInput>) {
             return;
         }
     }
-    sender.send(TerminalInput::Gone).unwrap_or_default();
+    sender.blocking_send(TerminalInput::Gone).unwrap_or_default();
 }
 
 /// False if nobody takes them any more.
-fn send_all(sender: &mpsc::UnboundedSender<TerminalInput>, inputs: Vec<TerminalInput>) -> bool {
-    inputs.into_iter().all(|input| sender.send(input).is_ok())
+fn send_all(sender: &mpsc::Sender<TerminalInput>, inputs: Vec<TerminalInput>) -> bool {
+    inputs.into_iter().all(|input| sender.blocking_send(input).is_ok())
 }
 
 /// Columns and rows.

@@ -40,6 +40,8 @@ pub(crate) enum Key {
     Up,
     Down,
     Home,
+    PageUp,
+    PageDown,
     End,
     Escape,
 }
@@ -208,6 +210,8 @@ fn sequence(bytes: &[u8]) -> NextKey {
         (b'H', _) | (b'~', Some(1 | 7)) => Key::Home,
         (b'F', _) | (b'~', Some(4 | 8)) => Key::End,
         (b'~', Some(3)) => Key::Delete,
+        (b'~', Some(5)) => Key::PageUp,
+        (b'~', Some(6)) => Key::PageDown,
         (b'Z', _) => Key::BackTab,
         // Terminals that tell Shift-Enter and Ctrl-Enter apart.
         (b'u', Some(13)) => Key::Enter,

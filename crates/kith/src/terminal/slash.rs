@@ -2,34 +2,38 @@
 
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use kith_host::calls::cost::{CostGroup, SumCosts};
 use kith_host::calls::message::{MessageTarget, RetryTurn};
-use kith_host::calls::models::ListModels;
-use kith_host::calls::priming::ListScripts;
 use kith_host::calls::queue::{EditQueue, QueueChange, TakeNext};
-use kith_host::calls::session::{
-    CompactSession, CreateDialog, ListSessions, SessionRow, ShowSession,
-};
-use kith_host::calls::tree::{BranchSession, ShowTree};
+use kith_host::calls::session::{CompactSession, CreateDialog, ReadBlob, ShowSession};
+use kith_host::calls::tree::BranchSession;
 use kith_host::calls::why::ExplainRequest;
 use kith_host::client::Client;
 use kith_host::clock::SystemClock;
 use kith_host::error::CallError;
-use kith_host::words::{short, short_event};
+use kith_host::words::short_event;
+use kith_vocab::block::plain_text;
 use kith_vocab::clock::Clock;
 use kith_vocab::event::control::Queue;
+use kith_vocab::event::{Body, Event};
 use kith_vocab::header::Priming;
 use kith_vocab::ids::{EventId, SessionId};
 use tokio_util::sync::CancellationToken;
 
-use super::conversation::{QueuedText, remark};
+use super::answers::{cost_lines, why_lines};
+use super::attached::without_attached;
+use super::conversation::{DoneCall, QueuedText, in_thousands, remark};
+use super::lists::ListOwner;
+use super::open_block::OpenBlock;
+use super::picker::{PickEntry, PickList, Picker};
 use super::styled::{Line, Style};
 use super::words::{ScreenLanguage, ScreenText, commands};
 use super::{Incoming, TerminalChat};
-use crate::program::commands::{cost, model, why};
 
-/// Rows of a list in the conversation; the commands of the program show all.
-const ROWS_MAX: usize = 12;
+/// Bytes of a call's whole output that are printed when it is opened.
+const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// `/word`, or `/word …` where there is such a command: other lines that begin with a slash are said.
 pub(super) fn is_command(text: &str) -> bool {
@@ -42,41 +46,51 @@ pub(super) fn is_command(text: &str) -> bool {
     is_known || (is_word && rest.is_empty())
 }
 
+/// The list that the argument of a command is chosen from.
+pub(super) fn list_of(command: &str) -> Option<PickList> {
+    Some(match command {
+        "resume" | "sessions" => PickList::Sessions,
+        "branch" => PickList::Messages,
+        "model" => PickList::Models,
+        "prime" => PickList::Scripts,
+        _ => return None,
+    })
+}
+
 pub(super) fn run(chat: &mut TerminalChat, text: &str) {
     let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.trim().to_owned();
     let echo = Line::styled(text, Style::DIM);
+    chat.printed.push(Line::default());
     chat.printed.extend(echo.wrapped(chat.columns, 2));
     match name {
         "/quit" | "/exit" => chat.is_over = true,
         "/help" => help(chat),
         "/new" => begin_new(chat),
-        "/sessions" => list_sessions(chat),
-        "/resume" if rest.is_empty() => list_sessions(chat),
-        "/resume" => open(chat, rest),
-        "/branch" => branch(chat, rest),
+        "/branch" if chat.conversation.session.is_none() => {
+            chat.remark(ScreenText::NothingSaid);
+        }
+        "/resume" | "/sessions" | "/branch" | "/model" | "/prime" => {
+            let Some(list) = list_of(name.trim_start_matches('/')) else { return };
+            if rest.is_empty() { pick(chat, list) } else { picked(chat, list, rest) }
+        }
         "/retry" => retry(chat),
-        "/model" => choose_model(chat, rest),
-        "/why" => with_session(chat, move |client, session| async move {
-            let call = ExplainRequest { session, turn: None, with_body: false };
-            Ok(plain(why::lines(&client.call(call).await?.data)))
-        }),
-        "/cost" => chat.spawn(move |client| async move {
-            let table = client.call(SumCosts { by: CostGroup::Model }).await?.data;
-            Ok(plain(cost::lines(&table)))
-        }),
-        "/queue" => queue(chat, &rest),
-        "/compact" => {
-            let model = chat.model.clone();
+        "/why" => {
+            let language = chat.language;
             with_session(chat, move |client, session| async move {
-                let compact_id = EventId::from_uuid(SystemClock.new_id());
-                let call = CompactSession { session, compact_id, model };
-                let done = client.follow(call, drop, CancellationToken::new()).await?.data;
-                let (before, after) = (done.tokens_before, done.tokens_after);
-                Ok(plain([format!("~{before} -> ~{after} tokens")]))
+                let call = ExplainRequest { session, turn: None, with_body: false };
+                Ok(why_lines(language, &client.call(call).await?.data))
             });
         }
-        "/prime" => prime(chat, rest),
+        "/cost" => {
+            let language = chat.language;
+            chat.spawn(move |client| async move {
+                let table = client.call(SumCosts { by: CostGroup::Model }).await?.data;
+                Ok(cost_lines(language, &table))
+            });
+        }
+        "/queue" => queue(chat, &rest),
+        "/compact" => compact(chat),
         _ => {
             let known = commands(chat.language);
             let known: Vec<String> = known.iter().map(|(name, _)| format!("/{name}")).collect();
@@ -88,6 +102,84 @@ pub(super) fn run(chat: &mut TerminalChat, text: &str) {
             chat.printed.extend(line.wrapped(chat.columns, 2));
         }
     }
+}
+
+/// Opens the list from which the person chooses.
+fn pick(chat: &mut TerminalChat, list: PickList) {
+    let (owner, client, language) = (chat.list_owner(), Arc::clone(&chat.client), chat.language);
+    chat.spawn_any(async move {
+        let entries = owner.entries(&client, list).await?;
+        if entries.is_empty() {
+            let why = match list {
+                PickList::Scripts => ScreenText::NoScripts,
+                _ => ScreenText::NothingSaid,
+            };
+            return Ok(Incoming::Lines(vec![remark(language.say(why))]));
+        }
+        Ok(Incoming::Block(Box::new(OpenBlock::Picker(Picker::new(language, list, entries)))))
+    });
+}
+
+/// An entry of a list was chosen, or named.
+pub(super) fn picked(chat: &mut TerminalChat, list: PickList, value: String) {
+    match list {
+        PickList::Sessions => open(chat, value),
+        PickList::Messages => branch(chat, value),
+        PickList::Models => choose_model(chat, value),
+        PickList::Scripts => prime(chat, value),
+        PickList::Calls => {
+            let call =
+                value.parse().ok().and_then(|n| chat.conversation.done_calls().nth(n).cloned());
+            if let Some(call) = call {
+                open_call(chat, call);
+            }
+        }
+    }
+}
+
+/// Ctrl-O: the whole input and output of a call. Where there are several, which one is asked first.
+pub(super) fn show_call(chat: &mut TerminalChat) {
+    let titles: Vec<String> =
+        chat.conversation.done_calls().map(|call| call.title.clone()).collect();
+    match titles.len() {
+        0 => chat.remark(ScreenText::NoCall),
+        1 => picked(chat, PickList::Calls, "0".to_owned()),
+        _ => {
+            let entry = |(n, about): (usize, String)| PickEntry {
+                value: n.to_string(),
+                about,
+                is_current: false,
+            };
+            let entries = titles.into_iter().enumerate().map(entry).collect();
+            let picker = Picker::new(chat.language, PickList::Calls, entries);
+            chat.block = Some(OpenBlock::Picker(picker));
+        }
+    }
+}
+
+fn open_call(chat: &mut TerminalChat, call: DoneCall) {
+    let (language, columns) = (chat.language, chat.columns);
+    let Some(blob) = call.full_output.clone() else {
+        let lines = call.lines(None, language, columns);
+        return chat.printed.extend(lines);
+    };
+    chat.spawn(move |client| async move {
+        let whole = whole_text(&client, blob).await?;
+        Ok(call.lines(Some(&whole), language, columns))
+    });
+}
+
+/// A blob as text, up to a limit.
+async fn whole_text(client: &Client, sha256: String) -> Result<String, CallError> {
+    let (mut bytes, mut offset) = (Vec::new(), Some(0));
+    while let Some(at) = offset
+        && bytes.len() < OUTPUT_BYTES_MAX
+    {
+        let page = client.call(ReadBlob { sha256: sha256.clone(), offset: at }).await?.data;
+        bytes.extend(STANDARD.decode(&page.data).map_err(CallError::filesystem)?);
+        offset = page.next_offset;
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn plain(lines: impl IntoIterator<Item = String>) -> Vec<Line> {
@@ -102,14 +194,14 @@ where
     if let Some(session) = chat.conversation.session {
         chat.spawn(|client| work(client, session.to_string()));
     } else {
-        let line = remark(chat.language.say(ScreenText::NothingSaid));
-        chat.printed.push(line);
+        chat.remark(ScreenText::NothingSaid);
     }
 }
 
 fn help(chat: &mut TerminalChat) {
     for (name, about) in commands(chat.language) {
-        chat.printed.push(Line::plain(&format!("  /{name:<10} {about}")));
+        let line = Line::plain(&format!("  /{name:<10} {about}"));
+        chat.printed.extend(line.wrapped(chat.columns, 4));
     }
     for keys in [ScreenText::KeysIdle, ScreenText::KeysBusy, ScreenText::KeysMore] {
         let line = Line::styled(chat.language.say(keys), Style::DIM);
@@ -124,32 +216,7 @@ fn begin_new(chat: &mut TerminalChat) {
         chat.follow_thread();
     }
     chat.target = MessageTarget::New;
-    let line = remark(chat.language.say(ScreenText::NewNext));
-    chat.printed.push(line);
-}
-
-fn list_sessions(chat: &mut TerminalChat) {
-    let agent_id = Some(chat.agent_id.clone());
-    chat.spawn(move |client| async move {
-        let sessions = client.call(ListSessions { agent_id }).await?.data.sessions;
-        Ok(session_lines(&sessions))
-    });
-}
-
-fn session_lines(sessions: &[SessionRow]) -> Vec<Line> {
-    let n_more = sessions.len().saturating_sub(ROWS_MAX);
-    let mut lines: Vec<Line> = Vec::new();
-    for row in sessions.iter().take(ROWS_MAX) {
-        let title = row.title.as_deref().unwrap_or_default();
-        let time = row.updated_at.as_deref().and_then(|it| it.get(..16)).unwrap_or_default();
-        let mut line = Line::styled(&format!("  {}", short(row.session_id)), Style::BOLD);
-        line.push(&format!("  {}  {title}", time.replace('T', " ")), Style::PLAIN);
-        lines.push(line);
-    }
-    let more =
-        if n_more > 0 { format!(" ({n_more} more: `kith session ls`)") } else { String::new() };
-    lines.push(Line::styled(&format!("  /resume ID{more}"), Style::DIM));
-    lines
+    chat.remark(ScreenText::NewNext);
 }
 
 fn open(chat: &mut TerminalChat, session: String) {
@@ -160,25 +227,32 @@ fn open(chat: &mut TerminalChat, session: String) {
     });
 }
 
+/// Goes back to before a message, which comes into the input; what was said since stays in the log.
 fn branch(chat: &mut TerminalChat, to: String) {
-    with_session(chat, move |client, session| async move {
-        if to.is_empty() {
-            let tree = client.call(ShowTree { session }).await?.data;
-            let said = tree.nodes.iter().filter(|node| node.on_path && node.kind == "user_message");
-            let said: Vec<_> = said.collect();
-            let first = said.len().saturating_sub(ROWS_MAX);
-            let row = |node: &&kith_host::calls::tree::TreeNode| {
-                format!("  {}  {}", short_event(node.event_id), node.text)
-            };
-            let lines = said[first..].iter().map(row);
-            return Ok(plain(lines.chain(["  /branch ID".to_owned()])));
-        }
+    let Some(session) = chat.conversation.session.map(|id| id.to_string()) else {
+        return chat.remark(ScreenText::NothingSaid);
+    };
+    let (language, client) = (chat.language, Arc::clone(&chat.client));
+    chat.spawn_any(async move {
+        let view = client.call(ShowSession { session: session.clone() }).await?.data;
+        let is_named = |event: &&Event| short_event(event.id) == to || event.id.to_string() == to;
+        let said = view.events.iter().find(is_named).and_then(|event| match &event.body {
+            Body::UserMessage(it) => Some((event.parent_id, plain_text(&it.message.content))),
+            _ => None,
+        });
         let branch_id = EventId::from_uuid(SystemClock.new_id());
-        let call = BranchSession { session, to, expected_leaf: None, branch_id };
-        let place = client.call(call).await?.data;
-        let leaf =
-            place.leaf.map_or_else(String::new, |leaf| format!(" after {}", short_event(leaf)));
-        Ok(plain([format!("(the conversation goes on{leaf})")]))
+        let before = said.as_ref().map(|(parent, _)| {
+            parent.map_or_else(|| "start".to_owned(), |parent| parent.to_string())
+        });
+        let place = before.unwrap_or_else(|| to.clone());
+        client.call(BranchSession { session, to: place, expected_leaf: None, branch_id }).await?;
+        Ok(if let Some((_, text)) = said {
+            let line = remark(language.say(ScreenText::GoesOnBefore));
+            Incoming::TakenBack(Some(line), without_attached(&text).0.to_owned())
+        } else {
+            let told = format!("{} {to}", language.say(ScreenText::GoesOnAfter));
+            Incoming::Lines(vec![remark(&told)])
+        })
     });
 }
 
@@ -191,21 +265,18 @@ fn retry(chat: &mut TerminalChat) {
     });
 }
 
+fn compact(chat: &mut TerminalChat) {
+    let (model, tokens) = (chat.model.clone(), chat.language.say(ScreenText::Tokens));
+    with_session(chat, move |client, session| async move {
+        let compact_id = EventId::from_uuid(SystemClock.new_id());
+        let call = CompactSession { session, compact_id, model };
+        let done = client.follow(call, drop, CancellationToken::new()).await?.data;
+        let [before, after] = [done.tokens_before, done.tokens_after].map(in_thousands);
+        Ok(vec![remark(&format!("~{before} → ~{after} {tokens}"))])
+    });
+}
+
 fn choose_model(chat: &mut TerminalChat, name: String) {
-    if name.is_empty() {
-        let chosen = chat.model.as_ref();
-        let here =
-            chosen.map(|name| format!("{}: {name}", chat.language.say(ScreenText::ChosenHere)));
-        return chat.spawn(move |client| async move {
-            let mut lines = model::lines(&client.call(ListModels {}).await?.data);
-            if let Some(here) = here {
-                // What the settings choose does not count here.
-                lines.retain(|line| !line.starts_with("Uses "));
-                lines.push(here);
-            }
-            Ok(plain(lines))
-        });
-    }
     if name.contains(char::is_whitespace) {
         return chat.tell(&CallError::invalid(format!("`{name}` is not the name of a model")));
     }
@@ -229,7 +300,7 @@ fn choose_model(chat: &mut TerminalChat, name: String) {
 }
 
 fn queue(chat: &mut TerminalChat, rest: &str) {
-    let number = |word: &str| word.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+    let number = |word: &str| word.trim().parse::<usize>().ok().and_then(|n| n.checked_sub(1));
     match rest.split_once(' ').unwrap_or((rest, "")) {
         ("go", _) => with_session(chat, move |client, session| async move {
             let take_id = EventId::from_uuid(SystemClock.new_id());
@@ -245,7 +316,7 @@ fn queue(chat: &mut TerminalChat, rest: &str) {
                     let is_empty = chat.conversation.follow_ups.is_empty();
                     let why =
                         if is_empty { ScreenText::NothingWaits } else { ScreenText::WhichOne };
-                    chat.printed.push(remark(chat.language.say(why)));
+                    chat.remark(why);
                 }
             }
         }
@@ -257,7 +328,9 @@ fn queue(chat: &mut TerminalChat, rest: &str) {
                 lines.push(format!("  {}", chat.language.say(ScreenText::NothingWaits)));
             }
             lines.push("  /queue rm N · /queue edit N · /queue go".to_owned());
-            chat.printed.extend(plain(lines));
+            for line in plain(lines) {
+                chat.printed.extend(line.wrapped(chat.columns, 4));
+            }
         }
     }
 }
@@ -272,24 +345,9 @@ fn remove(chat: &mut TerminalChat, item: QueuedText) {
 }
 
 fn prime(chat: &mut TerminalChat, script: String) {
-    let agent_id = Some(chat.agent_id.clone());
-    if script.is_empty() {
-        let none = chat.language.say(ScreenText::NoScripts);
-        return chat.spawn(move |client| async move {
-            let scripts = client.call(ListScripts { agent_id, query: None }).await?.data.scripts;
-            let row = |row: &kith_host::calls::priming::ScriptRow| {
-                let title = row.title.as_deref().unwrap_or_default();
-                format!("  {}  {title}", row.script_ref.as_deref().unwrap_or(&row.path))
-            };
-            if scripts.is_empty() {
-                return Ok(plain([format!("  {none}")]));
-            }
-            Ok(plain(scripts.iter().map(row).chain(["  /prime NAME".to_owned()])))
-        });
-    }
     let call = CreateDialog {
         session_id: SessionId::from_uuid(SystemClock.new_id()),
-        agent_id,
+        agent_id: Some(chat.agent_id.clone()),
         thread_id: chat.thread_id.clone(),
         cwd: chat.cwd.display().to_string(),
         priming: Some(Priming { script_refs: vec![script], show_in_ui: true }),
@@ -301,4 +359,20 @@ fn prime(chat: &mut TerminalChat, script: String) {
         let view = client.call(ShowSession { session }).await?.data;
         Ok(Incoming::Opened(Box::new(view)))
     });
+}
+
+impl TerminalChat {
+    pub(super) fn list_owner(&self) -> ListOwner {
+        ListOwner {
+            language: self.language,
+            agent_id: self.agent_id.clone(),
+            session: self.conversation.session,
+            model: self.model.clone(),
+        }
+    }
+
+    pub(super) fn remark(&mut self, text: ScreenText) {
+        let line = remark(self.language.say(text));
+        self.printed.extend(line.wrapped(self.columns, 2));
+    }
 }

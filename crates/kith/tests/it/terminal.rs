@@ -1,6 +1,7 @@
 //! The program in a real terminal: screen, questions and colours.
 
 use std::io::{Read, Write};
+use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
@@ -42,12 +43,27 @@ impl Terminal {
     pub(crate) fn sized_with(
         house: &House,
         args: &[&str],
+        size: (u16, u16),
+        variables: &[(&str, &str)],
+    ) -> Terminal {
+        Terminal::start_program(KITH, house, args, size, variables)
+    }
+
+    /// A shell, in which a program can be suspended.
+    pub(crate) fn start_shell(house: &House, variables: &[(&str, &str)]) -> Terminal {
+        Terminal::start_program("/bin/sh", house, &["-i"], (COLUMNS, ROWS), variables)
+    }
+
+    fn start_program(
+        program: &str,
+        house: &House,
+        args: &[&str],
         (cols, rows): (u16, u16),
         variables: &[(&str, &str)],
     ) -> Terminal {
         let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
         let pty = native_pty_system().openpty(size).unwrap();
-        let mut command = CommandBuilder::new(KITH);
+        let mut command = CommandBuilder::new(program);
         command.args(args);
         command.cwd(house.path(""));
         command.env_clear();
@@ -102,6 +118,12 @@ impl Terminal {
         self.screen.screen().contents()
     }
 
+    /// Whether a row was written beyond its end, so that the terminal broke it.
+    pub(crate) fn is_any_row_wrapped(&self) -> bool {
+        let (rows, _) = self.screen.screen().size();
+        (0..rows.get()).any(|row| self.screen.screen().row_wrapped(row))
+    }
+
     /// All that was ever printed, as it was.
     pub(crate) fn raw(&self) -> String {
         String::from_utf8_lossy(&self.raw).into_owned()
@@ -120,6 +142,13 @@ impl Terminal {
     pub(crate) fn press(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
         self.keyboard.flush().unwrap();
+    }
+
+    /// Sends the program a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.process_id().unwrap().to_string();
+        let sent = Command::new("kill").args(["-s", name, &pid]).status().unwrap();
+        assert!(sent.success());
     }
 
     /// Waits for the end of the program, and returns its exit code and the screen.

@@ -7,19 +7,19 @@ use serde_json::json;
 use crate::house::{House, Vendor, of_type};
 use crate::terminal::Terminal;
 
-const PLAIN: [(&str, &str); 2] = [("NO_COLOR", "1"), ("LANG", "C.UTF-8")];
+pub(crate) const PLAIN: [(&str, &str); 2] = [("NO_COLOR", "1"), ("LANG", "C.UTF-8")];
 /// The row of keys below an input that waits.
-const IDLE: &str = "Enter sends";
-const BUSY: &str = "Enter queues";
+pub(crate) const IDLE: &str = "Enter sends";
+pub(crate) const BUSY: &str = "Enter queues";
 
-fn chat(house: &House) -> Terminal {
+pub(crate) fn chat(house: &House) -> Terminal {
     let mut terminal = Terminal::start(house, &[], &PLAIN);
     terminal.until(IDLE);
     terminal
 }
 
 /// What people said, as the log has it.
-fn said(house: &House) -> Vec<String> {
+pub(crate) fn said(house: &House) -> Vec<String> {
     let log = house.log();
     let messages = of_type(&log, "user_message");
     let text = |it: &&serde_json::Value| {
@@ -28,7 +28,7 @@ fn said(house: &House) -> Vec<String> {
     messages.iter().map(text).collect()
 }
 
-fn leave(mut terminal: Terminal) {
+pub(crate) fn leave(mut terminal: Terminal) {
     terminal.press("\x04");
     let (code, shown, _) = terminal.end();
     assert_eq!(code, 0, "{shown}");
@@ -355,10 +355,7 @@ fn commands_answer_in_the_conversation() {
     for (command, answer) in [
         ("/why", "rebuilt from the log byte for byte"),
         ("/cost", "total"),
-        ("/sessions", "/resume ID"),
-        ("/branch", "/branch ID"),
         ("/queue", "/queue go"),
-        ("/model", "Uses"),
         ("/nonsense", "unknown command /nonsense:"),
     ] {
         terminal.press(&format!("{command}\r"));

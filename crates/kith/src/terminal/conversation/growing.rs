@@ -19,15 +19,33 @@ pub(super) struct ShownAnswer {
     has_printed: bool,
     /// `open` is the rest of a block whose first lines were printed.
     continues_block: bool,
+    /// Pieces are missing: what is new waits for the whole answer.
+    is_behind: bool,
 }
 
 impl ShownAnswer {
     /// Adds a piece, and gives the rows that are finished.
     pub(super) fn add(&mut self, request_id: EventId, text: &str, columns: usize) -> Vec<Line> {
         self.begin(request_id);
+        if self.is_behind {
+            return Vec::new();
+        }
         self.received.push_str(text);
         self.open.push_str(text);
         self.settle(columns)
+    }
+
+    /// All that was said so far is told again, because pieces were lost or this client came late.
+    pub(super) fn catch_up(
+        &mut self,
+        request_id: EventId,
+        so_far: &str,
+        columns: usize,
+    ) -> Vec<Line> {
+        self.begin(request_id);
+        let rest = so_far.strip_prefix(self.received.as_str()).map(str::to_owned);
+        self.is_behind = rest.is_none();
+        rest.map_or_else(Vec::new, |rest| self.add(request_id, &rest, columns))
     }
 
     /// The whole answer is known: pieces may have been lost on the way.

@@ -82,6 +82,16 @@ fn what_was_cut_can_be_put_back_and_undone() {
     assert_eq!(editor.text(), "one");
 }
 
+#[test]
+fn a_combining_mark_behind_a_placeholder_does_not_open_it() {
+    let mut editor = with("");
+    editor.paste(&"long ".repeat(600));
+    editor.insert("\u{d46}");
+    editor.backspace();
+    assert!(!editor.text().contains("[paste") || editor.text().ends_with(']'));
+    assert_eq!(editor.text().matches('[').count(), editor.text().matches(']').count());
+}
+
 proptest! {
     #[test]
     fn no_edit_breaks_a_character(text in "\\PC{0,30}", edits in prop::collection::vec(0_u8..16, 0..60)) {

@@ -6,6 +6,10 @@ fn input() -> (tempfile::TempDir, Input) {
     (folder, input)
 }
 
+fn said(text: &str) -> SaidText {
+    SaidText { text: text.to_owned(), typed: text.to_owned() }
+}
+
 fn press(input: &mut Input, press: KeyPress) -> Option<InputAction> {
     input.take(&TerminalInput::Key(press))
 }
@@ -28,7 +32,7 @@ fn typed(input: &mut Input, text: &str) {
 fn a_pasted_text_of_several_lines_is_one_message() {
     let (_folder, mut input) = input();
     input.take(&TerminalInput::Paste("one\r\ntwo\nthree".to_owned()));
-    assert_eq!(key(&mut input, Key::Enter), Some(InputAction::Send("one\ntwo\nthree".to_owned())));
+    assert_eq!(key(&mut input, Key::Enter), Some(InputAction::Send(said("one\ntwo\nthree"))));
     assert_eq!(key(&mut input, Key::Enter), None, "nothing is not sent");
 }
 
@@ -55,7 +59,7 @@ fn enter_sends_and_other_keys_make_a_new_line() {
     typed(&mut input, "c\\");
     assert_eq!(key(&mut input, Key::Enter), Some(InputAction::Changed));
     typed(&mut input, "d");
-    assert_eq!(ctrl(&mut input, 's'), Some(InputAction::Steer("a\nb\nc\nd".to_owned())));
+    assert_eq!(ctrl(&mut input, 's'), Some(InputAction::Steer(said("a\nb\nc\nd"))));
 }
 
 #[test]
@@ -75,11 +79,11 @@ fn a_command_is_completed_and_then_sent() {
     assert_eq!(key(&mut input, Key::Enter), Some(InputAction::Changed));
     assert_eq!(input.editor.text(), "/resume ");
     typed(&mut input, "abc");
-    assert_eq!(key(&mut input, Key::Enter), Some(InputAction::Send("/resume abc".to_owned())));
+    assert_eq!(key(&mut input, Key::Enter), Some(InputAction::Send(said("/resume abc"))));
     typed(&mut input, "/he");
-    assert_eq!(key(&mut input, Key::Enter), Some(InputAction::Send("/help ".to_owned())));
+    assert_eq!(key(&mut input, Key::Enter), Some(InputAction::Send(said("/help "))));
     typed(&mut input, "/new");
-    assert_eq!(key(&mut input, Key::Enter), Some(InputAction::Send("/new".to_owned())));
+    assert_eq!(key(&mut input, Key::Enter), Some(InputAction::Send(said("/new"))));
 }
 
 #[test]
@@ -95,7 +99,7 @@ fn the_history_is_searched() {
     ctrl(&mut input, 'r');
     assert_eq!(input.editor.text(), "apple pie");
     assert_eq!(key(&mut input, Key::Enter), Some(InputAction::Changed));
-    assert_eq!(key(&mut input, Key::Enter), Some(InputAction::Send("apple pie".to_owned())));
+    assert_eq!(key(&mut input, Key::Enter), Some(InputAction::Send(said("apple pie"))));
 }
 
 #[test]

@@ -1,0 +1,168 @@
+//! The calls of a conversation: a line for each, and the whole of it on demand.
+
+use std::collections::{HashMap, VecDeque};
+
+use kith_host::words::outcome_in_words;
+use kith_vocab::block::{ToolCall, plain_text};
+use kith_vocab::event::messages::{Outcome, ToolResult};
+use kith_vocab::ids::CallId;
+
+use super::super::styled::{Line, Style, fitted};
+use super::super::words::{ScreenLanguage, ScreenText};
+use super::ERROR;
+use super::amounts::in_bytes;
+
+/// Columns of a call's argument.
+const ARGUMENT_COLUMNS_MAX: usize = 60;
+/// Calls that can be opened; older ones are in `kith session show`.
+const OPENED_MAX: usize = 50;
+/// Bytes of a call's output that are kept to be opened. Longer outputs are in the log.
+const OPENED_BYTES_MAX: usize = 256 * 1024;
+
+#[derive(Default)]
+pub(super) struct ShownCalls {
+    running: HashMap<CallId, RunningCall>,
+    /// Oldest first.
+    done: VecDeque<DoneCall>,
+}
+
+struct RunningCall {
+    tool: String,
+    /// What it was asked to do, in one word or path.
+    argument: String,
+    input: String,
+}
+
+/// A call that can be opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DoneCall {
+    /// The line that the conversation shows of it.
+    pub(crate) title: String,
+    input: String,
+    output: String,
+    /// The blob with the whole output, if `output` is a part of it.
+    pub(crate) full_output: Option<String>,
+    n_bytes_left_out: usize,
+}
+
+impl ShownCalls {
+    pub(super) fn begin(&mut self, call: &ToolCall) {
+        let input = call.raw_input.as_deref().unwrap_or(call.input.as_str()).to_owned();
+        let argument = argument_of(&input);
+        self.running.insert(call.call_id, RunningCall { tool: call.tool.clone(), argument, input });
+    }
+
+    /// The tool and its argument, of a call that has not ended.
+    pub(super) fn title(&self, id: CallId) -> Option<String> {
+        let RunningCall { tool, argument, .. } = self.running.get(&id)?;
+        Some(format!("{tool} {argument}").trim_end().to_owned())
+    }
+
+    /// `read_file USER.md · 16 lines`, or why it failed.
+    pub(super) fn end(
+        &mut self,
+        result: &ToolResult,
+        language: ScreenLanguage,
+        columns: usize,
+    ) -> Vec<Line> {
+        let text = plain_text(&result.content).to_string();
+        let (argument, input) = match self.running.remove(&result.call_id) {
+            Some(call) => (call.argument, call.input),
+            None => <(String, String)>::default(),
+        };
+        let mut line = Line::styled("• ", Style::DIM);
+        line.push(&result.tool, Style::BOLD);
+        if !argument.is_empty() {
+            line.push(&format!(" {argument}"), Style::PLAIN);
+        }
+        if result.outcome == Outcome::Done {
+            let told = match text.lines().count() {
+                1 => format!("1 {}", language.say(ScreenText::Line)),
+                n_lines => format!("{n_lines} {}", language.say(ScreenText::Lines)),
+            };
+            line.push(&format!(" · {told}"), Style::DIM);
+        } else {
+            let how = match result.outcome {
+                Outcome::Failed => language.say(ScreenText::Failed),
+                Outcome::Refused => language.say(ScreenText::Refused),
+                Outcome::Cancelled => language.say(ScreenText::Stopped),
+                Outcome::Interrupted => language.say(ScreenText::Interrupted),
+                Outcome::Done => outcome_in_words(Outcome::Done),
+            };
+            let why = text.lines().next().unwrap_or_default();
+            line.push(&format!(" · {how}: {why}"), ERROR);
+        }
+        let kept = text.floor_char_boundary(OPENED_BYTES_MAX);
+        self.done.push_back(DoneCall {
+            title: line.text().trim_start_matches("• ").to_owned(),
+            input,
+            output: text[..kept].to_owned(),
+            full_output: result.full_output.clone(),
+            n_bytes_left_out: text.len() - kept,
+        });
+        if self.done.len() > OPENED_MAX {
+            self.done.pop_front();
+        }
+        line.wrapped(columns, 4)
+    }
+
+    /// Newest first.
+    pub(super) fn done(&self) -> impl ExactSizeIterator<Item = &DoneCall> {
+        self.done.iter().rev()
+    }
+}
+
+impl DoneCall {
+    /// The whole input and output. `whole` is the text of `full_output`, if it was read.
+    pub(crate) fn lines(
+        &self,
+        whole: Option<&str>,
+        language: ScreenLanguage,
+        columns: usize,
+    ) -> Vec<Line> {
+        let mut lines = Line::styled(&self.title, Style::BOLD).wrapped(columns, 2);
+        let mut put = |text: &str, style| {
+            for row in text.lines() {
+                lines.extend(Line::styled(&format!("  {row}"), style).wrapped(columns, 2));
+            }
+        };
+        put(&in_rows(&self.input), Style::PLAIN);
+        put("──", Style::DIM);
+        let output = whole.unwrap_or(&self.output);
+        put(output, Style::DIM);
+        if output.trim().is_empty() {
+            put(language.say(ScreenText::NoOutput), Style::DIM);
+        }
+        if whole.is_none() && self.n_bytes_left_out > 0 {
+            let left_out = in_bytes(self.n_bytes_left_out as u64);
+            put(&format!("… {left_out}: `kith session show`"), Style::DIM);
+        }
+        lines
+    }
+}
+
+/// The arguments of a call, one in each row and texts as they are.
+fn in_rows(input: &str) -> String {
+    let Ok(serde_json::Value::Object(members)) = serde_json::from_str(input) else {
+        return input.to_owned();
+    };
+    let row = |(name, value): (&String, &serde_json::Value)| match value {
+        serde_json::Value::String(text) if text.contains('\n') => {
+            format!("{name}:\n{text}")
+        }
+        serde_json::Value::String(text) => format!("{name}: {text}"),
+        other => format!("{name}: {other}"),
+    };
+    members.iter().map(row).collect::<Vec<_>>().join("\n")
+}
+
+/// The argument that says most: a path, a pattern, else the first text.
+fn argument_of(input: &str) -> String {
+    let Ok(serde_json::Value::Object(members)) = serde_json::from_str(input) else {
+        return String::new();
+    };
+    let named = ["path", "file", "command", "pattern", "query", "url", "name"];
+    let by_name = named.into_iter().find_map(|name| members.get(name)?.as_str());
+    let text = by_name.or_else(|| members.values().find_map(serde_json::Value::as_str));
+    text.map_or_else(String::new, |text| fitted(text, ARGUMENT_COLUMNS_MAX))
+}
