@@ -9,6 +9,7 @@ mod compact;
 mod end;
 mod queue;
 mod reservation;
+mod window;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use kith_vocab::event::control::Limits;
 use kith_vocab::ids::EventId;
 use kith_vocab::policy::Policy;
 use kith_vocab::provider::{Answer, AnswerFailure, Models};
-use kith_vocab::tool::{CallPlan, Refusal, Tool, ToolOutput};
+use kith_vocab::tool::{Tool, ToolOutput};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use ask::find_model;
@@ -83,6 +84,7 @@ pub(crate) enum EffectKind {
     /// Changes nothing, so no event need be durable before it starts.
     Prepare,
     Run,
+    AwaitBudget,
 }
 
 pub(crate) enum EffectOutcome {
@@ -91,9 +93,8 @@ pub(crate) enum EffectOutcome {
     /// A call was looked at again, right before it runs.
     Ready(Box<PreparedCall>),
     Ran(Vec<(kith_vocab::block::ToolCall, ToolOutput)>),
+    BudgetSettled,
 }
-
-pub(crate) type PrepareResult = Result<(Arc<dyn Tool>, CallPlan), Refusal>;
 
 /// Why an effect was asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +168,7 @@ pub(crate) fn record(
             return calls::start(session, ctx, *call);
         }
         // It has not started; the end of the turn says so.
-        EffectOutcome::Ready(_) => (),
+        EffectOutcome::Ready(_) | EffectOutcome::BudgetSettled => (),
         EffectOutcome::Ran(outputs) => {
             for (call, output) in outputs {
                 calls::finish(session, &call, output, stopped);
@@ -185,7 +186,7 @@ pub(crate) fn record_lost(session: &mut Session, kind: EffectKind, stopped: Effe
         }
         EffectKind::Prepare if stopped == EffectStop::ByDeadline => calls::refuse_lost(session),
         // The end of the turn closes what is open.
-        EffectKind::Ask(_) | EffectKind::Prepare => (),
+        EffectKind::Ask(_) | EffectKind::Prepare | EffectKind::AwaitBudget => (),
         EffectKind::Run => calls::give_up(session),
     }
 }

@@ -23,6 +23,16 @@ pub(crate) enum NoticeText<'a> {
     TooLong {
         model: &'a str,
     },
+    /// Messages that were too long for the model were shortened for the summary.
+    SummaryOfCutTexts {
+        model: &'a str,
+    },
+    /// The model reads less than the request that it answered.
+    OverWindow {
+        model: &'a str,
+        tokens: u64,
+        window: u64,
+    },
     InterruptedTooOften,
     SummaryInterruptedTooOften,
     LimitReached {
@@ -62,6 +72,17 @@ impl NoticeText<'_> {
                 "The conversation is too long for `{model}`, even to be summarised. Choose a model \
                  with a larger context, go back with `kith session branch`, or start over with \
                  `kith ask --new`."
+            ),
+            NoticeText::SummaryOfCutTexts { model } => format!(
+                "An earlier message is too long for `{model}`. The conversation was summarised, and \
+                 only the beginning and the end of that message went into the summary. The log keeps \
+                 all of it; send what matters again in smaller parts."
+            ),
+            NoticeText::OverWindow { model, tokens, window } => format!(
+                "The conversation has about {tokens} tokens, and `{model}` reads {window} at once: it \
+                 may not have read all of it, and a summary would not help. Choose a model with a \
+                 larger context, start over with `kith ask --new`, or correct `contextWindow` of the \
+                 model in kith.toml."
             ),
             NoticeText::CutOff => "The answer was cut off at its length limit. Say \"go on\" to \
                  continue, or raise `maxTokens` of the model in kith.toml."
@@ -121,6 +142,14 @@ impl NoticeText<'_> {
             NoticeText::TooLong { model } => format!(
                 "对话对 `{model}` 来说太长，连摘要也做不了。请换一个上下文更大的模型，用 \
                  `kith session branch` 回到之前，或用 `kith ask --new` 重新开始。"
+            ),
+            NoticeText::SummaryOfCutTexts { model } => format!(
+                "之前有一条消息对 `{model}` 来说太长。对话已做成摘要，那条消息只有开头和结尾进入了摘要。\
+                 日志里保留了全文；重要的内容请分成几段重新发送。"
+            ),
+            NoticeText::OverWindow { model, tokens, window } => format!(
+                "对话约有 {tokens} 个 token，而 `{model}` 一次只能读 {window} 个，可能没有读到全部内容，做摘要也无济于事。\
+                 请换一个上下文更大的模型，用 `kith ask --new` 重新开始，或在 kith.toml 中更正该模型的 `contextWindow`。"
             ),
             NoticeText::CutOff => {
                 "回答到达长度上限，被截断了。回复“继续”即可接着说，或在 kith.toml \

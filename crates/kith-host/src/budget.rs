@@ -4,6 +4,10 @@
 //! set and the first request of a day is made; from then on reservations and answers are added to them.
 //! Around midnight, and when a clock jumps, requests of several days are under way at once, so the sums
 //! of a day and its neighbours are held, and every reservation until it is settled.
+//!
+//! A server may count more than was reserved, and only its answer tells. So a request waits while those
+//! under way could use up the rest if their models read and wrote as much as they can: at most one
+//! request passes a cap. Where nobody knows how much a model reads, its requests are made one at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,10 +19,13 @@ use jiff::tz::TimeZone;
 use kith_engine::spending::{SpendingReader, Spent};
 use kith_sessions::store::{RemovedSpending, SessionStore};
 use kith_vocab::blocking::blocking;
-use kith_vocab::budget::{Budget, CapAmount, CapPeriod, CapReached, SpendRequest};
+use kith_vocab::budget::{Budget, CapAmount, CapPeriod, CapReached, SpendRefusal, SpendRequest};
 use kith_vocab::event::messages::Usage;
+use kith_vocab::event::models::Reserved;
 use kith_vocab::ids::{EventId, SessionId, ThreadId};
+use tokio::sync::Notify;
 
+use crate::calls::cost::CostSum;
 use crate::settings::watch::SettingsWatch;
 
 /// What may be used in a day. Absent: any amount.
@@ -34,6 +41,8 @@ pub struct HouseBudget {
     settings: Arc<SettingsWatch>,
     store: SessionStore,
     spending: Mutex<HouseSpending>,
+    /// Notified when a reservation is settled.
+    settled: Arc<Notify>,
 }
 
 /// What is known of a day and its neighbours, and of the requests that are under way.
@@ -42,6 +51,8 @@ struct HouseSpending {
     /// Empty until a cap is looked at.
     days: BTreeMap<Date, DaySums>,
     open: BTreeMap<EventId, OpenReservation>,
+    /// A server has counted more than its model can use, so nobody knows how much any request uses.
+    has_been_exceeded: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -49,10 +60,11 @@ struct OpenReservation {
     day: Date,
     thread_id: ThreadId,
     most: Amount,
+    worst: Amount,
 }
 
 /// What was used on one day, reservations included.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct DaySums {
     all: Amount,
     threads: BTreeMap<ThreadId, Amount>,
@@ -66,7 +78,7 @@ struct Amount {
 
 impl HouseBudget {
     pub fn new(settings: Arc<SettingsWatch>, store: SessionStore) -> HouseBudget {
-        HouseBudget { settings, store, spending: Mutex::default() }
+        HouseBudget { settings, store, spending: Mutex::default(), settled: Arc::default() }
     }
 
     /// Reads what the logs say of a day. A log that cannot be read counts with what could be. Requests
@@ -111,7 +123,7 @@ impl HouseBudget {
 }
 
 impl Budget for HouseBudget {
-    fn reserve(&self, request: &SpendRequest<'_>) -> Result<(), CapReached> {
+    fn reserve(&self, request: &SpendRequest<'_>) -> Result<(), SpendRefusal> {
         let caps = self.settings.recent().budget;
         let mut spending = self.spending();
         if caps == BudgetCaps::default() {
@@ -120,16 +132,23 @@ impl Budget for HouseBudget {
             return Ok(());
         }
         let day = day_of(request.at);
-        let HouseSpending { days, open } = &mut *spending;
+        let HouseSpending { days, open, has_been_exceeded } = &mut *spending;
         let sums = days.entry(day).or_insert_with(|| blocking(|| self.read_day(day, open)));
-        let most = Amount {
-            tokens: request.most.tokens,
-            cost_micros: request.most.cost_micros.unwrap_or_default(),
-        };
-        sums.check(&caps, request.thread_id, most)?;
+        let most = Amount::reserved(request.most);
+        sums.check(&caps, request.thread_id, most).map_err(SpendRefusal::CapReached)?;
+        let more = |it: &OpenReservation| (it.thread_id.clone(), it.worst.minus(it.most));
+        let under_way: Vec<_> = open.values().filter(|it| it.day == day).map(more).collect();
+        if sums.with(&under_way).check(&caps, request.thread_id, most).is_err() {
+            // Made under the lock, so that no settlement falls between.
+            return Err(SpendRefusal::Wait(Box::pin(Arc::clone(&self.settled).notified_owned())));
+        }
         sums.add(request.thread_id, most);
+        let known = request.worst.filter(|_| !*has_been_exceeded).map(Amount::reserved);
+        // What has no price costs nothing, however much it is.
+        let cost_micros = request.most.cost_micros.map_or(0, |_| u64::MAX);
+        let worst = known.unwrap_or(Amount { tokens: u64::MAX, cost_micros });
         let thread_id = request.thread_id.clone();
-        open.insert(request.request_id, OpenReservation { day, thread_id, most });
+        open.insert(request.request_id, OpenReservation { day, thread_id, most, worst });
         // Other days are read again when a clock comes back to them.
         days.retain(|it, _| is_near(*it, day));
         Ok(())
@@ -137,13 +156,15 @@ impl Budget for HouseBudget {
 
     fn settle(&self, request_id: EventId, used: Option<&Usage>) {
         let mut spending = self.spending();
-        let Some(OpenReservation { day, thread_id, most }) = spending.open.remove(&request_id)
-        else {
-            return;
-        };
-        if let (Some(used), Some(sums)) = (used, spending.days.get_mut(&day)) {
-            sums.replace(&thread_id, most, Amount::of(used));
+        let Some(reserved) = spending.open.remove(&request_id) else { return };
+        let OpenReservation { day, thread_id, most, worst } = reserved;
+        if let Some(used) = used.map(Amount::of) {
+            spending.has_been_exceeded |= used.minus(worst) != Amount::default();
+            if let Some(sums) = spending.days.get_mut(&day) {
+                sums.replace(&thread_id, most, used);
+            }
         }
+        self.settled.notify_waiters();
     }
 }
 
@@ -151,21 +172,26 @@ impl Budget for HouseBudget {
 pub fn keep_spending_of(store: &SessionStore, id: SessionId, now: u64) -> io::Result<()> {
     let today = day_of(now);
     let Ok(header) = store.header(id) else { return Ok(()) };
-    let mut days = BTreeMap::<Date, Amount>::new();
+    let mut days = BTreeMap::<Date, CostSum>::new();
     for spent in spent_in(store, id) {
         let sum = days.entry(day_of(spent.at)).or_default();
-        *sum = sum.plus(Amount::of(&spent.usage));
+        sum.add(&spent.usage, true, spent.is_estimate);
     }
-    let recent = days
-        .into_iter()
-        .filter(|(day, amount)| is_near(*day, today) && *amount != Amount::default());
+    let has_used = |sum: &CostSum| Amount::of(&sum.usage) != Amount::default();
+    let recent = days.into_iter().filter(|(day, sum)| is_near(*day, today) && has_used(sum));
     let recent: Vec<RemovedSpending> = recent
-        .map(|(day, Amount { tokens, cost_micros })| RemovedSpending {
-            session_id: id,
-            day: day.to_string(),
-            thread_id: header.thread_id.clone(),
-            tokens,
-            cost_micros,
+        .map(|(day, sum)| {
+            let Amount { tokens, cost_micros } = Amount::of(&sum.usage);
+            RemovedSpending {
+                session_id: id,
+                day: day.to_string(),
+                thread_id: header.thread_id.clone(),
+                tokens,
+                cost_micros,
+                n_requests: sum.n_requests,
+                n_estimated: sum.n_estimated,
+                usage: Some(sum.usage),
+            }
         })
         .collect();
     if recent.is_empty() {
@@ -216,17 +242,22 @@ impl DaySums {
         Ok(())
     }
 
+    /// The sums if so much more were used.
+    fn with(&self, more: &[(ThreadId, Amount)]) -> DaySums {
+        let mut sums = self.clone();
+        for (thread, amount) in more {
+            sums.add(thread, *amount);
+        }
+        sums
+    }
+
     fn add(&mut self, thread: &ThreadId, amount: Amount) {
         self.replace(thread, Amount::default(), amount);
     }
 
     fn replace(&mut self, thread: &ThreadId, before: Amount, after: Amount) {
         for sum in [&mut self.all, self.threads.entry(thread.clone()).or_default()] {
-            let rest = Amount {
-                tokens: sum.tokens.saturating_sub(before.tokens),
-                cost_micros: sum.cost_micros.saturating_sub(before.cost_micros),
-            };
-            *sum = rest.plus(after);
+            *sum = sum.minus(before).plus(after);
         }
     }
 }
@@ -236,6 +267,18 @@ impl Amount {
         let parts = [usage.input, usage.output, usage.cache_read, usage.cache_write];
         let tokens = parts.into_iter().fold(0, u64::saturating_add);
         Amount { tokens, cost_micros: usage.cost_micros.unwrap_or_default() }
+    }
+
+    fn reserved(most: Reserved) -> Amount {
+        let Reserved { tokens, cost_micros } = most;
+        Amount { tokens, cost_micros: cost_micros.unwrap_or_default() }
+    }
+
+    fn minus(self, less: Amount) -> Amount {
+        Amount {
+            tokens: self.tokens.saturating_sub(less.tokens),
+            cost_micros: self.cost_micros.saturating_sub(less.cost_micros),
+        }
     }
 
     fn plus(self, more: Amount) -> Amount {

@@ -95,7 +95,10 @@ pub fn render_to(
         return Err(RenderError::NoSystemPrompt);
     }
     check_places(request)?;
-    media_of(wire, request)?;
+    // Without any bytes all of them are told in words.
+    if !media.is_empty() {
+        media_of(wire, request)?;
+    }
     match wire {
         Wire::OpenaiChat => openai_chat::render(request, media, writer),
         Wire::Anthropic => anthropic::render(request, media, writer),

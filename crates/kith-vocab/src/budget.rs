@@ -1,14 +1,18 @@
 //! Permission to spend, asked for before each request to a model.
 
+use std::fmt;
+
+use crate::clock::BoxFuture;
 use crate::event::messages::Usage;
 use crate::event::models::Reserved;
 use crate::ids::{EventId, ThreadId};
 
 /// Keeps spending under the caps of a house. A reservation counts until it is settled, so requests
-/// that run side by side cannot pass a cap together.
+/// that run side by side cannot pass a cap together: neither by what they may use, nor, but for one of
+/// them, by what their models can use at all.
 pub trait Budget: Send + Sync {
     /// Reserves what a request may use at most.
-    fn reserve(&self, request: &SpendRequest<'_>) -> Result<(), CapReached>;
+    fn reserve(&self, request: &SpendRequest<'_>) -> Result<(), SpendRefusal>;
 
     /// Replaces a reservation by what was used. If nobody knows, all of it counts as used. One that
     /// is settled already stays so.
@@ -23,9 +27,29 @@ pub struct SpendRequest<'a> {
     /// When it is made, in milliseconds.
     pub at: u64,
     pub most: Reserved,
+    /// What it would use if its model read and wrote as much as it can. `None` if nobody knows how much
+    /// that is.
+    pub worst: Option<Reserved>,
 }
 
-/// Why a request is not made.
+/// Why a request is not made now.
+pub enum SpendRefusal {
+    CapReached(CapReached),
+    /// Requests that are under way could use up what is left. The future ends when one of them is
+    /// settled.
+    Wait(BoxFuture<'static, ()>),
+}
+
+impl fmt::Debug for SpendRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpendRefusal::CapReached(reached) => reached.fmt(f),
+            SpendRefusal::Wait(_) => f.write_str("Wait"),
+        }
+    }
+}
+
+/// Which cap a request could pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapReached {
     pub period: CapPeriod,
@@ -54,7 +78,7 @@ pub enum CapAmount {
 pub struct NoBudget;
 
 impl Budget for NoBudget {
-    fn reserve(&self, _: &SpendRequest<'_>) -> Result<(), CapReached> {
+    fn reserve(&self, _: &SpendRequest<'_>) -> Result<(), SpendRefusal> {
         Ok(())
     }
 

@@ -32,6 +32,9 @@ pub(crate) fn context<'a>(state: &'a State, scope: Option<&SummaryScope>) -> Con
     if scope.is_some_and(|it| it.cut_results) {
         cut_results(&mut messages);
     }
+    if let Some(bytes_max) = scope.and_then(|it| it.text_bytes_max) {
+        cut_texts(state, &mut messages, usize::try_from(bytes_max).unwrap_or(usize::MAX));
+    }
     let instruction = Element { from: None, kind: ElementKind::Meta(words::SUMMARISE.into()) };
     let mut tail = match messages.pop() {
         Some(last) if last.role == Role::User => last,
@@ -62,6 +65,21 @@ pub(crate) fn boundaries(state: &State) -> Vec<EventId> {
         }
     }
     found.into_iter().skip(1).collect()
+}
+
+/// The message that the open turn answers, if another message stands before it that no summary has
+/// replaced.
+pub(crate) fn asked_after_another(state: &State) -> Option<EventId> {
+    let asked = state.turn.as_ref()?.began_with;
+    let messages = state.conversation.messages();
+    let sources: Vec<_> = messages.iter().flat_map(|it| &it.elements).map(|it| it.from).collect();
+    let place = sources.iter().position(|from| *from == Some(asked))?;
+    let is_message = |id: &EventId| {
+        let event = state.tree.get(*id);
+        event.is_some_and(|it| matches!(it.body, Body::UserMessage(_)))
+    };
+    let is_after_another = sources[..place].iter().flatten().any(is_message);
+    is_after_another.then_some(asked)
 }
 
 /// The event at which the kept part begins: the longest end of the conversation that has at most
@@ -201,12 +219,36 @@ fn cut_result(result: &mut CallResult) {
         let [before, middle, after] = text.pieces();
         let whole = format!("{before}{middle}{after}");
         if whole.len() > RESULT_BYTES_MAX {
-            let head = whole.floor_char_boundary(RESULT_BYTES_MAX / 2);
-            let tail = whole.ceil_char_boundary(whole.len() - RESULT_BYTES_MAX / 2);
-            let cut = format!("{}{}{}", &whole[..head], words::RESULT_CUT, &whole[tail..]);
-            *text = cut.into();
+            let (head, tail) = ends_of(&whole, RESULT_BYTES_MAX);
+            *text = format!("{head}{}{tail}", words::RESULT_CUT).into();
         }
     }
+}
+
+/// Keeps the beginning and the end of each text of a message or an answer. A summary stays whole: it
+/// stands for much more than its length.
+fn cut_texts(state: &State, messages: &mut [Message], bytes_max: usize) {
+    for element in messages.iter_mut().flat_map(|it| &mut it.elements) {
+        let event = element.from.and_then(|id| state.tree.get(id));
+        let is_summary = event.is_some_and(|it| matches!(it.body, Body::Compact(_)));
+        if let ElementKind::Text(text) | ElementKind::Meta(text) = &mut element.kind
+            && text.len() > bytes_max
+            && !is_summary
+        {
+            let [before, middle, after] = text.pieces();
+            let whole = format!("{before}{middle}{after}");
+            let (head, tail) = ends_of(&whole, bytes_max);
+            let n_left_out = whole.len() - head.len() - tail.len();
+            *text = format!("{head}{}{tail}", words::left_out(n_left_out)).into();
+        }
+    }
+}
+
+/// The beginning and the end of a text, of half so many bytes each. The text is longer than that.
+fn ends_of(text: &str, bytes_max: usize) -> (&str, &str) {
+    let head = text.floor_char_boundary(bytes_max / 2);
+    let tail = text.ceil_char_boundary(text.len() - bytes_max / 2);
+    (&text[..head], &text[tail..])
 }
 
 fn element_bytes(element: &Element) -> u64 {

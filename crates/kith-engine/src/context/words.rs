@@ -35,6 +35,16 @@ ones under Done. If a message is still unanswered, say what it asks for under Op
 /// Stands in a request for a summary where the middle of a result was left out.
 pub(crate) const RESULT_CUT: &str = "\n[…]\n";
 
+/// Stands in a request for a summary where the middle of a message was left out.
+pub(crate) fn left_out(n_bytes: usize) -> String {
+    format!("\n[… {n_bytes} bytes were left out here: the text is too long to be shown whole …]\n")
+}
+
+/// Told after a summary that was made of shortened messages.
+pub(crate) const SUMMARY_OF_CUT_TEXTS: &str = "\
+An earlier message was too long to be shown to you whole. Of it, the summary above covers only the beginning \
+and the end. If the rest is needed, say so and ask for it in parts.";
+
 /// A harness item as the model reads it: in its envelope, and what is not the owner's own in a block
 /// of its own within.
 pub(crate) fn reminder_of(

@@ -20,6 +20,7 @@ mod recovery;
 mod running;
 mod sessions;
 mod simulated;
+mod too_long;
 mod turns;
 mod waiting;
 

@@ -75,6 +75,11 @@ impl ContextSize {
         self.counted.is_some()
     }
 
+    /// The tokens of the last request.
+    pub fn last_tokens(&self) -> Option<u64> {
+        self.asked.map(|(_, bytes)| self.tokens(bytes))
+    }
+
     /// The tokens of a body of this length that continues the last one.
     pub fn tokens(&self, body_bytes: u64) -> u64 {
         match self.counted {

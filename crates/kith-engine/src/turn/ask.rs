@@ -6,7 +6,7 @@ use kith_providers::media::{MEDIA_BYTES_MAX, MediaBytes, media_of};
 use kith_providers::render::{self, RenderError};
 use kith_sessions::storage::StorageError;
 use kith_vocab::block::{Block, ToolCall};
-use kith_vocab::budget::CapReached;
+use kith_vocab::budget::{CapReached, SpendRefusal};
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::Body;
 use kith_vocab::event::control::{Level, Notice};
@@ -25,7 +25,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::compact::{self, NoDeltas};
 use super::reservation::{self, SpendReservation, StreamCounter};
-use super::{Action, EffectKind, EffectOutcome, EffectStop, TurnContext, TurnEffect, time_left};
+use super::{
+    Action, EffectKind, EffectOutcome, EffectStop, TurnContext, TurnEffect, time_left, window,
+};
 use crate::context::context;
 use crate::failure::SessionFailure;
 use crate::feed::FeedTap;
@@ -56,6 +58,8 @@ pub(crate) struct SentRequest {
     purpose: Purpose,
     pub(super) scope: Option<SummaryScope>,
     pub(super) body_bytes: u64,
+    /// The tokens of the request, if they are more than the model reads and nobody was told yet.
+    over_window: Option<u64>,
     reservation: SpendReservation,
 }
 
@@ -99,7 +103,11 @@ pub(super) async fn start(
         Ok(body) => body,
         Err(BodyError::Storage(error)) => return Err(error.into()),
         Err(BodyError::Render(error @ RenderError::TooMuchMedia { .. })) => {
-            fail(session, None, unsendable(error.to_string()));
+            if compact::may_help(session.state()) {
+                compact::request(session);
+            } else {
+                fail(session, None, unsendable(error.to_string()));
+            }
             return Ok(Action::Staged);
         }
         Err(BodyError::Render(error)) => {
@@ -134,11 +142,18 @@ pub(super) fn send(
     let request_id = session.new_event_id();
     let most = reservation::most(&*provider, session.state(), body.len() as u64, purpose);
     let reserved = reservation::reserved(&most);
-    let made = SpendReservation::make(session, &ctx.setup.budget, request_id, reserved);
+    let amounts = (reserved, reservation::worst(&*provider));
+    let made = SpendReservation::make(session, &ctx.setup.budget, request_id, amounts);
     let mut reservation = match made {
         Ok(reservation) => reservation,
-        Err(reached) => return refuse_by_budget(session, purpose, reached),
+        Err(SpendRefusal::CapReached(reached)) => {
+            return refuse_by_budget(session, purpose, reached);
+        }
+        Err(SpendRefusal::Wait(settled)) => {
+            return Action::Start(reservation::wait(settled, time_left(session)));
+        }
     };
+    let over_window = window::tokens_over(session.state(), body.len() as u64, &choice, purpose);
     let event = request_event(request_id, &choice, &body, reserved);
     session.stage(Body::ModelRequested(ModelRequested { purpose, scope, ..event }));
     let (cancel, time_left) = (CancellationToken::new(), time_left(session));
@@ -156,7 +171,15 @@ pub(super) fn send(
         if let Err(failure) = &mut answer {
             reservation::estimate_usage(failure, &*provider, &most, counter.n_bytes());
         }
-        let sent = SentRequest { request_id, choice, purpose, scope, body_bytes, reservation };
+        let sent = SentRequest {
+            request_id,
+            choice,
+            purpose,
+            scope,
+            body_bytes,
+            over_window,
+            reservation,
+        };
         EffectOutcome::Asked(Box::new(sent), answer)
     });
     Action::Start(TurnEffect { kind: EffectKind::Ask(request_id), future, cancel, time_left })
@@ -294,6 +317,9 @@ fn record_answer(session: &mut Session, asked: &SentRequest, answer: Answer) {
     });
     let content = content.collect();
     stage_answer(session, asked, content, answer.stop_reason, answer.usage);
+    if let Some(tokens) = asked.over_window {
+        window::tell(session, &asked.choice, tokens);
+    }
 }
 
 fn stage_answer(

@@ -20,12 +20,12 @@ use kith_vocab::tool::{
 use tokio_util::sync::CancellationToken;
 
 use super::end::deny_asked;
-use super::{
-    EffectKind, EffectOutcome, EffectStop, PrepareResult, TurnContext, TurnEffect, time_left,
-};
+use super::{EffectKind, EffectOutcome, EffectStop, TurnContext, TurnEffect, time_left};
 use crate::feed::FeedProgress;
 use crate::session::{CLIENT_ID, Session};
 use crate::state::calls::CallStage;
+
+type PrepareResult = Result<(Arc<dyn Tool>, CallPlan), Refusal>;
 
 /// A call, and what its tool found when it looked.
 pub(crate) struct PreparedCall {

@@ -2,11 +2,14 @@
 
 use std::io;
 
-use kith_providers::media::MediaBytes;
+use kith_providers::media::{MediaBytes, media_of};
 use kith_providers::render;
 use kith_vocab::event::Body;
 use kith_vocab::event::control::{Level, Notice};
-use kith_vocab::event::messages::{Compact, Ledger, StopReason, Usage};
+use kith_vocab::event::messages::{
+    Compact, HarnessItem, HarnessItemEvent, HarnessKind, Ledger, Origin, StopReason, Trust, Usage,
+    Visibility,
+};
 use kith_vocab::event::models::{CompactRequested, FailureKind, ModelRef, Purpose, SummaryScope};
 use kith_vocab::ids::EventId;
 use kith_vocab::provider::{
@@ -15,7 +18,7 @@ use kith_vocab::provider::{
 
 use super::ask::{self, RequestFailure, SentRequest, fail};
 use super::{Action, EffectStop, TurnContext};
-use crate::context::summary;
+use crate::context::{context, summary, words};
 use crate::failure::SessionFailure;
 use crate::ledger::{self, LedgerText, next_ledger};
 use crate::session::{CLIENT_ID, EventSource, Session};
@@ -30,6 +33,8 @@ const FULL_PERCENT: u64 = 80;
 const ANSWER_TOKENS: u64 = 8_192;
 /// A summary of a short conversation may be longer than it.
 const SUMMARY_BYTES_MIN: u64 = 4_096;
+/// The bytes that each message may keep where messages must be shortened, tried in this order.
+const CUT_TEXT_BYTES: [u64; 4] = [128 * 1024, 32 * 1024, 8 * 1024, 2 * 1024];
 
 /// Whether the conversation should be summarised before a body of this length is sent.
 pub(super) fn is_due(state: &State, body_bytes: u64, choice: &ModelChoice) -> bool {
@@ -52,7 +57,14 @@ pub(super) fn is_due(state: &State, body_bytes: u64, choice: &ModelChoice) -> bo
 
 /// Whether a summary can be asked for that may shorten the conversation.
 pub(super) fn may_help(state: &State) -> bool {
-    state.compaction == Compaction::Idle && !state.conversation.finished().is_empty()
+    // A message that was too long has no answer after it.
+    let has_another = || summary::asked_after_another(state).is_some();
+    match state.compaction {
+        Compaction::Idle => !state.conversation.finished().is_empty() || has_another(),
+        // What was kept then can be summarised now.
+        Compaction::Done => has_another(),
+        Compaction::Requested(_) | Compaction::Asked { .. } | Compaction::FailedInThisTurn => false,
+    }
 }
 
 pub(super) fn request(session: &mut Session) {
@@ -217,6 +229,17 @@ fn stage_summary(session: &mut Session, asked: &SentRequest, summary: String, us
     for reminder in reminders {
         session.stage(Body::HarnessItem(reminder));
     }
+    if asked.scope.is_some_and(|scope| scope.text_bytes_max.is_some()) {
+        let item = HarnessItem {
+            kind: HarnessKind::RuntimeNotice,
+            origin: Origin::System,
+            content: words::SUMMARY_OF_CUT_TEXTS.into(),
+            visibility: Visibility::Hidden,
+            data: None,
+        };
+        session.stage(Body::HarnessItem(HarnessItemEvent::new(item, Trust::Owner)));
+        notify(session, NoticeText::SummaryOfCutTexts { model: &asked.choice.model });
+    }
 }
 
 /// The first event that stays as it is: of the message to be answered, if it is not too long, or
@@ -304,11 +327,13 @@ enum Readable {
 }
 
 /// The part of the conversation that the model can read: all of it, else the longest beginning of
-/// whole turns, else all of it with its results cut.
+/// whole turns, else all of it with its results cut, else what stands before the message to be
+/// answered with its messages cut too.
 fn find_scope(state: &State, choice: &ModelChoice) -> Result<Readable, SessionFailure> {
     let whole = body_bytes(state, choice, None)?;
     let fits = |bytes: u64| fits(state, choice, whole, bytes);
-    if fits(whole) {
+    // Images and files of the kept part stay, so some of them must be summarised.
+    if fits(whole) && !has_too_much_media(state, choice) {
         return Ok(Readable::All);
     }
     let ends = summary::boundaries(state);
@@ -316,7 +341,7 @@ fn find_scope(state: &State, choice: &ModelChoice) -> Result<Readable, SessionFa
     let mut next = ends.len() / 2;
     // Longer beginnings have more bytes, so the longest that fits is found by halving.
     while let Some(before) = ends.get(next).filter(|_| next < too_long) {
-        let scope = SummaryScope { before: Some(*before), cut_results: false };
+        let scope = part_before(Some(*before));
         if fits(body_bytes(state, choice, Some(&scope))?) {
             fitting = Some((next, scope));
         } else {
@@ -328,9 +353,33 @@ fn find_scope(state: &State, choice: &ModelChoice) -> Result<Readable, SessionFa
     if let Some((_, scope)) = fitting {
         return Ok(Readable::Part(scope));
     }
-    let cut = SummaryScope { before: None, cut_results: true };
-    let is_possible = fits(body_bytes(state, choice, Some(&cut))?);
-    Ok(if is_possible { Readable::Part(cut) } else { Readable::Nothing })
+    let cut = SummaryScope { cut_results: true, ..part_before(None) };
+    if fits(body_bytes(state, choice, Some(&cut))?) {
+        return Ok(Readable::Part(cut));
+    }
+    let before = summary::asked_after_another(state);
+    if before.is_none() && state.turn.is_some() {
+        return Ok(Readable::Nothing);
+    }
+    for text_bytes_max in CUT_TEXT_BYTES.map(Some) {
+        let cut = SummaryScope { before, cut_results: true, text_bytes_max };
+        if fits(body_bytes(state, choice, Some(&cut))?) {
+            return Ok(Readable::Part(cut));
+        }
+    }
+    Ok(Readable::Nothing)
+}
+
+/// The conversation before a message, nothing of it shortened.
+fn part_before(before: Option<EventId>) -> SummaryScope {
+    SummaryScope { before, cut_results: false, text_bytes_max: None }
+}
+
+/// Whether the conversation has more images and files than a request may carry.
+fn has_too_much_media(state: &State, choice: &ModelChoice) -> bool {
+    let context = context(state);
+    let request = context.request(&choice.provider, &choice.model, &choice.parameters);
+    media_of(choice.wire, &request).is_err()
 }
 
 /// Whether a part of the conversation can be read, whose whole has so many bytes.
@@ -340,16 +389,22 @@ fn fits(state: &State, choice: &ModelChoice, whole: u64, bytes: u64) -> bool {
         return false;
     }
     if window == 0 {
-        return true;
+        // Where the vendor has refused the whole, half of it may be taken.
+        return !is_refused(state) || bytes <= whole / 2;
     }
     let mut tokens = state.context_size.tokens(whole);
-    if state.turn.as_ref().is_some_and(|turn| turn.n_length_refusals > 0) {
+    if is_refused(state) {
         // The vendor counts more than we do.
         tokens = tokens.max(window);
     }
     let tokens = u128::from(tokens) * u128::from(bytes) / u128::from(whole.max(1));
     // Less than what is left when a conversation counts as full, so that the whole of it fits then.
     tokens <= u128::from(window - ANSWER_TOKENS.min(window / 10))
+}
+
+/// Whether the vendor has refused the open turn's last request as too long.
+fn is_refused(state: &State) -> bool {
+    state.turn.as_ref().is_some_and(|turn| turn.n_length_refusals > 0)
 }
 
 fn body(

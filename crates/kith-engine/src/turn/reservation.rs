@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use kith_vocab::budget::{Budget, CapReached, SpendRequest};
+use kith_vocab::budget::{Budget, SpendRefusal, SpendRequest};
+use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::messages::Usage;
 use kith_vocab::event::models::{FailureKind, Purpose, Reserved};
 use kith_vocab::ids::EventId;
 use kith_vocab::provider::{
-    Answer, AnswerFailure, Delta, DeltaPart, DeltaSink, FailureCause, Provider,
+    Answer, AnswerFailure, Delta, DeltaPart, DeltaSink, FailureCause, ModelChoice, Provider,
 };
+use tokio_util::sync::CancellationToken;
 
+use super::{EffectKind, EffectOutcome, TurnEffect};
 use crate::context::summary;
 use crate::session::Session;
 use crate::spending::answer_tokens_max;
@@ -32,10 +36,10 @@ impl SpendReservation {
         session: &Session,
         budget: &Arc<dyn Budget>,
         request_id: EventId,
-        most: Reserved,
-    ) -> Result<SpendReservation, CapReached> {
+        (most, worst): (Reserved, Option<Reserved>),
+    ) -> Result<SpendReservation, SpendRefusal> {
         let (thread_id, at) = (&session.header().thread_id, session.now());
-        budget.reserve(&SpendRequest { request_id, thread_id, at, most })?;
+        budget.reserve(&SpendRequest { request_id, thread_id, at, most, worst })?;
         Ok(SpendReservation { budget: Arc::clone(budget), request_id, is_sent: false })
     }
 
@@ -78,12 +82,34 @@ pub(super) fn most(
     if choice.context_window > 0 {
         input = input.min(choice.context_window);
     }
-    let output = answer_tokens_max(&choice.parameters);
+    priced(provider, input, answer_tokens_max(&choice.parameters))
+}
+
+/// What the request would use if its model read as much as it can: servers count more than we do.
+/// `None` if the window is unknown.
+pub(super) fn worst(provider: &dyn Provider) -> Option<Reserved> {
+    let ModelChoice { context_window, parameters, .. } = provider.choice();
+    let is_known = *context_window > 0;
+    is_known.then(|| reserved(&priced(provider, *context_window, answer_tokens_max(parameters))))
+}
+
+fn priced(provider: &dyn Provider, input: u64, output: u64) -> Usage {
     let usage = Usage { input, output, ..Usage::default() };
     // The vendor may keep the input in its cache, which may cost more than reading it.
     let cached = Usage { input: 0, cache_write: input, ..usage };
     let cost_micros = provider.cost_micros(&usage).max(provider.cost_micros(&cached));
     Usage { cost_micros, ..usage }
+}
+
+/// Waits until a request that is under way is settled; then the next decision tries again.
+pub(super) fn wait(settled: BoxFuture<'static, ()>, time_left: Duration) -> TurnEffect {
+    let cancel = CancellationToken::new();
+    let stop = cancel.clone();
+    let future = Box::pin(async move {
+        stop.run_until_cancelled(settled).await;
+        EffectOutcome::BudgetSettled
+    });
+    TurnEffect { kind: EffectKind::AwaitBudget, future, cancel, time_left }
 }
 
 pub(super) fn reserved(most: &Usage) -> Reserved {

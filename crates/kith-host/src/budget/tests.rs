@@ -75,6 +75,7 @@ fn requests_of_many_sessions_at_once_stay_below_the_cap() {
                         thread_id: &thread_id,
                         at: 1_700_000_000_000,
                         most,
+                        worst: Some(most),
                     };
                     if budget.reserve(&reservation).is_ok() {
                         accepted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -92,7 +93,7 @@ fn without_caps_nothing_is_read_and_nothing_refused() {
     let thread_id = thread("cli:room:a");
     let most = Reserved { tokens: u64::MAX, cost_micros: Some(u64::MAX) };
     let request_id = EventId::from_uuid(Uuid::from_u128(1));
-    let reservation = SpendRequest { request_id, thread_id: &thread_id, at: 0, most };
+    let reservation = SpendRequest { request_id, thread_id: &thread_id, at: 0, most, worst: None };
     budget.reserve(&reservation).unwrap();
     assert!(budget.spending.lock().unwrap().days.is_empty());
 }
@@ -104,7 +105,8 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 fn reserve(budget: &HouseBudget, n: u128, at: u64, tokens: u64) -> bool {
     let request_id = EventId::from_uuid(Uuid::from_u128(n));
     let (thread_id, most) = (thread("cli:room:a"), Reserved { tokens, cost_micros: None });
-    budget.reserve(&SpendRequest { request_id, thread_id: &thread_id, at, most }).is_ok()
+    let worst = Some(most);
+    budget.reserve(&SpendRequest { request_id, thread_id: &thread_id, at, most, worst }).is_ok()
 }
 
 fn settle(budget: &HouseBudget, n: u128, tokens: Option<u64>) {
@@ -224,4 +226,57 @@ fn sessions_that_are_removed_at_once_are_all_kept() {
     };
     budget.store.update_removed_spending(add_many).unwrap_err();
     assert_eq!(budget.store.removed_spending().unwrap().len(), ids.len());
+}
+
+/// A request of a conversation of its own, which may use so many tokens, and at worst so many.
+fn try_reserve(
+    budget: &HouseBudget,
+    n: u128,
+    tokens: u64,
+    worst: Option<u64>,
+) -> Result<(), SpendRefusal> {
+    let request_id = EventId::from_uuid(Uuid::from_u128(n));
+    let thread_id = thread(&format!("cli:room:{n}"));
+    let [most, worst] =
+        [Some(tokens), worst].map(|it| it.map(|tokens| Reserved { tokens, cost_micros: None }));
+    let most = most.unwrap();
+    budget.reserve(&SpendRequest { request_id, thread_id: &thread_id, at: NOON, most, worst })
+}
+
+#[test]
+fn a_request_waits_while_those_under_way_could_use_up_the_rest() {
+    let (_dir, budget) = house_with("[budget]\ntokensPerDay = 100\n");
+    try_reserve(&budget, 1, 10, Some(60)).unwrap();
+    // 60 and 30 at worst, and 10 more.
+    try_reserve(&budget, 2, 10, Some(30)).unwrap();
+    try_reserve(&budget, 3, 10, Some(10)).unwrap();
+    let Err(SpendRefusal::Wait(waiting)) = try_reserve(&budget, 4, 1, Some(1)) else { panic!() };
+    // What it may use itself is not waited for.
+    assert!(matches!(try_reserve(&budget, 4, 71, None), Err(SpendRefusal::CapReached(_))));
+    let mut waiting = Box::pin(waiting);
+    let mut poll = || {
+        let waker = std::task::Waker::noop();
+        waiting.as_mut().poll(&mut std::task::Context::from_waker(waker)).is_ready()
+    };
+    assert!(!poll());
+    settle(&budget, 1, Some(12));
+    assert!(poll());
+    try_reserve(&budget, 4, 1, Some(1)).unwrap();
+}
+
+#[test]
+fn requests_of_a_model_whose_window_is_unknown_are_made_one_at_a_time() {
+    let (_dir, budget) = house_with("[budget]\ntokensPerDay = 1000000\n");
+    try_reserve(&budget, 1, 10, None).unwrap();
+    assert!(matches!(try_reserve(&budget, 2, 10, None), Err(SpendRefusal::Wait(_))));
+    settle(&budget, 1, Some(500));
+    try_reserve(&budget, 2, 10, Some(20)).unwrap();
+    // A server that counts more than its model can read is not believed again.
+    settle(&budget, 2, Some(21));
+    try_reserve(&budget, 3, 10, Some(20)).unwrap();
+    assert!(matches!(try_reserve(&budget, 4, 10, Some(20)), Err(SpendRefusal::Wait(_))));
+    // A cap on money does not hold up what has no price.
+    let (_dir, budget) = house_with("[budget]\ncostPerDay = 1\n");
+    try_reserve(&budget, 1, 10, None).unwrap();
+    try_reserve(&budget, 2, 10, None).unwrap();
 }

@@ -29,6 +29,9 @@ pub enum CostGroup {
 #[serde(rename_all = "camelCase")]
 pub struct CostTable {
     pub rows: Vec<CostRow>,
+    /// What sessions used that were removed and still count in the budget; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<CostSum>,
     pub total: CostSum,
 }
 
@@ -55,7 +58,12 @@ pub struct CostSum {
 
 impl CostSum {
     pub fn add(&mut self, usage: &Usage, has_price: bool, is_estimate: bool) {
-        let sum = &mut self.usage;
+        let (n_unpriced, n_estimated) = (u64::from(!has_price), u64::from(is_estimate));
+        self.merge(&CostSum { n_requests: 1, usage: *usage, n_unpriced, n_estimated });
+    }
+
+    pub fn merge(&mut self, more: &CostSum) {
+        let (sum, usage) = (&mut self.usage, &more.usage);
         for (sum, more) in [
             (&mut sum.input, usage.input),
             (&mut sum.output, usage.output),
@@ -68,8 +76,8 @@ impl CostSum {
             let known = sum.cost_micros.get_or_insert(0);
             *known = known.saturating_add(cost);
         }
-        self.n_requests += 1;
-        self.n_unpriced += u64::from(!has_price);
-        self.n_estimated += u64::from(is_estimate);
+        self.n_requests = self.n_requests.saturating_add(more.n_requests);
+        self.n_unpriced = self.n_unpriced.saturating_add(more.n_unpriced);
+        self.n_estimated = self.n_estimated.saturating_add(more.n_estimated);
     }
 }

@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kith_engine::spending::SpendingReader;
+use kith_sessions::disk::DiskFiles;
+use kith_sessions::store::{RemovedSpending, SessionStore};
+use kith_vocab::blocking::blocking;
 use kith_vocab::event::Event;
+use kith_vocab::event::messages::Usage;
 use kith_vocab::ids::SessionId;
 
 use super::ReadSide;
@@ -19,7 +23,12 @@ const DEMO: &str = "demo";
 pub async fn sum_costs(side: Arc<ReadSide>, call: SumCosts) -> Reply<CostTable> {
     let (mut sums, mut total) = (BTreeMap::<String, CostSum>::new(), CostSum::default());
     let mut unread = Vec::new();
-    for id in side.journal.list().await? {
+    let sessions = side.journal.list().await?;
+    let removed = removed_sum(&side, &sessions);
+    if let Some(removed) = &removed {
+        total.merge(removed);
+    }
+    for id in sessions {
         let mut reader = SpendingReader::default();
         let each = &mut |event: Event| reader.read(&event);
         let Ok(reading) = side.journal.read(id, None, 0, each).await else {
@@ -44,7 +53,25 @@ pub async fn sum_costs(side: Arc<ReadSide>, call: SumCosts) -> Reply<CostTable> 
     if call.by == CostGroup::Day {
         rows.reverse();
     }
-    Ok(Response::new(CostTable { rows, total }).with_notes(note_unread(&unread)))
+    Ok(Response::new(CostTable { rows, removed, total }).with_notes(note_unread(&unread)))
+}
+
+/// What removed sessions used, as far as it is kept: while it counts in the budget.
+fn removed_sum(side: &ReadSide, sessions: &[SessionId]) -> Option<CostSum> {
+    let store = SessionStore::new(Arc::new(DiskFiles), &side.house.kith_dir());
+    // Like a log that cannot be read, it counts as nothing.
+    let kept = blocking(|| store.removed_spending()).unwrap_or_default();
+    // One that is still there was not removed in the end.
+    let removed = kept.into_iter().filter(|it| !sessions.contains(&it.session_id));
+    removed.fold(None, |sum, removed| {
+        let mut sum = sum.unwrap_or_else(CostSum::default);
+        let RemovedSpending { tokens, cost_micros, n_requests, n_estimated, usage, .. } = removed;
+        let cost_micros = (cost_micros > 0).then_some(cost_micros);
+        let whole = Usage { input: tokens, cost_micros, ..Usage::default() };
+        let usage = usage.unwrap_or(whole);
+        sum.merge(&CostSum { n_requests, usage, n_unpriced: 0, n_estimated });
+        Some(sum)
+    })
 }
 
 fn note_unread(unread: &[SessionId]) -> Option<String> {

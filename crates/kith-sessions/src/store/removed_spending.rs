@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
+use kith_vocab::event::messages::Usage;
 use kith_vocab::files::if_found;
 use kith_vocab::ids::{SessionId, ThreadId};
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,14 @@ pub struct RemovedSpending {
     pub thread_id: ThreadId,
     pub tokens: u64,
     pub cost_micros: u64,
+    /// Absent in earlier versions, like what follows.
+    #[serde(default)]
+    pub n_requests: u64,
+    #[serde(default)]
+    pub n_estimated: u64,
+    /// The kinds of those tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 impl SessionStore {

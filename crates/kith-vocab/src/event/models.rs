@@ -37,6 +37,9 @@ pub struct SummaryScope {
     pub before: Option<EventId>,
     /// Whether the results of calls are shortened.
     pub cut_results: bool,
+    /// The bytes to which each text of a message or an answer is shortened. Absent: it is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_bytes_max: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

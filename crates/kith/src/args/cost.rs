@@ -3,6 +3,8 @@
 use clap::{Args, ValueEnum};
 
 /// Show the tokens and the money that models have used
+///
+/// Sessions that were removed are one row while they count in the budget.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  kith cost\n  kith cost --by model")]
 pub(crate) struct Cost {

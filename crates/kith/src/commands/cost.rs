@@ -31,10 +31,11 @@ pub(crate) async fn run(shared: &GlobalArgs, by: CostBy) -> CommandResult {
     }))
 }
 
-/// A row per group, then their sum.
+/// A row per group and one for removed sessions, then their sum.
 pub(crate) fn lines(table: &CostTable) -> Vec<String> {
     let total = CostRow { name: "total".to_owned(), sum: table.total };
-    let rows: Vec<&CostRow> = table.rows.iter().chain([&total]).collect();
+    let removed = table.removed.map(|sum| CostRow { name: "removed sessions".to_owned(), sum });
+    let rows: Vec<&CostRow> = table.rows.iter().chain(&removed).chain([&total]).collect();
     let width = rows.iter().map(|row| row.name.width()).max().unwrap_or_default();
     rows.into_iter().map(|row| line_of(row, width)).collect()
 }

@@ -86,7 +86,10 @@ async fn list(shared: &GlobalArgs, session: Option<String>) -> CommandResult {
             ui::line(&format!("{number:>3}  {kind}  {}", fitted(text, SHOWN_COLUMNS_MAX)));
         }
         if waiting.is_held && !waiting.follow_ups.is_empty() {
-            ui::note("the last turn did not end well, so they wait; `kith queue go` continues");
+            ui::note(
+                "the last turn did not end well, so they wait until your next message is answered; \
+                 `kith queue go` continues now",
+            );
         }
     }))
 }

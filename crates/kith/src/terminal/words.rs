@@ -163,7 +163,10 @@ impl ScreenText {
             ScreenText::Stopped => ["stopped", "已停止"],
             ScreenText::Elsewhere => ["in another terminal", "在另一个终端"],
             ScreenText::Queued => ["queued", "排队中"],
-            ScreenText::Held => ["held, /queue go sends it", "已暂停，/queue go 继续"],
+            ScreenText::Held => [
+                "held until your next message is answered, or /queue go",
+                "已暂停，下一条消息得到回答后继续，或用 /queue go",
+            ],
             ScreenText::PressAgain => {
                 ["press Ctrl-C again or Ctrl-D to quit", "再按一次 Ctrl-C 或 Ctrl-D 退出"]
             }

@@ -2,6 +2,7 @@
 
 use kith_testkit::gate::Gate;
 use kith_testkit::server::ServerReply;
+use serde_json::json;
 
 use crate::check;
 use crate::house::{House, Vendor, of_type, types};
@@ -82,7 +83,7 @@ fn waiting_messages_are_listed_edited_moved_removed_and_released() {
       1  message  third
       2  message  the second, changed
     --- stderr
-    note: the last turn did not end well, so they wait; `kith queue go` continues
+    note: the last turn did not end well, so they wait until your next message is answered; `kith queue go` continues now
     ");
     check!(house.kith(&["queue", "go"]), @r"
     exit 0
@@ -191,4 +192,13 @@ fn removing_a_session_gives_nothing_of_the_days_budget_back() {
     let ran = house.kith(&["ask", &long]);
     assert!(ran.stderr.contains("of 25000 tokens used today"), "{}", ran.stderr);
     assert_eq!(vendor.requests().len(), 1);
+    // What counts in the budget is shown.
+    for by in ["day", "model", "thread"] {
+        let costs = house.json(&["cost", "--by", by, "--json"]);
+        assert_eq!((&costs["rows"], &costs["removed"]["nRequests"]), (&json!([]), &json!(1)));
+        assert!(costs["removed"]["usage"]["input"].as_u64() > Some(9_000), "{costs}");
+        assert_eq!(costs["total"], costs["removed"]);
+    }
+    let shown = house.kith(&["cost"]).succeeded().stdout;
+    assert!(shown.starts_with("removed sessions       1 requests"), "{shown}");
 }

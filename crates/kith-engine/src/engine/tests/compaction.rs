@@ -20,9 +20,9 @@ use crate::context::context;
 use crate::state::State;
 use crate::verify::Verifier;
 
-const SUMMARY: &str = "## Facts\n- the owner likes tea\n\n## Open tasks\n- call Ann\n";
+pub(super) const SUMMARY: &str = "## Facts\n- the owner likes tea\n\n## Open tasks\n- call Ann\n";
 
-fn with_window(model: ScriptedModel, context_window: u64) -> ScriptedModel {
+pub(super) fn with_window(model: ScriptedModel, context_window: u64) -> ScriptedModel {
     let (provider, name) = ("scripted".to_owned(), "scripted".to_owned());
     let parameters = Json::empty_object();
     model.with_choice(ModelChoice {
@@ -35,17 +35,17 @@ fn with_window(model: ScriptedModel, context_window: u64) -> ScriptedModel {
 }
 
 /// About so many tokens, as the scripted model counts them.
-fn words_of(n_tokens: usize) -> String {
+pub(super) fn words_of(n_tokens: usize) -> String {
     "word ".repeat(n_tokens * 4 / 5)
 }
 
-fn compactions(events: &[Event]) -> Vec<&Compact> {
+pub(super) fn compactions(events: &[Event]) -> Vec<&Compact> {
     let compaction = |event: &'_ Event| matches!(event.body, Body::Compact(_));
     let events = events.iter().filter(|event| compaction(event));
     events.filter_map(|it| if let Body::Compact(it) = &it.body { Some(it) } else { None }).collect()
 }
 
-fn requests(events: &[Event]) -> Vec<&ModelRequested> {
+pub(super) fn requests(events: &[Event]) -> Vec<&ModelRequested> {
     let requested = |event: &'_ Event| matches!(event.body, Body::ModelRequested(_));
     let events = events.iter().filter(|event| requested(event));
     events
@@ -53,7 +53,7 @@ fn requests(events: &[Event]) -> Vec<&ModelRequested> {
         .collect()
 }
 
-fn assert_verified(events: &[Event]) {
+pub(super) fn assert_verified(events: &[Event]) {
     let mut verifier = Verifier::default();
     for event in events {
         verifier.read(event);
@@ -62,7 +62,7 @@ fn assert_verified(events: &[Event]) {
     assert!(verifier.n_requests > 0);
 }
 
-fn text_of(body: &kith_testkit::scripted::ReceivedBody) -> String {
+pub(super) fn text_of(body: &kith_testkit::scripted::ReceivedBody) -> String {
     String::from_utf8_lossy(&body.bytes).into_owned()
 }
 
@@ -233,24 +233,6 @@ async fn a_first_turn_that_does_not_fit_is_summarised_with_its_results_cut() {
     assert!(bodies[1].bytes.len() < 8_000, "{}", bodies[1].bytes.len());
     assert!(text_of(&bodies[1]).contains("[…]"));
     assert_verified(&house.events(report.session_id));
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_cannot_even_be_summarised_is_told_with_what_to_do() {
-    let model = script().says("One.").fails(FailureKind::ContextLength, false);
-    let model = Arc::new(with_window(model, 4_000));
-    let house = TestHouse::new(&model);
-    let engine = house.engine();
-    let id = ask(&engine, &message("m1", ROOM, &words_of(20_000))).await.unwrap().session_id;
-    let second = ask(&engine, &message("m2", ROOM, "and?")).await.unwrap();
-    assert_eq!(second.end, MessageEnd::Failed);
-    within(engine.until_rest()).await;
-    let events = house.events(id);
-    let told = events.iter().any(|event| match &event.body {
-        Body::ModelFailed(it) => it.message.contains("choose a model with a larger context"),
-        _ => false,
-    });
-    assert!(told, "{}", house.outline(id));
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use kith_sessions::desk::RowTarget;
 use kith_testkit::scripted::{ScriptedModels, ScriptedTurn};
-use kith_vocab::budget::{Budget, CapReached, SpendRequest};
+use kith_vocab::budget::{Budget, SpendRefusal, SpendRequest};
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::messages::Usage;
 use kith_vocab::event::models::{FailureKind, Reserved};
@@ -42,7 +42,7 @@ struct KeptBudget {
 }
 
 impl Budget for KeptBudget {
-    fn reserve(&self, request: &SpendRequest<'_>) -> Result<(), CapReached> {
+    fn reserve(&self, request: &SpendRequest<'_>) -> Result<(), SpendRefusal> {
         self.reserved.lock().unwrap().push(request.most);
         Ok(())
     }

@@ -7,7 +7,9 @@ use kith_sessions::storage::StorageErrorKind;
 use kith_testkit::gate::Gate;
 use kith_testkit::tools::CountingTool;
 use kith_testkit::transcript::transcript;
-use kith_vocab::budget::{Budget, CapAmount, CapPeriod, CapReached, NoBudget, SpendRequest};
+use kith_vocab::budget::{
+    Budget, CapAmount, CapPeriod, CapReached, NoBudget, SpendRefusal, SpendRequest,
+};
 use kith_vocab::event::control::SessionTitleUpdated;
 use kith_vocab::event::control::TitleSource;
 use kith_vocab::event::messages::Usage;
@@ -16,6 +18,7 @@ use kith_vocab::ids::EventId;
 use serde_json::json;
 
 use super::branching::mover;
+use super::compaction::with_window;
 use super::*;
 use crate::command::CommandAction;
 use crate::failure::SessionFailure;
@@ -54,19 +57,19 @@ async fn a_driver_that_panics_is_reported_and_its_session_opens_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_is_too_large_is_not_sent_and_the_conversation_can_go_back() {
-    let model = Arc::new(script().says("One.").says("Two.").says("Three."));
+    // It could be shortened, but nobody makes the summary.
+    let broken = FailureKind::Status;
+    let model = script().says("One.").says("Two.").fails(broken, false).says("Three.");
+    let model = Arc::new(with_window(model, 0));
     let house = TestHouse::new(&model);
     let engine = house.engine();
     let long = "x".repeat(6 * 1024 * 1024);
     let first = ask(&engine, &message("m1", ROOM, &long)).await.unwrap();
     ask(&engine, &message("m2", ROOM, &long)).await.unwrap();
     let third = ask(&engine, &message("m3", ROOM, &long)).await.unwrap();
-    assert_eq!((third.end, model.bodies().len()), (MessageEnd::Failed, 2));
+    assert_eq!((third.end, model.bodies().len()), (MessageEnd::Failed, 3));
     let failure = third.failure.unwrap();
     assert!(failure.contains("would have 19 MiB, and the maximum is 16"), "{failure}");
-    // The same again is refused the same way, and asks nobody.
-    let again = ask(&engine, &message("m3", ROOM, &long)).await.unwrap();
-    assert_eq!((again.end, model.bodies().len()), (MessageEnd::Failed, 2));
     let to = LeafId::Event(first.leaf.unwrap());
     engine.branch(first.session_id, to, mover(&house)).await.unwrap();
     let after = ask(&engine, &message("m4", ROOM, "short")).await.unwrap();
@@ -220,7 +223,7 @@ struct CountedBudget {
 }
 
 impl Budget for CountedBudget {
-    fn reserve(&self, request: &SpendRequest<'_>) -> Result<(), CapReached> {
+    fn reserve(&self, request: &SpendRequest<'_>) -> Result<(), SpendRefusal> {
         use std::sync::atomic::Ordering::Relaxed;
         assert!(
             request.most.tokens >= 8_192,
@@ -228,12 +231,8 @@ impl Budget for CountedBudget {
         );
         let left = self.n_left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
         let cap = CapAmount::CostMicros(1_500_000);
-        left.map(drop).map_err(|_| CapReached {
-            period: CapPeriod::Day,
-            cap,
-            used: 1_451_000,
-            most: 90_000,
-        })
+        let reached = CapReached { period: CapPeriod::Day, cap, used: 1_451_000, most: 90_000 };
+        left.map(drop).map_err(|_| SpendRefusal::CapReached(reached))
     }
 
     fn settle(&self, request_id: EventId, used: Option<&Usage>) {
@@ -307,4 +306,71 @@ async fn an_empty_answer_counts_with_its_usage() {
     assert_eq!(spent.iter().map(|it| it.usage.input).sum::<u64>(), used);
     assert!(spent.iter().all(|it| it.usage.input > 0 && !it.is_estimate), "{spent:?}");
     assert_eq!(budget.settled.lock().unwrap().len(), 2);
+}
+
+/// Lets one request through at a time, whatever it may use.
+#[derive(Default)]
+struct OneAtATime {
+    open: std::sync::Mutex<Option<EventId>>,
+    settled: Arc<tokio::sync::Notify>,
+    n_waited: std::sync::atomic::AtomicU64,
+}
+
+impl Budget for OneAtATime {
+    fn reserve(&self, request: &SpendRequest<'_>) -> Result<(), SpendRefusal> {
+        let mut open = self.open.lock().unwrap();
+        if open.is_some() {
+            self.n_waited.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let settled = Arc::clone(&self.settled).notified_owned();
+            return Err(SpendRefusal::Wait(Box::pin(settled)));
+        }
+        *open = Some(request.request_id);
+        Ok(())
+    }
+
+    fn settle(&self, request_id: EventId, _: Option<&Usage>) {
+        let mut open = self.open.lock().unwrap();
+        if *open == Some(request_id) {
+            *open = None;
+            self.settled.notify_waiters();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_waits_for_the_budget_can_be_cancelled_and_is_made_when_it_may() {
+    let gate = Gate::new();
+    let model = script().says("One.").behind(&gate).says("Two.").says("Three.");
+    let model = Arc::new(model);
+    let house = TestHouse::new(&model);
+    let budget = Arc::new(OneAtATime::default());
+    *house.setup.budget.lock().unwrap() = budget.clone();
+    let engine = house.engine();
+    let send = async |key: &str, room: &str| {
+        engine.send(&message(key, room, "hi"), RowTarget::Current).await.unwrap()
+    };
+    let first = send("m1", ROOM).await;
+    within(gate.reached()).await;
+    let waited = || budget.n_waited.load(std::sync::atomic::Ordering::Relaxed);
+    let second = send("m2", "cli:room:b").await;
+    until(|| waited() == 1).await;
+    let third = send("m3", "cli:room:c").await;
+    until(|| waited() == 2).await;
+    // Nothing is written while it waits, and it listens.
+    let stopped = second.session_id();
+    house.command(&engine, stopped, CommandAction::Cancel { key: None }).await.unwrap();
+    assert_eq!(within(second.end()).await.unwrap().end, MessageEnd::Cancelled);
+    assert_eq!(model.bodies().len(), 1);
+    gate.open();
+    assert_eq!(within(first.end()).await.unwrap().text, "One.");
+    assert_eq!(within(third.end()).await.unwrap().text, "Two.");
+    let next = ask(&engine, &message("m4", "cli:room:b", "again")).await.unwrap();
+    assert_eq!(next.text, "Three.");
+    within(engine.until_rest()).await;
+    let asked = house
+        .events(stopped)
+        .iter()
+        .filter(|it| matches!(it.body, Body::ModelRequested(_)))
+        .count();
+    assert_eq!(asked, 1);
 }

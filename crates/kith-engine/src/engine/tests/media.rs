@@ -60,21 +60,6 @@ async fn an_image_is_sent_proven_and_when_it_is_lost_told_in_words() {
     assert!(body.contains("[image image/png, 15 bytes, lost, not shown]"), "{body}");
 }
 
-#[tokio::test(start_paused = true)]
-async fn too_many_images_end_the_turn_and_say_what_to_do() {
-    let model = Arc::new(script().says("never asked"));
-    let house = TestHouse::new(&model);
-    let engine = house.engine();
-    let id = shown(&house, &engine, 21 * 1024 * 1024).await;
-    let target = RowTarget::Session(id);
-    let report = ask_in(&engine, &message("m1", ROOM, "what is it?"), target).await.unwrap();
-    let failure = format!("{report:?}");
-    let expected = "the images and files of the conversation have 21 MiB together, and a request \
-                    may carry 20; go back with `kith session branch`";
-    assert!(failure.contains(expected), "{failure}");
-    assert_eq!(model.bodies().len(), 0);
-}
-
 /// A message with the image attached.
 fn attached(key: &str, thread: &str) -> IngressEvent {
     let media = Media {

@@ -267,6 +267,33 @@ async fn the_queue_is_edited_moved_and_held() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_held_queue_goes_on_when_the_next_message_is_answered() {
+    let gate = Gate::new();
+    let model = script().fails(FailureKind::Auth, false).behind(&gate);
+    let model = model.fails(FailureKind::Auth, false).says("Three.").says("Two.");
+    let model = Arc::new(model);
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let first = engine.send(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
+    within(gate.reached()).await;
+    let second = queue(&engine, &message("m2", ROOM, "two")).await;
+    let id = first.session_id();
+    gate.open();
+    assert_eq!(within(first.end()).await.unwrap().end, MessageEnd::Failed);
+    assert_eq!(within(second.end()).await.unwrap().end, MessageEnd::Held);
+    // A message that fails as well leaves the queue held.
+    let failed = ask(&engine, &message("m3", ROOM, "again")).await.unwrap();
+    assert_eq!(failed.end, MessageEnd::Failed);
+    within(engine.until_rest()).await;
+    assert_eq!((queued(&house, id).len(), model.bodies().len()), (1, 2));
+    let answered = ask(&engine, &message("m4", ROOM, "three")).await.unwrap();
+    assert_eq!(answered.text, "Three.");
+    within(engine.until_rest()).await;
+    assert_eq!((queued(&house, id).len(), model.bodies().len()), (0, 4));
+    assert!(house.desk_is_clear(id).await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn messages_that_wait_are_not_edited_beyond_the_limit_of_what_waits() {
     let gate = Gate::new();
     let model = Arc::new(script().says("One.").behind(&gate));

@@ -33,8 +33,9 @@ const SESSIONS: usize = 8;
 const REPLIES: usize = 2_000;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 /// What one call uses by the server's count: less than was reserved for it.
-const INPUT: u64 = 900;
-const OUTPUT: u64 = 40;
+const MODEST: (u64, u64) = (900, 40);
+/// More than was reserved for it.
+const GREEDY: (u64, u64) = (19_000, 1_000);
 
 /// A clock that stands still until it is set.
 struct SetClock(AtomicU64);
@@ -58,13 +59,13 @@ impl Clock for SetClock {
 }
 
 /// Always one more call, each with another input.
-fn call_again(n: usize) -> ServerReply {
+fn call_again(n: usize, (input, output): (u64, u64)) -> ServerReply {
     let arguments = json!({ "path": format!("file-{n}.md") }).to_string();
     let function = json!({ "name": "read_file", "arguments": arguments });
     let calls = json!([{ "index": 0, "id": format!("call_{n}"), "function": function }]);
     let events = [
         json!({ "choices": [{ "delta": { "tool_calls": calls }, "finish_reason": "tool_calls" }] }),
-        json!({ "choices": [], "usage": { "prompt_tokens": INPUT, "completion_tokens": OUTPUT } }),
+        json!({ "choices": [], "usage": { "prompt_tokens": input, "completion_tokens": output } }),
     ];
     let lines: Vec<String> = events.iter().map(|event| format!("data: {event}\n\n")).collect();
     let body = format!("{}data: [DONE]\n\n", lines.concat()).into_bytes();
@@ -137,8 +138,9 @@ fn told(store: &SessionStore, id: SessionId) -> (Vec<String>, usize) {
     (notices, n_refused)
 }
 
-async fn check(budget: &str, words: &str, cap: Amount) {
-    let server = FakeModelServer::start((0..REPLIES).map(call_again)).await;
+async fn check(budget: &str, words: &str, cap: Amount, (input, output): (u64, u64)) {
+    let replies = (0..REPLIES).map(|n| call_again(n, (input, output)));
+    let server = FakeModelServer::start(replies).await;
     let dir = tempfile::tempdir().unwrap();
     let settings = format!(
         "[models]\nuse = \"loop\"\n[models.loop]\nwire = \"openai_chat\"\nbaseUrl = \"{}\"\n\
@@ -151,8 +153,8 @@ async fn check(budget: &str, words: &str, cap: Amount) {
     let host = start_host(dir.path(), &clock).await;
     let store =
         SessionStore::new(Arc::new(DiskFiles), &dir.path().canonicalize().unwrap().join(".kith"));
-    // One call is 900 tokens at a dollar and 40 at two dollars a million.
-    let one_call = Amount { tokens: INPUT + OUTPUT, cost_micros: INPUT + 2 * OUTPUT };
+    // What is read costs a dollar a million, what is written two.
+    let one_call = Amount { tokens: input + output, cost_micros: input + 2 * output };
     let server_address = ServerAddress::parse(&server.base_url()).unwrap();
     let expects = ModelName {
         provider: "loop".to_owned(),
@@ -189,11 +191,19 @@ async fn check(budget: &str, words: &str, cap: Amount) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_looping_model_in_parallel_sessions_uses_at_most_the_tokens_of_a_day() {
     let cap = Amount { tokens: 60_000, cost_micros: 0 };
-    check("tokensPerDay = 60000", "今天已用", cap).await;
+    check("tokensPerDay = 60000", "今天已用", cap, MODEST).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_looping_model_in_parallel_sessions_costs_at_most_the_money_of_a_day() {
     let cap = Amount { tokens: 0, cost_micros: 50_000 };
-    check("costPerDay = 0.05", "今天已用", cap).await;
+    check("costPerDay = 0.05", "今天已用", cap, MODEST).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_counts_more_than_was_reserved_passes_a_cap_by_one_call_at_most() {
+    let cap = Amount { tokens: 60_000, cost_micros: 0 };
+    check("tokensPerDay = 60000", "今天已用", cap, GREEDY).await;
+    let cap = Amount { tokens: 0, cost_micros: 50_000 };
+    check("costPerDay = 0.05", "今天已用", cap, GREEDY).await;
 }
