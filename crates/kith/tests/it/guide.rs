@@ -1,7 +1,9 @@
-//! The guides: every command in them is run as it stands, in an empty folder.
+//! The READMEs and the guides: every command in them is run as it stands, in an empty folder.
 //!
 //! A block marked `sh` is typed, and the block marked `text` below it is what comes out. One without
-//! such a block prints nothing and succeeds.
+//! such a block prints nothing and succeeds. A block marked `toml` is written to `kith.toml`. Of a `screen`
+//! the lines after `> ` are typed in a terminal, and the others appear there. One marked `bash` is not run:
+//! it needs a compiler or a key.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,6 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::house::House;
+use crate::terminal::Terminal;
 
 /// What stands between two fences, and what is printed for it.
 struct Step {
@@ -37,6 +40,11 @@ fn steps(guide: &str) -> Vec<Step> {
                 steps.push(Step { line: at + 1, typed: inside, printed: None });
                 is_next_to_a_step = true;
             }
+            "toml" => {
+                let typed = format!("cat > kith.toml <<'KITH_TOML'\n{inside}\nKITH_TOML");
+                steps.push(Step { line: at + 1, typed, printed: None });
+            }
+            "bash" | "screen" => (),
             "text" if is_next_to_a_step => steps.last_mut().unwrap().printed = Some(inside),
             other => panic!("line {}: a block marked `{other}` is nobody's", at + 1),
         }
@@ -95,6 +103,67 @@ fn check(guide: &str, n_shown: usize) {
         next.clone_into(&mut text);
     }
     assert_eq!(steps.iter().filter(|it| it.printed.is_some()).count(), n_shown, "{guide}");
+}
+
+/// The lines of the screens of a document.
+fn screens(guide: &str) -> Vec<Vec<String>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = fs::read_to_string(root.join(guide)).unwrap();
+    let blocks = text.split("\n```screen\n").skip(1).map(|it| it.split("\n```").next().unwrap());
+    blocks.map(|it| it.lines().map(str::to_owned).collect()).collect()
+}
+
+/// Types what is typed on the screens of a document, and waits for the rest to appear.
+#[track_caller]
+fn check_screens(guide: &str, language: &str, idle: &str) {
+    let screens = screens(guide);
+    assert_eq!(screens.len(), 1, "{guide}");
+    for screen in screens {
+        let house = House::empty();
+        house.kith(&["init", "."]).succeeded();
+        let variables = [("NO_COLOR", "1"), ("LANG", language)];
+        let mut terminal = Terminal::sized_with(&house, &[], (100, 60), &variables);
+        terminal.until(idle);
+        for line in &screen {
+            if let Some(typed) = line.strip_prefix("> ") {
+                terminal.press(typed);
+                terminal.until(line);
+                terminal.press("\r");
+            } else {
+                terminal.until(line.trim());
+            }
+        }
+        terminal.until(idle);
+        terminal.press("\u{4}");
+        assert_eq!(terminal.end().0, 0);
+    }
+}
+
+#[test]
+fn the_screens_of_the_readmes_and_guides_are_those_of_a_terminal() {
+    check_screens("README.md", "C.UTF-8", "Enter sends");
+    check_screens("README.zh-CN.md", "zh_CN.UTF-8", "Enter 发送");
+    check_screens("docs/guide/terminal.md", "C.UTF-8", "Enter sends");
+}
+
+#[test]
+fn the_tour_of_the_readme_does_what_it_says() {
+    check("README.md", 8);
+}
+
+#[test]
+fn the_chinese_tour_does_what_it_says() {
+    check("README.zh-CN.md", 8);
+}
+
+#[test]
+fn the_guide_to_the_terminal_does_what_it_says() {
+    check("docs/guide/terminal.md", 3);
+}
+
+#[test]
+fn the_guide_to_models_does_what_it_says() {
+    check("docs/guide/models.md", 3);
 }
 
 #[test]
