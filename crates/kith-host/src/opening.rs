@@ -131,7 +131,7 @@ impl HomeSetup {
         };
         let trust = Arc::clone(&self.trust);
         // Asked per path and call, so that a repository that appears meanwhile counts.
-        let trust_of = move |path: &Path| trust.view().trust_of_path(path);
+        let trust_of = move |path: &Path| trust.recent_view().trust_of_path(path);
         Ok(kith_tools::built_in(Arc::new(roots), Arc::new(list), Arc::new(trust_of)))
     }
 

@@ -17,13 +17,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use kith_home::error::HomeError;
 use kith_home::trust::{self as records, FolderTrust, covers, folder_fingerprint};
 use kith_sessions::desk::{Desk, Repository};
+use kith_vocab::clock::Clock;
 use kith_vocab::event::messages::Trust;
 
 use self::repositories::RepositoryRoots;
+use crate::clock::SystemClock;
 use crate::error::{CallError, ErrorCode, quoted};
 use crate::house::House;
 use crate::models::is_vendors_own;
 use crate::settings::address::ServerAddress;
+
+/// How old a view may be while a turn runs.
+const RECENT_MS: u64 = 1_000;
 
 /// Why a house is or is not taken as the owner's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -213,16 +218,22 @@ struct KeptTrust {
     /// As on the desk; the host, which alone changes them there, keeps them up to date.
     repositories: Vec<Repository>,
     view: Arc<TrustView>,
+    /// When the records were looked at last, by the clock that never goes back; `None` if the view may
+    /// be wrong.
+    looked_at: Option<u64>,
 }
 
 impl CurrentTrust {
     pub fn new(house: House, repositories: Vec<Repository>) -> CurrentTrust {
         let view = Arc::new(TrustView::new(&house, &repositories));
-        CurrentTrust { house, kept: Mutex::new(KeptTrust { repositories, view }) }
+        let looked_at = Some(SystemClock.monotonic());
+        CurrentTrust { house, kept: Mutex::new(KeptTrust { repositories, view, looked_at }) }
     }
 
     pub fn set_repositories(&self, repositories: Vec<Repository>) {
-        self.kept().repositories = repositories;
+        let mut kept = self.kept();
+        kept.repositories = repositories;
+        kept.looked_at = None;
     }
 
     /// Returns the view that holds now: the same one as long as no record has changed.
@@ -233,7 +244,25 @@ impl CurrentTrust {
         if claim != kept.view.claim || trusted != kept.view.trusted {
             kept.view = Arc::new(TrustView::new(&self.house, &kept.repositories));
         }
+        kept.looked_at = Some(SystemClock.monotonic());
         Arc::clone(&kept.view)
+    }
+
+    /// Returns the view of a moment ago, for what is asked many times in a turn: looking at the records
+    /// takes longer than reading a short file. A turn begins with a new look.
+    pub fn recent_view(&self) -> Arc<TrustView> {
+        self.recent_view_at(SystemClock.monotonic())
+    }
+
+    fn recent_view_at(&self, now: u64) -> Arc<TrustView> {
+        let kept = self.kept();
+        match kept.looked_at {
+            Some(looked_at) if now.saturating_sub(looked_at) < RECENT_MS => Arc::clone(&kept.view),
+            _ => {
+                drop(kept);
+                self.view()
+            }
+        }
     }
 
     fn kept(&self) -> MutexGuard<'_, KeptTrust> {

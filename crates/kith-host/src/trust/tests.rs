@@ -143,6 +143,24 @@ fn the_view_of_a_host_is_made_anew_when_a_record_changes() {
 }
 
 #[test]
+fn what_a_turn_asks_again_and_again_is_at_most_a_second_old() {
+    let places = Places::new(&["user/h/clone/.git/"]);
+    let current = CurrentTrust::new(places.house.clone(), Vec::new());
+    let looked_at = current.kept().looked_at.unwrap();
+    record_trust(&places.root.join("user"), &places.house.dir, 1).unwrap();
+    assert_eq!(*current.recent_view_at(looked_at + RECENT_MS - 1).claim(), HouseClaim::Unclaimed);
+    let recorded = current.recent_view_at(looked_at + RECENT_MS);
+    assert!(matches!(recorded.claim(), HouseClaim::Recorded(_)));
+    // What the host itself changed counts at once, and so does a repository that has just appeared.
+    let clone = places.root.join("user/h/clone");
+    current.set_repositories(vec![places.repository("user/h/clone")]);
+    assert!(current.recent_view().speaks_as_owner(&clone));
+    fs::create_dir_all(places.root.join("other/.git")).unwrap();
+    let appeared = places.root.join("other");
+    assert!(!current.recent_view().speaks_as_owner(&appeared));
+}
+
+#[test]
 fn settings_that_nobody_vouched_for_reach_nothing_outside_the_house() {
     let reach = |url: &str, folder: &str| SettingsReach {
         servers: vec![("a".to_owned(), ServerAddress::parse(url).unwrap())],
