@@ -1,27 +1,61 @@
-//! The one place that makes an HTTP client.
+//! The one place that makes HTTP clients.
 //!
-//! A client made before the TLS provider is installed panics, so nothing else may make one. It is
-//! made on first use: loading the certificates of the system takes longer than the rest of a
-//! command that asks no model. It keeps its connections, so providers may share what makes it.
+//! A client connects, keeps idle connections and drives each connection inside the future that uses it:
+//! a task in the background would be woken twice for each piece of an answer. It is made on first use:
+//! loading the certificates of the system takes longer than the rest of a command that asks no model.
+//! Redirects are not followed: one would carry the conversation to a host that the owner did not choose.
 
-use std::sync::OnceLock;
+mod connect;
+mod connection;
+
+use std::error::Error;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use reqwest::redirect::Policy;
-use reqwest::{Client, Url};
+use http::header::{HOST, PROXY_AUTHORIZATION, USER_AGENT};
+use http::uri::{Authority, PathAndQuery};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use tokio::time::Instant;
+use url::Url;
+
+use connect::Connector;
+use connection::Connection;
 
 pub(crate) const CONNECT_SECS_MAX: u64 = 15;
+/// How long an idle connection is used again; servers and what stands between close them about then.
+const IDLE_SECS_MAX: u64 = 90;
+const IDLE_CONNECTIONS_MAX: usize = 128;
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("kith/", env!("CARGO_PKG_VERSION")));
+
+/// Why a request got no response.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HttpError {
+    #[error("no response")]
+    Connection(#[from] hyper::Error),
+    #[error("no connection")]
+    Connect(#[from] std::io::Error),
+    #[error("no secure connection")]
+    Tls(#[from] rustls::Error),
+    #[error("not a valid address: {0}")]
+    Address(String),
+    #[error("the proxy {0}")]
+    Proxy(String),
+    #[error("no connection within {CONNECT_SECS_MAX} seconds")]
+    Timeout,
+}
 
 /// HTTP clients with their connections, one for each kind of address. Connections live in the
 /// runtime that made them, so only providers of one runtime may share them.
 #[derive(Debug, Default)]
 pub struct HttpClients {
-    remote: OnceLock<Client>,
-    loopback: OnceLock<Client>,
-    plain_loopback: OnceLock<Client>,
+    remote: OnceLock<HttpClient>,
+    loopback: OnceLock<HttpClient>,
+    plain_loopback: OnceLock<HttpClient>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClientKind {
     Remote,
     /// What stays on this machine needs no proxy.
@@ -31,7 +65,7 @@ enum ClientKind {
 }
 
 impl HttpClients {
-    pub(crate) fn of(&self, endpoint: &Url) -> reqwest::Result<&Client> {
+    pub(crate) fn of(&self, endpoint: &Url) -> Result<&HttpClient, HttpError> {
         let kind = kind_of(endpoint);
         let client = match kind {
             ClientKind::Remote => &self.remote,
@@ -41,26 +75,157 @@ impl HttpClients {
         if let Some(client) = client.get() {
             return Ok(client);
         }
-        let built = build(kind)?;
-        Ok(client.get_or_init(|| built))
+        let connector = match kind {
+            ClientKind::Remote => Connector::remote()?,
+            ClientKind::Loopback => Connector::loopback()?,
+            ClientKind::PlainLoopback => Connector::plain(),
+        };
+        Ok(client.get_or_init(|| HttpClient { connector, idle: Mutex::default() }))
     }
 }
 
-fn build(kind: ClientKind) -> reqwest::Result<Client> {
-    // It fails if a provider is installed already, which is as good.
-    rustls::crypto::ring::default_provider().install_default().unwrap_or_default();
-    #[allow(clippy::disallowed_methods, reason = "this is the one function that makes clients")]
-    let client = Client::builder()
-        .user_agent(concat!("kith/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(Duration::from_secs(CONNECT_SECS_MAX))
-        // A redirect would carry the conversation to a host that the owner did not choose.
-        .redirect(Policy::none());
-    let client = match kind {
-        ClientKind::Remote => client,
-        ClientKind::Loopback => client.no_proxy(),
-        ClientKind::PlainLoopback => client.no_proxy().tls_certs_only([]),
-    };
-    client.build()
+/// Sends requests, and keeps the connections that can be used again.
+#[derive(Debug)]
+pub(crate) struct HttpClient {
+    connector: Connector,
+    idle: Mutex<Vec<IdleConnection>>,
+}
+
+#[derive(Debug)]
+struct IdleConnection {
+    origin: String,
+    since: Instant,
+    connection: Connection,
+}
+
+/// A request to be sent.
+pub(crate) struct HttpRequest<'a> {
+    pub(crate) method: Method,
+    pub(crate) url: &'a Url,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl HttpClient {
+    /// Sends the request and waits for the head of its response.
+    pub(crate) async fn send(
+        &self,
+        request: HttpRequest<'_>,
+    ) -> Result<HttpResponse<'_>, HttpError> {
+        let origin = request.url.origin().ascii_serialization();
+        let uri: Uri = request.url.as_str().parse().map_err(address_error)?;
+        let mut request = self.rendered(request, &uri)?;
+        loop {
+            let idle = self.take_idle(&origin);
+            let is_reused = idle.is_some();
+            let mut connection = match idle {
+                Some(mut connection) => {
+                    if !connection.is_ready().await {
+                        continue;
+                    }
+                    connection
+                }
+                // Connecting takes much room, and a connection is mostly there already.
+                None => Box::pin(self.connector.connect(&uri)).await?,
+            };
+            match connection.send(request).await {
+                Ok(response) => {
+                    let (head, body) = response.into_parts();
+                    let (status, headers) = (head.status, head.headers);
+                    let reuse = Reuse { client: self, origin, connection };
+                    return Ok(HttpResponse { status, headers, body, reuse });
+                }
+                // The server closed it meanwhile, and nothing was sent.
+                Err(mut error) if is_reused => match error.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => return Err(error.into_error().into()),
+                },
+                Err(error) => return Err(error.into_error().into()),
+            }
+        }
+    }
+
+    /// The request as it goes over a connection. A proxy that reads it is told the whole address.
+    fn rendered(
+        &self,
+        request: HttpRequest<'_>,
+        uri: &Uri,
+    ) -> Result<Request<Full<Bytes>>, HttpError> {
+        let HttpRequest { method, headers, body, .. } = request;
+        let host = uri.authority().map(Authority::as_str).unwrap_or_default();
+        let host = HeaderValue::from_str(host).map_err(address_error)?;
+        let mut rendered = Request::new(Full::new(Bytes::from(body)));
+        *rendered.method_mut() = method;
+        let sent = rendered.headers_mut();
+        sent.insert(HOST, host);
+        sent.insert(USER_AGENT, AGENT);
+        for (name, value) in headers {
+            sent.insert(name, value);
+        }
+        *rendered.uri_mut() = match self.connector.reading_proxy(uri) {
+            None => {
+                let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+                path.parse().map_err(address_error)?
+            }
+            Some(proxy) => {
+                if let Some(authorization) = proxy.basic_auth() {
+                    rendered.headers_mut().insert(PROXY_AUTHORIZATION, authorization.clone());
+                }
+                uri.clone()
+            }
+        };
+        Ok(rendered)
+    }
+
+    /// A connection to this origin, the last one that was used.
+    fn take_idle(&self, origin: &str) -> Option<Connection> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let age_max = Duration::from_secs(IDLE_SECS_MAX);
+        idle.retain(|it| now.saturating_duration_since(it.since) < age_max);
+        let place = idle.iter().rposition(|it| it.origin == origin)?;
+        Some(idle.swap_remove(place).connection)
+    }
+
+    fn keep(&self, origin: String, connection: Connection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_CONNECTIONS_MAX {
+            idle.push(IdleConnection { origin, since: Instant::now(), connection });
+        }
+    }
+}
+
+fn address_error(error: impl Error) -> HttpError {
+    HttpError::Address(error.to_string())
+}
+
+/// A response whose body is read piece by piece. Its connection is closed with it, unless
+/// [`HttpResponse::keep_connection`] is called.
+pub(crate) struct HttpResponse<'a> {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    body: Incoming,
+    reuse: Reuse<'a>,
+}
+
+struct Reuse<'a> {
+    client: &'a HttpClient,
+    origin: String,
+    connection: Connection,
+}
+
+impl HttpResponse<'_> {
+    /// The next bytes of the body; none at its end.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
+        Ok(self.reuse.connection.chunk(&mut self.body).await?)
+    }
+
+    /// Keeps the connection for another request: what is wanted of the body was read.
+    pub(crate) fn keep_connection(self) {
+        let Reuse { client, origin, connection } = self.reuse;
+        drop(self.body);
+        client.keep(origin, connection);
+    }
 }
 
 /// Whether the server is on this machine.

@@ -6,7 +6,7 @@
 
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::models::Wire;
-use reqwest::Url;
+use url::Url;
 
 use crate::render::wire_name;
 

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use kith_vocab::event::models::FailureKind;
 use kith_vocab::provider::{Answer, AnswerFailure, AskContext, DeltaSink, FailureCause};
-use reqwest::Response;
 use tokio::time::{Instant, timeout_at};
 
 use crate::answer::{Accumulator, PartialAnswer};
+use crate::client::HttpResponse;
 use crate::fault::Fault;
 use crate::sse::{SseDecoder, SseEvent};
 
@@ -28,7 +28,7 @@ pub(crate) trait ByteChunks {
     fn next_chunk(&mut self) -> impl Future<Output = Option<impl AsRef<[u8]> + Send>> + Send;
 }
 
-impl ByteChunks for Response {
+impl ByteChunks for HttpResponse<'_> {
     async fn next_chunk(&mut self) -> Option<impl AsRef<[u8]> + Send> {
         // Whether the answer was whole by then is what counts, not how the connection ended.
         self.chunk().await.unwrap_or_default()
@@ -87,7 +87,7 @@ pub(crate) fn conclude(
 
 /// Fills `answer` from a stream of events until nothing more is to be waited for.
 pub(crate) async fn read_stream(
-    mut pieces: impl ByteChunks,
+    pieces: &mut impl ByteChunks,
     idle_max: Duration,
     sink: &dyn DeltaSink,
     answer: &mut Accumulator,

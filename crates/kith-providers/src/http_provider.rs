@@ -9,15 +9,16 @@ use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Method;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::models::{FailureKind, Wire};
 use kith_vocab::provider::{Answer, AnswerFailure, AskContext, DeltaSink, ModelChoice, Provider};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
-use reqwest::{Client, Response, Url};
 use tokio::time::timeout;
+use url::Url;
 
 use crate::answer::Accumulator;
-use crate::client::{HttpClients, is_loopback};
+use crate::client::{HttpClient, HttpClients, HttpError, HttpRequest, HttpResponse, is_loopback};
 use crate::endpoint::{EndpointError, request_address};
 use crate::exchange::ANSWER_BYTES_MAX;
 use crate::fault::Fault;
@@ -100,34 +101,38 @@ impl HttpProvider {
         sink: &dyn DeltaSink,
         answer: &mut Accumulator,
     ) -> Result<(), Fault> {
-        let response = self.within_idle(self.post(body)?.send()).await?;
-        let response = response.map_err(|error| self.unreachable(error))?;
-        if !response.status().is_success() {
+        let sending = self.client()?.send(self.post(body));
+        let mut response =
+            self.within_idle(sending).await?.map_err(|error| self.unreachable(&error))?;
+        if !response.status.is_success() {
             return Err(self.status_fault(response).await);
         }
         match media_type(&response).as_str() {
-            "application/json" => self.read_whole(response, sink, answer).await,
-            "text/html" => Err(exchange::web_page()),
-            _ => exchange::read_stream(response, self.idle_max, sink, answer).await,
+            "application/json" => self.read_whole(&mut response, sink, answer).await?,
+            "text/html" => return Err(exchange::web_page()),
+            _ => exchange::read_stream(&mut response, self.idle_max, sink, answer).await?,
         }
+        // Who went on speaking, or was cut short, is not asked again on this connection.
+        if answer.is_whole() {
+            response.keep_connection();
+        }
+        Ok(())
     }
 
-    fn post(&self, body: Vec<u8>) -> Result<reqwest::RequestBuilder, Fault> {
-        let mut request = self
-            .client()?
-            .post(self.endpoint.clone())
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "text/event-stream");
+    fn post(&self, body: Vec<u8>) -> HttpRequest<'_> {
+        let mut headers = vec![
+            (CONTENT_TYPE, HeaderValue::from_static("application/json")),
+            (ACCEPT, HeaderValue::from_static("text/event-stream")),
+        ];
         if self.choice.wire == Wire::Anthropic {
-            request = request.header("anthropic-version", ANTHROPIC_VERSION);
+            let version = HeaderValue::from_static(ANTHROPIC_VERSION);
+            headers.push((HeaderName::from_static("anthropic-version"), version));
         }
-        if let Some((name, value)) = &self.key_header {
-            request = request.header(name.clone(), value.clone());
-        }
-        Ok(request.body(body))
+        headers.extend(self.key_header.clone());
+        HttpRequest { method: Method::POST, url: &self.endpoint, headers, body }
     }
 
-    fn client(&self) -> Result<&Client, Fault> {
+    fn client(&self) -> Result<&HttpClient, Fault> {
         self.clients.of(&self.endpoint).map_err(|error| {
             let what = format!("cannot be reached: no secure connection: {}", root_cause(&error));
             Fault::new(FailureKind::Network, what)
@@ -137,7 +142,7 @@ impl HttpProvider {
     /// Some servers do not stream, whatever they are asked.
     async fn read_whole(
         &self,
-        response: Response,
+        response: &mut HttpResponse<'_>,
         sink: &dyn DeltaSink,
         answer: &mut Accumulator,
     ) -> Result<(), Fault> {
@@ -164,7 +169,7 @@ impl HttpProvider {
 
     async fn read_body(
         &self,
-        mut response: Response,
+        response: &mut HttpResponse<'_>,
         bytes_max: usize,
     ) -> Result<(Vec<u8>, BodyEnd), Fault> {
         let mut body = Vec::new();
@@ -181,13 +186,13 @@ impl HttpProvider {
         }
     }
 
-    async fn status_fault(&self, response: Response) -> Fault {
-        let status = response.status().as_u16();
-        let header = |name| response.headers().get(name).and_then(|it| it.to_str().ok());
+    async fn status_fault(&self, mut response: HttpResponse<'_>) -> Fault {
+        let status = response.status.as_u16();
+        let header = |name| response.headers.get(name).and_then(|it| it.to_str().ok());
         let retry_after_ms = status::retry_after_ms(header);
         let is_page = media_type(&response) == "text/html";
         // A server that fails to say why has still failed.
-        let body = self.read_body(response, ERROR_BODY_BYTES_MAX).await;
+        let body = self.read_body(&mut response, ERROR_BODY_BYTES_MAX).await;
         let body = body.map(|(body, _)| body).unwrap_or_default();
         let body = if is_page { "".into() } else { String::from_utf8_lossy(&body) };
         let error = VendorError::of_body(&body);
@@ -210,8 +215,8 @@ impl HttpProvider {
         timeout(self.idle_max, future).await.map_err(|_| exchange::silence(self.idle_max))
     }
 
-    fn unreachable(&self, error: reqwest::Error) -> Fault {
-        let cause = root_cause(&error.without_url());
+    fn unreachable(&self, error: &HttpError) -> Fault {
+        let cause = root_cause(error);
         let is_refused = cause.contains("Connection refused");
         // Only scheme, host and port: the rest of an address may hold a key.
         let origin = self.endpoint.origin().ascii_serialization();
@@ -268,8 +273,8 @@ fn key_header(
 }
 
 /// Without its parameters, in lower case; empty when the server does not say.
-fn media_type(response: &Response) -> String {
-    let value = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+fn media_type(response: &HttpResponse<'_>) -> String {
+    let value = response.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media_type = value.and_then(|value| value.split(';').next()).unwrap_or_default();
     media_type.trim().to_ascii_lowercase()
 }

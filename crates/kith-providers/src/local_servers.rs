@@ -6,12 +6,13 @@
 
 use std::time::Duration;
 
-use reqwest::Url;
+use http::Method;
 use serde::Deserialize;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use url::Url;
 
-use crate::client::HttpClients;
+use crate::client::{HttpClients, HttpRequest};
 
 /// The usual name and port of a model server.
 pub type UsualPort = (&'static str, u16);
@@ -65,8 +66,10 @@ pub async fn find_local_servers(ports: &[UsualPort]) -> Vec<LocalServer> {
 async fn list_models(base_url: &str) -> Option<Vec<String>> {
     let url = Url::parse(&format!("{base_url}/models")).ok()?;
     let clients = HttpClients::default();
-    let mut response = clients.of(&url).ok()?.get(url).send().await.ok()?;
-    if !response.status().is_success() {
+    let request =
+        HttpRequest { method: Method::GET, url: &url, headers: Vec::new(), body: Vec::new() };
+    let mut response = clients.of(&url).ok()?.send(request).await.ok()?;
+    if !response.status.is_success() {
         return None;
     }
     let mut bytes = Vec::new();

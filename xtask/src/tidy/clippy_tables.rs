@@ -37,6 +37,8 @@ const WALLS: [Wall; 6] = [
     },
     Wall {
         methods: &[
+            "hyper::client::conn::http1::handshake",
+            "hyper::client::conn::http1::Builder::handshake",
             "reqwest::Client::new",
             "reqwest::Client::builder",
             "reqwest::ClientBuilder::new",
@@ -44,7 +46,7 @@ const WALLS: [Wall; 6] = [
         ],
         types: &[],
         open_to: &[],
-        reason: "a client made before the TLS provider is installed panics: one function makes them all",
+        reason: "one module makes HTTP clients: it knows proxies and certificates and follows no redirect",
     },
     Wall {
         methods: &["std::process::Command::new", "tokio::process::Command::new"],

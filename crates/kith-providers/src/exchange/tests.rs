@@ -64,7 +64,8 @@ impl DeltaSink for Heard {
 async fn outcome(ctx: &AskContext, pieces: Vec<(u64, &'static str)>) -> String {
     let begun = Instant::now();
     let mut answer = Accumulator::of(Wire::OpenaiChat);
-    let reading = read_stream(script(pieces), IDLE_MAX, &*ctx.sink, &mut answer);
+    let mut pieces = script(pieces);
+    let reading = read_stream(&mut pieces, IDLE_MAX, &*ctx.sink, &mut answer);
     let ending = bounded(ctx, reading).await;
     let named = |fault: Fault, text| fault.into_failure("p", None, text);
     let words = match conclude(ending, answer, named) {

@@ -1,0 +1,219 @@
+//! How a server is reached: its addresses, a proxy of the environment, TLS.
+
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::uri::Scheme;
+use http::{HeaderValue, Uri};
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsConnector;
+
+use super::connection::{Connection, Socket};
+use super::{CONNECT_SECS_MAX, HttpError};
+
+/// Addresses of one server that are tried.
+const ADDRESSES_MAX: usize = 8;
+/// How long one address is tried before the next is tried beside it.
+const NEXT_ADDRESS_MS: u64 = 250;
+/// Bytes of what a proxy says before it passes anything on.
+const PROXY_HEAD_BYTES_MAX: usize = 16 * 1024;
+
+/// Connects to servers of one kind of address.
+pub(super) struct Connector {
+    tls: Option<TlsConnector>,
+    proxies: Option<Matcher>,
+}
+
+impl Connector {
+    pub(super) fn remote() -> Result<Connector, HttpError> {
+        Ok(Connector { tls: Some(tls()?), proxies: Some(Matcher::from_env()) })
+    }
+
+    pub(super) fn loopback() -> Result<Connector, HttpError> {
+        Ok(Connector { tls: Some(tls()?), proxies: None })
+    }
+
+    pub(super) fn plain() -> Connector {
+        Connector { tls: None, proxies: None }
+    }
+
+    pub(super) async fn connect(&self, uri: &Uri) -> Result<Connection, HttpError> {
+        let connecting = async {
+            let socket = self.socket(uri).await?;
+            Ok(Connection::over(socket).await?)
+        };
+        let time_max = Duration::from_secs(CONNECT_SECS_MAX);
+        timeout(time_max, connecting).await.unwrap_or(Err(HttpError::Timeout))
+    }
+
+    /// The proxy that reads the request itself, because it goes without TLS.
+    pub(super) fn reading_proxy(&self, uri: &Uri) -> Option<Intercept> {
+        if is_https(uri) { None } else { self.proxy_of(uri) }
+    }
+
+    fn proxy_of(&self, uri: &Uri) -> Option<Intercept> {
+        self.proxies.as_ref()?.intercept(uri)
+    }
+
+    async fn socket(&self, uri: &Uri) -> Result<Box<dyn Socket>, HttpError> {
+        let proxy = self.proxy_of(uri);
+        let mut socket = match &proxy {
+            None => self.reach(uri, is_https(uri)).await?,
+            Some(proxy) => self.reach(proxy.uri(), is_https(proxy.uri())).await?,
+        };
+        if let Some(proxy) = proxy.filter(|_| is_https(uri)) {
+            tunnel(&mut *socket, uri, proxy.basic_auth()).await?;
+            socket = self.secure(socket, host_of(uri)?).await?;
+        }
+        Ok(socket)
+    }
+
+    async fn reach(&self, uri: &Uri, is_secure: bool) -> Result<Box<dyn Socket>, HttpError> {
+        let stream = open(host_of(uri)?, port_of(uri)).await?;
+        stream.set_nodelay(true)?;
+        let socket: Box<dyn Socket> = Box::new(stream);
+        if is_secure { self.secure(socket, host_of(uri)?).await } else { Ok(socket) }
+    }
+
+    async fn secure(
+        &self,
+        socket: Box<dyn Socket>,
+        host: &str,
+    ) -> Result<Box<dyn Socket>, HttpError> {
+        let Some(tls) = &self.tls else {
+            return Err(HttpError::Address("a server without TLS was expected".to_owned()));
+        };
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|error| HttpError::Address(error.to_string()))?;
+        Ok(Box::new(tls.connect(name, socket).await?))
+    }
+}
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connector").field("has_tls", &self.tls.is_some()).finish_non_exhaustive()
+    }
+}
+
+/// TLS with the certificate authorities of the system, or those of `SSL_CERT_FILE`.
+fn tls() -> Result<TlsConnector, HttpError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_platform_verifier()?
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+fn is_https(uri: &Uri) -> bool {
+    uri.scheme() == Some(&Scheme::HTTPS)
+}
+
+/// The host without the brackets of an IPv6 address.
+fn host_of(uri: &Uri) -> Result<&str, HttpError> {
+    let host = uri.host().ok_or_else(|| HttpError::Address(format!("`{uri}` has no host")))?;
+    Ok(host.trim_start_matches('[').trim_end_matches(']'))
+}
+
+fn port_of(uri: &Uri) -> u16 {
+    uri.port_u16().unwrap_or(if is_https(uri) { 443 } else { 80 })
+}
+
+/// Connects to the first address that answers. A server may have addresses that lead nowhere from
+/// here, so the next one is tried beside one that is slow.
+async fn open(host: &str, port: u16) -> io::Result<TcpStream> {
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        return TcpStream::connect((ip, port)).await;
+    }
+    let mut attempts = JoinSet::new();
+    let mut failure = io::Error::new(ErrorKind::NotFound, "the name of the server has no address");
+    for address in by_turns(lookup_host((host, port)).await?.collect()) {
+        attempts.spawn(TcpStream::connect(address));
+        tokio::select! {
+            Some(ended) = attempts.join_next() => match ended {
+                Ok(Ok(stream)) => return Ok(stream),
+                Ok(Err(error)) => failure = error,
+                Err(error) => failure = io::Error::other(error),
+            },
+            () = sleep(Duration::from_millis(NEXT_ADDRESS_MS)) => (),
+        }
+    }
+    while let Some(ended) = attempts.join_next().await {
+        match ended {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => failure = error,
+            Err(error) => failure = io::Error::other(error),
+        }
+    }
+    Err(failure)
+}
+
+/// Addresses of both families by turns, in the order of the resolver.
+fn by_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let first_is_ipv6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
+    let (first, second): (Vec<_>, Vec<_>) =
+        addresses.into_iter().partition(|it| it.is_ipv6() == first_is_ipv6);
+    let mut second = second.into_iter();
+    let mut ordered = Vec::new();
+    for address in first {
+        ordered.push(address);
+        ordered.extend(second.next());
+    }
+    ordered.extend(second);
+    ordered.truncate(ADDRESSES_MAX);
+    ordered
+}
+
+/// Has the proxy pass on what follows to the server.
+async fn tunnel(
+    socket: &mut dyn Socket,
+    uri: &Uri,
+    authorization: Option<&HeaderValue>,
+) -> Result<(), HttpError> {
+    let (host, port) = (uri.host().unwrap_or_default(), port_of(uri));
+    let mut head =
+        format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n").into_bytes();
+    if let Some(value) = authorization {
+        head.extend_from_slice(b"Proxy-Authorization: ");
+        head.extend_from_slice(value.as_bytes());
+        head.extend_from_slice(b"\r\n");
+    }
+    head.extend_from_slice(b"\r\n");
+    socket.write_all(&head).await?;
+    socket.flush().await?;
+    let mut said = Vec::new();
+    // The server speaks only after us, so what comes before is the proxy's.
+    while !said.ends_with(b"\r\n\r\n") {
+        if said.len() >= PROXY_HEAD_BYTES_MAX {
+            return Err(HttpError::Proxy("did not say whether it connects".to_owned()));
+        }
+        match socket.read_u8().await {
+            Ok(byte) => said.push(byte),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                return Err(HttpError::Proxy("closed the connection".to_owned()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let line = String::from_utf8_lossy(&said);
+    let status = line.split(' ').nth(1).unwrap_or_default();
+    match status.as_bytes() {
+        [b'2', b'0'..=b'9', b'0'..=b'9'] if line.starts_with("HTTP/1.") => Ok(()),
+        b"407" => Err(HttpError::Proxy("requires a user name and password".to_owned())),
+        [b'1'..=b'5', b'0'..=b'9', b'0'..=b'9'] => {
+            Err(HttpError::Proxy(format!("refused to connect (status {status})")))
+        }
+        _ => Err(HttpError::Proxy("did not answer as an HTTP proxy does".to_owned())),
+    }
+}
