@@ -5,6 +5,7 @@
 //! - [`state`]: the state of a session, folded from its events (pure).
 //! - [`step`]: what a session does next (pure).
 //! - [`context`]: what the model is shown (pure).
+//! - [`judge`]: whether a call may run (pure).
 //! - [`session`]: a log and its state, kept in step.
 //! - [`turn`]: turns each step into events or one effect.
 //! - [`driver`]: the task that owns a session while it is active.
@@ -33,6 +34,7 @@ pub mod driver;
 pub mod engine;
 pub mod failure;
 pub mod feed;
+pub mod judge;
 mod ledger;
 pub mod mailbox;
 pub mod passage;

@@ -49,7 +49,7 @@ pub struct EnvironmentChange {
     pub value: String,
 }
 
-/// What the first word of a command leads to.
+/// The program that really runs: of `timeout 5 make`, that is `make`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgramFacts {

@@ -15,6 +15,7 @@ use crate::script::{
     Joint, Obstacle, ObstacleKind, Redirect, RedirectDirection, Segment, TextRange,
 };
 use crate::word::{Word, WordForm};
+use crate::wrappers::inner;
 
 /// Maximum number of paths that are looked up for one command.
 pub const SHELL_PATHS_MAX: usize = 400;
@@ -122,7 +123,9 @@ impl Gathering<'_> {
     fn segment(&mut self, segment: &Segment, command: &str) -> SegmentFacts {
         self.folders.enter(segment);
         let mut paths = Vec::new();
-        for (word, intent) in paths_of(&segment.words) {
+        let texts: Vec<String> = segment.words.iter().map(|it| it.text.clone()).collect();
+        let words = segment.words.get(inner(&texts).start..).unwrap_or_default();
+        for (word, intent) in paths_of(words) {
             self.add_path(&word, intent, segment.range, &mut paths);
         }
         for Redirect { direction, target } in &segment.redirects {
@@ -133,7 +136,7 @@ impl Gathering<'_> {
             };
             self.add_path(target, intent, segment.range, &mut paths);
         }
-        let program = self.program(segment);
+        let program = self.program(words);
         self.follow_cd(segment, command);
         let is_replaced = |(index, word): (usize, &Word)| (!word.is_literal()).then_some(index);
         SegmentFacts {
@@ -150,10 +153,10 @@ impl Gathering<'_> {
         }
     }
 
-    fn program(&self, segment: &Segment) -> ProgramFacts {
+    fn program(&self, words: &[Word]) -> ProgramFacts {
         let unknown =
             |name: String| ProgramFacts { name, path: None, place: ProgramPlace::Unknown };
-        let Some(word) = segment.words.first() else { return unknown(String::new()) };
+        let Some(word) = words.first() else { return unknown(String::new()) };
         if !word.is_literal() || word.text.is_empty() {
             return unknown(word.text.clone());
         }

@@ -10,6 +10,8 @@
 //! - [`word`]: quotes and backslashes.
 //! - `tokens`: the second reading.
 //! - [`programs`]: what programs do with their arguments.
+//! - [`wrappers`]: programs that run the command given to them.
+//! - [`risks`]: reasons not to run a command without asking.
 //! - [`facts`]: what is recorded about a command, for the log and for the judge.
 //! - [`gather`]: from a script to its facts.
 
@@ -17,6 +19,8 @@ pub mod facts;
 pub mod gather;
 pub mod parse;
 pub mod programs;
+pub mod risks;
 pub mod script;
 mod tokens;
 pub mod word;
+pub mod wrappers;

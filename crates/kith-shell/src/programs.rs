@@ -96,7 +96,7 @@ pub fn paths_of(words: &[Word]) -> Vec<(Word, PathIntent)> {
             but_first(arguments, PathIntent::Write)
         }
         "cp" | "install" | "rsync" | "scp" | "ln" | "link" => to_last(arguments, PathIntent::Read),
-        "mv" => to_last(arguments, PathIntent::Delete),
+        "mv" => to_last(arguments, PathIntent::Write),
         "sed" | "gsed" => edited(arguments, &["-e", "-f", "--expression", "--file"]),
         "perl" | "ruby" => edited(arguments, &["-e", "-E"]),
         "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack" => {

@@ -102,6 +102,7 @@ fn of_a_call(answer: EventId, fill: Fill) -> Vec<Body> {
         argv_prefix: Some(vec!["git".to_owned(), "status".to_owned()]),
         path: Some("/work".to_owned()),
         expires_at: START,
+        host: None,
     };
     vec![
         Body::CallJudged(CallJudged {

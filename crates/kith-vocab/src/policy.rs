@@ -23,6 +23,7 @@ pub struct Question<'a> {
     pub audience: Audience,
     /// Whether a person is there to be asked.
     pub is_attended: bool,
+    /// Those in force for this agent and workspace; none that has expired.
     pub grants: &'a [Grant],
     /// The strongest sandbox that this machine offers.
     pub sandbox: Sandbox,

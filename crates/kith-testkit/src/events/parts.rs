@@ -179,6 +179,7 @@ pub(super) fn grant(seed: &mut Seed) -> Grant {
         grant_id: item_id(seed),
         argv_prefix: seed.maybe(|seed| vec![text(seed)]),
         path: seed.maybe(text),
+        host: seed.maybe(text),
         expires_at: seed.number(),
     }
 }

@@ -136,6 +136,9 @@ pub struct Grant {
     pub argv_prefix: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// A network host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
     pub expires_at: u64,
 }
 

@@ -1,0 +1,429 @@
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use kith_home::zones::Places;
+use kith_shell::facts::{ProgramFacts, ProgramPlace};
+use kith_shell::gather::{Lookup, PathLookup, ShellRequest, gather};
+use kith_vocab::event::calls::Grant;
+use kith_vocab::event::messages::Author;
+use kith_vocab::facts::{PathEntry, Zone};
+use kith_vocab::header::Audience;
+use kith_vocab::ids::EventId;
+use kith_vocab::json::Json;
+
+use super::grants::{GrantScope, scope_to_offer};
+use super::rules::PolicyRule;
+use super::*;
+
+mod corpus;
+mod properties;
+
+/// A disk with a project: files have a dot in their name, folders do not, `new` is absent.
+struct FakeDisk;
+
+fn places() -> Places {
+    Places {
+        workspace: vec!["/u/x/repo".into()],
+        cwd: "/u/x/repo".into(),
+        house: "/u/x/house".into(),
+        homes: vec!["/u/x/house".into()],
+        user_home: Some("/u/x".into()),
+        temporary: vec!["/tmp".into()],
+        skills: Vec::new(),
+    }
+}
+
+impl Lookup for FakeDisk {
+    fn path(&self, path: &Path) -> PathLookup {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let entry = if ["a.txt", "b.txt", "new", "new.txt", "copy.md", "x"].contains(&name.as_str())
+        {
+            PathEntry::Absent
+        } else if name.contains('.') {
+            PathEntry::File
+        } else {
+            PathEntry::Folder
+        };
+        PathLookup { real: path.to_owned(), zone: places().zone(path), entry }
+    }
+
+    fn program(&self, name: &str, cwd: &Path) -> ProgramFacts {
+        let path = cwd.join(name);
+        let place = match places().zone(&path) {
+            _ if name.starts_with("planted-") => ProgramPlace::Workspace,
+            _ if !name.contains('/') => ProgramPlace::System,
+            Zone::System => ProgramPlace::System,
+            Zone::Workspace | Zone::Temporary => ProgramPlace::Workspace,
+            _ => ProgramPlace::Unknown,
+        };
+        ProgramFacts { name: name.to_owned(), path: None, place }
+    }
+
+    fn user_home(&self) -> Option<PathBuf> {
+        Some("/u/x".into())
+    }
+}
+
+fn shell_facts(command: &str) -> ShellFacts {
+    let cwd = Path::new("/u/x/repo");
+    gather(&ShellRequest { command, cwd, network: false, unsandboxed: false }, &FakeDisk)
+}
+
+/// Circumstances of a call; the owner asks, with a sandbox on the machine.
+#[derive(Clone)]
+struct Scene {
+    rules: RuleSet,
+    is_tainted: bool,
+    is_attended: bool,
+    trust: Trust,
+    sandbox: Sandbox,
+    grants: Vec<Grant>,
+}
+
+impl Default for Scene {
+    fn default() -> Scene {
+        Scene {
+            rules: RuleSet::default(),
+            is_tainted: false,
+            is_attended: true,
+            trust: Trust::Owner,
+            sandbox: Sandbox::Workspace,
+            grants: Vec::new(),
+        }
+    }
+}
+
+impl Scene {
+    fn with_question<T>(
+        &self,
+        tool: &str,
+        effects: &[Effect],
+        facts: &Json,
+        use_it: impl FnOnce(&Question<'_>) -> T,
+    ) -> T {
+        let author = Author { user_id: "owner".to_owned(), display_name: "Owner".to_owned() };
+        use_it(&Question {
+            call_id: EventId::from_str("01a1df14-1e00-7000-8000-00000000000a").unwrap().call(0),
+            tool,
+            effects,
+            summary: "",
+            facts,
+            author: &author,
+            trust: self.trust,
+            is_tainted: self.is_tainted,
+            audience: Audience::Owner,
+            is_attended: self.is_attended,
+            grants: &self.grants,
+            sandbox: self.sandbox,
+        })
+    }
+
+    fn judge(&self, tool: &str, effects: &[Effect], facts: &Json) -> Judgement {
+        self.with_question(tool, effects, facts, |it| judge(it, &self.rules))
+    }
+
+    fn shell(&self, command: &str) -> Judgement {
+        self.facts(&shell_facts(command))
+    }
+
+    fn facts(&self, facts: &ShellFacts) -> Judgement {
+        self.judge("exec_shell", &[Effect::Exec], &Json::of(facts))
+    }
+
+    fn write(&self, path: &str) -> Judgement {
+        let zone = places().zone(Path::new(path));
+        let facts = PathCallFacts { path: path.to_owned(), zone, exists: true };
+        let is_self = matches!(zone, Zone::Oneself | Zone::Secret);
+        let effect = if is_self { Effect::Oneself } else { Effect::Write };
+        self.judge("write_file", &[effect], &Json::of(&facts))
+    }
+
+    fn fetch(&self, host: &str) -> Judgement {
+        let facts = NetworkFacts { url: format!("https://{host}/x"), host: host.to_owned() };
+        self.judge("fetch_url", &[Effect::Network], &Json::of(&facts))
+    }
+
+    fn mode(mode: JudgeMode) -> Scene {
+        Scene { rules: RuleSet { mode, ..RuleSet::default() }, ..Scene::default() }
+    }
+}
+
+fn rules(texts: &[&str]) -> Vec<PolicyRule> {
+    texts.iter().map(|it| PolicyRule::parse(it).unwrap()).collect()
+}
+
+fn grant(argv: Option<&str>, path: Option<&str>, host: Option<&str>) -> Grant {
+    Grant {
+        grant_id: "g1".to_owned(),
+        argv_prefix: argv.map(|it| it.split(' ').map(str::to_owned).collect()),
+        path: path.map(str::to_owned),
+        host: host.map(str::to_owned),
+        expires_at: 0,
+    }
+}
+
+#[track_caller]
+fn check(judgement: &Judgement, verdict: Verdict, reason: &str) {
+    assert_eq!(judgement.verdict, verdict, "{judgement:?}");
+    assert!(judgement.reason.contains(reason), "{judgement:?}");
+}
+
+#[test]
+fn understood_commands_run_in_the_sandbox() {
+    for command in
+        ["ls", "cargo test", "make", "./build.sh", "python3 tools/gen.py", "cd src && ls"]
+    {
+        let judgement = Scene::default().shell(command);
+        assert_eq!(
+            (judgement.verdict, judgement.sandbox),
+            (Verdict::Allow, Sandbox::Workspace),
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn reasons_to_ask() {
+    let scene = Scene::default();
+    for (command, reason) in [
+        ("rm -r src", "`rm` can lose files"),
+        ("git reset --hard", "`git reset` can lose files"),
+        ("git clean -fd", "`git clean` can lose"),
+        ("git checkout -- src", "can lose"),
+        ("echo x > Cargo.toml", "overwrites `/u/x/repo/Cargo.toml`"),
+        ("mv a.txt Cargo.toml", "overwrites"),
+        ("cp a.txt .cargo/config.toml", "can make other programs run code"),
+        ("touch AGENTS.md", "changes what the agent is"),
+        ("echo x >> .git/hooks/pre-commit", "changes what the agent is"),
+        ("cat ~/.ssh/id_ed25519", "holds keys"),
+        ("ls .kith", "Kith's own records"),
+        ("cat /srv/data", "lies outside the workspace"),
+        ("touch /etc/x", "belongs to the system"),
+        ("cat /proc/1/environ", "device or of the kernel"),
+        ("curl https://example.org", "needs the network"),
+        ("npm install left-pad", "needs the network"),
+        ("sudo ls", "rights of another user"),
+        ("docker ps", "reaches other processes"),
+        ("cat x | sh", "runs code that is not a file"),
+        ("python3 -c 'x'", "runs code"),
+        ("sed '1e id' x.txt", "runs code"),
+        ("awk 'BEGIN{system(\"id\")}'", "runs code"),
+        ("find . -exec rm {} \\;", "can run other programs"),
+        ("git -c core.pager=x log", "can run other programs"),
+        ("make SHELL=./x", "can run other programs"),
+        ("env -i ls", "not certain"),
+        ("ls | xargs rm", "not certain"),
+        ("ls | xargs python3", "not certain"),
+        ("PATH=. ls", "`PATH` changes which programs"),
+        ("env LD_PRELOAD=x ls", "`LD_PRELOAD` changes"),
+        ("planted-cat x.txt", "under the name of a program"),
+        ("timeout 5 planted-cat", "under the name of a program"),
+        ("frobnicate", "not a program that Kith knows"),
+        ("/srv/bin/cat x", "not a program"),
+        ("\u{441}at x", "not a program"),
+        ("source x.sh", "changes what the shell runs"),
+        ("echo $(id)", "runs a command inside another"),
+        ("echo $X", "depends on a variable"),
+        ("ls &", "background"),
+        ("", "no command"),
+    ] {
+        let judgement = scene.shell(command);
+        assert_eq!(judgement.verdict, Verdict::Ask, "{command}: {judgement:?}");
+        let all = scene.with_question(
+            "exec_shell",
+            &[Effect::Exec],
+            &Json::of(&shell_facts(command)),
+            |it| objections(it, &scene.rules, &CallFacts::read(it)),
+        );
+        assert!(all.iter().any(|it| it.reason.contains(reason)), "{command}: {all:?}");
+    }
+}
+
+#[test]
+fn a_yes_runs_no_further_out_than_asked_for() {
+    let scene = Scene::default();
+    assert_eq!(scene.shell("rm -r src").sandbox, Sandbox::Workspace);
+    assert_eq!(scene.shell("curl https://example.org").sandbox, Sandbox::Network);
+    let mut facts = shell_facts("ls");
+    facts.network = true;
+    check(&scene.facts(&facts), Verdict::Ask, "asks for the network");
+    assert_eq!(scene.facts(&facts).sandbox, Sandbox::Network);
+    facts.unsandboxed = true;
+    check(&scene.facts(&facts), Verdict::Ask, "outside the sandbox");
+    assert_eq!(scene.facts(&facts).sandbox, Sandbox::None);
+}
+
+#[test]
+fn without_a_sandbox_every_command_asks_and_says_why() {
+    let scene = Scene { sandbox: Sandbox::None, ..Scene::default() };
+    for command in ["ls", "cargo test"] {
+        check(&scene.shell(command), Verdict::Ask, "this machine offers no sandbox");
+    }
+    let trusted = Scene { sandbox: Sandbox::None, ..Scene::mode(JudgeMode::Trusted) };
+    check(&trusted.shell("ls"), Verdict::Ask, "no sandbox");
+}
+
+#[test]
+fn nobody_to_ask_is_a_denial() {
+    let scene = Scene { is_attended: false, ..Scene::default() };
+    check(&scene.shell("rm x.txt"), Verdict::Deny, "nobody is there to be asked");
+    check(&scene.write("/u/x/house/SOUL.md"), Verdict::Deny, "nobody is there");
+    check(&scene.shell("ls"), Verdict::Allow, "");
+}
+
+#[test]
+fn defaults_per_effect() {
+    let scene = Scene::default();
+    check(
+        &scene.judge("read_file", &[Effect::Read], &Json::empty_object()),
+        Verdict::Allow,
+        "reading",
+    );
+    check(&scene.write("/u/x/repo/src/lib.rs"), Verdict::Allow, "");
+    check(&scene.write("/srv/x"), Verdict::Ask, "outside the workspace");
+    check(&scene.write("/u/x/repo/.npmrc"), Verdict::Ask, "can make other programs run code");
+    check(&scene.write("/u/x/repo/AGENTS.md"), Verdict::Ask, "changes what the agent is");
+    check(&scene.write("/u/x/.ssh/config"), Verdict::Ask, "holds keys");
+    check(&scene.fetch("example.org"), Verdict::Ask, "host `example.org`");
+    check(&scene.judge("send", &[Effect::Message], &Json::empty_object()), Verdict::Ask, "message");
+    let notes = scene.judge("memory_append", &[Effect::Oneself], &Json::empty_object());
+    check(&notes, Verdict::Allow, "notes are free");
+}
+
+#[test]
+fn whatever_cannot_be_read_is_asked_about() {
+    let scene = Scene::default();
+    for (effect, facts) in [
+        (Effect::Exec, r#"{"command":"ls"}"#),
+        (Effect::Exec, "[]"),
+        (Effect::Write, r#"{"path":1}"#),
+        (Effect::Write, r#"{"path":"/u/x/repo/a","zone":"nowhere","exists":true}"#),
+        (Effect::Network, "{}"),
+        (Effect::Oneself, "{}"),
+    ] {
+        let judgement = scene.judge("x", &[effect], &Json::parse(facts).unwrap());
+        check(&judgement, Verdict::Ask, "is not known");
+    }
+    check(&scene.judge("x", &[], &Json::empty_object()), Verdict::Ask, "does not say");
+    // A second effect is judged by its own facts, which are not there.
+    let facts = Json::of(&shell_facts("ls"));
+    check(&scene.judge("x", &[Effect::Write, Effect::Exec], &facts), Verdict::Ask, "not known");
+}
+
+#[test]
+fn modes() {
+    check(&Scene::mode(JudgeMode::Deny).shell("ls"), Verdict::Deny, "denies every call");
+    let read = |mode| Scene::mode(mode).judge("read_file", &[Effect::Read], &Json::empty_object());
+    check(&read(JudgeMode::Deny), Verdict::Deny, "");
+    check(&read(JudgeMode::Readonly), Verdict::Allow, "");
+    check(&Scene::mode(JudgeMode::Readonly).shell("ls"), Verdict::Deny, "`readonly`");
+    check(&Scene::mode(JudgeMode::Readonly).write("/u/x/repo/a"), Verdict::Deny, "");
+    let trusted = Scene::mode(JudgeMode::Trusted);
+    check(&trusted.shell("rm -r src && echo $(date)"), Verdict::Allow, "`trusted`");
+    assert_eq!(trusted.shell("rm -r src").sandbox, Sandbox::Workspace);
+    for command in ["sudo ls", "cat ~/.ssh/id_rsa", "touch AGENTS.md", "docker ps"] {
+        check(&trusted.shell(command), Verdict::Ask, "");
+    }
+}
+
+#[test]
+fn the_strictest_rule_wins() {
+    let rules = RuleSet {
+        deny: rules(&["exec_shell(git push *)", "read_file(**/.env)"]),
+        ask: rules(&["exec_shell(cargo *)"]),
+        allow: rules(&[
+            "exec_shell(rm *)",
+            "exec_shell(cargo *)",
+            "exec_shell(git push *)",
+            "exec_shell(bash *)",
+        ]),
+        ..RuleSet::default()
+    };
+    let scene = Scene { rules, ..Scene::default() };
+    check(&scene.shell("ls && git push origin"), Verdict::Deny, "`exec_shell(git push *)` denies");
+    check(&scene.shell("ls $(git push)"), Verdict::Deny, "denies");
+    check(&scene.shell("cargo test"), Verdict::Ask, "`exec_shell(cargo *)` says to ask");
+    check(&scene.shell("rm x.txt"), Verdict::Allow, "`exec_shell(rm *)` allows it");
+    check(&scene.shell("rm x.txt; curl http://example.org"), Verdict::Ask, "network");
+    // A rule permits no code that is not certain, no keys and no change of the self.
+    check(&scene.shell("bash -c id"), Verdict::Ask, "runs code");
+    check(&scene.shell("rm .kith/state.db"), Verdict::Ask, "records");
+    let read = |path: &str| {
+        let facts = Json::parse(&format!(r#"{{"path":"{path}"}}"#)).unwrap();
+        scene.judge("read_file", &[Effect::Read], &facts).verdict
+    };
+    assert_eq!((read("/u/x/repo/.env"), read("/u/x/repo/env")), (Verdict::Deny, Verdict::Allow));
+    let unknown = scene.judge("read_file", &[Effect::Read], &Json::empty_object());
+    assert_eq!(unknown.verdict, Verdict::Deny);
+}
+
+#[test]
+fn grants_cover_exactly_what_they_name() {
+    let scene = |grant: Grant| Scene { grants: vec![grant], ..Scene::default() };
+    let status = scene(grant(Some("git push"), None, None));
+    let judgement = status.shell("git push origin");
+    check(&judgement, Verdict::Allow, "granted before");
+    assert_eq!((judgement.grant_id.as_deref(), judgement.sandbox), (Some("g1"), Sandbox::Network));
+    check(&status.shell("git pull"), Verdict::Ask, "");
+    check(&status.shell("git push; rm x.txt"), Verdict::Ask, "");
+    check(&status.shell("git push -c x=y --receive-pack=x"), Verdict::Ask, "can run other");
+    check(&scene(grant(Some("bash"), None, None)).shell("bash -c id"), Verdict::Ask, "");
+    check(&scene(grant(Some(""), None, None)).shell("rm x.txt"), Verdict::Ask, "");
+    let path = scene(grant(None, Some("/srv/data"), None));
+    check(&path.write("/srv/data/x"), Verdict::Allow, "");
+    check(&path.write("/srv/database"), Verdict::Ask, "");
+    let host = scene(grant(None, None, Some("example.org")));
+    check(&host.fetch("example.org"), Verdict::Allow, "");
+    check(&host.fetch("example.org.evil"), Verdict::Ask, "");
+}
+
+#[test]
+fn under_taint_the_owner_is_asked_whatever_was_granted() {
+    let all = vec![
+        grant(Some("git push"), None, None),
+        grant(None, Some("/u/x/house"), None),
+        grant(None, None, Some("example.org")),
+    ];
+    let clean = Scene { grants: all, ..Scene::default() };
+    let tainted = Scene { is_tainted: true, ..clean.clone() };
+    let verdicts = |scene: &Scene| {
+        [scene.shell("git push"), scene.write("/u/x/house/SOUL.md"), scene.fetch("example.org")]
+            .map(|it| it.verdict)
+    };
+    assert_eq!(verdicts(&clean), [Verdict::Allow; 3]);
+    assert_eq!(verdicts(&tainted), [Verdict::Ask; 3]);
+    let trusted = Scene { is_tainted: true, ..Scene::mode(JudgeMode::Trusted) };
+    assert_eq!(verdicts(&trusted), [Verdict::Ask; 3]);
+    let notes = tainted.judge("memory_append", &[Effect::Oneself], &Json::empty_object());
+    assert_eq!(notes.verdict, Verdict::Ask);
+    // What the sandbox contains stays free.
+    assert_eq!(tainted.shell("cargo test").verdict, Verdict::Allow);
+    assert_eq!(tainted.write("/u/x/repo/src/a.rs").verdict, Verdict::Allow);
+}
+
+#[test]
+fn strangers_may_only_read_without_asking() {
+    for trust in [Trust::Shared, Trust::Peer, Trust::Untrusted] {
+        let scene = Scene { trust, ..Scene::default() };
+        check(&scene.shell("ls"), Verdict::Ask, "does not come from the owner");
+        let read = scene.judge("read_file", &[Effect::Read], &Json::empty_object());
+        assert_eq!(read.verdict, Verdict::Allow);
+    }
+}
+
+#[test]
+fn only_what_is_safe_is_offered_as_a_grant() {
+    let offer = |command: &str, scene: &Scene| {
+        let facts = Json::of(&shell_facts(command));
+        scene.with_question("exec_shell", &[Effect::Exec], &facts, scope_to_offer)
+    };
+    let scene = Scene::default();
+    let argv = vec!["git".to_owned(), "push".to_owned()];
+    assert_eq!(offer("git push", &scene), Some(GrantScope::ArgvPrefix(argv)));
+    for command in
+        ["bash -c id", "rm *", "git push; ls", "sudo ls", "cat ~/.ssh/x", "env -i x", "ls $X"]
+    {
+        assert_eq!(offer(command, &scene), None, "{command}");
+    }
+    assert_eq!(offer("git push", &Scene { is_tainted: true, ..scene }), None);
+}

@@ -1,0 +1,176 @@
+//! Why a command should not run without asking, even in the sandbox.
+//!
+//! The list of programs is one of those that are known, not of those that are dangerous: a name that
+//! is not on it is a reason to ask. What a known program runs of the project (`make`, `cargo test`,
+//! `python script.py`) is no reason, because the sandbox is its boundary.
+
+mod git;
+mod options;
+mod scripts;
+mod tables;
+
+use crate::facts::{ProgramPlace, SegmentFacts};
+use crate::programs::base_name;
+use crate::script::Joint;
+use crate::wrappers::{InnerCommand, inner};
+
+/// A reason to ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Risk {
+    pub kind: RiskKind,
+    /// The word of the command that is the reason.
+    pub word: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RiskKind {
+    /// Files or history would be lost.
+    Destructive,
+    /// It needs the network.
+    Network,
+    /// A program that is not on the list.
+    UnknownProgram,
+    /// It reaches other processes, services or users of the machine.
+    Machine,
+    /// It asks for the rights of another user.
+    Privilege,
+    /// Code in the command itself, or read from its input.
+    InlineCode,
+    /// It runs a command that is not certain.
+    Wrapper,
+    /// An option or subcommand that runs other programs.
+    RunsOther,
+    /// A program of the workspace under the name of an installed one.
+    Planted,
+    /// A variable that changes which programs run.
+    Environment,
+    /// It changes the shell itself.
+    ShellState,
+}
+
+impl RiskKind {
+    /// Whether it is not certain which code would run. No standing permission covers that.
+    pub fn runs_other_code(self) -> bool {
+        self >= RiskKind::Privilege
+    }
+}
+
+/// The command of a segment without its wrappers.
+pub fn inner_argv(segment: &SegmentFacts) -> &[String] {
+    let start = inner(&segment.argv).start;
+    segment.argv.get(start..).unwrap_or_default()
+}
+
+/// All reasons to ask about a segment.
+pub fn risks(segment: &SegmentFacts) -> Vec<Risk> {
+    if segment.argv.is_empty() {
+        return Vec::new();
+    }
+    let mut risks = Vec::new();
+    let found = inner(&segment.argv);
+    let names = segment.environment.iter().map(|it| &it.name).chain(&found.environment);
+    for name in names.filter(|name| tables::changes_programs(name)) {
+        risks.push(Risk { kind: RiskKind::Environment, word: name.clone() });
+    }
+    let Some((program, arguments)) = inner_argv(segment).split_first() else { return risks };
+    if !found.is_certain {
+        risks.push(Risk { kind: RiskKind::Wrapper, word: program.clone() });
+        return risks;
+    }
+    risks.extend(of_place(segment, program));
+    if !risks.is_empty() && program.contains('/') {
+        return risks;
+    }
+    let is_project_file = segment.program.place == ProgramPlace::Workspace && program.contains('/');
+    if is_project_file {
+        // A program of the project, named as such: the sandbox is its boundary.
+        return risks;
+    }
+    let command =
+        Command { name: base_name(program), arguments, found: &found, joint: segment.joint };
+    risks.extend(of_command(&command).map(|(kind, word)| Risk { kind, word }));
+    risks
+}
+
+/// A command without its wrappers.
+struct Command<'a> {
+    name: &'a str,
+    arguments: &'a [String],
+    found: &'a InnerCommand,
+    joint: Joint,
+}
+
+impl Command<'_> {
+    fn operands(&self) -> impl Iterator<Item = &str> {
+        self.arguments.iter().map(String::as_str).filter(|it| !it.starts_with('-'))
+    }
+
+    fn has(&self, options: &[&str]) -> Option<&str> {
+        let is_it = |word: &str| {
+            options.iter().any(|it| {
+                word == *it
+                    || (it.starts_with("--")
+                        && word.strip_prefix(it).is_some_and(|rest| rest.starts_with('=')))
+            })
+        };
+        self.arguments.iter().map(String::as_str).find(|it| is_it(it))
+    }
+}
+
+type Finding = (RiskKind, String);
+
+fn finding(kind: RiskKind, word: &str) -> Option<Finding> {
+    Some((kind, word.to_owned()))
+}
+
+fn of_place(segment: &SegmentFacts, program: &str) -> Option<Risk> {
+    let has_folder = program.contains('/');
+    let kind = match segment.program.place {
+        ProgramPlace::Workspace if !has_folder => RiskKind::Planted,
+        ProgramPlace::Unknown if has_folder => RiskKind::UnknownProgram,
+        _ => return None,
+    };
+    Some(Risk { kind, word: program.to_owned() })
+}
+
+/// The first reason in the command itself.
+fn of_command(command: &Command<'_>) -> Option<Finding> {
+    let name = command.name;
+    if tables::PRIVILEGE.contains(&name) {
+        return finding(RiskKind::Privilege, name);
+    }
+    if tables::NETWORK.contains(&name) {
+        return finding(RiskKind::Network, name);
+    }
+    if tables::MACHINE.contains(&name) {
+        return finding(RiskKind::Machine, name);
+    }
+    if tables::SHELL_STATE.contains(&name) {
+        return finding(RiskKind::ShellState, name);
+    }
+    if command.found.has_more_arguments && !tables::READERS.contains(&name) {
+        // What comes through the pipe may be options and names of any kind.
+        return finding(RiskKind::Wrapper, "xargs");
+    }
+    if let Some(option) = options::that_runs_programs(command) {
+        return finding(RiskKind::RunsOther, option);
+    }
+    match name {
+        "git" => git::risk(command),
+        "find" | "fd" => options::of_find(command),
+        "sed" | "gsed" => scripts::of_sed(command),
+        "awk" | "gawk" | "mawk" | "nawk" => scripts::of_awk(command),
+        "rm" | "unlink" | "shred" | "truncate" | "dd" => finding(RiskKind::Destructive, name),
+        "chmod" => options::of_chmod(command),
+        "cargo" | "npm" | "pnpm" | "yarn" | "bun" | "pip" | "pip3" | "uv" | "poetry" | "go"
+        | "bundle" | "gem" | "dotnet" | "composer" | "mix" | "deno" | "apt" | "brew" => {
+            options::of_package_manager(command)
+        }
+        _ if tables::is_interpreter(name) => scripts::of_interpreter(command),
+        _ if tables::is_known(name) => None,
+        _ => finding(RiskKind::UnknownProgram, name),
+    }
+}
+
+#[cfg(test)]
+mod tests;

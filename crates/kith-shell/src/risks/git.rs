@@ -1,0 +1,160 @@
+//! What git would do.
+
+use super::{Command, Finding, RiskKind, finding};
+
+/// Subcommands that change nothing outside the repository and lose nothing that cannot be found
+/// again.
+const HARMLESS: [&str; 56] = [
+    "add",
+    "annotate",
+    "apply",
+    "archive",
+    "blame",
+    "bundle",
+    "cat-file",
+    "check-attr",
+    "check-ignore",
+    "check-mailmap",
+    "check-ref-format",
+    "cherry",
+    "cherry-pick",
+    "commit",
+    "commit-graph",
+    "count-objects",
+    "describe",
+    "diff",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "for-each-ref",
+    "format-patch",
+    "fsck",
+    "grep",
+    "hash-object",
+    "help",
+    "init",
+    "log",
+    "ls-files",
+    "ls-tree",
+    "merge",
+    "merge-base",
+    "merge-tree",
+    "mv",
+    "name-rev",
+    "range-diff",
+    "reflog",
+    "rev-list",
+    "rev-parse",
+    "revert",
+    "shortlog",
+    "show",
+    "show-branch",
+    "show-ref",
+    "status",
+    "stripspace",
+    "switch",
+    "symbolic-ref",
+    "var",
+    "verify-commit",
+    "verify-tag",
+    "version",
+    "whatchanged",
+    "write-tree",
+    "--version",
+];
+
+const NETWORK: [&str; 8] =
+    ["clone", "fetch", "ls-remote", "pull", "push", "remote-update", "request-pull", "send-email"];
+
+/// Subcommands that lose changes or history.
+const DESTRUCTIVE: [&str; 8] =
+    ["clean", "rm", "gc", "prune", "filter-branch", "update-ref", "replace", "rebase"];
+
+/// Options before the subcommand that only change what is printed, or where.
+const GLOBAL_FLAGS: [&str; 4] = ["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"];
+
+pub(super) fn risk(command: &Command<'_>) -> Option<Finding> {
+    let mut arguments = command.arguments.iter().map(String::as_str);
+    let subcommand = loop {
+        match arguments.next() {
+            None | Some("--help") => return None,
+            Some("-C") => {
+                arguments.next();
+            }
+            Some(flag) if GLOBAL_FLAGS.contains(&flag) => (),
+            Some("--version") => break "--version",
+            // `-c`, `--exec-path`, `--git-dir`, `--config-env`, `-p`: each can name programs.
+            Some(option) if option.starts_with('-') => {
+                return finding(RiskKind::RunsOther, option);
+            }
+            Some(subcommand) => break subcommand,
+        }
+    };
+    let rest: Vec<&str> = arguments.collect();
+    if let Some(option) = rest.iter().find(|it| runs_programs(it)) {
+        return finding(RiskKind::RunsOther, option);
+    }
+    let word = format!("git {subcommand}");
+    let has = |options: &[&str]| rest.iter().any(|it| options.contains(it));
+    let first = rest.first().copied();
+    let kind = match subcommand {
+        _ if NETWORK.contains(&subcommand) => RiskKind::Network,
+        _ if DESTRUCTIVE.contains(&subcommand) => RiskKind::Destructive,
+        "reset" if has(&["--hard", "--merge", "--keep"]) => RiskKind::Destructive,
+        "switch" if has(&["-f", "--force", "--discard-changes", "-C"]) => RiskKind::Destructive,
+        "checkout" if has(&["-f", "--force", "--", ".", "-B", "--ours", "--theirs", "-p"]) => {
+            RiskKind::Destructive
+        }
+        // With paths after a name it takes them from there.
+        "checkout" if rest.iter().filter(|it| !it.starts_with('-')).count() > 2 => {
+            RiskKind::Destructive
+        }
+        "checkout" if first.is_some_and(|it| it.contains('.') || it.ends_with('/')) => {
+            RiskKind::Destructive
+        }
+        "restore" if !has(&["--staged", "-S"]) || has(&["--worktree", "-W"]) => {
+            RiskKind::Destructive
+        }
+        "branch" | "tag" if has(&["-D", "-d", "--delete", "-f", "--force", "-M"]) => {
+            RiskKind::Destructive
+        }
+        "stash" if has(&["drop", "clear"]) => RiskKind::Destructive,
+        "worktree" if has(&["remove", "prune"]) => RiskKind::Destructive,
+        "reflog" if has(&["expire", "delete"]) => RiskKind::Destructive,
+        "commit" | "merge" | "revert" | "cherry-pick" if has(&["--edit", "-e"]) => {
+            RiskKind::RunsOther
+        }
+        "config" if has(&["--get", "--list", "-l", "--get-all", "get", "list"]) => return None,
+        "remote" if matches!(first, None | Some("-v" | "get-url")) => return None,
+        "submodule" if matches!(first, None | Some("status" | "summary")) => return None,
+        "bisect" if !has(&["run", "visualize", "view"]) => return None,
+        "notes" | "worktree" | "stash" | "branch" | "tag" | "checkout" | "restore" | "reset"
+        | "sparse-checkout" | "am" => return None,
+        _ if HARMLESS.contains(&subcommand) => return None,
+        "remote" | "submodule" => RiskKind::Network,
+        _ => RiskKind::RunsOther,
+    };
+    finding(kind, &word)
+}
+
+/// Options of subcommands that name a program.
+fn runs_programs(word: &str) -> bool {
+    let options = [
+        "--ext-diff",
+        "--textconv",
+        "-O",
+        "--open-files-in-pager",
+        "--upload-pack",
+        "--receive-pack",
+        "--exec",
+        "-x",
+        "--remote",
+        "--template",
+        "--tool",
+        "-s=",
+        "--strategy",
+        "--gpg-sign",
+    ];
+    let name = word.split('=').next().unwrap_or(word);
+    options.contains(&name)
+}
