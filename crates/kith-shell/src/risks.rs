@@ -87,20 +87,20 @@ pub fn risks(segment: &SegmentFacts) -> Vec<Risk> {
         return risks;
     }
     let command =
-        Command { name: base_name(program), arguments, found: &found, joint: segment.joint };
+        ProgramCall { name: base_name(program), arguments, found: &found, joint: segment.joint };
     risks.extend(of_command(&command).map(|(kind, word)| Risk { kind, word }));
     risks
 }
 
 /// A command without its wrappers.
-struct Command<'a> {
+struct ProgramCall<'a> {
     name: &'a str,
     arguments: &'a [String],
     found: &'a InnerCommand,
     joint: Joint,
 }
 
-impl Command<'_> {
+impl ProgramCall<'_> {
     fn operands(&self) -> impl Iterator<Item = &str> {
         self.arguments.iter().map(String::as_str).filter(|it| !it.starts_with('-'))
     }
@@ -134,7 +134,7 @@ fn of_place(segment: &SegmentFacts, program: &str) -> Option<Risk> {
 }
 
 /// The first reason in the command itself.
-fn of_command(command: &Command<'_>) -> Option<Finding> {
+fn of_command(command: &ProgramCall<'_>) -> Option<Finding> {
     let name = command.name;
     if tables::PRIVILEGE.contains(&name) {
         return finding(RiskKind::Privilege, name);

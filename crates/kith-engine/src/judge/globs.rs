@@ -2,7 +2,7 @@
 
 /// Compares a text without folders: `*` matches everything.
 pub(super) fn matches_text(pattern: &str, text: &str) -> bool {
-    matches(pattern, text, Folders::Ignored)
+    matches(pattern, text, FolderRule::Ignored)
 }
 
 /// Compares a path: `*` stays within a folder. A pattern that does not start at the root may match
@@ -11,17 +11,17 @@ pub(super) fn matches_path(pattern: &str, path: &str) -> bool {
     let is_anchored = pattern.starts_with('/') || pattern.starts_with("**");
     let anywhere = format!("**/{pattern}");
     let pattern = if is_anchored { pattern } else { &anywhere };
-    matches(pattern, path, Folders::Separate)
+    matches(pattern, path, FolderRule::Separate)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Folders {
+enum FolderRule {
     Separate,
     Ignored,
 }
 
 /// By a table of which beginnings match, in time proportional to both lengths.
-fn matches(pattern: &str, text: &str, folders: Folders) -> bool {
+fn matches(pattern: &str, text: &str, folders: FolderRule) -> bool {
     let text: Vec<char> = text.chars().collect();
     let mut reachable = vec![false; text.len() + 1];
     reachable[0] = true;
@@ -29,10 +29,10 @@ fn matches(pattern: &str, text: &str, folders: Folders) -> bool {
     while let Some(ch) = rest.next() {
         let mut next = vec![false; text.len() + 1];
         if ch == '*' {
-            let crosses = rest.next_if_eq(&'*').is_some() || folders == Folders::Ignored;
+            let crosses = rest.next_if_eq(&'*').is_some() || folders == FolderRule::Ignored;
             // `**/x` also matches `x` itself.
             let is_optional =
-                crosses && folders == Folders::Separate && rest.next_if_eq(&'/').is_some();
+                crosses && folders == FolderRule::Separate && rest.next_if_eq(&'/').is_some();
             let mut is_open = false;
             for at in 0..=text.len() {
                 is_open |= reachable[at];
@@ -45,7 +45,7 @@ fn matches(pattern: &str, text: &str, folders: Folders) -> bool {
         } else {
             for at in 0..text.len() {
                 let fits = text[at] == ch
-                    || (ch == '?' && (text[at] != '/' || folders == Folders::Ignored));
+                    || (ch == '?' && (text[at] != '/' || folders == FolderRule::Ignored));
                 next[at + 1] = reachable[at] && fits;
             }
         }

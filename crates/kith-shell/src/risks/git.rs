@@ -1,6 +1,6 @@
 //! What git would do.
 
-use super::{Command, Finding, RiskKind, finding};
+use super::{Finding, ProgramCall, RiskKind, finding};
 
 /// Subcommands that change nothing outside the repository and lose nothing that cannot be found
 /// again.
@@ -73,7 +73,7 @@ const DESTRUCTIVE: [&str; 8] =
 /// Options before the subcommand that only change what is printed, or where.
 const GLOBAL_FLAGS: [&str; 4] = ["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"];
 
-pub(super) fn risk(command: &Command<'_>) -> Option<Finding> {
+pub(super) fn risk(command: &ProgramCall<'_>) -> Option<Finding> {
     let mut arguments = command.arguments.iter().map(String::as_str);
     let subcommand = loop {
         match arguments.next() {

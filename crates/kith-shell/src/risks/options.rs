@@ -1,6 +1,6 @@
 //! Options and subcommands that make a program do more than its name says.
 
-use super::{Command, Finding, RiskKind, finding};
+use super::{Finding, ProgramCall, RiskKind, finding};
 
 /// Options by which programs run others, whatever else they do.
 const RUN_OPTIONS: [(&str, &[&str]); 28] = [
@@ -49,7 +49,7 @@ const RUN_OPTIONS: [(&str, &[&str]); 28] = [
 /// Parts of words that name programs in any tool.
 const RUN_MARKS: [&str; 5] = ["--exec", "-exec", "--command", "--shell", "--eval"];
 
-pub(super) fn that_runs_programs<'a>(command: &'a Command<'_>) -> Option<&'a str> {
+pub(super) fn that_runs_programs<'a>(command: &'a ProgramCall<'_>) -> Option<&'a str> {
     let own = RUN_OPTIONS.iter().find(|(name, _)| *name == command.name);
     let found = own.and_then(|(_, options)| {
         command.arguments.iter().map(String::as_str).find(|word| {
@@ -81,7 +81,7 @@ pub(super) fn that_runs_programs<'a>(command: &'a Command<'_>) -> Option<&'a str
         .find(|it| overrides(it) || (is_mark(it) && !prints))
 }
 
-pub(super) fn of_find(command: &Command<'_>) -> Option<Finding> {
+pub(super) fn of_find(command: &ProgramCall<'_>) -> Option<Finding> {
     let runs = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
     if let Some(option) = command.has(&runs) {
         return finding(RiskKind::RunsOther, option);
@@ -93,7 +93,7 @@ pub(super) fn of_find(command: &Command<'_>) -> Option<Finding> {
 }
 
 /// Files that run with the rights of their owner.
-pub(super) fn of_chmod(command: &Command<'_>) -> Option<Finding> {
+pub(super) fn of_chmod(command: &ProgramCall<'_>) -> Option<Finding> {
     let mode = command.operands().next()?;
     let is_octal = mode.bytes().all(|it| it.is_ascii_digit());
     let is_special = is_octal && mode.trim_start_matches('0').len() > 3;
@@ -102,7 +102,7 @@ pub(super) fn of_chmod(command: &Command<'_>) -> Option<Finding> {
 }
 
 /// Subcommands of package managers that need the network or change the machine.
-pub(super) fn of_package_manager(command: &Command<'_>) -> Option<Finding> {
+pub(super) fn of_package_manager(command: &ProgramCall<'_>) -> Option<Finding> {
     let subcommand = command.operands().find(|it| !it.starts_with('+')).unwrap_or_default();
     let second = command.operands().filter(|it| !it.starts_with('+')).nth(1).unwrap_or_default();
     let all_offline = command.has(&["--offline"]).is_some();

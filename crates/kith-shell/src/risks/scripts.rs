@@ -1,6 +1,6 @@
 //! Interpreters and small languages: is the code a file of the project, or in the command itself?
 
-use super::{Command, Finding, RiskKind, finding};
+use super::{Finding, ProgramCall, RiskKind, finding};
 use crate::script::Joint;
 
 /// Modules of Python that serve, debug or install.
@@ -49,7 +49,7 @@ const PLAIN_OPTIONS: [&str; 24] = [
 
 /// Code in a file of the project runs in the sandbox; code in the command, or from its input, is
 /// what nobody has looked at.
-pub(super) fn of_interpreter(command: &Command<'_>) -> Option<Finding> {
+pub(super) fn of_interpreter(command: &ProgramCall<'_>) -> Option<Finding> {
     let name = command.name;
     let is_shell = matches!(name, "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "fish" | "csh");
     let mut has_script = false;
@@ -95,7 +95,7 @@ pub(super) fn of_interpreter(command: &Command<'_>) -> Option<Finding> {
 }
 
 /// Programs of awk that start others or talk to them.
-pub(super) fn of_awk(command: &Command<'_>) -> Option<Finding> {
+pub(super) fn of_awk(command: &ProgramCall<'_>) -> Option<Finding> {
     let marks = ["system", "getline", "@load", "@include", "ENVIRON", "/inet"];
     let is_suspicious = |word: &str| {
         marks.iter().any(|it| word.contains(it)) || word.replace("||", "").contains('|')
@@ -109,7 +109,7 @@ pub(super) fn of_awk(command: &Command<'_>) -> Option<Finding> {
 }
 
 /// Scripts of sed that run programs or write further files.
-pub(super) fn of_sed(command: &Command<'_>) -> Option<Finding> {
+pub(super) fn of_sed(command: &ProgramCall<'_>) -> Option<Finding> {
     let mut scripts: Vec<&str> = Vec::new();
     let mut arguments = command.arguments.iter().map(String::as_str);
     let mut first = None;
