@@ -163,6 +163,9 @@ fn objections(question: &Question<'_>, rules: &RuleSet, facts: &CallFacts) -> Ve
         let reason = "the message does not come from the owner or someone the owner knows";
         objections.push(Objection::new(ObjectionAnswer::Person, reason));
     }
+    if let Some(problem) = rules.problem.as_ref().filter(|_| !only_reads) {
+        objections.push(Objection::new(ObjectionAnswer::Person, problem.clone()));
+    }
     for effect in question.effects {
         objections.extend(of_effect(*effect, question, rules, facts));
     }

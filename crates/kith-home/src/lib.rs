@@ -8,6 +8,7 @@
 //! - [`beneath`]: files beneath a folder that no link can lead out of.
 //! - [`house`]: which folder one host works in.
 //! - [`discovery`]: the repository around a folder, and the folders whose instructions count.
+//! - [`constitution`]: what `Agent.md` says about approvals.
 //! - [`zones`]: which paths are the agent itself, which are keys, which are the project.
 //! - [`trust`]: which folders speak with the owner's voice.
 //! - [`identity`]: its name plate, from settings and IDENTITY.md.
@@ -21,6 +22,7 @@
 //! - [`init`]: a home that is good on the first day.
 
 pub mod beneath;
+pub mod constitution;
 pub mod discovery;
 pub mod error;
 pub mod git;

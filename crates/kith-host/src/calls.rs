@@ -6,6 +6,7 @@ pub mod feed;
 pub mod house;
 pub mod message;
 pub mod models;
+pub mod policy;
 pub mod priming;
 pub mod queue;
 pub mod session;

@@ -21,7 +21,6 @@ use kith_sessions::store::SessionStore;
 use kith_tools::roots::Roots;
 use kith_vocab::budget::Budget;
 use kith_vocab::event::Body;
-use kith_vocab::event::calls::Sandbox;
 use kith_vocab::event::messages::InstructionSnapshotEvent;
 use kith_vocab::header::{Audience, SessionHeader};
 use kith_vocab::json::Json;
@@ -32,7 +31,7 @@ use sha2::{Digest, Sha256};
 use crate::budget::HouseBudget;
 use crate::error::CallError;
 use crate::house::{House, OWNER_ID};
-use crate::policy::ReadsOnly;
+use crate::policy::{ConstitutionRules, HousePolicy, offered_sandbox};
 use crate::settings::Settings;
 use crate::settings::watch::SettingsWatch;
 use crate::skills::SkillSearch;
@@ -188,10 +187,13 @@ impl AgentSetup for HomeSetup {
         let settings = self.settings.newest();
         Ok(TurnSetup {
             tools: self.tools(&settings, header)?,
-            policy: Arc::new(ReadsOnly { settings: Arc::clone(&self.settings) }),
+            policy: Arc::new(HousePolicy {
+                settings: Arc::clone(&self.settings),
+                constitution: ConstitutionRules::read(&HomeSetup::member(&settings, header)?.home),
+            }),
             limits: settings.limits,
             language: HomeSetup::language(&settings, header),
-            sandbox: Sandbox::None,
+            sandbox: offered_sandbox(),
             budget: Arc::clone(&self.budget) as Arc<dyn Budget>,
         })
     }

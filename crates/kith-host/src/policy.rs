@@ -1,80 +1,101 @@
-//! The policy until there are approvals: calls may only read, and less if the owner's rules say so.
+//! The policy of a house: the owner's rules, those of the agent's own constitution, and the judge.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use kith_vocab::event::calls::{Effect, Sandbox, Verdict};
+use kith_engine::judge::rules::{PolicyRule, RuleSet};
+use kith_engine::judge::{Explanation, explain, judge};
+use kith_home::constitution::ApprovalRules;
+use kith_home::zones::Places;
+use kith_vocab::event::calls::Sandbox;
 use kith_vocab::policy::{Judgement, Policy, Question};
 
-use crate::settings::PolicyRules;
+use crate::house::House;
+use crate::settings::Settings;
 use crate::settings::watch::SettingsWatch;
 
-/// Allows calls that read, as far as the owner's rules do.
-pub struct ReadsOnly {
+/// Judges the calls of one agent.
+pub struct HousePolicy {
     pub settings: Arc<SettingsWatch>,
+    pub constitution: ConstitutionRules,
 }
 
-impl Policy for ReadsOnly {
-    fn judge(&self, question: &Question<'_>) -> Judgement {
-        // The files are looked at when a turn begins; a call obeys the newest rules there are.
-        self.settings.last_good().policy.judge(question.tool, question.effects)
-    }
+/// The rules of an agent's `Agent.md`: they can only make the policy stricter.
+#[derive(Clone, Debug, Default)]
+pub struct ConstitutionRules {
+    ask: Vec<PolicyRule>,
+    deny: Vec<PolicyRule>,
+    /// Why they cannot be read. Then every call that does more than read is asked about.
+    problem: Option<String>,
 }
 
-impl PolicyRules {
-    fn judge(&self, tool: &str, effects: &[Effect]) -> Judgement {
-        let only_reads = !effects.is_empty() && effects.iter().all(|it| *it == Effect::Read);
-        let (verdict, reason, rule) = if !only_reads {
-            let reason =
-                format!("`{tool}` does more than read, and approvals are not supported yet");
-            (Verdict::Deny, reason, "reads only")
-        } else if self.denies_all {
-            (Verdict::Deny, "the owner denies every call".to_owned(), "mode")
-        } else if let Some(rule) = self.forbidden.iter().find(|it| is_about(it, tool)) {
-            let reason = format!("the owner's rules do not allow `{tool}`");
-            (Verdict::Deny, reason, rule.as_str())
-        } else {
-            (Verdict::Allow, "reading is always allowed".to_owned(), "reads only")
+impl ConstitutionRules {
+    pub fn read(home: &Path) -> ConstitutionRules {
+        let rules = match ApprovalRules::read(home) {
+            Ok(Ok(rules)) => rules,
+            Ok(Err(error)) => return ConstitutionRules::unreadable(&error.to_string()),
+            Err(error) => return ConstitutionRules::unreadable(&error.to_string()),
         };
-        let rule = Some(rule.to_owned());
-        Judgement { verdict, reason, rule, grant_id: None, sandbox: Sandbox::None }
-    }
-}
-
-/// A rule for some uses of a tool counts for all of them until arguments are compared: too strict
-/// is told at once, too lax is not.
-fn is_about(rule: &str, tool: &str) -> bool {
-    rule.trim().strip_prefix(tool).is_some_and(|rest| {
-        !rest.starts_with(|ch: char| ch.is_ascii_alphanumeric() || ch == '_' || ch == '-')
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What a policy of these rules says about a call.
-    #[track_caller]
-    fn check(rules: &[&str], denies_all: bool, tool: &str, effect: Effect, expected: Verdict) {
-        let forbidden = rules.iter().map(|&rule| rule.to_owned()).collect();
-        let rules = PolicyRules { denies_all, forbidden };
-        let judgement = rules.judge(tool, &[effect]);
-        assert_eq!(judgement.verdict, expected, "{tool} under {rules:?}");
-    }
-
-    #[test]
-    fn reading_is_free_and_nothing_else() {
-        check(&[], false, "read_file", Effect::Read, Verdict::Allow);
-        for effect in [Effect::Write, Effect::Exec, Effect::Network, Effect::Message] {
-            check(&[], false, "x", effect, Verdict::Deny);
+        let parse = |texts: &[String]| -> Result<Vec<PolicyRule>, String> {
+            texts.iter().map(|it| PolicyRule::parse(it)).collect()
+        };
+        match (parse(&rules.ask), parse(&rules.deny)) {
+            (Ok(ask), Ok(deny)) => ConstitutionRules { ask, deny, problem: None },
+            (Err(problem), _) | (_, Err(problem)) => ConstitutionRules::unreadable(&problem),
         }
     }
 
-    #[test]
-    fn the_owner_may_forbid_a_tool_or_all_of_them() {
-        check(&[], true, "read_file", Effect::Read, Verdict::Deny);
-        check(&["rm", "read_file"], false, "read_file", Effect::Read, Verdict::Deny);
-        check(&["read_file(**/.env)"], false, "read_file", Effect::Read, Verdict::Deny);
-        check(&["read_files", "rm"], false, "read_file", Effect::Read, Verdict::Allow);
-        check(&["read_file"], false, "list_files", Effect::Read, Verdict::Allow);
+    fn unreadable(problem: &str) -> ConstitutionRules {
+        let problem = Some(format!("the rules in `Agent.md` cannot be read ({problem})"));
+        ConstitutionRules { problem, ..ConstitutionRules::default() }
+    }
+
+    /// The owner's rules together with these.
+    pub fn tighten(&self, rules: &RuleSet) -> RuleSet {
+        let mut rules = rules.clone();
+        rules.ask.extend(self.ask.iter().cloned());
+        rules.deny.extend(self.deny.iter().cloned());
+        rules.problem.clone_from(&self.problem);
+        rules
     }
 }
+
+impl HousePolicy {
+    pub fn explain(&self, question: &Question<'_>) -> Explanation {
+        explain(question, &self.rules())
+    }
+
+    fn rules(&self) -> RuleSet {
+        // The files are looked at when a turn begins; a call obeys the newest rules there are.
+        self.constitution.tighten(&self.settings.last_good().policy)
+    }
+}
+
+impl Policy for HousePolicy {
+    fn judge(&self, question: &Question<'_>) -> Judgement {
+        judge(question, &self.rules())
+    }
+}
+
+/// The strongest sandbox that this machine offers.
+pub fn offered_sandbox() -> Sandbox {
+    Sandbox::None
+}
+
+/// What paths mean to sessions in this folder.
+pub fn places(house: &House, settings: &Settings, cwd: &Path, root: &Path) -> Places {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let homes = settings.team.members().map(|it| real(&it.home)).collect();
+    Places {
+        workspace: vec![real(root)],
+        cwd: real(cwd),
+        house: real(&house.dir),
+        homes,
+        user_home: house.real_user_home(),
+        temporary: vec![real(Path::new("/tmp")), real(Path::new("/var/tmp"))],
+        skills: settings.extra_skills.iter().map(|it| real(it)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@
 //! - [`search`], [`tree`], [`threads`]: what was said, on which branch, in which thread.
 //! - [`blobs`]: long texts in pages.
 //! - [`home`]: prompt, identity and skills of an agent.
+//! - [`policy`]: what would be decided about a command.
 //! - [`scripts`]: priming scripts.
 //! - [`cost`], [`queue`], [`why`]: what models have used, what waits, what was sent.
 //! - [`models`]: the models there are, and which one is used.
@@ -16,6 +17,7 @@ pub mod blobs;
 pub mod cost;
 pub mod home;
 pub mod models;
+pub mod policy;
 pub mod queue;
 pub mod repositories;
 pub mod scripts;

@@ -13,8 +13,8 @@ use crate::host::{
     threads as thread_files, tree, trust, upkeep,
 };
 use crate::read_side::{
-    ReadSide, backup, blobs, cost, home, models, queue as waiting, repositories,
-    scripts as script_files, search, sessions, threads, tree as branches, why,
+    ReadSide, backup, blobs, cost, home, models, policy as judgements, queue as waiting,
+    repositories, scripts as script_files, search, sessions, threads, tree as branches, why,
 };
 use crate::router::Router;
 
@@ -43,6 +43,7 @@ pub fn reads() -> &'static Router<ReadSide> {
             .on(threads::find_current_session)
             .on(home::get_prompt)
             .on(home::explain_identity)
+            .on(judgements::explain_command)
             .on(home::list_skills)
             .on(home::show_skill)
             .on(home::check_skills)

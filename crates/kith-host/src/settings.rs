@@ -17,11 +17,12 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kith_engine::judge::rules::{JudgeMode, PolicyRule, RuleSet};
 use kith_vocab::event::control::Limits;
 use toml::Spanned;
 
 use self::file::{FileScope, SettingsFile};
-use self::forms::{AgentId, LineText, PolicyMode, SecretName, UiLanguage};
+use self::forms::{AgentId, LineText, PolicyMode, RuleEntry, SecretName, UiLanguage};
 use self::tables::{AgentTable, BudgetTable, LimitsTable, PolicyTable, SettingsTables};
 use crate::budget::BudgetCaps;
 use crate::error::{CallError, ErrorCode};
@@ -41,7 +42,7 @@ pub struct Settings {
     pub budget: BudgetCaps,
     /// `None`: the one that USER.md names.
     pub language: Option<&'static str>,
-    pub policy: PolicyRules,
+    pub policy: RuleSet,
     /// Folders with skills besides the usual ones.
     pub extra_skills: Vec<PathBuf>,
     pub team: Arc<Team>,
@@ -57,14 +58,6 @@ pub struct ConfiguredModels {
     pub chosen: Option<String>,
     pub fallbacks: Vec<String>,
     pub named: BTreeMap<String, ModelSettings>,
-}
-
-/// What calls may not do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PolicyRules {
-    pub denies_all: bool,
-    /// Rules of `ask` and `deny`: nobody can be asked yet.
-    pub forbidden: Vec<String>,
 }
 
 /// Where a setting stands.
@@ -276,11 +269,27 @@ fn budget(table: &BudgetTable) -> BudgetCaps {
     }
 }
 
-fn rules(table: PolicyTable) -> PolicyRules {
-    let forbidden = table.ask.into_iter().chain(table.deny).flatten();
-    PolicyRules {
-        denies_all: table.mode == Some(PolicyMode::Deny),
-        forbidden: texts(forbidden.collect()),
+fn rules(table: PolicyTable) -> RuleSet {
+    let rules = |entries: Option<Vec<RuleEntry>>| {
+        entries.into_iter().flatten().map(|it| it.0).collect::<Vec<PolicyRule>>()
+    };
+    RuleSet {
+        mode: mode(table.mode.unwrap_or(PolicyMode::Ask)),
+        deny: rules(table.deny),
+        ask: rules(table.ask),
+        allow: rules(table.allow),
+        hosts: table.hosts.into_iter().flatten().map(|it| it.0).collect(),
+        problem: None,
+    }
+}
+
+/// The mode as the judge knows it.
+pub fn mode(mode: PolicyMode) -> JudgeMode {
+    match mode {
+        PolicyMode::Ask => JudgeMode::Ask,
+        PolicyMode::Readonly => JudgeMode::Readonly,
+        PolicyMode::Trusted => JudgeMode::Trusted,
+        PolicyMode::Deny => JudgeMode::Deny,
     }
 }
 

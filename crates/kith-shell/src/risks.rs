@@ -119,6 +119,7 @@ impl ProgramCall<'_> {
 
 type Finding = (RiskKind, String);
 
+#[expect(clippy::unnecessary_wraps, reason = "it is always returned as an option")]
 fn finding(kind: RiskKind, word: &str) -> Option<Finding> {
     Some((kind, word.to_owned()))
 }

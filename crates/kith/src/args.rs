@@ -4,6 +4,7 @@ pub(crate) mod agent;
 pub(crate) mod compact;
 pub(crate) mod completions;
 pub(crate) mod cost;
+pub(crate) mod explain;
 pub(crate) mod model;
 pub(crate) mod prime;
 pub(crate) mod queue;
@@ -190,9 +191,13 @@ pub(crate) enum Command {
     #[command(subcommand, after_help = "Example:\n  kith skill ls\n  kith skill check")]
     Skill(SkillCommand),
     Why(why::Why),
-    /// Explain where a value comes from
-    #[command(subcommand, after_help = "Example:\n  kith explain identity")]
-    Explain(Explain),
+    /// Explain where a value comes from, or what would be decided
+    #[command(
+        subcommand,
+        after_help = "Example:\n  kith explain identity\n  \
+                                        kith explain command \"cargo test\""
+    )]
+    Explain(explain::Explain),
     /// Check this house for problems (changes nothing)
     #[command(after_help = "Example:\n  kith doctor\n  kith doctor --json")]
     Doctor,
@@ -308,13 +313,6 @@ pub(crate) enum SkillCommand {
     /// Show which skills are left out, and why
     #[command(after_help = "Example:\n  kith skill check")]
     Check,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Explain {
-    /// Show the agent's name and where it comes from
-    #[command(after_help = "Example:\n  kith explain identity\n  kith explain identity --json")]
-    Identity,
 }
 
 /// Print the system prompt of a new session, with its sources, without starting one

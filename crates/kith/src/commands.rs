@@ -5,6 +5,7 @@ mod ask;
 mod chat;
 mod completions;
 pub(crate) mod cost;
+mod explain;
 pub(crate) mod forms;
 mod house;
 mod init;
@@ -37,7 +38,8 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::program::args::{Command, Explain, GlobalArgs, Invocation, ModelArg};
+use crate::program::args::explain::Explain;
+use crate::program::args::{Command, GlobalArgs, Invocation, ModelArg};
 use crate::program::signals::StopSignal;
 use crate::program::{args, resources, signals, ui};
 
@@ -75,6 +77,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Backup { dir }) => house::back_up(&shared, &dir).await,
             Some(Command::Why(args)) => why::run(&shared, args.session, args.body).await,
             Some(Command::Explain(Explain::Identity)) => house::explain_identity(&shared).await,
+            Some(Command::Explain(Explain::Command(args))) => explain::command(&shared, args).await,
             Some(Command::Doctor) => house::check(&shared).await,
             Some(Command::Trust(args)) => trust::run(&shared, args).await,
             Some(Command::Completions(args)) => Ok(completions::run(&shared, &args)),

@@ -12,6 +12,7 @@ use kith_host::calls::cost::CostTable;
 use kith_host::calls::house::{BackupSummary, DoctorReport};
 use kith_host::calls::message::{CancelledTurn, MessageAnswer};
 use kith_host::calls::models::{ModelList, UsedModel};
+use kith_host::calls::policy::CommandExplanation;
 use kith_host::calls::priming::{ScriptIssueView, ScriptList, ScriptText};
 use kith_host::calls::queue::{QueueView, TakenMessage, WaitingMessages};
 use kith_host::calls::session::{
@@ -142,6 +143,7 @@ fn forms() -> Vec<(&'static str, Option<SchemaMaker>, &'static str)> {
         ("skill check", Some(schema::<CheckForm<'_, SkillIssueView>>), ""),
         ("why", Some(schema::<RequestExplanation>), ""),
         ("explain identity", Some(schema::<IdentityView>), ""),
+        ("explain command", Some(schema::<CommandExplanation>), ""),
         ("doctor", Some(schema::<DoctorReport>), ""),
         ("backup", Some(schema::<BackupSummary>), ""),
         ("trust", Some(schema::<TrustedFolder>), ""),

@@ -30,12 +30,11 @@ pub(super) fn of_write(facts: &PathCallFacts, question: &Question<'_>) -> Vec<Ob
     let path = &facts.path;
     let objection = |answer, reason: String| vec![Objection::new(answer, reason)];
     match facts.zone {
-        Zone::Temporary => Vec::new(),
         Zone::Workspace if runs_later(path) => objection(
             ObjectionAnswer::Permission,
             format!("`{path}` can make other programs run code"),
         ),
-        Zone::Workspace => Vec::new(),
+        Zone::Temporary | Zone::Workspace => Vec::new(),
         Zone::System | Zone::Outside => {
             objection(ObjectionAnswer::Permission, format!("`{path}` lies outside the workspace"))
         }

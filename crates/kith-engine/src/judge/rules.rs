@@ -34,6 +34,8 @@ pub struct RuleSet {
     pub allow: Vec<PolicyRule>,
     /// Hosts that may be reached.
     pub hosts: Vec<String>,
+    /// Why some rules cannot be read. Then every call that does more than read is asked about.
+    pub problem: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

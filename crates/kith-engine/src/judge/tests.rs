@@ -402,6 +402,14 @@ fn under_taint_the_owner_is_asked_whatever_was_granted() {
 }
 
 #[test]
+fn rules_that_cannot_be_read_make_every_change_ask() {
+    let rules = RuleSet { problem: Some("no rules".to_owned()), ..RuleSet::default() };
+    let scene = Scene { rules, ..Scene::default() };
+    check(&scene.shell("ls"), Verdict::Ask, "no rules");
+    check(&scene.write("/u/x/repo/a"), Verdict::Ask, "no rules");
+}
+
+#[test]
 fn strangers_may_only_read_without_asking() {
     for trust in [Trust::Shared, Trust::Peer, Trust::Untrusted] {
         let scene = Scene { trust, ..Scene::default() };

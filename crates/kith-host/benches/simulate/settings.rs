@@ -9,7 +9,7 @@ use kith_host::calls::message::ModelName;
 use kith_host::house::House;
 use kith_host::settings::address::ServerAddress;
 use kith_host::settings::forms::{LineText, ModelWire, RequestParameters, ServerUrl};
-use kith_host::settings::{ConfiguredModels, ModelSettings, PolicyRules, Settings};
+use kith_host::settings::{ConfiguredModels, ModelSettings, Settings};
 use kith_host::team::{Member, Team};
 use kith_vocab::event::control::Limits;
 use kith_vocab::event::models::ModelRef;
@@ -107,7 +107,7 @@ impl LifeModels {
             budget: kith_host::budget::BudgetCaps::default(),
             limits: Limits::default(),
             language: None,
-            policy: PolicyRules::default(),
+            policy: kith_engine::judge::rules::RuleSet::default(),
             extra_skills: Vec::new(),
             team: Arc::new(team()),
             files: Vec::new(),

@@ -7,10 +7,12 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+use kith_engine::judge::rules::PolicyRule;
 use kith_home::init::is_agent_id;
 use kith_providers::endpoint::without_request_path;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::address::ServerAddress;
@@ -108,6 +110,7 @@ value_forms!(
     ServerUrl,
     ModelWire,
     PolicyMode,
+    HostPattern,
     UiLanguage,
 );
 
@@ -331,9 +334,107 @@ words!(
 );
 words!(
     /// What calls may do at most.
-    PolicyMode { Readonly = "readonly", Deny = "deny" }
+    PolicyMode { Ask = "ask", Readonly = "readonly", Trusted = "trusted", Deny = "deny" }
 );
 words!(UiLanguage { Auto = "auto", En = "en", Zh = "zh" });
+
+/// A host that may be reached, or `*.` and a domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPattern(pub String);
+
+impl ValueForm for HostPattern {
+    fn takes() -> String {
+        "a host such as `\"docs.rs\"` or `\"*.example.org\"`".to_owned()
+    }
+
+    fn from_text(text: &str) -> Option<HostPattern> {
+        let name = text.strip_prefix("*.").unwrap_or(text);
+        let is_plain = |ch: char| ch.is_ascii_alphanumeric() || matches!(ch, '.' | '-' | ':');
+        let fits = (1..=TEXT_CHARS_MAX).contains(&name.len()) && name.chars().all(is_plain);
+        fits.then(|| HostPattern(text.to_ascii_lowercase()))
+    }
+}
+
+/// A rule of the policy, with or without examples that are checked when it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleEntry(pub PolicyRule);
+
+/// What a rule is, in words that follow "must be".
+const RULE_FORM: &str = "a rule such as `\"exec_shell(git push *)\"`, or a table with `rule`, \
+     `matches` and `not`";
+
+/// Maximum number of examples of one rule.
+const RULE_EXAMPLES_MAX: usize = 100;
+
+impl<'de> Deserialize<'de> for RuleEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RuleEntry, D::Error> {
+        struct RuleVisitor;
+
+        impl<'de> Visitor<'de> for RuleVisitor {
+            type Value = RuleEntry;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(RULE_FORM)
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<RuleEntry, E> {
+                let wrong = |problem| E::custom(format!("has no rule: {problem}"));
+                PolicyRule::parse(text).map(RuleEntry).map_err(wrong)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RuleEntry, A::Error> {
+                let table = RuleWithExamples::deserialize(MapAccessDeserializer::new(map))?;
+                let RuleEntry(rule) = self.visit_str(&table.rule)?;
+                let shown = super::shown_name(&rule.text);
+                if table.matches.len() + table.not.len() > RULE_EXAMPLES_MAX {
+                    let message = format!("has more than {RULE_EXAMPLES_MAX} examples for a rule");
+                    return Err(A::Error::custom(message));
+                }
+                if let Some(it) = table.matches.iter().find(|it| !rule.matches_example(it)) {
+                    let example = super::shown_name(it);
+                    let message = format!(
+                        "has the rule `{shown}`, which does not match its example `{example}`"
+                    );
+                    return Err(A::Error::custom(message));
+                }
+                if let Some(it) = table.not.iter().find(|it| rule.matches_example(it)) {
+                    let example = super::shown_name(it);
+                    let message = format!(
+                        "has the rule `{shown}`, which matches `{example}`, an example of what it must not match"
+                    );
+                    return Err(A::Error::custom(message));
+                }
+                Ok(RuleEntry(rule))
+            }
+        }
+
+        deserializer.deserialize_any(RuleVisitor)
+    }
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleWithExamples {
+    rule: String,
+    #[serde(default)]
+    matches: Vec<String>,
+    #[serde(default)]
+    not: Vec<String>,
+}
+
+impl JsonSchema for RuleEntry {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "RuleEntry".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({ "title": RULE_FORM })
+    }
+}
 
 /// What enters a request as it is. It is also written into the log, so it holds no secrets.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -14,8 +14,8 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use toml::Spanned;
 
 use super::forms::{
-    AgentId, Count, LineText, ModelAlias, ModelWire, PolicyMode, RequestParameters, SecretName,
-    ServerUrl, TurnTime, UiLanguage, UsdMicros,
+    AgentId, Count, HostPattern, LineText, ModelAlias, ModelWire, PolicyMode, RequestParameters,
+    RuleEntry, SecretName, ServerUrl, TurnTime, UiLanguage, UsdMicros,
 };
 
 /// One file of settings.
@@ -181,13 +181,20 @@ pub(super) struct BudgetTable {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default, remote = "Self")]
 pub(super) struct PolicyTable {
-    /// `readonly` (the default) allows calls that only read, `deny` allows none
+    /// `ask` (the default) asks before what can do harm, `readonly` denies everything but reading,
+    /// `trusted` asks only about what leaves the sandbox or changes the agent, `deny` allows nothing
     pub(super) mode: Option<PolicyMode>,
-    /// Tools that need an approval; they are refused, because nobody can be asked yet
-    pub(super) ask: Option<Vec<LineText>>,
-    /// Tools that are refused. A rule with arguments, such as `read_file(**/.env)`, counts for the
-    /// whole tool
-    pub(super) deny: Option<Vec<LineText>>,
+    /// Calls that need no approval. A rule is a tool, or a tool with a pattern: the beginning of a
+    /// command for `exec_shell`, a path for file tools, a host for `fetch_url`. Of all rules that
+    /// match, the strictest counts, and no rule allows code that Kith cannot see, keys or changes of
+    /// the agent
+    pub(super) allow: Option<Vec<RuleEntry>>,
+    /// Calls that need an approval each time
+    pub(super) ask: Option<Vec<RuleEntry>>,
+    /// Calls that are denied
+    pub(super) deny: Option<Vec<RuleEntry>>,
+    /// Hosts that may be reached without asking
+    pub(super) hosts: Option<Vec<HostPattern>>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -347,8 +354,10 @@ impl SettingsTables {
             },
             policy: PolicyTable {
                 mode: self.policy.mode.or(far.policy.mode),
+                allow: self.policy.allow.or(far.policy.allow),
                 ask: self.policy.ask.or(far.policy.ask),
                 deny: self.policy.deny.or(far.policy.deny),
+                hosts: self.policy.hosts.or(far.policy.hosts),
             },
             skills: SkillsTable { extra: self.skills.extra.or(far.skills.extra) },
             ui: UiTable { language: self.ui.language.or(far.ui.language) },

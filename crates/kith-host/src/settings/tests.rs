@@ -75,7 +75,8 @@ fn a_wrong_value_is_refused_with_its_line_and_not_repeated() {
     check("[policy]\ndeny = \"rm\"\n", "2: `policy.deny` must be a list");
     check(
         "[policy]\ndeny = [\n  \"rm\",\n  7,\n]\n",
-        "4: `policy.deny` must be one line of text, at most 500 characters",
+        "4: `policy.deny` must be a rule such as `\"exec_shell(git push *)\"`, or a table with `rule`, \
+         `matches` and `not`",
     );
     check(
         "[models.a]\nwire = \"demo\"\ncontextWindow = \"sk-123, expected x\"\n",
@@ -248,7 +249,7 @@ fn without_settings_the_defaults_hold() {
     let (_dir, settings) = loaded("", "");
     let settings = settings.unwrap();
     assert_eq!(settings.limits, Limits::default());
-    assert_eq!((settings.language, settings.policy), (None, PolicyRules::default()));
+    assert_eq!((settings.language, settings.policy), (None, RuleSet::default()));
     assert_eq!(settings.models, ConfiguredModels::default());
     assert_eq!(settings.keys.len(), 0);
 }
@@ -269,7 +270,7 @@ fn the_nearer_file_wins_key_by_key_and_a_model_is_taken_whole() {
     assert_eq!(models.named["a"].model, None);
     assert_eq!((models.chosen.as_deref(), models.named.len()), (Some("a"), 2));
     assert_eq!((settings.language, models.fallbacks.as_slice()), (None, &["b".to_owned()][..]));
-    assert!(settings.policy.denies_all);
+    assert_eq!(settings.policy.mode, JudgeMode::Deny);
     let user = dir.path().canonicalize().unwrap().join("user");
     let extra = [user.join(".kith/skills"), user.join("more"), "/abs".into()];
     assert_eq!(settings.extra_skills, extra);
@@ -288,6 +289,30 @@ fn a_price_is_kept_in_micro_usd_and_the_cache_costs_as_input_unless_set() {
     let expected =
         Price { input: 150_000, output: 2_000_000, cache_read: 75_000, cache_write: 150_000 };
     assert_eq!(Price::from(price), expected);
+}
+
+#[test]
+fn the_examples_of_a_rule_are_checked_when_it_is_read() {
+    let rule = |examples: &str| {
+        format!("[policy]\nallow = [\n  {{ rule = \"exec_shell(git push *)\", {examples} }},\n]\n")
+    };
+    let (_dir, settings) =
+        loaded(&rule("matches = [\"git push origin\"], not = [\"git pull\"]"), "");
+    assert_eq!(settings.unwrap().policy.allow[0].text, "exec_shell(git push *)");
+    check(
+        &rule("matches = [\"git pull\"]"),
+        "3: `policy.allow` has the rule `exec_shell(git push *)`, which does not match its example `git pull`",
+    );
+    check(
+        &rule("not = [\"ls && git push\"]"),
+        "3: `policy.allow` has the rule `exec_shell(git push *)`, which matches `ls && git push`, an \
+         example of what it must not match",
+    );
+    check(
+        "[policy]\ndeny = [\"a b\"]\n",
+        "2: `policy.deny` has no rule: a rule is a tool with or without a \
+         pattern, such as `exec_shell(git push *)`, `write_file(docs/**)` or `fetch_url`",
+    );
 }
 
 #[test]

@@ -101,99 +101,72 @@ pub(super) fn of_chmod(command: &ProgramCall<'_>) -> Option<Finding> {
     is_special.then(|| (RiskKind::Privilege, mode.to_owned()))
 }
 
-/// Subcommands of package managers that need the network or change the machine.
+/// Subcommands that need the network, or change more than the project.
+const NETWORK_SUBCOMMANDS: [(&str, &str); 16] = [
+    (
+        "bun",
+        "install i ci add update up upgrade publish login adduser outdated audit view info search exec x dlx create init link remove uninstall unpublish token owner access install-test it global",
+    ),
+    ("bundle", "install update add config"),
+    ("cargo", "install add update fetch search publish login logout owner yank info uninstall"),
+    ("composer", "install update require global remove self-update create-project"),
+    ("deno", "install add upgrade publish repl jupyter"),
+    ("dotnet", "add restore tool nuget new workload"),
+    ("gem", "install update push uninstall fetch"),
+    ("go", "get install clean"),
+    ("mix", "deps.get deps.update archive.install local.hex hex.publish"),
+    (
+        "npm",
+        "install i ci add update up upgrade publish login adduser outdated audit view info search exec x dlx create init link remove uninstall unpublish token owner access install-test it global",
+    ),
+    ("pip", "install download wheel uninstall search index config cache"),
+    ("pip3", "install download wheel uninstall search index config cache"),
+    (
+        "pnpm",
+        "install i ci add update up upgrade publish login adduser outdated audit view info search exec x dlx create init link remove uninstall unpublish token owner access install-test it global",
+    ),
+    ("poetry", "add install update publish lock self remove source"),
+    ("uv", "add sync lock tool python publish self remove"),
+    (
+        "yarn",
+        "install i ci add update up upgrade publish login adduser outdated audit view info search exec x dlx create init link remove uninstall unpublish token owner access install-test it global",
+    ),
+];
+
+/// Subcommands that run code from the command line, or change which code runs.
+const CODE_SUBCOMMANDS: [(&str, &str); 5] = [
+    ("bun", "eval"),
+    ("deno", "eval"),
+    ("dotnet", "exec"),
+    ("gem", "open"),
+    ("npm", "explore edit config set pkg set-script"),
+];
+
+/// Package managers: what the project says runs in the sandbox, the rest needs more.
 pub(super) fn of_package_manager(command: &ProgramCall<'_>) -> Option<Finding> {
-    let subcommand = command.operands().find(|it| !it.starts_with('+')).unwrap_or_default();
-    let second = command.operands().filter(|it| !it.starts_with('+')).nth(1).unwrap_or_default();
-    let all_offline = command.has(&["--offline"]).is_some();
-    let network: &[&str] = match command.name {
-        "cargo" => &[
-            "install",
-            "add",
-            "update",
-            "fetch",
-            "search",
-            "publish",
-            "login",
-            "logout",
-            "owner",
-            "yank",
-            "info",
-            "uninstall",
-        ],
-        "npm" | "pnpm" | "yarn" | "bun" => &[
-            "install",
-            "i",
-            "ci",
-            "add",
-            "update",
-            "up",
-            "upgrade",
-            "publish",
-            "login",
-            "adduser",
-            "outdated",
-            "audit",
-            "view",
-            "info",
-            "search",
-            "exec",
-            "x",
-            "dlx",
-            "create",
-            "init",
-            "link",
-            "remove",
-            "uninstall",
-            "unpublish",
-            "token",
-            "owner",
-            "access",
-            "install-test",
-            "it",
-            "global",
-        ],
-        "pip" | "pip3" => {
-            &["install", "download", "wheel", "uninstall", "search", "index", "config", "cache"]
-        }
-        "uv" => &["add", "sync", "lock", "tool", "python", "publish", "self", "remove"],
-        "poetry" => &["add", "install", "update", "publish", "lock", "self", "remove", "source"],
-        "go" => &["get", "install", "clean"],
-        "bundle" => &["install", "update", "add", "config"],
-        "gem" => &["install", "update", "push", "uninstall", "fetch"],
-        "dotnet" => &["add", "restore", "tool", "nuget", "new", "workload"],
-        "composer" => {
-            &["install", "update", "require", "global", "remove", "self-update", "create-project"]
-        }
-        "mix" => &["deps.get", "deps.update", "archive.install", "local.hex", "hex.publish"],
-        "deno" => &["install", "add", "upgrade", "publish", "repl", "jupyter"],
-        _ => &[""],
-    };
-    if matches!(command.name, "apt" | "brew") {
-        return finding(RiskKind::Machine, command.name);
+    let name = command.name;
+    if matches!(name, "apt" | "brew") {
+        return finding(RiskKind::Machine, name);
     }
-    let word = format!("{} {subcommand}", command.name);
-    let is_inline = match command.name {
-        "deno" | "bun" => subcommand == "eval" || command.has(&["-e", "-p"]).is_some(),
-        "dotnet" => subcommand == "exec" && second.is_empty(),
-        "yarn" | "pnpm" | "bundle" | "poetry" | "uv" => {
-            matches!(subcommand, "exec" | "run")
-                && matches!(second, "sh" | "bash" | "python" | "ruby" | "node")
-        }
-        "npm" => matches!(subcommand, "explore" | "edit" | "config" | "set" | "pkg" | "set-script"),
-        "gem" => matches!(subcommand, "open"),
-        "go" => subcommand == "env" && command.has(&["-w"]).is_some(),
-        "cargo" => false,
-        _ => false,
+    let mut operands = command.operands().filter(|it| !it.starts_with('+'));
+    let subcommand = operands.next().unwrap_or_default();
+    let second = operands.next().unwrap_or_default();
+    let word = format!("{name} {subcommand}");
+    let is_in = |table: &[(&str, &str)]| {
+        let row = table.iter().find(|(program, _)| *program == name);
+        row.is_some_and(|(_, words)| words.split(' ').any(|it| it == subcommand))
     };
-    if is_inline {
+    let starts_interpreter = matches!(subcommand, "exec" | "run")
+        && name != "cargo"
+        && matches!(second, "sh" | "bash" | "python" | "python3" | "ruby" | "node");
+    let has_code = matches!(name, "deno" | "bun") && command.has(&["-e", "-p"]).is_some();
+    let sets_go = name == "go" && subcommand == "env" && command.has(&["-w"]).is_some();
+    if is_in(&CODE_SUBCOMMANDS) || starts_interpreter || has_code || sets_go {
         return finding(RiskKind::RunsOther, &word);
     }
-    if network.contains(&subcommand) && !all_offline {
-        return finding(RiskKind::Network, &word);
-    }
-    if command.name == "go" && subcommand == "mod" && matches!(second, "download" | "tidy" | "get")
-    {
+    let is_module = name == "go" && subcommand == "mod" && matches!(second, "download" | "tidy");
+    let is_offline = command.has(&["--offline"]).is_some();
+    if (is_in(&NETWORK_SUBCOMMANDS) || is_module) && !is_offline {
         return finding(RiskKind::Network, &word);
     }
     None

@@ -144,7 +144,7 @@ pub(super) fn of_sed(command: &ProgramCall<'_>) -> Option<Finding> {
 /// Whether a script of sed consists of addresses and of commands that only edit the text.
 fn is_plain_sed(script: &str) -> bool {
     let mut rest = script;
-    for _ in 0..script.len() + 1 {
+    for _ in 0..=script.len() {
         rest = rest.trim_start_matches([' ', ';', '\n', '{', '}', '\t']);
         rest = without_addresses(rest).trim_start_matches([' ', '!']);
         let Some(command) = rest.chars().next() else { return true };

@@ -235,8 +235,8 @@ fn the_doctor_counts_the_problems_it_does_not_list() {
 fn files_that_the_settings_deny_are_not_read() {
     for (settings, reason) in [
         ("mode = \"deny\"", "denies every call"),
-        ("deny = [\"list_files\"]", "do not allow"),
-        ("ask = [\"list_files(**)\"]", "do not allow"),
+        ("deny = [\"list_files\"]", "denies it"),
+        ("deny = [\"list_files(**)\"]", "denies it"),
     ] {
         let house = House::new();
         house.write("kith.toml", format!("[policy]\n{settings}\n"));

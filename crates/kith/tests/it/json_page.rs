@@ -75,6 +75,7 @@ fn what_is_printed_is_what_the_page_says() {
         "skill show tidy",
         "skill check",
         "explain identity",
+        "explain command ls",
         "doctor",
         "trust ls",
         "completions bash",

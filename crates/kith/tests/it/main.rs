@@ -24,6 +24,7 @@ mod config;
 mod conventions;
 mod damage;
 mod disks;
+mod explain;
 mod git;
 mod guide;
 mod help;

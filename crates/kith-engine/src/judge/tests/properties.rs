@@ -52,7 +52,7 @@ fn quoted(word: &str, how: u8) -> String {
         0 => word.to_owned(),
         1 => format!("'{word}'"),
         2 => format!("\"{word}\""),
-        _ => word.chars().map(|ch| format!("\\{ch}")).collect(),
+        _ => word.chars().flat_map(|ch| ['\\', ch]).collect(),
     }
 }
 

@@ -1,0 +1,36 @@
+//! The arguments of `kith explain`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Explain {
+    /// Show the agent's name and where it comes from
+    #[command(after_help = "Example:\n  kith explain identity\n  kith explain identity --json")]
+    Identity,
+    Command(ExplainCommandArgs),
+}
+
+/// Show whether a shell command would run, be asked about or be denied (runs nothing)
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  kith explain command \"cargo test && git push\"\n  \
+                        kith explain command \"rm -r src\" --mode trusted --json")]
+pub(crate) struct ExplainCommandArgs {
+    /// Command to judge, as one argument
+    pub(crate) command: String,
+    /// Mode to judge by [default: that of the settings]
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<ModeArg>,
+    /// Folder in which it would run [default: this one]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ModeArg {
+    Ask,
+    Readonly,
+    Trusted,
+    Deny,
+}
