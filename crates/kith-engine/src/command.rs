@@ -67,11 +67,7 @@ pub enum CommandAction {
     /// Goes on with the first item of a queue that is held.
     TakeNext,
     /// Answers a question by a button or a command.
-    Decide {
-        approval_id: String,
-        decision: Decision,
-        via: Via,
-    },
+    Decide(DecideAction),
     /// Asks for a compaction, of these models if no turn is open.
     Compact {
         models: Vec<ModelRef>,
@@ -80,6 +76,17 @@ pub enum CommandAction {
     CancelCompaction,
     /// Writes one event that is not part of the conversation: a title, a delivery.
     Append(Box<Body>),
+}
+
+/// A decision about one question.
+#[derive(Clone, Debug)]
+pub struct DecideAction {
+    pub approval_id: String,
+    pub decision: Decision,
+    pub via: Via,
+    /// Also allows the same for this long.
+    pub grant_minutes: Option<u32>,
+    pub reason: Option<String>,
 }
 
 /// A change of a queue. The time says which version of the item its author has seen.

@@ -6,6 +6,7 @@
 //! never holds the session. When there is nothing to do the driver ends; the next message or
 //! command starts another.
 
+mod approvals;
 mod commands;
 mod effect;
 mod opening;
@@ -181,6 +182,7 @@ impl SessionDriver {
     /// commands.
     async fn commit(&mut self) -> Result<(), StorageError> {
         let written = self.session.write().await?;
+        self.keep_grants(&written).await?;
         let has_settled = self.session.has_settled_rows();
         if let Some(head) = self.session.head()
             && (has_settled || (!written.is_empty() && self.session.state().turn.is_none()))
@@ -191,6 +193,7 @@ impl SessionDriver {
             // desk, and the log need not be read.
             self.engine.desk.close(settled, id, head, now).await?;
         }
+        self.update_approval_files(&written);
         self.session.publish(written);
         for (reply, answer) in self.answers.drain(..) {
             // A client that has gone away no longer needs the answer.

@@ -7,8 +7,9 @@ mod removal;
 mod row_follower;
 mod thread_subscription;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use kith_sessions::approval_folder::ApprovalFolder;
 use kith_sessions::catalog::Catalog;
 use kith_sessions::desk::{Desk, WakeupReason};
 use kith_sessions::journal::Journal;
@@ -114,6 +115,9 @@ pub enum EngineError {
     QueueItemChanged { item_id: String },
     #[error("{what}")]
     InvalidCommand { what: String },
+    /// Only those who were named as approvers may answer.
+    #[error("{what}")]
+    NotApprover { what: String },
     #[error("session `{session_id}` already exists and is not a clone of that one")]
     Taken { session_id: SessionId },
     #[error("{step} is not supported yet (session `{session_id}`)")]
@@ -165,6 +169,8 @@ pub(crate) struct EngineShared {
     pub(crate) registry: Registry,
     pub(crate) permits: ThreadPermits,
     pub(crate) wakeups: WakeupTimer,
+    /// Where people can read what waits for an approval, if they can.
+    pub(crate) approval_files: OnceLock<ApprovalFolder>,
     checkpoints: Checkpoints,
     /// Held while blobs of a message are put and it is accepted, and while a session is removed.
     attachments: tokio::sync::Mutex<()>,
@@ -188,6 +194,7 @@ impl Engine {
             registry: Registry::new(),
             permits: ThreadPermits::new(),
             wakeups: WakeupTimer::default(),
+            approval_files: OnceLock::new(),
             attachments: tokio::sync::Mutex::default(),
             killed: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -237,6 +244,12 @@ impl Engine {
     /// Follows a session from an event on.
     pub fn follow(&self, id: SessionId, after: u64) -> Subscription {
         self.shared.feed.follow(&self.shared.journal, id, after)
+    }
+
+    /// Keeps files in which people can read what waits for an approval.
+    pub fn keep_approval_files(&self, folder: ApprovalFolder) {
+        // Once it is set it stays.
+        self.shared.approval_files.set(folder).ok();
     }
 
     /// Runs a task that ends when the engine is killed.

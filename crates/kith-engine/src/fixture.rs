@@ -49,6 +49,7 @@ use crate::engine::{AgentSetup, Engine, EngineError, EngineLimits, EngineParts, 
 use crate::report::TurnReport;
 use crate::state::knowledge::ModelKnowledge;
 use crate::turn::TurnSetup;
+use crate::turn::approvals::ApprovalSetup;
 
 pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 /// Longer than anything in a test takes by its clock: what waits longer waits for ever.
@@ -91,6 +92,7 @@ impl AgentSetup for TestSetup {
             limits: *self.limits.lock().unwrap(),
             language: None,
             sandbox: Sandbox::None,
+            approvals: ApprovalSetup::default(),
         })
     }
 

@@ -13,6 +13,8 @@
 //! - [`registry`], [`permits`]: which sessions have a driver; one open turn per thread.
 //! - [`feed`]: delivers what happens to everyone who follows.
 //! - [`engine`]: accepts messages, starts drivers.
+//! - [`question`]: the question that a person is asked about a call.
+//! - [`reply`]: what a reply to pending approvals says (pure).
 //! - [`report`]: the outcome of a message.
 //! - [`wakeups`]: times at which a session is looked at again.
 //! - [`checkpoints`]: stored states of long logs, and the rows of session lists.
@@ -39,9 +41,11 @@ mod ledger;
 pub mod mailbox;
 pub mod passage;
 pub mod permits;
+pub mod question;
 pub mod reading;
 pub mod registry;
 pub mod replay;
+pub mod reply;
 pub mod report;
 pub mod session;
 pub mod spending;

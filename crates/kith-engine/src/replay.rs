@@ -5,7 +5,7 @@
 //! the runtime made of it must come out the same: the next step, the bytes of each request, the end
 //! of each turn, what was taken from a queue, the ledger of a summary.
 
-use kith_vocab::event::calls::ToolStarted;
+use kith_vocab::event::calls::{ApprovalRequested, ToolStarted, Via};
 use kith_vocab::event::control::{EndReason, TurnEnded};
 use kith_vocab::event::messages::{Compact, HarnessItemEvent, HarnessKind, Origin, UserMessage};
 use kith_vocab::event::models::{ModelRequested, Purpose};
@@ -101,6 +101,11 @@ fn judge(state: &State, event: &Event, ending: Option<Ending>) -> Option<Result<
     match &event.body {
         Body::ModelRequested(it) => Some(judge_request(state, event, it)),
         Body::ToolStarted(it) => Some(judge_start(state, it)),
+        Body::ApprovalRequested(it) => Some(judge_question(state, event, it)),
+        Body::ApprovalDecided(it) if it.via == Via::Expiry => {
+            let expires = |step: &Step| matches!(step, Step::ExpireApproval(_));
+            Some(expect_step(state, event, expires))
+        }
         Body::TurnEnded(it) => Some(judge_end(state, event, it, ending)),
         Body::UserMessage(it) => judge_follow_up(state, it),
         Body::HarnessItem(it) => judge_steer(state, it),
@@ -130,6 +135,16 @@ fn judge_start(state: &State, it: &ToolStarted) -> Result<(), String> {
             && matches!(first.stage, CallStage::MayRun | CallStage::Approved)
     });
     require(may_run, || "the call is not the next that may run".to_owned())
+}
+
+/// A question must be about a call that has to be asked about, and about what was judged.
+fn judge_question(state: &State, event: &Event, it: &ApprovalRequested) -> Result<(), String> {
+    let asks = |step: &Step| matches!(step, Step::AskApproval(calls) if calls.iter().any(|call| call.call_id == it.call_id));
+    expect_step(state, event, asks)?;
+    let judged = state.turn.as_ref().and_then(|turn| turn.calls.get(it.call_id));
+    require(judged.and_then(|call| call.digest.as_ref()) == Some(&it.digest), || {
+        "it asks about something else than what was judged".to_owned()
+    })
 }
 
 fn judge_end(

@@ -2,12 +2,14 @@
 //!
 //! There is one reading, whether the log is read from its beginning or followed as it grows.
 
-use kith_vocab::block::plain_text;
+use kith_vocab::block::{Block, plain_text};
+use kith_vocab::event::calls::{ApprovalRequested, ReplyVerdict};
 use kith_vocab::event::control::{Bound, EndReason, Queue};
 use kith_vocab::event::messages::{StopReason, Usage};
 use kith_vocab::event::{Body, Event, SourceTag};
 use kith_vocab::ids::{EventId, LeafId, SessionId, ThreadId};
 
+use crate::state::calls::TurnCalls;
 use crate::turn_tracker::{TurnChange, TurnTracker};
 
 /// How a message ended, or why its author need not wait any longer.
@@ -46,6 +48,10 @@ pub struct TurnReport {
     pub failure: Option<String>,
     /// The last notice of this turn.
     pub notice: Option<String>,
+    /// The tag of the language in which people are asked, if the turn waits for them.
+    pub language: String,
+    /// The questions for which the turn waits.
+    pub pending_approvals: Vec<ApprovalRequested>,
 }
 
 /// How far the message has come.
@@ -54,6 +60,8 @@ enum MessageState {
     NotSeen,
     Queued(Queue),
     InTurn,
+    /// It is a reply that is asked back; the notice that follows says so.
+    AskedBack,
     Settled,
 }
 
@@ -68,7 +76,12 @@ pub struct RowReader {
     is_held: bool,
     /// The last turn was the one that answers the message, so a retry takes it up.
     is_last_turn_ours: bool,
-    n_asked: u32,
+    /// The calls of the last answer in the session.
+    calls: TurnCalls,
+    /// The approvals that the message answers.
+    answered: Vec<String>,
+    /// Of the last turn in the session.
+    language: String,
     last_seq: u64,
 }
 
@@ -84,6 +97,8 @@ impl RowReader {
             end: MessageEnd::Unknown,
             failure: None,
             notice: None,
+            language: String::new(),
+            pending_approvals: Vec::new(),
         };
         RowReader {
             key: key.to_owned(),
@@ -92,7 +107,9 @@ impl RowReader {
             turns: TurnTracker::default(),
             is_held: false,
             is_last_turn_ours: false,
-            n_asked: 0,
+            calls: TurnCalls::default(),
+            answered: Vec::new(),
+            language: String::new(),
             last_seq: 0,
         }
     }
@@ -152,6 +169,17 @@ impl RowReader {
         if !event.is_lived() {
             return;
         }
+        match &event.body {
+            Body::AssistantMessage(it) => {
+                let call = |block: &Block| match block {
+                    Block::ToolCall(call) => Some(call.clone()),
+                    _ => None,
+                };
+                self.calls = TurnCalls::of(it.message.content.iter().filter_map(call));
+            }
+            Body::TurnStarted(it) => self.language.clone_from(&it.language),
+            _ => self.calls.fold(event),
+        }
         match change {
             Some(TurnChange::Begun) => {
                 self.is_held = false;
@@ -179,6 +207,11 @@ impl RowReader {
                     self.whereabouts = MessageState::Settled;
                 }
             }
+            Body::Notice(it) if self.whereabouts == MessageState::AskedBack => {
+                self.report.notice = Some(it.text.to_string());
+                self.report.end = MessageEnd::Waiting;
+                self.whereabouts = MessageState::Settled;
+            }
             _ if self.whereabouts == MessageState::InTurn => self.read_turn(event),
             _ => (),
         }
@@ -192,6 +225,12 @@ impl RowReader {
                 self.report.end = leaf.map_or(MessageEnd::Removed, MessageEnd::Declined);
                 self.whereabouts = MessageState::Settled;
             }
+            // Its author waits for the turn that it lets go on.
+            Body::ApprovalReplied(it) if it.verdict != ReplyVerdict::AskBack => {
+                self.answered.clone_from(&it.approvals);
+                self.whereabouts = MessageState::InTurn;
+            }
+            Body::ApprovalReplied(_) => self.whereabouts = MessageState::AskedBack,
             _ if event.is_tree() => {
                 self.whereabouts = MessageState::InTurn;
                 self.is_last_turn_ours = true;
@@ -210,11 +249,11 @@ impl RowReader {
 
     fn end_turn(&mut self, reason: EndReason, bound: Option<Bound>) {
         self.is_held = reason != EndReason::Done;
+        self.calls = TurnCalls::default();
         if self.whereabouts != MessageState::InTurn {
             return;
         }
         self.whereabouts = MessageState::Settled;
-        self.n_asked = 0;
         self.report.end = match reason {
             EndReason::Done => MessageEnd::Done,
             EndReason::Cancelled => MessageEnd::Cancelled,
@@ -230,8 +269,6 @@ impl RowReader {
         match &event.body {
             Body::ModelFailed(it) => self.report.failure = Some(it.message.to_string()),
             Body::Notice(it) => self.report.notice = Some(it.text.to_string()),
-            Body::ApprovalRequested(_) => self.n_asked += 1,
-            Body::ApprovalDecided(_) => self.n_asked = self.n_asked.saturating_sub(1),
             _ => (),
         }
         if !event.is_tree() {
@@ -257,15 +294,30 @@ impl RowReader {
         }
     }
 
+    /// Whether the turn waits for a person. The decisions of a reply follow it in the log.
+    fn waits_for_person(&self) -> bool {
+        let is_answered = |id: &String| self.answered.contains(id);
+        self.calls.waits_for_person()
+            && !self.calls.questions().any(|it| is_answered(&it.approval_id))
+    }
+
     /// The report, if the message's author need wait no longer.
     pub fn settled(&self) -> Option<TurnReport> {
         let end = match self.whereabouts {
             MessageState::Settled => self.report.end,
             MessageState::Queued(_) if self.is_held => MessageEnd::Held,
-            MessageState::InTurn if self.n_asked > 0 => MessageEnd::Waiting,
-            MessageState::Queued(_) | MessageState::InTurn | MessageState::NotSeen => return None,
+            MessageState::InTurn if self.waits_for_person() => MessageEnd::Waiting,
+            MessageState::Queued(_)
+            | MessageState::InTurn
+            | MessageState::AskedBack
+            | MessageState::NotSeen => return None,
         };
-        Some(TurnReport { end, ..self.report.clone() })
+        let report = TurnReport { end, ..self.report.clone() };
+        if end != MessageEnd::Waiting {
+            return Some(report);
+        }
+        let pending_approvals = self.calls.questions().cloned().collect();
+        Some(TurnReport { pending_approvals, language: self.language.clone(), ..report })
     }
 
     /// The report as far as it goes.

@@ -3,6 +3,7 @@
 //! All branching is in [`crate::step`]. An effect borrows nothing from the session: the driver
 //! waits for it while the session takes commands, and hands its outcome to `record`.
 
+pub mod approvals;
 mod ask;
 mod calls;
 mod compact;
@@ -14,8 +15,9 @@ mod window;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kith_sessions::desk::Desk;
 use kith_vocab::budget::Budget;
-use kith_vocab::clock::BoxFuture;
+use kith_vocab::clock::{BoxFuture, Clock};
 use kith_vocab::event::calls::Sandbox;
 use kith_vocab::event::control::Limits;
 use kith_vocab::ids::EventId;
@@ -24,6 +26,7 @@ use kith_vocab::provider::{Answer, AnswerFailure, Models};
 use kith_vocab::tool::{Tool, ToolOutput};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use approvals::{grant_of, pending_of, whole_wish};
 pub(crate) use ask::find_model;
 pub(crate) use calls::PreparedCall;
 pub(crate) use compact::ledger_of;
@@ -51,11 +54,14 @@ pub struct TurnSetup {
     pub sandbox: Sandbox,
     /// What requests may still use.
     pub budget: Arc<dyn Budget>,
+    pub approvals: approvals::ApprovalSetup,
 }
 
 pub(crate) struct TurnContext {
     pub(crate) setup: TurnSetup,
     pub(crate) models: Arc<dyn Models>,
+    pub(crate) desk: Arc<dyn Desk>,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 /// The driver's next action after a step.
@@ -126,13 +132,7 @@ pub(crate) async fn perform(
             Action::Staged
         }
         Step::AskApproval(calls) => {
-            for call in calls {
-                calls::refuse(
-                    session,
-                    &call,
-                    "it needs a person's approval, which cannot be asked for yet",
-                );
-            }
+            approvals::ask(session, ctx, &calls);
             Action::Staged
         }
         Step::ExpireApproval(call_id) => {

@@ -6,6 +6,11 @@
 use kith_vocab::budget::{CapAmount, CapPeriod, CapReached};
 use kith_vocab::event::control::{Bound, Limits};
 
+/// Whether readers of the language, named by its tag (`zh-CN`), read Chinese.
+pub(crate) fn is_chinese(tag: &str) -> bool {
+    tag.split(['-', '_']).next().is_some_and(|primary| primary.eq_ignore_ascii_case("zh"))
+}
+
 /// A notice before it is put into words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NoticeText<'a> {
@@ -58,8 +63,7 @@ pub(crate) enum NoticeText<'a> {
 impl NoticeText<'_> {
     /// The text for readers of a language, named by its tag (`zh-CN`). English unless it is Chinese.
     pub(crate) fn in_language(self, tag: &str) -> String {
-        let primary = tag.split(['-', '_']).next().unwrap_or_default();
-        if primary.eq_ignore_ascii_case("zh") { self.in_chinese() } else { self.in_english() }
+        if is_chinese(tag) { self.in_chinese() } else { self.in_english() }
     }
 
     fn in_english(self) -> String {

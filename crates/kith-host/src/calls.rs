@@ -1,6 +1,7 @@
 //! Every call there is, each with its answer, by the noun it is about.
 
 pub mod agent;
+pub mod approval;
 pub mod cost;
 pub mod feed;
 pub mod house;

@@ -358,6 +358,7 @@ impl From<EngineError> for CallError {
             | EngineError::NothingToRetry { .. }
             | EngineError::InvalidCommand { .. }
             | EngineError::NoQueueItem { .. } => (ErrorCode::InvalidRequest, ""),
+            EngineError::NotApprover { .. } => (ErrorCode::AuthFailed, ""),
             EngineError::Place(_) => (ErrorCode::InvalidEventId, ""),
             EngineError::Conflict { .. }
             | EngineError::Taken { .. }

@@ -1,5 +1,6 @@
 //! The host: the one process that writes in a house. It holds the lock and the engine.
 
+pub mod approvals;
 pub mod compaction;
 pub mod dialog;
 pub mod message;
@@ -19,6 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kith_engine::engine::{AgentSetup, Engine, EngineParts};
 use kith_engine::thread_file_sync::ThreadFileSync;
 use kith_engine::thread_keeper::ThreadKeeper;
+use kith_sessions::approval_folder::ApprovalFolder;
 use kith_sessions::desk::Desk;
 use kith_sessions::journal::Journal;
 use kith_sessions::lock::{HouseLock, LockError};
@@ -128,6 +130,7 @@ impl Host {
         let reads_journal = Arc::clone(&journal);
         let reads =
             ReadSide::of_host(house.clone(), reads_journal, reads_desk, catalog, reads_settings);
+        engine.keep_approval_files(ApprovalFolder::in_folder(&house.kith_dir()));
         let thread_files = ThreadFileSync::new(Arc::clone(&journal), store.thread_files());
         let threads = ThreadKeeper::start(&engine, thread_files);
         Ok(Host {

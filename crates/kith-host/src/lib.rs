@@ -42,6 +42,7 @@ pub mod price;
 pub mod priming;
 pub mod protocol;
 pub mod read_side;
+pub mod replies;
 pub mod router;
 pub mod routes;
 pub mod serve;

@@ -11,6 +11,7 @@ use jiff::tz::TimeZone;
 use kith_engine::engine::{AgentSetup, SetupError};
 use kith_engine::state::knowledge::ModelKnowledge;
 use kith_engine::turn::TurnSetup;
+use kith_engine::turn::approvals::ApprovalSetup;
 use kith_home::error::HomeError;
 use kith_home::platform::Platform;
 use kith_home::snapshot::{AssembledSnapshot, SnapshotRequest, snapshot};
@@ -195,6 +196,7 @@ impl AgentSetup for HomeSetup {
             language: HomeSetup::language(&settings, header),
             sandbox: offered_sandbox(),
             budget: Arc::clone(&self.budget) as Arc<dyn Budget>,
+            approvals: ApprovalSetup::default(),
         })
     }
 

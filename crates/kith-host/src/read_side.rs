@@ -12,6 +12,7 @@
 //! - [`repositories`]: what is trusted.
 //! - [`backup`]: a copy of the house.
 
+pub mod approvals;
 pub mod backup;
 pub mod blobs;
 pub mod cost;

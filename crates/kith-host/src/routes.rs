@@ -9,12 +9,13 @@ use crate::call::{Access, Call, Follower, Payload, Reply};
 use crate::caller::Caller;
 use crate::error::CallError;
 use crate::host::{
-    Host, compaction, dialog, message, models as model_choice, queue, scripts, subscription,
-    threads as thread_files, tree, trust, upkeep,
+    Host, approvals, compaction, dialog, message, models as model_choice, queue, scripts,
+    subscription, threads as thread_files, tree, trust, upkeep,
 };
 use crate::read_side::{
-    ReadSide, backup, blobs, cost, home, models, policy as judgements, queue as waiting,
-    repositories, scripts as script_files, search, sessions, threads, tree as branches, why,
+    ReadSide, approvals as waiting_approvals, backup, blobs, cost, home, models,
+    policy as judgements, queue as waiting, repositories, scripts as script_files, search,
+    sessions, threads, tree as branches, why,
 };
 use crate::router::Router;
 
@@ -33,6 +34,8 @@ pub fn reads() -> &'static Router<ReadSide> {
             .on(search::search_sessions)
             .on(branches::show_tree)
             .on(waiting::list_queue)
+            .on(waiting_approvals::list_approvals)
+            .on(waiting_approvals::list_grants)
             .on(cost::sum_costs)
             .on(models::list_models)
             .on(why::explain_request)
@@ -66,6 +69,8 @@ pub fn writes() -> &'static Router<Host> {
             .on_follow(message::send_message)
             .on_caller(message::cancel_turn)
             .on_follow(message::retry_turn)
+            .on_follow(approvals::decide_approval)
+            .on_caller(approvals::revoke_grant)
             .on_caller(queue::edit_queue)
             .on_caller(queue::take_next)
             .on_follow(subscription::subscribe)

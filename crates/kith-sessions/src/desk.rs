@@ -1,5 +1,5 @@
 //! Promises to the outside: the inbox, the current session of each thread, session heads, wake-ups,
-//! and which repositories the owner trusts.
+//! which repositories the owner trusts, and standing approvals.
 //!
 //! A message is acknowledged when its row is committed here, and the key of the row makes every
 //! later delivery of it the same message. There is one trait per noun and each method is one
@@ -9,6 +9,7 @@ mod checks;
 pub mod memory;
 pub mod sqlite;
 
+use kith_vocab::event::calls::Grant;
 use kith_vocab::header::{Audience, SessionHeader};
 use kith_vocab::ids::{SessionId, ThreadId};
 use kith_vocab::ingress::IngressEvent;
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::line::LogHead;
 use crate::storage::StorageFuture;
 
-pub use checks::{ENVELOPE_BYTES_MAX, MESSAGE_MODELS_MAX, REPOSITORIES_MAX};
+pub use checks::{ENVELOPE_BYTES_MAX, GRANTS_MAX, MESSAGE_MODELS_MAX, REPOSITORIES_MAX};
 pub use memory::MemoryDesk;
 pub use sqlite::{DESK_VERSION, DeskError, SqliteDesk};
 
@@ -145,6 +146,18 @@ pub struct Repository {
     pub trusted_at: u64,
 }
 
+/// A standing approval of an agent in a workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantRow {
+    pub agent_id: String,
+    /// The working folder of the session that asked.
+    pub workspace: String,
+    /// The user id of the person who gave it.
+    pub granted_by: String,
+    pub granted_at: u64,
+    pub grant: Grant,
+}
+
 pub trait Inbox: Send + Sync {
     /// Takes the message in, once. When this returns `Ok`, it is durable.
     ///
@@ -258,7 +271,20 @@ pub trait TrustRecords: Send + Sync {
     fn repositories(&self) -> StorageFuture<'_, Vec<Repository>>;
 }
 
-pub trait Desk: Inbox + ThreadRecords + WakeupRecords + TrustRecords {
+pub trait GrantRecords: Send + Sync {
+    /// Stores a grant, in place of one with its id. When this returns `Ok`, it is durable.
+    ///
+    /// Refused with `LimitReached` if there are too many.
+    fn add_grant(&self, row: GrantRow) -> StorageFuture<'_, ()>;
+
+    /// Revokes a grant; returns whether there was one.
+    fn remove_grant<'a>(&'a self, grant_id: &'a str) -> StorageFuture<'a, bool>;
+
+    /// The grants that have not expired, in the order in which they were given.
+    fn grants(&self, now: u64) -> StorageFuture<'_, Vec<GrantRow>>;
+}
+
+pub trait Desk: Inbox + ThreadRecords + WakeupRecords + TrustRecords + GrantRecords {
     fn device_id(&self) -> &str;
 
     /// Raised with the first new row of each host. A desk whose generation is behind the one in

@@ -22,6 +22,7 @@
 //! - [`socket`]: where the holder listens.
 //! - `database`: a SQLite file and the one thread that owns it.
 //! - [`desk`]: promises to the outside (inbox, threads, wake-ups), in SQLite.
+//! - [`approval_folder`]: pending approvals as files for people.
 //! - [`backup`]: copies all of it while it is in use.
 //! - [`words`]: splits text into words for searching.
 //! - [`catalog`]: an index of the logs: lists, search, checkpoints.
@@ -49,6 +50,7 @@ pub mod lock;
 pub mod own_file;
 pub mod socket;
 
+pub mod approval_folder;
 pub mod backup;
 pub mod catalog;
 mod database;

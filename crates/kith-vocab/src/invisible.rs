@@ -21,6 +21,37 @@ pub fn is_deceptive(ch: char) -> bool {
     ch.is_control() || (is_invisible(ch) && !is_part_of_writing)
 }
 
+/// Whether the letter looks like an ASCII letter and is none: from another alphabet, or of another
+/// width or style.
+pub fn is_lookalike(ch: char) -> bool {
+    matches!(ch,
+        'А' | 'В' | 'Е' | 'К' | 'М' | 'Н' | 'О' | 'Р' | 'С' | 'Т' | 'У' | 'Х' | 'Ѕ' | 'І' | 'Ј'
+        | 'а' | 'в' | 'е' | 'к' | 'м' | 'о' | 'р' | 'с' | 'т' | 'у' | 'х' | 'ѕ' | 'і' | 'ј' | 'һ'
+        | 'ԁ' | 'ԛ' | 'ԝ' | 'ӏ' | 'Α' | 'Β' | 'Ε' | 'Ζ' | 'Η' | 'Ι' | 'Κ' | 'Μ' | 'Ν' | 'Ο' | 'Ρ'
+        | 'Τ' | 'Υ' | 'Χ' | 'α' | 'ι' | 'κ' | 'ν' | 'ο' | 'ρ' | 'υ' | 'ɑ' | 'ɡ' | 'ɩ' | 'ı'
+        | '\u{ff01}'..='\u{ff5e}' | '\u{1d400}'..='\u{1d7ff}' | '\u{2215}' | '\u{2044}'
+        | '\u{29f8}' | '\u{2024}' | '\u{a789}' | '\u{2236}')
+}
+
+/// The text with everything spelled out that a reader would not see or would take for something else.
+/// Line ends stay; look-alikes are spelled out in words that also have ASCII letters.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for piece in text.split_inclusive(char::is_whitespace) {
+        let has_ascii = piece.chars().any(|ch| ch.is_ascii_alphanumeric());
+        for ch in piece.chars() {
+            let is_hidden = is_deceptive(ch) || (has_ascii && is_lookalike(ch));
+            if is_hidden && ch != '\n' {
+                shown.extend(['\\', 'u']);
+                shown.extend(format!("{{{:X}}}", u32::from(ch)).chars());
+            } else {
+                shown.push(ch);
+            }
+        }
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,6 +71,15 @@ mod tests {
             assert!((first..=last).all(is_invisible), "{first:?}");
         }
         assert!("aé四 \u{a0}\n🙂e\u{301}".chars().all(|ch| !is_invisible(ch)));
+    }
+
+    #[test]
+    fn what_a_reader_would_not_see_is_spelled_out() {
+        let check = |text: &str, shown: &str| assert_eq!(visible(text), shown);
+        check("rm \u{202e}txt.x\u{1b}[2K", "rm \\u{202E}txt.x\\u{1B}[2K");
+        check("cat p\u{430}sswd", "cat p\\u{430}sswd");
+        check("cat README.md\nпривет мир", "cat README.md\nпривет мир");
+        check("运行测试 a\u{200b}b", "运行测试 a\\u{200B}b");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The command line, as typed.
 
 pub(crate) mod agent;
+pub(crate) mod approval;
 pub(crate) mod compact;
 pub(crate) mod completions;
 pub(crate) mod cost;
@@ -165,6 +166,12 @@ pub(crate) enum Command {
         after_help = "Example:\n  kith queue ls\n  kith queue edit 1 \"use the other file\""
     )]
     Queue(queue::QueueCommand),
+    Approvals(approval::ApprovalsArgs),
+    Approve(approval::Approve),
+    Deny(approval::Deny),
+    /// List and revoke standing approvals
+    #[command(subcommand, after_help = "Example:\n  kith grants ls\n  kith grants rm 4c1ec498")]
+    Grants(approval::GrantsCommand),
     Compact(compact::CompactArgs),
     Cost(cost::Cost),
     /// List, add and remove the agents of this house

@@ -1,6 +1,7 @@
 //! The commands. A command makes calls through a client and prints the answers.
 
 mod agent;
+mod approval;
 mod ask;
 mod chat;
 mod completions;
@@ -63,6 +64,10 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Cancel { session }) => turn::cancel(&shared, session).await,
             Some(Command::Steer(args)) => queue::steer(&shared, model, args).await,
             Some(Command::Queue(args)) => queue::run(&shared, model, args).await,
+            Some(Command::Approvals(_)) => approval::list(&shared).await,
+            Some(Command::Approve(args)) => approval::approve(&shared, args).await,
+            Some(Command::Deny(args)) => approval::deny(&shared, args).await,
+            Some(Command::Grants(args)) => approval::grants(&shared, args).await,
             Some(Command::Compact(args)) => turn::compact(&shared, model, args.session).await,
             Some(Command::Cost(args)) => cost::run(&shared, args.by).await,
             Some(Command::Agent(args)) => agent::run(&shared, args),
@@ -78,6 +83,9 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Why(args)) => why::run(&shared, args.session, args.body).await,
             Some(Command::Explain(Explain::Identity)) => house::explain_identity(&shared).await,
             Some(Command::Explain(Explain::Command(args))) => explain::command(&shared, args).await,
+            Some(Command::Explain(Explain::Reply { text, pending })) => {
+                approval::explain_reply(&shared, &text, pending.as_deref())
+            }
             Some(Command::Doctor) => house::check(&shared).await,
             Some(Command::Trust(args)) => trust::run(&shared, args).await,
             Some(Command::Completions(args)) => Ok(completions::run(&shared, &args)),

@@ -9,12 +9,13 @@ use super::paths::{imported, written};
 use super::source::line_of;
 use super::tree::{RustFile, Tree};
 
-const PURE_FOLDERS: [&str; 6] = [
+const PURE_FOLDERS: [&str; 7] = [
     "crates/kith-vocab/src/",
     "crates/kith-engine/src/state/",
     "crates/kith-engine/src/context/",
     "crates/kith-engine/src/ui_message/",
     "crates/kith-engine/src/judge/",
+    "crates/kith-engine/src/reply/",
     "crates/kith-shell/src/",
 ];
 

@@ -6,7 +6,6 @@
 use kith_sessions::desk::OPEN_ROW_BYTES_MAX;
 use kith_vocab::block::{Block, plain_text};
 use kith_vocab::event::Body;
-use kith_vocab::event::calls::{ApprovalDecided, Decision, Via};
 use kith_vocab::event::control::{
     CancelRequested, LeafMoved, LeafReason, Level, Queue, QueueItem, QueueUpdate,
 };
@@ -24,7 +23,7 @@ use crate::turn::{self, find_model, items_of, remove_queued, turn_started};
 use crate::words::NoticeText;
 
 /// Whether the command wrote something.
-type WroteEvents = Result<bool, EngineError>;
+pub(super) type WroteEvents = Result<bool, EngineError>;
 
 impl SessionDriver {
     /// Takes everything that is in the mailbox.
@@ -111,9 +110,7 @@ impl SessionDriver {
         match &command.action {
             CommandAction::Cancel { key } => Ok(self.cancel(command, key.as_deref())),
             CommandAction::EditQueue { queue, edit } => self.edit_queue(command, *queue, edit),
-            CommandAction::Decide { approval_id, decision, via } => {
-                Ok(self.decide_call(command, approval_id, *decision, *via))
-            }
+            CommandAction::Decide(action) => self.decide_call(command, action),
             CommandAction::Compact { models } => self.request_compaction(command, models),
             // Within a turn the turn wants the summary, and only its end ends that.
             CommandAction::CancelCompaction if self.session.state().turn.is_some() => {
@@ -311,33 +308,6 @@ impl SessionDriver {
         Ok(true)
     }
 
-    fn decide_call(
-        &mut self,
-        command: &DriverCommand,
-        approval_id: &str,
-        decision: Decision,
-        via: Via,
-    ) -> bool {
-        let is_asked = self
-            .session
-            .state()
-            .turn
-            .as_ref()
-            .is_some_and(|turn| turn.calls.iter().any(|it| it.is_asked_as(approval_id)));
-        if is_asked {
-            let decided = ApprovalDecided {
-                approval_id: approval_id.to_owned(),
-                decision,
-                by: command.user_id.clone(),
-                via,
-                grant: None,
-                reason: None,
-            };
-            self.session.stage_from(source(command), Body::ApprovalDecided(decided));
-        }
-        is_asked
-    }
-
     /// One batch: the end of the turn that is open, and the move.
     pub(super) async fn move_leaf(&mut self, mail: Mail) -> Result<(), SessionFailure> {
         let Mail { command, reply } = mail;
@@ -400,6 +370,6 @@ enum EffectState {
     Idle,
 }
 
-fn source(command: &DriverCommand) -> EventSource<'_> {
+pub(super) fn source(command: &DriverCommand) -> EventSource<'_> {
     EventSource { id: Some(command.id), client_id: &command.client_id, ingress_key: None }
 }

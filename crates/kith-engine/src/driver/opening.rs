@@ -142,7 +142,10 @@ impl SessionDriver {
         match find_model(&*self.engine.models, &turn.models) {
             Ok(_) if self.session.is_cut_short() => self.is_cut_short = true,
             // It waits for a person.
-            Ok(_) => self.session.start_clock(),
+            Ok(_) => {
+                self.session.start_clock();
+                self.write_approval_files();
+            }
             Err(unavailable) if self.can_say_rows() => self.give_up_turn(unavailable.reason),
             Err(_) => self.is_waiting_for_model = true,
         }

@@ -131,6 +131,7 @@ impl SessionDriver {
         while let Some(row) = self.rows.pop_front() {
             match self.conflict(&row.event) {
                 Some(present) => self.decline(&row.event, present),
+                None if self.take_reply(&row.event) => (),
                 None => joining.push(row.event),
             }
         }

@@ -19,7 +19,12 @@ impl SessionDriver {
         let header = self.session.header();
         let setup = blocking(|| self.engine.setup.turn(header))
             .map_err(|error| SessionFailure::Setup { reason: error.reason() })?;
-        let ctx = Arc::new(TurnContext { setup, models: Arc::clone(&self.engine.models) });
+        let ctx = Arc::new(TurnContext {
+            setup,
+            models: Arc::clone(&self.engine.models),
+            desk: Arc::clone(&self.engine.desk),
+            clock: Arc::clone(&self.engine.clock),
+        });
         self.ctx = Some(Arc::clone(&ctx));
         Ok(ctx)
     }

@@ -1,6 +1,6 @@
 //! Messages, from their acceptance to the follower who waits for their end.
 
-use kith_sessions::desk::{AcceptOutcome, RowTarget};
+use kith_sessions::desk::{AcceptOutcome, RowTarget, Wakeup, WakeupReason};
 use kith_sessions::journal::NewBlob;
 use kith_vocab::event::Event;
 use kith_vocab::ids::{SessionId, ThreadId};
@@ -62,7 +62,8 @@ impl Engine {
     pub async fn follow_row(&self, accepted: &AcceptOutcome) -> Result<RowFollower, EngineError> {
         let (id, event) = (accepted.session_id, &accepted.event);
         let (thread_id, key) = (&event.thread_id, event.key.as_str());
-        if !accepted.first {
+        // A reply is about questions that may stand before what the desk knows of the log.
+        if !accepted.first || self.may_wait_for_person(id).await? {
             return self.follow_known_row(id, thread_id, key, accepted.status.is_open()).await;
         }
         // Not what the desk knows by now: a driver may have dealt with the message already.
@@ -74,6 +75,13 @@ impl Engine {
             follower.find_copy().await?;
         }
         Ok(follower)
+    }
+
+    /// Whether the session may be waiting for an approval.
+    async fn may_wait_for_person(&self, id: SessionId) -> Result<bool, EngineError> {
+        let wakeups = self.shared.desk.wakeups().await?;
+        let expires = |it: &Wakeup| it.reason == WakeupReason::ApprovalExpiry;
+        Ok(wakeups.iter().any(|it| expires(it) && it.session_id == Some(id)))
     }
 
     /// Follows the message that the session is occupied with: the first that waits or is being

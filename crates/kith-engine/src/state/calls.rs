@@ -1,10 +1,11 @@
 //! The calls of an answer and the stage of each.
 
 use kith_vocab::block::ToolCall;
-use kith_vocab::event::calls::{Decision, Effect, Verdict};
+use kith_vocab::event::calls::{ApprovalRequested, Decision, Effect, Verdict};
 use kith_vocab::event::messages::Outcome;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::CallId;
+use kith_vocab::json::Json;
 use kith_vocab::text::Text;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,10 @@ pub struct CallProgress {
     /// As it was last judged.
     pub effect: Option<Effect>,
     pub digest: Option<String>,
+    pub facts: Option<Json>,
+    pub reason: Text,
+    /// The question about it, while it waits for an answer.
+    pub question: Option<Box<ApprovalRequested>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,8 +49,16 @@ pub enum CallStage {
 pub struct TurnCalls(Vec<CallProgress>);
 
 impl TurnCalls {
-    pub(super) fn of(calls: impl Iterator<Item = ToolCall>) -> TurnCalls {
-        let new = |call| CallProgress { call, stage: CallStage::New, effect: None, digest: None };
+    pub(crate) fn of(calls: impl Iterator<Item = ToolCall>) -> TurnCalls {
+        let new = |call| CallProgress {
+            call,
+            stage: CallStage::New,
+            effect: None,
+            digest: None,
+            facts: None,
+            reason: Text::default(),
+            question: None,
+        };
         TurnCalls(calls.map(new).collect())
     }
 
@@ -73,6 +86,21 @@ impl TurnCalls {
         self.0.iter().any(|it| matches!(it.stage, CallStage::Asked { .. }))
     }
 
+    /// The questions that wait for an answer, in the order of their calls.
+    pub fn questions(&self) -> impl Iterator<Item = &ApprovalRequested> {
+        self.0.iter().filter_map(|it| it.question.as_deref())
+    }
+
+    /// Whether nothing can go on before a person has answered.
+    pub(crate) fn waits_for_person(&self) -> bool {
+        let is_unsettled = |it: &CallProgress| {
+            matches!(it.stage, CallStage::New | CallStage::MustAsk | CallStage::Started)
+        };
+        let first = self.open().next();
+        first.is_some_and(|it| matches!(it.stage, CallStage::Asked { .. }))
+            && !self.0.iter().any(is_unsettled)
+    }
+
     /// Marks the calls that were running as interrupted.
     pub(super) fn interrupt(&mut self) {
         for it in &mut self.0 {
@@ -82,7 +110,7 @@ impl TurnCalls {
         }
     }
 
-    pub(super) fn fold(&mut self, event: &Event) {
+    pub(crate) fn fold(&mut self, event: &Event) {
         let Some(place) = self.0.iter().position(|it| it.is_meant_by(&event.body)) else { return };
         let progress = &mut self.0[place];
         progress.advance(&event.body);
@@ -127,6 +155,8 @@ impl CallProgress {
             (CallStage::New, Body::CallJudged(it)) => {
                 self.effect = Some(it.effect);
                 self.digest = Some(it.digest.clone());
+                self.facts = Some(it.facts.clone());
+                self.reason = it.reason.clone();
                 match it.verdict {
                     Verdict::Allow => CallStage::MayRun,
                     Verdict::Ask => CallStage::MustAsk,
@@ -145,6 +175,10 @@ impl CallProgress {
             (CallStage::MayRun | CallStage::Approved, Body::ToolStarted(_)) => CallStage::Started,
             (_, Body::ToolResult(_)) => CallStage::Finished,
             _ => return,
+        };
+        self.question = match (&next, body) {
+            (CallStage::Asked { .. }, Body::ApprovalRequested(it)) => Some(Box::new(it.clone())),
+            _ => None,
         };
         self.stage = next;
     }

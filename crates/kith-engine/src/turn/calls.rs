@@ -8,7 +8,7 @@ use kith_sessions::journal::NewBlob;
 use kith_vocab::block::{Block, ToolCall};
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::Body;
-use kith_vocab::event::calls::{CallJudged, Effect, Sandbox, ToolStarted, Verdict, Via};
+use kith_vocab::event::calls::{CallJudged, Effect, Grant, Sandbox, ToolStarted, Verdict, Via};
 use kith_vocab::event::messages::{Outcome, ToolResult, Trust};
 use kith_vocab::ids::CallId;
 use kith_vocab::json::Json;
@@ -19,6 +19,7 @@ use kith_vocab::tool::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::approvals::differences;
 use super::end::deny_asked;
 use super::{EffectKind, EffectOutcome, EffectStop, TurnContext, TurnEffect, time_left};
 use crate::feed::FeedProgress;
@@ -31,6 +32,8 @@ type PrepareResult = Result<(Arc<dyn Tool>, CallPlan), Refusal>;
 pub(crate) struct PreparedCall {
     call: ToolCall,
     looked: PrepareResult,
+    /// The standing approvals of the agent in this workspace.
+    grants: Arc<[Grant]>,
 }
 
 /// Prepares each call before the policy is asked about any.
@@ -40,13 +43,15 @@ pub(super) fn prepare_calls(
     calls: Vec<ToolCall>,
 ) -> TurnEffect {
     let cancel = CancellationToken::new();
+    let grants = find_grants(session, ctx);
     let looks: Vec<_> =
         calls.into_iter().map(|call| prepare_call(session, ctx, call, &cancel)).collect();
     let future = Box::pin(async move {
         let mut looked = Vec::new();
+        let grants = grants.await;
         // One after the other: what is looked at may be the same file.
         for look in looks {
-            looked.push(look.await);
+            looked.push(PreparedCall { grants: Arc::clone(&grants), ..look.await });
         }
         EffectOutcome::Judged(looked)
     });
@@ -57,8 +62,11 @@ pub(super) fn prepare_calls(
 /// may have changed.
 pub(super) fn prepare_again(session: &Session, ctx: &TurnContext, call: ToolCall) -> TurnEffect {
     let cancel = CancellationToken::new();
-    let look = prepare_call(session, ctx, call, &cancel);
-    let future = Box::pin(async move { EffectOutcome::Ready(Box::new(look.await)) });
+    let (look, grants) = (prepare_call(session, ctx, call, &cancel), find_grants(session, ctx));
+    let future = Box::pin(async move {
+        let look = look.await;
+        EffectOutcome::Ready(Box::new(PreparedCall { grants: grants.await, ..look }))
+    });
     TurnEffect { kind: EffectKind::Prepare, future, cancel, time_left: time_left(session) }
 }
 
@@ -78,7 +86,22 @@ fn prepare_call(
             }
             Err(refusal) => Err(refusal),
         };
-        PreparedCall { call, looked }
+        PreparedCall { call, looked, grants: Arc::new([]) }
+    }
+}
+
+/// The standing approvals that count here and now. If the desk cannot be asked there are none, and a
+/// person is asked instead.
+fn find_grants(
+    session: &Session,
+    ctx: &TurnContext,
+) -> impl Future<Output = Arc<[Grant]>> + Send + use<> {
+    let (desk, now) = (Arc::clone(&ctx.desk), ctx.clock.now());
+    let (agent, workspace) = (session.header().agent_id.clone(), session.header().cwd.clone());
+    async move {
+        let rows = desk.grants(now).await.unwrap_or_default().into_iter();
+        let here = rows.filter(|row| row.agent_id == agent && row.workspace == workspace);
+        here.map(|row| row.grant).collect()
     }
 }
 
@@ -114,7 +137,7 @@ fn call_context(session: &Session, call: &ToolCall, cancel: &CancellationToken) 
 /// Asks the policy about each call. One that cannot even be prepared has failed; there is nothing
 /// to judge.
 pub(super) fn judge(session: &mut Session, ctx: &TurnContext, calls: Vec<PreparedCall>) {
-    for PreparedCall { call, looked } in calls {
+    for PreparedCall { call, looked, grants } in calls {
         let prepared = match looked {
             Ok((_, prepared)) => prepared,
             Err(Refusal { text, trust }) => {
@@ -122,7 +145,7 @@ pub(super) fn judge(session: &mut Session, ctx: &TurnContext, calls: Vec<Prepare
                 continue;
             }
         };
-        let judgement = ask_policy(session, ctx, &call, &prepared);
+        let judgement = ask_policy(session, ctx, &call, &prepared, &grants);
         session.stage(Body::CallJudged(CallJudged {
             call_id: call.call_id,
             tool: call.tool.clone(),
@@ -146,6 +169,7 @@ fn ask_policy(
     ctx: &TurnContext,
     call: &ToolCall,
     prepared: &CallPlan,
+    grants: &[Grant],
 ) -> Judgement {
     let state = session.state();
     let Some(turn) = &state.turn else { return no_turn(ctx) };
@@ -160,7 +184,7 @@ fn ask_policy(
         is_tainted: state.is_tainted(),
         audience: session.header().audience,
         is_attended: turn.attended,
-        grants: &[],
+        grants,
         sandbox: ctx.setup.sandbox,
     })
 }
@@ -240,7 +264,7 @@ pub(super) fn start(
     ctx: &TurnContext,
     call: PreparedCall,
 ) -> Option<TurnEffect> {
-    let PreparedCall { call, looked } = call;
+    let PreparedCall { call, looked, grants } = call;
     let (tool, prepared) = match looked {
         Ok(looked) => looked,
         Err(Refusal { text, trust }) => {
@@ -251,10 +275,11 @@ pub(super) fn start(
     let progress = session.state().turn.as_ref().and_then(|turn| turn.calls.get(call.call_id));
     let is_approved = progress.is_some_and(|it| it.stage == CallStage::Approved);
     if progress.and_then(|it| it.digest.as_deref()) != Some(&prepared.digest) {
-        refuse(session, &call, "what it would act on has changed since it was allowed");
+        let allowed = progress.and_then(|it| it.facts.clone());
+        refuse(session, &call, &differences(allowed.as_ref(), &with_summary(&prepared)));
         return None;
     }
-    let judgement = ask_policy(session, ctx, &call, &prepared);
+    let judgement = ask_policy(session, ctx, &call, &prepared, &grants);
     let may_run = match judgement.verdict {
         Verdict::Allow => true,
         Verdict::Ask => is_approved,

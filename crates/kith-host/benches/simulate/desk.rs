@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 use kith_engine::engine::Engine;
 
 use kith_sessions::desk::{
-    AcceptOutcome, Desk, Inbox, InboxRow, MemoryDesk, Repository, RowOutcome, RowStatus, RowTarget,
-    SqliteDesk, ThreadRecords, ThreadRow, TrustRecords, Wakeup, WakeupReason, WakeupRecords,
+    AcceptOutcome, Desk, GrantRecords, GrantRow, Inbox, InboxRow, MemoryDesk, Repository,
+    RowOutcome, RowStatus, RowTarget, SqliteDesk, ThreadRecords, ThreadRow, TrustRecords, Wakeup,
+    WakeupReason, WakeupRecords,
 };
 use kith_sessions::line::LogHead;
 use kith_sessions::storage::{StorageError, StorageErrorKind, StorageFuture};
@@ -271,6 +272,20 @@ impl TrustRecords for SimDesk {
 
     fn repositories(&self) -> StorageFuture<'_, Vec<Repository>> {
         self.call(|desk| desk.repositories())
+    }
+}
+
+impl GrantRecords for SimDesk {
+    fn add_grant(&self, row: GrantRow) -> StorageFuture<'_, ()> {
+        self.change(move |desk| desk.add_grant(row))
+    }
+
+    fn remove_grant<'a>(&'a self, grant_id: &'a str) -> StorageFuture<'a, bool> {
+        self.call(move |desk| desk.remove_grant(grant_id))
+    }
+
+    fn grants(&self, now: u64) -> StorageFuture<'_, Vec<GrantRow>> {
+        self.call(move |desk| desk.grants(now))
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kith_engine::engine::{AgentSetup, SetupError};
 use kith_engine::state::knowledge::ModelKnowledge;
 use kith_engine::turn::TurnSetup;
+use kith_engine::turn::approvals::ApprovalSetup;
 use kith_host::error::CallError;
 use kith_host::opening::HouseSetup;
 use kith_host::team::Member;
@@ -62,6 +63,7 @@ impl AgentSetup for SimSetup {
             Limits { steps, wall_ms: 60_000 << chance.below(7), ..Limits::default() }
         });
         Ok(TurnSetup {
+            approvals: ApprovalSetup::default(),
             budget: Arc::new(kith_vocab::budget::NoBudget),
             tools: self.tools.clone(),
             policy: Arc::new(SimPolicy),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kith_engine::command::{CommandAction, DriverCommand};
 use kith_engine::engine::{EngineError, RowFollower, RowProgress};
 use kith_engine::feed::FeedItem;
+use kith_engine::question::question_text;
 use kith_engine::report::{MessageEnd, TurnReport};
 use kith_sessions::desk::{AcceptOutcome, RowOutcome, RowStatus, RowTarget};
 use kith_sessions::journal::NewBlob;
@@ -387,7 +388,16 @@ fn outcome_of(report: &TurnReport) -> MessageOutcome {
             MessageOutcome::Stopped(or_unknown(&report.notice, unknown))
         }
         MessageEnd::Waiting => {
-            MessageOutcome::Stopped("The turn is waiting for your approval.".to_owned())
+            let asked = report.pending_approvals.iter();
+            let questions: Vec<String> =
+                asked.map(|it| question_text(it, &report.language)).collect();
+            let waits = "The turn is waiting for your approval.".to_owned();
+            let told = report.notice.clone().filter(|_| questions.is_empty()).unwrap_or(waits);
+            MessageOutcome::Stopped(if questions.is_empty() {
+                told
+            } else {
+                questions.join("\n\n")
+            })
         }
         MessageEnd::Held => MessageOutcome::Stopped(
             "Your message is waiting because the turn before it failed or was stopped. `kith \
@@ -416,7 +426,7 @@ fn answer_of(report: TurnReport) -> MessageAnswer {
         stop_reason: report.stop_reason,
         end: TurnEnd::from(report.end),
         bound,
-        pending_approvals: Vec::new(),
+        pending_approvals: report.pending_approvals.into_iter().map(|it| it.approval_id).collect(),
     }
 }
 

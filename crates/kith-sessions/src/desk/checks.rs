@@ -16,6 +16,8 @@ pub const ENVELOPE_BYTES_MAX: usize = 64 * 1024;
 pub const MESSAGE_MODELS_MAX: usize = 32;
 /// Maximum number of trusted repositories.
 pub const REPOSITORIES_MAX: u64 = 10_000;
+/// Maximum number of standing approvals.
+pub const GRANTS_MAX: u64 = 1_000;
 /// The longest path on any supported system.
 const PATH_BYTES_MAX: usize = 4096;
 
@@ -136,6 +138,11 @@ pub(super) fn check_repository(repository: &Repository) -> Result<(), StorageErr
         return Err(limit(message));
     }
     Ok(())
+}
+
+/// Refuses one more standing approval.
+pub(super) fn too_many_grants() -> StorageError {
+    limit(format!("there are {GRANTS_MAX} standing approvals already; revoke some"))
 }
 
 pub(super) fn too_many_repositories() -> StorageError {

@@ -6,6 +6,7 @@
 mod check;
 mod columns;
 mod error;
+mod grants;
 mod inbox;
 pub(super) mod schema;
 mod threads;

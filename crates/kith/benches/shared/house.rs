@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use kith_engine::engine::{AgentSetup, SetupError};
 use kith_engine::turn::TurnSetup;
+use kith_engine::turn::approvals::ApprovalSetup;
 use kith_sessions::disk::DiskFiles;
 use kith_testkit::first_events::first_events;
 use kith_testkit::policies::AllowAll;
@@ -113,6 +114,7 @@ impl AgentSetup for FixedSetup {
 
     fn turn(&self, _: &SessionHeader) -> Result<TurnSetup, SetupError> {
         Ok(TurnSetup {
+            approvals: ApprovalSetup::default(),
             budget: Arc::new(kith_vocab::budget::NoBudget),
             tools: self.tools.clone(),
             policy: Arc::new(AllowAll),

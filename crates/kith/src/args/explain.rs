@@ -9,6 +9,16 @@ pub(crate) enum Explain {
     /// Show the agent's name and where it comes from
     #[command(after_help = "Example:\n  kith explain identity\n  kith explain identity --json")]
     Identity,
+    /// Show how a reply to a pending approval would be read
+    #[command(after_help = "Example:\n  kith explain reply \"yes, but back up first\"\n  \
+                            kith explain reply 同意 --json")]
+    Reply {
+        /// Words of the reply
+        text: String,
+        /// JSON file with the pending approvals; by default, one is assumed
+        #[arg(long, value_name = "FILE")]
+        pending: Option<PathBuf>,
+    },
     Command(ExplainCommandArgs),
 }
 

@@ -15,7 +15,7 @@ use crate::database::{
     make_file, require_room,
 };
 
-pub(super) const MIGRATIONS: [&str; 3] = [
+pub(super) const MIGRATIONS: [&str; 4] = [
     "
     CREATE TABLE inbox (
         place INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -93,20 +93,34 @@ pub(super) const MIGRATIONS: [&str; 3] = [
     CREATE INDEX wakeups_session ON wakeups (session_id);
     INSERT INTO facts (name, value) VALUES ('generation', '0');
 ",
+    "
+    CREATE TABLE grants (
+        grant_id TEXT PRIMARY KEY,
+        agent_id TEXT NOT NULL,
+        workspace TEXT NOT NULL,
+        form TEXT NOT NULL,
+        granted_by TEXT NOT NULL,
+        granted_at INTEGER NOT NULL,
+        expires_at INTEGER NOT NULL
+    ) STRICT;
+",
 ];
 
 /// Temporary tables that an older desk lacks, for readers; they shadow the names of the file.
-const STAND_INS: [&str; 2] = [
+const STAND_INS: [&str; 3] = [
     "CREATE TEMP TABLE repositories (path TEXT, mark TEXT, trusted_at INTEGER);",
     "CREATE TEMP VIEW inbox AS SELECT
         place, key, agent_id, thread_id, session_id, '' AS digest, event, 0 AS event_bytes,
         accepted_at, closed_at, iif(closed_at IS NULL, NULL, 'done') AS outcome FROM main.inbox;
      CREATE TEMP TABLE wakeups
         (key TEXT, session_id TEXT, agent_id TEXT, thread_id TEXT, at INTEGER, reason TEXT);",
+    "CREATE TEMP TABLE grants
+        (grant_id TEXT, agent_id TEXT, workspace TEXT, form TEXT, granted_by TEXT,
+         granted_at INTEGER, expires_at INTEGER);",
 ];
 
 /// The version of the desk that this program writes.
-pub const DESK_VERSION: u32 = 3;
+pub const DESK_VERSION: u32 = 4;
 
 const _: () = assert!(DESK_VERSION as usize == MIGRATIONS.len(), "one version per migration");
 

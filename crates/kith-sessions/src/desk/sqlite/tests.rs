@@ -313,7 +313,7 @@ async fn what_is_no_desk_is_refused() {
     fs::remove_file(path(&folder)).unwrap();
     drop(reopened(&folder).await);
     sql(&folder, "PRAGMA user_version = 9");
-    check_open(&folder, "has version 9, but this kith knows versions up to 3; use a newer kith")
+    check_open(&folder, "has version 9, but this kith knows versions up to 4; use a newer kith")
         .await;
 }
 
@@ -380,7 +380,7 @@ async fn a_desk_of_the_second_version_keeps_what_waits_and_loses_the_text_of_wha
 
 /// A desk as the second version wrote it, with a closed and an open row.
 fn second_version(folder: &TempDir) {
-    let [first, second, _] = schema::MIGRATIONS;
+    let [first, second, ..] = schema::MIGRATIONS;
     let facts = format!("INSERT INTO facts (name, value) VALUES ('deviceId', '{DEVICE}');");
     sql(folder, &format!("{first} {second} {facts} PRAGMA user_version = 2;"));
     let connection = Connection::open(path(folder)).unwrap();

@@ -1,0 +1,129 @@
+//! The question that a person is asked about a call, in English and 简体中文.
+//!
+//! One place words it for every screen and channel: what will be done, on what, what can go wrong,
+//! and how to answer. Nothing in it is left to the model alone, nothing is cut, and characters that
+//! a reader would not see are spelled out.
+
+use kith_vocab::event::calls::{ApprovalRequested, Effect};
+use kith_vocab::invisible::visible;
+
+use crate::reply::{PendingApproval, Unclear};
+use crate::words::is_chinese;
+
+/// The whole question, as text of several lines.
+pub fn question_text(asked: &ApprovalRequested, language: &str) -> String {
+    let zh = is_chinese(language);
+    let code = &asked.code;
+    let mut lines = Vec::new();
+    let summary = visible(&asked.summary);
+    lines.push(if zh {
+        format!("需要你批准 [{code}]：{summary}")
+    } else {
+        format!("Approval needed [{code}]: {summary}")
+    });
+    if let Some(command) = &asked.command {
+        lines.push(if zh { "命令：".to_owned() } else { "Command:".to_owned() });
+        lines.extend(visible(command).lines().map(|line| format!("    {line}")));
+    }
+    if !asked.paths.is_empty() {
+        let paths: Vec<String> = asked.paths.iter().map(|path| visible(path)).collect();
+        let paths = paths.join(if zh { "、" } else { ", " });
+        lines.push(if zh { format!("涉及：{paths}") } else { format!("On: {paths}") });
+    }
+    let risk = visible(&asked.risk);
+    lines.push(if zh { format!("风险：{risk}") } else { format!("Risk: {risk}") });
+    lines.push(if zh {
+        format!(
+            "回复“同意”或“拒绝”（可附理由）；有多项时写上代码，例如“同意 {code}”。也可以用 `kith \
+             approve {code}` 或 `kith deny {code}`。"
+        )
+    } else {
+        format!(
+            "Answer yes or no (a reason is welcome); with several questions add the code, as in \
+             \"yes {code}\". Or use `kith approve {code}` or `kith deny {code}`."
+        )
+    });
+    lines.join("\n")
+}
+
+/// What can go wrong, and why the policy does not decide by itself.
+pub(crate) fn risk_text(effect: Effect, reason: &str, language: &str) -> String {
+    let reason = reason.trim().trim_end_matches(['.', '。']);
+    if is_chinese(language) {
+        let risk = match effect {
+            Effect::Read => "会读取内容",
+            Effect::Write => "会改动文件，原有内容可能丢失",
+            Effect::Exec => "会运行程序，程序能做你能做的事",
+            Effect::Network => "会访问网络，数据可能离开这台机器",
+            Effect::Message => "会以你的名义发消息，发出后无法收回",
+            Effect::Oneself => "会改动助手自身的文件或记忆",
+        };
+        return if reason.is_empty() {
+            format!("{risk}。")
+        } else {
+            format!("{risk}（{reason}）。")
+        };
+    }
+    let risk = match effect {
+        Effect::Read => "It reads content",
+        Effect::Write => "It changes files, and what they held may be lost",
+        Effect::Exec => "It runs a program, which can do what you can do",
+        Effect::Network => "It uses the network, and data may leave this machine",
+        Effect::Message => "It sends a message in your name, which cannot be taken back",
+        Effect::Oneself => "It changes the agent's own files or memory",
+    };
+    if reason.is_empty() { format!("{risk}.") } else { format!("{risk} ({reason}).") }
+}
+
+/// Why a reply was not taken for a decision, and what to answer instead.
+pub fn ask_back_text(unclear: Unclear, pending: &[PendingApproval], language: &str) -> String {
+    let zh = is_chinese(language);
+    let why = if zh { unclear_in_chinese(unclear) } else { unclear_in_english(unclear) };
+    let list: Vec<String> =
+        pending.iter().map(|it| format!("{} ({})", it.code, visible(&it.summary))).collect();
+    let code = pending.first().map_or("", |it| &it.code);
+    if zh {
+        let list = list.join("；");
+        format!("{why}正在等待：{list}。请回复“同意 {code}”“拒绝 {code}”“全部同意”或“全部拒绝”。")
+    } else {
+        let list = list.join("; ");
+        format!(
+            "{why} Waiting: {list}. Answer \"yes {code}\", \"no {code}\", \"approve all\" or \"deny \
+             all\"."
+        )
+    }
+}
+
+/// Why a reply is unclear, in a sentence.
+pub fn unclear_in_english(unclear: Unclear) -> &'static str {
+    match unclear {
+        Unclear::WhichOne => "Several approvals are waiting, and the reply does not say which.",
+        Unclear::UnknownName => "The reply names something that is not waiting for an approval.",
+        Unclear::Question => "The reply is a question, not a decision.",
+        Unclear::Condition => "The reply sets a condition or makes an exception.",
+        Unclear::Doubt => "The reply is not certain.",
+        Unclear::Quoted => "The reply quotes somebody, so it is not clear what you decide.",
+        Unclear::Mixed => "The reply says yes and no.",
+        Unclear::TooLong => "An approval by words lasts 24 hours at most.",
+        Unclear::OnceOnly => "This can only be approved once, not for a while.",
+        Unclear::Unknown => "The reply was not understood as a decision.",
+    }
+}
+
+fn unclear_in_chinese(unclear: Unclear) -> &'static str {
+    match unclear {
+        Unclear::WhichOne => "有多项在等待批准，回复没有说明是哪一项。",
+        Unclear::UnknownName => "回复里提到的内容并不在等待批准。",
+        Unclear::Question => "这是一个问题，不是决定。",
+        Unclear::Condition => "回复带有条件或例外。",
+        Unclear::Doubt => "回复的语气不确定。",
+        Unclear::Quoted => "回复引用了别的话，看不出你的决定。",
+        Unclear::Mixed => "回复里既有同意也有拒绝。",
+        Unclear::TooLong => "口头批准最长 24 小时。",
+        Unclear::OnceOnly => "这一项只能单次批准，不能批准一段时间。",
+        Unclear::Unknown => "没能看懂这条回复的决定。",
+    }
+}
+
+#[cfg(test)]
+mod tests;

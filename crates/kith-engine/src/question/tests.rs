@@ -1,0 +1,53 @@
+use kith_testkit::clock::numbered_id;
+use kith_vocab::ids::{CallId, EventId};
+
+use super::*;
+
+fn asked() -> ApprovalRequested {
+    ApprovalRequested {
+        approval_id: "ap_1".to_owned(),
+        call_id: CallId { answer: EventId::from_uuid(numbered_id(1, 1)), index: 0 },
+        thread_id: "cli:room:1".parse().unwrap(),
+        code: "7QX".to_owned(),
+        summary: "run the migration".into(),
+        command: Some("make migrate\u{202e}\ncat p\u{430}sswd".into()),
+        paths: vec!["db/schema.sql".to_owned()],
+        digest: "0".to_owned(),
+        risk: risk_text(Effect::Exec, "it leaves the sandbox.", "en").into(),
+        approvers: vec!["owner".to_owned()],
+        expires_at: 0,
+    }
+}
+
+#[test]
+fn the_question_is_whole_and_shows_what_a_reader_would_not_see() {
+    insta::assert_snapshot!(question_text(&asked(), "en"), @r#"
+    Approval needed [7QX]: run the migration
+    Command:
+        make migrate\u{202E}
+        cat p\u{430}sswd
+    On: db/schema.sql
+    Risk: It runs a program, which can do what you can do (it leaves the sandbox).
+    Answer yes or no (a reason is welcome); with several questions add the code, as in "yes 7QX". Or use `kith approve 7QX` or `kith deny 7QX`.
+    "#);
+    insta::assert_snapshot!(question_text(&asked(), "zh-CN"), @r"
+    需要你批准 [7QX]：run the migration
+    命令：
+        make migrate\u{202E}
+        cat p\u{430}sswd
+    涉及：db/schema.sql
+    风险：It runs a program, which can do what you can do (it leaves the sandbox).
+    回复“同意”或“拒绝”（可附理由）；有多项时写上代码，例如“同意 7QX”。也可以用 `kith approve 7QX` 或 `kith deny 7QX`。
+    ");
+}
+
+#[test]
+fn a_reply_that_is_asked_back_is_told_why_and_what_to_answer() {
+    let pending = [PendingApproval {
+        code: "7QX".to_owned(),
+        summary: "run the migration".to_owned(),
+        ..PendingApproval::default()
+    }];
+    insta::assert_snapshot!(ask_back_text(Unclear::Condition, &pending, "en"), @r#"The reply sets a condition or makes an exception. Waiting: 7QX (run the migration). Answer "yes 7QX", "no 7QX", "approve all" or "deny all"."#);
+    insta::assert_snapshot!(ask_back_text(Unclear::Condition, &pending, "zh"), @"回复带有条件或例外。正在等待：7QX (run the migration)。请回复“同意 7QX”“拒绝 7QX”“全部同意”或“全部拒绝”。");
+}

@@ -1,0 +1,275 @@
+//! Questions to a person about calls: asked, and told what changed when an approved call is another
+//! than the one that was asked about.
+
+use kith_vocab::block::ToolCall;
+use kith_vocab::digest::sha256_hex;
+use kith_vocab::event::Body;
+use kith_vocab::event::calls::{ApprovalRequested, Effect, Grant};
+use kith_vocab::event::messages::Trust;
+use kith_vocab::ids::CallId;
+use kith_vocab::json::Json;
+use serde_json::Value;
+
+use super::{TurnContext, calls};
+use crate::question::risk_text;
+use crate::reply::{GrantWish, PendingApproval, is_plain_words};
+use crate::session::Session;
+use crate::state::turn::Turn;
+
+/// How long a question waits for an answer, unless it is configured.
+pub const APPROVAL_EXPIRES_MS: u64 = 24 * 60 * 60 * 1000;
+/// Differences that a refusal names.
+const DIFFERENCES_SHOWN_MAX: usize = 3;
+/// Digits and letters that nobody takes for one another, and no vowels, so that a code is no word.
+const CODE_ALPHABET: &[u8; 28] = b"23456789BCDFGHJKLMNPQRSTVWXZ";
+const CODE_CHARS: usize = 3;
+
+/// Who may answer questions, and for how long they wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalSetup {
+    pub expires_ms: u64,
+    /// User ids; without any it is the author of the message, if that is the owner.
+    pub approvers: Vec<String>,
+}
+
+impl Default for ApprovalSetup {
+    fn default() -> ApprovalSetup {
+        ApprovalSetup { expires_ms: APPROVAL_EXPIRES_MS, approvers: Vec::new() }
+    }
+}
+
+/// Asks about each call, or refuses it if nobody is there who may answer.
+pub(super) fn ask(session: &mut Session, ctx: &TurnContext, calls: &[ToolCall]) {
+    for call in calls {
+        let Some(turn) = &session.state().turn else { return };
+        match question(session, ctx, turn, call.call_id) {
+            Ok(asked) => {
+                session.stage(Body::ApprovalRequested(asked));
+            }
+            Err(reason) => calls::refuse(session, call, reason),
+        }
+    }
+}
+
+fn question(
+    session: &Session,
+    ctx: &TurnContext,
+    turn: &Turn,
+    call_id: CallId,
+) -> Result<ApprovalRequested, &'static str> {
+    let approvers = approvers(ctx, turn);
+    if !turn.attended || approvers.is_empty() {
+        return Err("it needs a person's approval, and nobody is there who could give it");
+    }
+    let unknown = "it needs an approval, and what it would do is not known";
+    let progress = turn.calls.get(call_id).ok_or(unknown)?;
+    let facts = progress.facts.as_ref().and_then(|facts| facts.read::<Value>().ok());
+    let facts = facts.unwrap_or(Value::Null);
+    let text = |key: &str| facts.get(key).and_then(Value::as_str).map(str::to_owned);
+    let approval_id = format!("ap_{call_id}");
+    let taken: Vec<&str> = turn.calls.questions().map(|it| it.code.as_str()).collect();
+    Ok(ApprovalRequested {
+        code: code_of(&approval_id, &taken),
+        approval_id,
+        call_id,
+        thread_id: session.header().thread_id.clone(),
+        summary: text("summary").unwrap_or_else(|| progress.call.tool.clone()).into(),
+        command: text("command").map(Into::into),
+        paths: paths_of(&facts),
+        digest: progress.digest.clone().ok_or(unknown)?,
+        risk: risk_text(
+            progress.effect.unwrap_or(Effect::Oneself),
+            &progress.reason,
+            &turn.language,
+        )
+        .into(),
+        approvers,
+        expires_at: session.now().saturating_add(ctx.setup.approvals.expires_ms),
+    })
+}
+
+fn approvers(ctx: &TurnContext, turn: &Turn) -> Vec<String> {
+    let configured = &ctx.setup.approvals.approvers;
+    if configured.is_empty() && turn.trust == Trust::Owner {
+        return vec![turn.author.user_id.clone()];
+    }
+    configured.clone()
+}
+
+fn paths_of(facts: &Value) -> Vec<String> {
+    let one = facts.get("path").and_then(Value::as_str);
+    let many = facts.get("paths").and_then(Value::as_array).into_iter().flatten();
+    let many = many.filter_map(|it| it.as_str().or_else(|| it.get("path")?.as_str()));
+    let segments = facts.get("segments").and_then(Value::as_array).into_iter().flatten();
+    let of_segment = |it: &'_ Value| it.get("paths").and_then(Value::as_array).cloned();
+    let in_shell = segments.filter_map(of_segment).flatten();
+    let in_shell = in_shell.filter_map(|it| it.get("path")?.as_str().map(str::to_owned));
+    let address = facts.get("url").and_then(Value::as_str);
+    let mut paths: Vec<String> =
+        one.into_iter().chain(many).chain(address).map(str::to_owned).chain(in_shell).collect();
+    paths.dedup();
+    paths
+}
+
+/// A short name of the approval that a person can type. It follows from the id, so that a replay
+/// gives the same.
+fn code_of(approval_id: &str, taken: &[&str]) -> String {
+    let mut seed = approval_id.to_owned();
+    for _ in 0..100 {
+        let hash = sha256_hex(seed.as_bytes());
+        let code: String = hash.as_bytes()[..CODE_CHARS * 2]
+            .chunks(2)
+            .map(|pair| {
+                let digit = |byte: u8| char::from(byte).to_digit(16).unwrap_or(0) as usize;
+                char::from(CODE_ALPHABET[(digit(pair[0]) * 16 + digit(pair[1])) % 28])
+            })
+            .collect();
+        // With a digit and a letter it is neither a number nor an abbreviation.
+        let is_mixed = code.chars().any(|ch| ch.is_ascii_digit())
+            && code.chars().any(|ch| ch.is_ascii_alphabetic());
+        if is_mixed && !taken.contains(&code.as_str()) {
+            return code;
+        }
+        seed = hash;
+    }
+    approval_id.to_owned()
+}
+
+/// The question as far as a reply can name it.
+pub fn pending_of(asked: &ApprovalRequested, tool: &str) -> PendingApproval {
+    PendingApproval {
+        approval_id: asked.approval_id.clone(),
+        code: asked.code.clone(),
+        tool: tool.to_owned(),
+        summary: asked.summary.to_string(),
+        command: asked.command.as_ref().map(ToString::to_string),
+        paths: asked.paths.clone(),
+    }
+}
+
+/// The grant that a wish comes to, if one may stand for this approval.
+pub(crate) fn grant_of(
+    asked: &ApprovalRequested,
+    wish: &GrantWish,
+    grant_id: String,
+    now: u64,
+) -> Option<Grant> {
+    let expires_at = now.saturating_add(u64::from(wish.minutes) * 60_000);
+    match (&asked.command, asked.paths.as_slice()) {
+        (Some(command), _) => {
+            let words: Vec<&str> = command.split_whitespace().collect();
+            let is_prefix = words.len() >= wish.pattern.len()
+                && words.iter().zip(&wish.pattern).all(|(word, wanted)| word == wanted);
+            let may_stand = is_prefix && is_plain_words(command) && is_storable(&wish.pattern);
+            let argv_prefix = Some(wish.pattern.clone());
+            may_stand.then_some(Grant { grant_id, argv_prefix, path: None, host: None, expires_at })
+        }
+        (None, [path]) => {
+            let path = Some(path.clone());
+            Some(Grant { grant_id, argv_prefix: None, path, host: None, expires_at })
+        }
+        (None, _) => None,
+    }
+}
+
+/// The wish to have the whole of what was asked about allowed for a while.
+pub(crate) fn whole_wish(asked: &ApprovalRequested, minutes: u32) -> GrantWish {
+    let words = asked.command.as_ref().map(|it| it.split_whitespace().map(str::to_owned).collect());
+    let pattern = words.unwrap_or_else(|| asked.paths.first().cloned().into_iter().collect());
+    GrantWish { pattern, minutes }
+}
+
+/// Whether the argument words may stand as a rule: programs that run other code may not.
+fn is_storable(pattern: &[String]) -> bool {
+    const RUNS_OTHER_CODE: &[&str] = &[
+        "sh", "bash", "dash", "zsh", "fish", "ksh", "env", "xargs", "find", "sudo", "su", "doas",
+        "ssh", "python", "python3", "node", "deno", "bun", "perl", "ruby", "php", "lua", "awk",
+        "gawk", "eval", "exec", "nohup", "timeout", "time", "nice", "watch", "parallel", "busybox",
+        "docker", "podman", "npx", "uvx", "pipx", "curl", "wget",
+    ];
+    let Some(program) = pattern.first() else { return false };
+    let name = program.rsplit('/').next().unwrap_or_default();
+    let base = name.trim_end_matches(|ch: char| ch.is_ascii_digit() || ch == '.');
+    !name.is_empty()
+        && !name.contains('=')
+        && !RUNS_OTHER_CODE.contains(&name)
+        && !RUNS_OTHER_CODE.contains(&base)
+}
+
+/// What of a call differs from what a person allowed, in words.
+pub(super) fn differences(allowed: Option<&Json>, now: &Json) -> String {
+    let before = allowed.and_then(|it| it.read::<Value>().ok()).unwrap_or(Value::Null);
+    let after = now.read::<Value>().unwrap_or(Value::Null);
+    let mut names = Vec::new();
+    compare(&before, &after, "", &mut names);
+    names.retain(|name| name != "summary");
+    names.truncate(DIFFERENCES_SHOWN_MAX);
+    let what = "what it would act on has changed since it was allowed";
+    if names.is_empty() { what.to_owned() } else { format!("{what}: {}", names.join(", ")) }
+}
+
+fn compare(allowed: &Value, now: &Value, name: &str, names: &mut Vec<String>) {
+    let join = |key: &str| if name.is_empty() { key.to_owned() } else { format!("{name} {key}") };
+    match (allowed, now) {
+        (Value::Object(old), Value::Object(new)) => {
+            for (key, value) in old {
+                compare(value, new.get(key).unwrap_or(&Value::Null), &join(key), names);
+            }
+            for key in new.keys().filter(|key| !old.contains_key(*key)) {
+                names.push(join(key));
+            }
+        }
+        (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
+            for (entry, now) in old.iter().zip(new) {
+                let path = entry.get("path").and_then(Value::as_str);
+                compare(entry, now, &path.map_or_else(|| name.to_owned(), join), names);
+            }
+        }
+        _ if allowed != now => names.push(name.to_owned()),
+        _ => (),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_difference_is_named_by_the_file_or_the_fact() {
+        let check = |before: Value, after: Value, told: &str| {
+            assert_eq!(differences(Some(&Json::of(&before)), &Json::of(&after)), told);
+        };
+        let what = "what it would act on has changed since it was allowed";
+        check(json!({"a": 1}), json!({"a": 1}), what);
+        check(
+            json!({"executable": "x"}),
+            json!({"executable": "y"}),
+            &format!("{what}: executable"),
+        );
+        let files = |hash: &str| json!({"files": [{"path": "a.txt", "sha256": hash}]});
+        check(files("1"), files("2"), &format!("{what}: files a.txt sha256"));
+    }
+
+    #[test]
+    fn a_code_is_short_mixed_and_not_taken() {
+        let first = code_of("ap_x", &[]);
+        let second = code_of("ap_x", &[&first]);
+        assert_ne!(first, second);
+        for code in [first, second] {
+            assert_eq!(code.len(), CODE_CHARS);
+            assert!(code.bytes().all(|byte| CODE_ALPHABET.contains(&byte)), "{code}");
+        }
+    }
+
+    #[test]
+    fn what_runs_other_code_cannot_be_allowed_for_a_while() {
+        let storable =
+            |words: &str| is_storable(&words.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert!(storable("git status") && storable("cargo test"));
+        for words in ["bash -c", "/bin/sh x", "python3.12 -c", "env A=1", "FOO=1 ls", "xargs rm"] {
+            assert!(!storable(words), "{words}");
+        }
+    }
+}

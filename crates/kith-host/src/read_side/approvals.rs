@@ -1,0 +1,141 @@
+//! What waits for an approval, read from the logs, and standing approvals.
+
+use std::sync::Arc;
+
+use kith_engine::question::question_text;
+use kith_engine::reading::state_of;
+use kith_engine::state::State;
+use kith_sessions::desk::{GrantRow, WakeupReason};
+use kith_vocab::clock::Clock as _;
+use kith_vocab::event::calls::ApprovalRequested;
+use kith_vocab::ids::SessionId;
+
+use super::ReadSide;
+use crate::call::{Reply, Response};
+use crate::calls::approval::{
+    ApprovalList, GrantList, GrantView, ListApprovals, ListGrants, PendingApprovalView,
+};
+use crate::clock::SystemClock;
+use crate::error::{CallError, ErrorCode};
+use crate::words::rfc3339;
+
+pub async fn list_approvals(side: Arc<ReadSide>, call: ListApprovals) -> Reply<ApprovalList> {
+    let session = match &call.session {
+        Some(session) => Some(side.resolve(session).await?),
+        None => None,
+    };
+    let approvals = side.pending_approvals(session).await?;
+    Ok(Response::new(ApprovalList { approvals }))
+}
+
+pub async fn list_grants(side: Arc<ReadSide>, _: ListGrants) -> Reply<GrantList> {
+    let rows = match side.require_desk()? {
+        Some(desk) => desk.grants(SystemClock.now()).await?,
+        None => Vec::new(),
+    };
+    Ok(Response::new(GrantList { grants: rows.iter().map(grant_view).collect() }))
+}
+
+impl ReadSide {
+    /// What waits in a session, or in all of them. A turn that waits has an open row, or a time at
+    /// which its question expires.
+    pub(crate) async fn pending_approvals(
+        &self,
+        session: Option<SessionId>,
+    ) -> Result<Vec<PendingApprovalView>, CallError> {
+        let sessions = match (session, self.require_desk()?) {
+            (Some(session), _) => vec![session],
+            (None, None) => Vec::new(),
+            (None, Some(desk)) => {
+                let mut sessions = desk.sessions_with_open_rows().await?;
+                let wakeups = desk.wakeups().await?.into_iter();
+                let expiring = wakeups.filter(|it| it.reason == WakeupReason::ApprovalExpiry);
+                sessions.extend(expiring.filter_map(|it| it.session_id));
+                sessions.sort_unstable();
+                sessions.dedup();
+                sessions
+            }
+        };
+        let mut approvals = Vec::new();
+        for session_id in sessions {
+            let head = self.head(session_id).await?;
+            // One that cannot be read cannot go on either; `kith doctor` reports it.
+            let Ok((_, state)) = state_of(&*self.journal, session_id, head, &mut |_| ()).await
+            else {
+                continue;
+            };
+            approvals.extend(views(session_id, &state));
+        }
+        Ok(approvals)
+    }
+
+    /// The approval that a person names by its code or id, or the only one there is.
+    pub(crate) async fn find_approval(
+        &self,
+        name: Option<&str>,
+        session: Option<SessionId>,
+    ) -> Result<PendingApprovalView, CallError> {
+        let mut pending = self.pending_approvals(session).await?;
+        let listed = |message: String| {
+            CallError::request(ErrorCode::InvalidRequest, message)
+                .hint("`kith approvals` lists what waits")
+        };
+        if let Some(name) = name {
+            pending.retain(|it| it.code.eq_ignore_ascii_case(name) || it.approval_id == name);
+        }
+        match (pending.len(), name) {
+            (1, _) => Ok(pending.remove(0)),
+            (0, Some(name)) => Err(listed(format!("no approval `{name}` is waiting"))),
+            (0, None) => Err(listed("no approval is waiting".to_owned())),
+            (n, Some(name)) => Err(listed(format!(
+                "{n} approvals have the code `{name}`; name the session too, with `--session`"
+            ))),
+            (n, None) => Err(listed(format!("{n} approvals are waiting; name one by its code"))),
+        }
+    }
+}
+
+fn views(session_id: SessionId, state: &State) -> Vec<PendingApprovalView> {
+    let Some(turn) = &state.turn else { return Vec::new() };
+    let tool = |asked: &ApprovalRequested| {
+        turn.calls.get(asked.call_id).map(|it| it.call.tool.clone()).unwrap_or_default()
+    };
+    let questions = turn.calls.questions();
+    questions.map(|asked| approval_view(session_id, asked, tool(asked), &turn.language)).collect()
+}
+
+pub(crate) fn approval_view(
+    session_id: SessionId,
+    asked: &ApprovalRequested,
+    tool: String,
+    language: &str,
+) -> PendingApprovalView {
+    PendingApprovalView {
+        approval_id: asked.approval_id.clone(),
+        code: asked.code.clone(),
+        session_id,
+        thread_id: asked.thread_id.clone(),
+        tool,
+        summary: asked.summary.to_string(),
+        command: asked.command.as_ref().map(ToString::to_string),
+        paths: asked.paths.clone(),
+        risk: asked.risk.to_string(),
+        approvers: asked.approvers.clone(),
+        expires_at: asked.expires_at,
+        question: question_text(asked, language),
+    }
+}
+
+pub(crate) fn grant_view(row: &GrantRow) -> GrantView {
+    let GrantRow { agent_id, workspace, granted_by, granted_at, grant } = row;
+    GrantView {
+        grant_id: grant.grant_id.clone(),
+        agent_id: agent_id.clone(),
+        workspace: workspace.clone(),
+        argv_prefix: grant.argv_prefix.clone(),
+        path: grant.path.clone(),
+        granted_by: granted_by.clone(),
+        granted_at: rfc3339(*granted_at),
+        expires_at: rfc3339(grant.expires_at),
+    }
+}
