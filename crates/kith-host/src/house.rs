@@ -5,6 +5,7 @@ use std::{env, fs, io};
 
 use kith_home::error::HomeError;
 use kith_home::house::{find_house, is_home};
+use kith_home::trust::repository_of;
 use kith_vocab::ids::ThreadId;
 use sha2::{Digest, Sha256};
 
@@ -51,6 +52,14 @@ impl House {
     pub fn real_user_home(&self) -> Option<PathBuf> {
         // One that does not exist holds nothing.
         self.user_home.as_ref().and_then(|it| it.canonicalize().ok())
+    }
+
+    /// The folders whose files a conversation in this folder may name: the working folder or its
+    /// repository, and the agent's home. Tools read the same, and skills besides.
+    pub fn readable_roots(&self, home: Option<&Path>) -> Vec<PathBuf> {
+        let cwd = self.cwd.canonicalize().unwrap_or_else(|_| self.cwd.clone());
+        let project = repository_of(&cwd, self.real_user_home().as_deref()).unwrap_or(cwd);
+        [Some(project), home.map(Path::to_owned)].into_iter().flatten().collect()
     }
 
     pub fn kith_dir(&self) -> PathBuf {

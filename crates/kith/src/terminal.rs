@@ -6,6 +6,7 @@
 //! - [`sending`]: messages on their way. [`screen`]: what is drawn and when.
 //! - [`open_block`] with [`picker`]: what stands in the place of the input and takes the keys.
 //! - [`input`] with [`editor`], [`history`] and [`completion`]: what is typed.
+//! - [`file_roots`] with [`attached`]: files named with `@`.
 //! - [`live_area`]: the rows at the bottom that change.
 //! - [`markdown`], [`styled`]: how text looks.
 //! - [`keyboard`], [`keys`]: raw mode, keys and pastes.
@@ -16,6 +17,7 @@ mod attached;
 mod completion;
 mod conversation;
 mod editor;
+mod file_roots;
 mod following;
 mod history;
 mod input;
@@ -55,6 +57,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use self::conversation::{ShownConversation, remark};
+use self::file_roots::FileRoots;
 use self::following::FollowedFeed;
 use self::input::{Input, InputAction};
 use self::keyboard::Keyboard;
@@ -63,7 +66,7 @@ use self::live_area::LiveArea;
 use self::open_block::{BlockStep, OpenBlock};
 use self::picker::{PickEntry, PickList};
 use self::styled::{Colour, Line, Style};
-use self::words::{ScreenLanguage, ScreenText};
+use self::words::{ScreenLanguage, ScreenText, error_rows};
 use crate::program::signals::{StopKind, StopSignal};
 use crate::program::ui;
 
@@ -128,6 +131,7 @@ struct TerminalChat {
     agent_id: String,
     thread_id: ThreadId,
     cwd: PathBuf,
+    files: Arc<FileRoots>,
     model: Option<String>,
     settings: Arc<SettingsWatch>,
     models: ModelRegistry,
@@ -170,11 +174,16 @@ pub(crate) async fn run(
         Err(error) => return (Some(setup.client), Err(error)),
     };
     let (columns, rows) = keyboard::size();
+    // An agent without a home has no files of its own.
+    let home = settings.team.member(&setup.agent_id).map(|it| it.home.clone()).ok();
+    let roots = setup.house.readable_roots(home.as_deref());
+    let files = Arc::new(FileRoots::new(&setup.house.cwd, &roots));
     let mut chat = TerminalChat {
         client: Arc::new(setup.client),
         agent_id: setup.agent_id,
         thread_id: setup.thread_id,
-        input: Input::new(language, &setup.house.kith_dir(), setup.house.cwd.clone()),
+        input: Input::new(language, &setup.house.kith_dir(), Arc::clone(&files)),
+        files,
         cwd: setup.house.cwd,
         model: setup.model,
         settings: setup.settings,
@@ -277,10 +286,17 @@ impl TerminalChat {
     }
 
     fn tell(&mut self, error: &CallError) {
-        for row in error.to_string().trim_end().lines() {
-            let line = Line::styled(row, Style::coloured(Colour::Red));
+        for row in error_rows(self.language, error) {
+            let line = Line::styled(&row, Style::coloured(Colour::Red));
             self.printed.extend(line.wrapped(self.columns, 2));
         }
+    }
+
+    /// An error of the terminal itself, in its language.
+    fn refuse(&mut self, why: &str) {
+        let told = format!("{}{why}", self.language.say(ScreenText::Error));
+        let line = Line::styled(&told, Style::coloured(Colour::Red));
+        self.printed.extend(line.wrapped(self.columns, 2));
     }
 
     fn key(&mut self, input: &TerminalInput) -> Result<(), CallError> {

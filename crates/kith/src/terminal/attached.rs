@@ -1,13 +1,14 @@
 //! Files named with `@` in a message: their text goes along, marked, at the end of the message.
 //!
-//! Only what was typed is looked at, and only regular files beneath the working folder: a text that
-//! somebody pasted must not send what its reader did not name.
+//! Only what was typed is looked at, and only regular files beneath the roots: a text that somebody
+//! pasted must not send what its reader did not name.
 
 use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::file_roots::FileRoots;
 use super::words::ScreenText;
 
 /// Bytes of one file. A longer one is for the agent to read in parts.
@@ -32,7 +33,7 @@ pub(crate) struct NamedFiles {
 }
 
 /// Reads the files that were named. A name that is no file is a word.
-pub(crate) fn read_named(typed: &str, folder: &Path) -> NamedFiles {
+pub(crate) fn read_named(typed: &str, roots: &FileRoots) -> NamedFiles {
     let mut named = NamedFiles::default();
     for word in typed.split_whitespace() {
         let Some(name) = word.strip_prefix('@').filter(|name| !name.is_empty()) else { continue };
@@ -40,8 +41,8 @@ pub(crate) fn read_named(typed: &str, folder: &Path) -> NamedFiles {
         let shorter = name.trim_end_matches([
             ',', '.', ':', ';', '?', '!', ')', '，', '。', '：', '？', '！', '、',
         ]);
-        let found = [name, shorter].into_iter().find(|name| is_beneath(name, folder));
-        let Some(name) = found else { continue };
+        let found = [name, shorter].into_iter().find_map(|it| Some((it, file_of(it, roots)?)));
+        let Some((name, path)) = found else { continue };
         let is_known = named.attached.iter().any(|it| it.name == name)
             || named.left_out.iter().any(|(known, _)| known == name);
         if is_known {
@@ -49,7 +50,7 @@ pub(crate) fn read_named(typed: &str, folder: &Path) -> NamedFiles {
         }
         let read = match named.attached.len() {
             FILES_MAX.. => Err(ScreenText::TooManyFiles),
-            _ => text_of(&folder.join(name)),
+            _ => text_of(&path),
         };
         match read {
             Ok(text) => named.attached.push(AttachedText { name: name.to_owned(), text }),
@@ -59,13 +60,10 @@ pub(crate) fn read_named(typed: &str, folder: &Path) -> NamedFiles {
     named
 }
 
-/// Whether it is a regular file beneath the folder, wherever links lead.
-fn is_beneath(name: &str, folder: &Path) -> bool {
+/// The regular file of this name.
+fn file_of(name: &str, roots: &FileRoots) -> Option<PathBuf> {
     let is_name = !name.is_empty() && !name.contains(['"', '<', '>']);
-    let (Ok(folder), Ok(path)) = (folder.canonicalize(), folder.join(name).canonicalize()) else {
-        return false;
-    };
-    is_name && path.starts_with(folder) && path.is_file()
+    roots.resolve(name).filter(|path| is_name && path.is_file())
 }
 
 fn text_of(path: &Path) -> Result<String, ScreenText> {
@@ -135,7 +133,8 @@ mod tests {
         fs::write(folder.join("large"), "x".repeat(FILE_BYTES_MAX + 1)).unwrap();
         std::os::unix::fs::symlink(outside.path().join("secret"), folder.join("link")).unwrap();
         let typed = "look at @src/a.rs, @读我.md。 @src/a.rs @image @large @link @../secret @src @nobody a@b @";
-        let named = read_named(typed, &folder);
+        let roots = FileRoots::new(&folder, std::slice::from_ref(&folder));
+        let named = read_named(typed, &roots);
         let attached: Vec<&str> = named.attached.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(attached, ["src/a.rs", "读我.md"]);
         assert_eq!(named.attached[0].text, "fn a() {}\n");

@@ -1,7 +1,8 @@
-//! What Tab offers: commands behind `/`, their arguments, and files of the working folder behind `@`.
+//! What Tab offers: commands behind `/`, their arguments, and files beneath the roots behind `@`.
 
 use std::fs;
-use std::path::Path;
+
+use super::file_roots::FileRoots;
 
 /// Candidates that are offered at once.
 const OFFERED_MAX: usize = 6;
@@ -31,7 +32,7 @@ pub(crate) fn completions(
     before_cursor: &str,
     commands: &[(&str, &str)],
     arguments: &Arguments<'_>,
-    folder: &Path,
+    roots: &FileRoots,
 ) -> Option<Completions> {
     let candidates;
     let from;
@@ -61,7 +62,7 @@ pub(crate) fn completions(
             .map_or(0, |at| at + before_cursor[at..].chars().next().map_or(0, char::len_utf8));
         let path = before_cursor[word_start..].strip_prefix('@')?;
         from = word_start;
-        candidates = files(path, folder);
+        candidates = files(path, roots);
     }
     if candidates.is_empty() {
         return None;
@@ -76,14 +77,26 @@ pub(crate) fn argument_of(before_cursor: &str) -> Option<(&str, &str)> {
     is_one_line.then_some((command, typed.trim_start()))
 }
 
-fn files(path: &str, folder: &Path) -> Vec<Candidate> {
-    let (parent, beginning) =
-        path.rsplit_once('/').map_or(("", path), |(parent, name)| (parent, name));
-    // Only what lies beneath the working folder is offered.
-    if parent.starts_with('/') || parent.split('/').any(|part| part == "..") {
-        return Vec::new();
+/// The files whose names begin so: of the folder that is named, and of every root while none is.
+fn files(path: &str, roots: &FileRoots) -> Vec<Candidate> {
+    let (parent, beginning) = path.rfind('/').map_or(("", path), |at| path.split_at(at + 1));
+    let mut names = names_in(parent, beginning, roots);
+    let others = roots.others();
+    match (parent, beginning) {
+        ("", "") => names.extend(others),
+        ("", _) => names.extend(others.iter().flat_map(|it| names_in(it, beginning, roots))),
+        // The way to a root that lies elsewhere.
+        _ => names.extend(others.into_iter().filter(|it| it.starts_with(path) && it != path)),
     }
-    let Ok(entries) = fs::read_dir(folder.join(parent)) else { return Vec::new() };
+    let candidate = |name: String| Candidate { text: format!("@{name}"), about: String::new() };
+    names.into_iter().map(candidate).collect()
+}
+
+fn names_in(parent: &str, beginning: &str, roots: &FileRoots) -> Vec<String> {
+    let Some(folder) = roots.resolve(if parent.is_empty() { "." } else { parent }) else {
+        return Vec::new();
+    };
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut names: Vec<String> = Vec::new();
     for entry in entries.take(ENTRIES_MAX).flatten() {
         let Ok(name) = entry.file_name().into_string() else { continue };
@@ -92,13 +105,14 @@ fn files(path: &str, folder: &Path) -> Vec<Candidate> {
             continue;
         }
         let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
-        names.push(if is_folder { format!("{name}/") } else { name });
+        let name = format!("{parent}{name}{}", if is_folder { "/" } else { "" });
+        // The house's own files are not offered.
+        if roots.resolve(&name).is_some() {
+            names.push(name);
+        }
     }
     names.sort();
-    let before = if parent.is_empty() { String::new() } else { format!("{parent}/") };
-    let candidate =
-        |name: String| Candidate { text: format!("@{before}{name}"), about: String::new() };
-    names.into_iter().map(candidate).collect()
+    names
 }
 
 impl Completions {
@@ -129,6 +143,8 @@ impl Completions {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     const COMMANDS: [(&str, &str); 3] = [("new", "a"), ("resume", "b"), ("retry", "c")];
@@ -143,7 +159,12 @@ mod tests {
     }
 
     fn offered(typed: &str, folder: &Path) -> Vec<String> {
-        let found = completions(typed, &COMMANDS, &arguments, folder);
+        let roots = FileRoots::new(folder, &[folder.to_owned()]);
+        offered_of(typed, &roots)
+    }
+
+    fn offered_of(typed: &str, roots: &FileRoots) -> Vec<String> {
+        let found = completions(typed, &COMMANDS, &arguments, roots);
         found.map_or_else(Vec::new, |it| it.candidates.into_iter().map(|it| it.text).collect())
     }
 
@@ -172,8 +193,33 @@ mod tests {
     }
 
     #[test]
+    fn files_beneath_every_root_are_offered_and_none_beside_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        for folder in ["project/src", "home/.kith"] {
+            fs::create_dir_all(dir.join(folder)).unwrap();
+        }
+        for file in ["project/lib.md", "project/src/main.rs", "home/USER.md", "home/.kith/x"] {
+            fs::write(dir.join(file), "").unwrap();
+        }
+        let roots =
+            FileRoots::new(&dir.join("project/src"), &[dir.join("project"), dir.join("home")]);
+        let home = dir.join("home").display().to_string();
+        let at = |name: &str| format!("@{home}/{name}");
+        assert_eq!(offered_of("@", &roots), ["@main.rs".to_owned(), "@../".to_owned(), at("")]);
+        assert_eq!(offered_of("@li", &roots), ["@../lib.md"]);
+        assert_eq!(offered_of("@us", &roots), [at("USER.md")]);
+        assert_eq!(offered_of("@../", &roots), ["@../lib.md", "@../src/"]);
+        assert_eq!(offered_of(&at(""), &roots), [at("USER.md")]);
+        assert_eq!(offered_of(&at(".k"), &roots), Vec::<String>::new());
+        assert_eq!(offered_of(&format!("@{}/ho", dir.display()), &roots), [at("")]);
+        assert_eq!(offered_of("@../../", &roots), Vec::<String>::new());
+    }
+
+    #[test]
     fn the_chosen_one_goes_round() {
-        let mut found = completions("/", &COMMANDS, &arguments, Path::new("/")).unwrap();
+        let mut found =
+            completions("/", &COMMANDS, &arguments, &FileRoots::new(Path::new("/"), &[])).unwrap();
         found.previous();
         assert_eq!(found.chosen().unwrap().text, "/retry");
         found.next();

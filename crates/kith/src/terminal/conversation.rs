@@ -23,8 +23,8 @@ use kith_vocab::ids::SessionId;
 
 use self::amounts::in_seconds;
 pub(crate) use self::amounts::{in_bytes, in_thousands};
-pub(crate) use self::calls::DoneCall;
 use self::calls::ShownCalls;
+pub(crate) use self::calls::{DoneCall, OpenedOutput};
 use self::growing::ShownAnswer;
 use self::turn::{Activity, RunningTurn, input_of, usage_in_words};
 use super::attached::without_attached;
@@ -244,8 +244,11 @@ impl ShownConversation {
             }
             Body::Compact(it) => {
                 self.end_summary();
-                let tokens = in_thousands(it.summary.len() as u64 / 3);
-                vec![remark(&format!("{}: ~{tokens}", self.language.say(ScreenText::Summarised)))]
+                let [before, after] = [it.tokens_before, it.tokens_after].map(in_thousands);
+                let [what, tokens] =
+                    [ScreenText::Summarised, ScreenText::Tokens].map(|it| self.language.say(it));
+                let told = format!("{what}: ~{before} → ~{after} {tokens}");
+                remark(&told).wrapped(columns, 2)
             }
             Body::ModelFailed(it) => self.failure(it, columns),
             Body::Notice(it) => {
@@ -385,11 +388,12 @@ impl ShownConversation {
         lines.extend(said_lines(said, columns));
         for file in files {
             let n_lines = file.text.lines().count();
+            let lines_word = if n_lines == 1 { ScreenText::Line } else { ScreenText::Lines };
             let line = format!(
                 "  @{} · {} · {n_lines} {} · {}",
                 file.name,
                 self.language.say(ScreenText::Attached),
-                self.language.say(ScreenText::Lines),
+                self.language.say(lines_word),
                 in_bytes(file.text.len() as u64),
             );
             lines.extend(Line::styled(&line, Style::DIM).wrapped(columns, 4));

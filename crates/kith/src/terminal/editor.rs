@@ -5,10 +5,10 @@
 
 use std::ops::Range;
 
-use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
-
+use super::styled::columns_of;
+use super::words::{ScreenLanguage, ScreenText};
 use crate::program::ui::visible;
+use unicode_segmentation::UnicodeSegmentation;
 
 /// A longer paste is shown as a placeholder.
 const PASTE_SHOWN_BYTES_MAX: usize = 2_000;
@@ -16,8 +16,9 @@ const PASTE_SHOWN_LINES_MAX: usize = 12;
 /// How many states of the text `undo` can go back to.
 const UNDO_MAX: usize = 100;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Editor {
+    language: ScreenLanguage,
     text: String,
     /// A byte offset, always between two characters.
     cursor: usize,
@@ -39,6 +40,18 @@ pub(crate) struct EditorRows {
 }
 
 impl Editor {
+    pub(crate) fn new(language: ScreenLanguage) -> Editor {
+        Editor {
+            language,
+            text: String::new(),
+            cursor: 0,
+            cut: String::new(),
+            pastes: Vec::new(),
+            undo: Vec::new(),
+            is_typing: false,
+        }
+    }
+
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -92,7 +105,9 @@ impl Editor {
             return self.insert(&text);
         }
         let n_pastes = self.pastes.len() + 1;
-        let shown = format!("[paste {n_pastes}: {n_lines} lines, {} bytes]", text.len());
+        let [paste, lines, bytes] = [ScreenText::Paste, ScreenText::Lines, ScreenText::Bytes]
+            .map(|word| self.language.say(word));
+        let shown = format!("[{paste} {n_pastes}: {n_lines} {lines}, {} {bytes}]", text.len());
         self.insert(&shown);
         self.pastes.push((shown, text));
     }
@@ -173,7 +188,7 @@ impl Editor {
         if start == 0 {
             return false;
         }
-        let column = self.text[start..self.cursor].width();
+        let column = columns_of(&self.text[start..self.cursor]);
         let above = self.text[..start - 1].rfind('\n').map_or(0, |at| at + 1);
         self.cursor = self.at_column(above, start - 1, column);
         true
@@ -185,7 +200,7 @@ impl Editor {
         if end == self.text.len() {
             return false;
         }
-        let column = self.text[self.start_of_line()..self.cursor].width();
+        let column = columns_of(&self.text[self.start_of_line()..self.cursor]);
         let below = end + 1;
         let below_end = self.text[below..].find('\n').map_or(self.text.len(), |at| below + at);
         self.cursor = self.at_column(below, below_end, column);
@@ -198,7 +213,7 @@ impl Editor {
         let (width, mut used) = (width.max(2), 0);
         for (at, grapheme) in self.text.grapheme_indices(true) {
             let printed = if grapheme == "\t" { "    ".to_owned() } else { visible(grapheme) };
-            let n_columns = if grapheme == "\n" { 0 } else { printed.width() };
+            let n_columns = if grapheme == "\n" { 0 } else { columns_of(&printed) };
             if used + n_columns > width {
                 shown.rows.push(String::new());
                 used = 0;
@@ -274,7 +289,7 @@ impl Editor {
             if used >= column {
                 return self.outside(start + at).end;
             }
-            used += grapheme.width();
+            used += columns_of(grapheme);
         }
         end
     }

@@ -1,9 +1,11 @@
 //! The input: keys become changes of the text, or something to do.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use super::completion::{Candidate, Completions, argument_of, completions};
 use super::editor::Editor;
+use super::file_roots::FileRoots;
 use super::history::InputHistory;
 use super::keys::{Key, KeyPress, TerminalInput};
 use super::live_area::LiveRows;
@@ -45,7 +47,7 @@ pub(crate) struct Input {
     language: ScreenLanguage,
     editor: Editor,
     history: InputHistory,
-    folder: PathBuf,
+    files: Arc<FileRoots>,
     commands: Vec<(&'static str, &'static str)>,
     completions: Option<Completions>,
     /// What the argument of a command can be; `None` until it is known.
@@ -62,12 +64,16 @@ struct HistorySearch {
 }
 
 impl Input {
-    pub(crate) fn new(language: ScreenLanguage, history_folder: &Path, folder: PathBuf) -> Input {
+    pub(crate) fn new(
+        language: ScreenLanguage,
+        history_folder: &Path,
+        files: Arc<FileRoots>,
+    ) -> Input {
         Input {
             language,
-            editor: Editor::default(),
+            editor: Editor::new(language),
             history: InputHistory::open(history_folder),
-            folder,
+            files,
             commands: commands(language),
             completions: None,
             arguments: None,
@@ -309,7 +315,7 @@ impl Input {
     fn offer(&mut self) {
         let arguments = |command: &str| self.arguments_for(command);
         let before = self.editor.before_cursor();
-        self.completions = completions(before, &self.commands, &arguments, &self.folder);
+        self.completions = completions(before, &self.commands, &arguments, &self.files);
     }
 
     fn complete(&mut self) {

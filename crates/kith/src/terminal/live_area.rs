@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use super::styled::Line;
+use super::styled::{Line, is_width_disputed};
 
 /// Between these a terminal that knows them shows nothing, so a change is never seen half-done.
 const BEGIN_CHANGE: &str = "\x1b[?2026h\x1b[?25l";
@@ -58,7 +58,11 @@ impl LiveArea {
             write!(bytes, "\x1b[{n_below}A").unwrap_or_default();
         }
         bytes.push('\r');
-        if area.cursor_column > 0 {
+        let before = area.rows.get(area.cursor_row).map(|row| row.beginning(area.cursor_column));
+        if let Some(before) = before.filter(|before| is_width_disputed(&before.text())) {
+            // Only the terminal knows where that ends.
+            bytes.push_str(&before.with_codes(is_coloured));
+        } else if area.cursor_column > 0 {
             write!(bytes, "\x1b[{}C", area.cursor_column).unwrap_or_default();
         }
         bytes.push_str(END_CHANGE);

@@ -14,7 +14,7 @@ use kith_vocab::ingress::{MESSAGE_BYTES_MAX, RunningBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::attached::{read_named, with_attached, without_attached};
-use super::conversation::{QueuedText, remark};
+use super::conversation::{QueuedText, in_bytes, remark};
 use super::input::SaidText;
 use super::words::ScreenText;
 use super::{Incoming, SentMessage, TerminalChat, slash};
@@ -28,10 +28,12 @@ impl TerminalChat {
         }
         let message = self.with_files(said, behavior);
         if message.len() > MESSAGE_BYTES_MAX {
-            self.tell(&CallError::invalid(format!(
-                "the message is longer than {MESSAGE_BYTES_MAX} bytes; put it in a file and ask the \
-                 agent to read it"
-            )));
+            let (why, limit) = (ScreenText::LongMessage, in_bytes(MESSAGE_BYTES_MAX as u64));
+            self.refuse(&format!(
+                "{} ({} > {limit})",
+                self.language.say(why),
+                in_bytes(message.len() as u64)
+            ));
             return self.input.put_back(text);
         }
         if let Err(error) = self.send(message, behavior) {
@@ -42,7 +44,7 @@ impl TerminalChat {
 
     /// The message with the files that it names, and a line for each that does not go along.
     fn with_files(&mut self, said: &SaidText, behavior: RunningBehavior) -> String {
-        let mut files = read_named(&said.typed, &self.cwd);
+        let mut files = read_named(&said.typed, &self.files);
         if behavior == RunningBehavior::Steer {
             // A steer is for the turn that runs, and short.
             let left_out =

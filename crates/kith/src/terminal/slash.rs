@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answers::{cost_lines, why_lines};
 use super::attached::without_attached;
-use super::conversation::{DoneCall, QueuedText, in_thousands, remark};
+use super::conversation::{DoneCall, OpenedOutput, QueuedText, remark};
 use super::lists::ListOwner;
 use super::open_block::OpenBlock;
 use super::picker::{PickEntry, PickList, Picker};
@@ -164,22 +164,22 @@ fn open_call(chat: &mut TerminalChat, call: DoneCall) {
         return chat.printed.extend(lines);
     };
     chat.spawn(move |client| async move {
-        let whole = whole_text(&client, blob).await?;
+        let whole = whole_output(&client, blob).await?;
         Ok(call.lines(Some(&whole), language, columns))
     });
 }
 
 /// A blob as text, up to a limit.
-async fn whole_text(client: &Client, sha256: String) -> Result<String, CallError> {
-    let (mut bytes, mut offset) = (Vec::new(), Some(0));
+async fn whole_output(client: &Client, sha256: String) -> Result<OpenedOutput, CallError> {
+    let (mut bytes, mut offset, mut n_bytes) = (Vec::new(), Some(0), 0);
     while let Some(at) = offset
         && bytes.len() < OUTPUT_BYTES_MAX
     {
         let page = client.call(ReadBlob { sha256: sha256.clone(), offset: at }).await?.data;
         bytes.extend(STANDARD.decode(&page.data).map_err(CallError::filesystem)?);
-        offset = page.next_offset;
+        (offset, n_bytes) = (page.next_offset, page.bytes);
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(OpenedOutput::of(&bytes, n_bytes, OUTPUT_BYTES_MAX))
 }
 
 fn plain(lines: impl IntoIterator<Item = String>) -> Vec<Line> {
@@ -266,19 +266,20 @@ fn retry(chat: &mut TerminalChat) {
 }
 
 fn compact(chat: &mut TerminalChat) {
-    let (model, tokens) = (chat.model.clone(), chat.language.say(ScreenText::Tokens));
+    let model = chat.model.clone();
     with_session(chat, move |client, session| async move {
         let compact_id = EventId::from_uuid(SystemClock.new_id());
         let call = CompactSession { session, compact_id, model };
-        let done = client.follow(call, drop, CancellationToken::new()).await?.data;
-        let [before, after] = [done.tokens_before, done.tokens_after].map(in_thousands);
-        Ok(vec![remark(&format!("~{before} → ~{after} {tokens}"))])
+        // The event in the log tells what came of it, here and in other terminals.
+        client.follow(call, drop, CancellationToken::new()).await?;
+        Ok(Vec::new())
     });
 }
 
 fn choose_model(chat: &mut TerminalChat, name: String) {
     if name.contains(char::is_whitespace) {
-        return chat.tell(&CallError::invalid(format!("`{name}` is not the name of a model")));
+        let why = format!("`{name}` {}", chat.language.say(ScreenText::NotAModel));
+        return chat.refuse(&why);
     }
     let chosen = chat.settings.current().and_then(|settings| {
         let is_listed = name == "demo" || settings.models.named.contains_key(&name);

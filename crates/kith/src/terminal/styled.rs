@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::program::ui::visible;
 
@@ -109,7 +109,7 @@ impl Line {
     }
 
     pub(crate) fn width(&self) -> usize {
-        self.spans.iter().map(|span| span.text.width()).sum()
+        self.spans.iter().map(|span| columns_of(&span.text)).sum()
     }
 
     pub(crate) fn text(&self) -> String {
@@ -132,6 +132,21 @@ impl Line {
         printed
     }
 
+    /// The beginning of the line that takes so many columns.
+    pub(crate) fn beginning(&self, columns: usize) -> Line {
+        let (mut beginning, mut used) = (Line::default(), 0);
+        for span in &self.spans {
+            for grapheme in span.text.graphemes(true) {
+                used += columns_of(grapheme);
+                if used > columns {
+                    return beginning;
+                }
+                beginning.push(grapheme, span.style);
+            }
+        }
+        beginning
+    }
+
     /// The line in rows of at most `width` columns, broken at spaces where there are any, and between
     /// characters of scripts without spaces. Rows after the first begin with `indent` spaces.
     pub(crate) fn wrapped(&self, width: usize, indent: usize) -> Vec<Line> {
@@ -152,10 +167,31 @@ impl Line {
     }
 }
 
+/// The columns that a text takes at most. Terminals differ about characters made of several, such as a
+/// family or a flag: some join them, some show the parts. A row that is too short harms nobody.
+pub(crate) fn columns_of(text: &str) -> usize {
+    if text.is_ascii() {
+        return text.width();
+    }
+    let columns = |grapheme: &str| {
+        let parts: usize = grapheme.chars().filter_map(UnicodeWidthChar::width).sum();
+        parts.max(grapheme.width())
+    };
+    text.graphemes(true).map(columns).sum()
+}
+
+/// Whether terminals may differ about the columns of a text.
+pub(crate) fn is_width_disputed(text: &str) -> bool {
+    let is_disputed = |grapheme: &str| {
+        !grapheme.is_ascii() && grapheme.chars().count() > 1 && columns_of(grapheme) > 1
+    };
+    text.graphemes(true).any(is_disputed)
+}
+
 /// Whether a row may end between these two.
 fn may_break(before: &str, after: &str) -> bool {
     let is_space = |it: &str| it.trim().is_empty();
-    let is_wide = |it: &str| it.width() == 2;
+    let is_wide = |it: &str| columns_of(it) >= 2;
     // Wide punctuation stays with what it follows.
     let is_sign = |it: &str| !it.chars().any(|ch| ch.is_alphanumeric() || ch.len_utf8() == 4);
     if is_space(before) || is_space(after) {
@@ -173,7 +209,7 @@ struct Wrapping {
 
 impl Wrapping {
     fn add(&mut self, word: &[(&str, Style)]) {
-        let n_columns: usize = word.iter().map(|(it, _)| it.width()).sum();
+        let n_columns: usize = word.iter().map(|(it, _)| columns_of(it)).sum();
         let is_space = word.iter().all(|(it, _)| it.trim().is_empty());
         let is_row_begun = self.used > if self.rows.len() > 1 { self.indent } else { 0 };
         if is_space && self.used + n_columns > self.width {
@@ -190,7 +226,7 @@ impl Wrapping {
             self.next_row();
         }
         for (grapheme, style) in word {
-            if self.used + grapheme.width() > self.width && self.used > self.indent {
+            if self.used + columns_of(grapheme) > self.width && self.used > self.indent {
                 self.next_row();
             }
             self.put(grapheme, *style);
@@ -198,7 +234,7 @@ impl Wrapping {
     }
 
     fn put(&mut self, text: &str, style: Style) {
-        self.used += text.width();
+        self.used += columns_of(text);
         if let Some(row) = self.rows.last_mut() {
             match row.spans.last_mut() {
                 Some(last) if last.style == style => last.text.push_str(text),
@@ -221,12 +257,12 @@ pub(crate) fn fitted(text: &str, columns: usize) -> String {
     let beginning = &text[..text.floor_char_boundary(32 * (columns + 1))];
     let is_whole = beginning.len() == text.len();
     let text = visible(beginning).replace(['\n', '\t'], " ");
-    if is_whole && text.width() <= columns {
+    if is_whole && columns_of(&text) <= columns {
         return text;
     }
     let (mut fitted, mut used) = (String::new(), 0);
     for grapheme in text.graphemes(true) {
-        used += grapheme.width();
+        used += columns_of(grapheme);
         if used + 1 > columns {
             break;
         }

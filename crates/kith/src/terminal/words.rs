@@ -1,97 +1,128 @@
 //! What the terminal says by itself, in English and Chinese.
 
+use kith_host::error::{CallError, ErrorCode};
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScreenLanguage {
     English,
     Chinese,
 }
 
-/// A sentence of the terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ScreenText {
-    Thinking,
-    Answering,
-    Stopping,
-    Waiting,
-    Summarising,
-    Summarised,
-    KeysIdle,
-    KeysBusy,
-    KeysMore,
-    KeysPicker,
-    PickSession,
-    PickMessage,
-    PickModel,
-    PickScript,
-    PickCall,
-    NoneFound,
-    Filter,
-    NoMessages,
-    IsRunning,
-    IsWaiting,
-    IsReadOnly,
-    Tokens,
-    NotSet,
-    GoesOnAfter,
-    GoesOnBefore,
-    QueueGo,
-    QueueEdit,
-    QueueRemove,
-    Sending,
-    Stopped,
-    Elsewhere,
-    Queued,
-    Held,
-    PressAgain,
-    NewNext,
-    Removed,
-    Earlier,
-    Failed,
-    Refused,
-    Interrupted,
-    Line,
-    Lines,
-    NoOutput,
-    AsksInstead,
-    Retries,
-    Context,
-    Search,
-    NoCall,
-    NothingSaid,
-    NotSent,
-    WorksIn,
-    NothingWaits,
-    WhichOne,
-    NoScripts,
-    UnknownCommand,
-    SentByName,
-    Total,
-    Requests,
-    Unpriced,
-    ProofSame,
-    ProofDifferent,
-    ProofOther,
-    ProofLost,
-    CauseContinued,
-    CauseBranched,
-    CauseModel,
-    CausePurpose,
-    CauseUnknown,
-    Unchanged,
-    WhyMore,
-    SourceTools,
-    SourceLog,
-    SourceRuntime,
-    SourceForm,
-    WorkingIn,
-    AnotherHost,
-    DemoModel,
-    Attached,
-    NotAttached,
-    TooLarge,
-    NotText,
-    TooManyFiles,
-    SteerHasNoFiles,
+/// One table of sentences, so that none is without its words.
+macro_rules! screen_texts {
+    ($($name:ident = $english:literal, $chinese:literal;)+) => {
+        /// A sentence of the terminal.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum ScreenText {
+            $($name,)+
+        }
+
+        impl ScreenText {
+            #[cfg(test)]
+            const ALL: &[ScreenText] = &[$(ScreenText::$name,)+];
+
+            fn texts(self) -> [&'static str; 2] {
+                match self {
+                    $(ScreenText::$name => [$english, $chinese],)+
+                }
+            }
+        }
+    };
+}
+
+screen_texts! {
+    Thinking = "thinking", "思考中";
+    Answering = "answering", "回答中";
+    Stopping = "stopping", "正在停止";
+    Waiting = "waiting for the model", "等待模型";
+    Summarising = "summarising the conversation", "正在压缩对话";
+    Summarised = "the conversation was summarised", "对话已压缩";
+    KeysIdle = "Enter sends · Alt-Enter new line · / commands · @ file names", "Enter 发送 · Alt-Enter 换行 · / 命令 · @ 文件名";
+    KeysBusy = "Enter queues · Ctrl-S steers · Esc stops", "Enter 排队 · Ctrl-S 插话 · Esc 停止";
+    KeysMore = "Ctrl-O open a call · Ctrl-R search · Ctrl-G editor · Up history or queue · Ctrl-C twice quits", "Ctrl-O 展开工具调用 · Ctrl-R 搜索 · Ctrl-G 编辑器 · ↑ 历史或队列 · 连按 Ctrl-C 退出";
+    KeysPicker = "↑↓ choose · Enter takes it · Esc closes · type to filter", "↑↓ 选择 · Enter 确定 · Esc 关闭 · 输入文字筛选";
+    PickSession = "Sessions", "会话";
+    PickMessage = "Go back to before", "回到这条消息之前";
+    PickModel = "Models", "模型";
+    PickScript = "Priming scripts", "引导脚本";
+    PickCall = "Calls", "工具调用";
+    NoneFound = "none found", "没有匹配项";
+    Filter = "filter", "筛选";
+    NoMessages = "(no messages)", "（没有消息）";
+    IsRunning = "running", "运行中";
+    IsWaiting = "waiting", "等待中";
+    IsReadOnly = "read-only", "只读";
+    Tokens = "tokens", "词元";
+    NotSet = "is not set", "未设置";
+    GoesOnAfter = "the conversation goes on after", "对话将从此处之后继续：";
+    GoesOnBefore = "the conversation goes on before this message, which you can edit", "对话回到这条消息之前，可以修改后重新发送";
+    QueueGo = "send what waits", "继续发送";
+    QueueEdit = "N: take it back to edit", "N：取回修改";
+    QueueRemove = "N: remove it", "N：删除";
+    Sending = "sending", "发送中";
+    Stopped = "stopped", "已停止";
+    Elsewhere = "in another terminal", "在另一个终端";
+    Queued = "queued", "排队中";
+    Held = "held until your next message is answered, or /queue go", "已暂停，下一条消息得到回答后继续，或用 /queue go";
+    PressAgain = "press Ctrl-C again or Ctrl-D to quit", "再按一次 Ctrl-C 或 Ctrl-D 退出";
+    NewNext = "your next message starts a new session", "下一条消息将开始新会话";
+    Removed = "this session was removed; your next message starts a new one", "此会话已被删除，下一条消息将开始新会话";
+    Earlier = "earlier messages: `kith session show`", "更早的消息：`kith session show`";
+    Failed = "failed", "失败";
+    Refused = "refused", "已拒绝";
+    Interrupted = "interrupted, outcome unknown", "已中断，结果未知";
+    Line = "line", "行";
+    Lines = "lines", "行";
+    NoOutput = "no output", "没有输出";
+    AsksInstead = "asking instead:", "改用";
+    Retries = "retrying", "正在重试";
+    Context = "of the context", "上下文";
+    Search = "search", "搜索";
+    NoCall = "no tool was called yet", "还没有调用过工具";
+    NothingSaid = "nothing was said here yet", "这里还没有对话";
+    NotSent = "not sent", "未发送";
+    WorksIn = "this session works in", "此会话的工作目录：";
+    NothingWaits = "nothing waits", "没有排队的消息";
+    WhichOne = "which one? for example /queue rm 1", "哪一条？例如 /queue rm 1";
+    NoScripts = "there are no priming scripts yet", "还没有引导脚本";
+    UnknownCommand = "unknown command", "未知命令";
+    SentByName = "it is not among the models of `kith model ls`, and is asked for by this name", "不在 `kith model ls` 列出的模型中，将按此名称请求";
+    Total = "total", "合计";
+    Requests = "requests", "次请求";
+    Unpriced = "without a price", "次没有价格";
+    ProofSame = "rebuilt from the log byte for byte", "已由日志逐字节重建";
+    ProofDifferent = "NOT what the log's hash says was sent", "与日志记录的哈希不一致";
+    ProofOther = "made by another version of kith; not compared", "由另一版本的 kith 生成，未比较";
+    ProofLost = "an image or file that was sent is gone", "发送过的图片或文件已丢失";
+    CauseContinued = "the conversation went on", "对话在继续";
+    CauseBranched = "the conversation moved to another branch", "对话转到了另一分支";
+    CauseModel = "another model was asked", "换了模型";
+    CausePurpose = "one of them asks for a summary", "其中一次请求是压缩对话";
+    CauseUnknown = "nothing in the log explains it", "日志中没有原因";
+    Unchanged = "unchanged since the request before", "与上一次请求相同";
+    WhyMore = "every byte: `kith why`", "逐字节查看：`kith why`";
+    SourceTools = "tools", "工具";
+    SourceLog = "log", "日志";
+    SourceRuntime = "fixed text of the runtime", "运行时的固定文字";
+    SourceForm = "the form of the request", "请求的格式";
+    WorkingIn = "Working in", "工作目录：";
+    AnotherHost = "Another kith is running in this house; it answers here too.", "这个家中已有另一个 kith 在运行，这里的回答由它给出。";
+    DemoModel = "using the built-in demo model; set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a real one", "正在使用内置演示模型；设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY 可使用真实模型";
+    Attached = "attached", "已附上";
+    NotAttached = "only the name is sent; the agent can read the file", "只发送文件名，可让智能体自行读取";
+    TooLarge = "is too large", "太大";
+    NotText = "is not a text", "不是文本";
+    TooManyFiles = "is one file too many", "超出了附件数量上限";
+    SteerHasNoFiles = "is not sent with a steer", "不随插话发送";
+    LongMessage = "the message is too long; put it in a file and ask the agent to read it", "消息太长；请存成文件，让智能体来读";
+    NotAModel = "is not the name of a model", "不是模型名称";
+    Paste = "paste", "粘贴";
+    Bytes = "bytes", "字节";
+    OutputCut = "not shown; `kith session show` has all of it", "未显示；`kith session show` 可查看全部";
+    WholeOutputCut = "not shown: the output is longer than this view", "未显示：输出超过了可展示的长度";
+    Hint = "hint: ", "提示：";
+    Cause = "  cause: ", "  原因：";
+    Error = "error: ", "错误：";
 }
 
 impl ScreenLanguage {
@@ -114,159 +145,61 @@ impl ScreenLanguage {
     }
 }
 
-impl ScreenText {
-    fn texts(self) -> [&'static str; 2] {
-        match self {
-            ScreenText::Thinking => ["thinking", "思考中"],
-            ScreenText::Answering => ["answering", "回答中"],
-            ScreenText::Stopping => ["stopping", "正在停止"],
-            ScreenText::Waiting => ["waiting for the model", "等待模型"],
-            ScreenText::Summarising => ["summarising the conversation", "正在压缩对话"],
-            ScreenText::Summarised => ["the conversation was summarised", "对话已压缩"],
-            ScreenText::KeysIdle => [
-                "Enter sends · Alt-Enter new line · / commands · @ file names",
-                "Enter 发送 · Alt-Enter 换行 · / 命令 · @ 文件名",
-            ],
-            ScreenText::KeysBusy => {
-                ["Enter queues · Ctrl-S steers · Esc stops", "Enter 排队 · Ctrl-S 插话 · Esc 停止"]
-            }
-            ScreenText::KeysMore => [
-                "Ctrl-O open a call · Ctrl-R search · Ctrl-G editor · Up history or queue · Ctrl-C twice quits",
-                "Ctrl-O 展开工具调用 · Ctrl-R 搜索 · Ctrl-G 编辑器 · ↑ 历史或队列 · 连按 Ctrl-C 退出",
-            ],
-            ScreenText::KeysPicker => [
-                "↑↓ choose · Enter takes it · Esc closes · type to filter",
-                "↑↓ 选择 · Enter 确定 · Esc 关闭 · 输入文字筛选",
-            ],
-            ScreenText::PickSession => ["Sessions", "会话"],
-            ScreenText::PickMessage => ["Go back to before", "回到这条消息之前"],
-            ScreenText::PickModel => ["Models", "模型"],
-            ScreenText::PickScript => ["Priming scripts", "引导脚本"],
-            ScreenText::PickCall => ["Calls", "工具调用"],
-            ScreenText::NoneFound => ["none found", "没有匹配项"],
-            ScreenText::Filter => ["filter", "筛选"],
-            ScreenText::NoMessages => ["(no messages)", "（没有消息）"],
-            ScreenText::IsRunning => ["running", "运行中"],
-            ScreenText::IsWaiting => ["waiting", "等待中"],
-            ScreenText::IsReadOnly => ["read-only", "只读"],
-            ScreenText::Tokens => ["tokens", "词元"],
-            ScreenText::NotSet => ["is not set", "未设置"],
-            ScreenText::GoesOnAfter => ["the conversation goes on after", "对话将从此处之后继续："],
-            ScreenText::GoesOnBefore => [
-                "the conversation goes on before this message, which you can edit",
-                "对话回到这条消息之前，可以修改后重新发送",
-            ],
-            ScreenText::QueueGo => ["send what waits", "继续发送"],
-            ScreenText::QueueEdit => ["N: take it back to edit", "N：取回修改"],
-            ScreenText::QueueRemove => ["N: remove it", "N：删除"],
-            ScreenText::Sending => ["sending", "发送中"],
-            ScreenText::Stopped => ["stopped", "已停止"],
-            ScreenText::Elsewhere => ["in another terminal", "在另一个终端"],
-            ScreenText::Queued => ["queued", "排队中"],
-            ScreenText::Held => [
-                "held until your next message is answered, or /queue go",
-                "已暂停，下一条消息得到回答后继续，或用 /queue go",
-            ],
-            ScreenText::PressAgain => {
-                ["press Ctrl-C again or Ctrl-D to quit", "再按一次 Ctrl-C 或 Ctrl-D 退出"]
-            }
-            ScreenText::NewNext => {
-                ["your next message starts a new session", "下一条消息将开始新会话"]
-            }
-            ScreenText::Removed => [
-                "this session was removed; your next message starts a new one",
-                "此会话已被删除，下一条消息将开始新会话",
-            ],
-            _ => self.list_texts(),
-        }
-    }
+/// What went wrong, by its code, for people who do not read English. `None` where the code says less
+/// than the message.
+pub(crate) fn error_in_chinese(code: ErrorCode) -> Option<&'static str> {
+    Some(match code {
+        ErrorCode::SessionNotFound => "找不到这个会话",
+        ErrorCode::ProjectNotFound => "找不到这个项目",
+        ErrorCode::RuntimeBusy => "正忙，请稍后再试",
+        ErrorCode::InvalidRequest => "请求无法执行",
+        ErrorCode::AuthFailed => "身份验证失败",
+        ErrorCode::ProtocolMismatch => "与正在运行的 kith 版本不兼容",
+        ErrorCode::ResyncFailed => "无法接上之前的进度",
+        ErrorCode::InvalidEventId => "找不到这条消息",
+        ErrorCode::Conflict => "会话已发生变化，操作未执行",
+        ErrorCode::AlreadyExists => "已经存在",
+        ErrorCode::FilesystemError => "无法读写文件",
+        ErrorCode::InternalError => "kith 内部错误",
+        ErrorCode::Usage => "用法有误",
+        ErrorCode::HomeNotFound => "找不到智能体",
+        ErrorCode::Untrusted => "尚未信任这个目录",
+        ErrorCode::ModelFailed => "模型请求失败",
+        ErrorCode::DiskFull => "磁盘已满",
+        ErrorCode::Cancelled => "已取消",
+        ErrorCode::NewerVersion => "会话由更新版本的 kith 写入",
+        ErrorCode::Damaged
+        | ErrorCode::MissingHeader
+        | ErrorCode::InvalidHeader
+        | ErrorCode::InvalidEvent
+        | ErrorCode::InvalidJson
+        | ErrorCode::DuplicateEventId
+        | ErrorCode::InvalidParent
+        | ErrorCode::NonMonotonicSeq
+        | ErrorCode::BrokenChain
+        | ErrorCode::BadCrc
+        | ErrorCode::BrokenBatch
+        | ErrorCode::BadBlob
+        | ErrorCode::LostTail => "会话文件已损坏",
+        ErrorCode::Unknown => return None,
+    })
+}
 
-    /// The rest of them: a function has its limit.
-    fn list_texts(self) -> [&'static str; 2] {
-        match self {
-            ScreenText::Earlier => {
-                ["earlier messages: `kith session show`", "更早的消息：`kith session show`"]
-            }
-            ScreenText::Failed => ["failed", "失败"],
-            ScreenText::Refused => ["refused", "已拒绝"],
-            ScreenText::Interrupted => ["interrupted, outcome unknown", "已中断，结果未知"],
-            ScreenText::Line => ["line", "行"],
-            ScreenText::Lines => ["lines", "行"],
-            ScreenText::NoOutput => ["no output", "没有输出"],
-            ScreenText::AsksInstead => ["asking instead:", "改用"],
-            ScreenText::Retries => ["retrying", "正在重试"],
-            ScreenText::Context => ["of the context", "上下文"],
-            ScreenText::Search => ["search", "搜索"],
-            ScreenText::NothingSaid => ["nothing was said here yet", "这里还没有对话"],
-            ScreenText::NotSent => ["not sent", "未发送"],
-            ScreenText::WorksIn => ["this session works in", "此会话的工作目录："],
-            ScreenText::NothingWaits => ["nothing waits", "没有排队的消息"],
-            ScreenText::WhichOne => {
-                ["which one? for example /queue rm 1", "哪一条？例如 /queue rm 1"]
-            }
-            ScreenText::NoScripts => ["there are no priming scripts yet", "还没有引导脚本"],
-            ScreenText::UnknownCommand => ["unknown command", "未知命令"],
-            ScreenText::SentByName => [
-                "it is not among the models of `kith model ls`, and is asked for by this name",
-                "不在 `kith model ls` 列出的模型中，将按此名称请求",
-            ],
-            ScreenText::Total => ["total", "合计"],
-            ScreenText::Requests => ["requests", "次请求"],
-            ScreenText::Unpriced => ["without a price", "次没有价格"],
-            ScreenText::ProofSame => ["rebuilt from the log byte for byte", "已由日志逐字节重建"],
-            ScreenText::ProofDifferent => {
-                ["NOT what the log's hash says was sent", "与日志记录的哈希不一致"]
-            }
-            ScreenText::ProofOther => {
-                ["made by another version of kith; not compared", "由另一版本的 kith 生成，未比较"]
-            }
-            ScreenText::ProofLost => {
-                ["an image or file that was sent is gone", "发送过的图片或文件已丢失"]
-            }
-            ScreenText::CauseContinued => ["the conversation went on", "对话在继续"],
-            ScreenText::CauseBranched => {
-                ["the conversation moved to another branch", "对话转到了另一分支"]
-            }
-            ScreenText::CauseModel => ["another model was asked", "换了模型"],
-            ScreenText::CausePurpose => {
-                ["one of them asks for a summary", "其中一次请求是压缩对话"]
-            }
-            ScreenText::CauseUnknown => ["nothing in the log explains it", "日志中没有原因"],
-            ScreenText::Unchanged => ["unchanged since the request before", "与上一次请求相同"],
-            ScreenText::WhyMore => ["every byte: `kith why`", "逐字节查看：`kith why`"],
-            ScreenText::SourceTools => ["tools", "工具"],
-            ScreenText::SourceLog => ["log", "日志"],
-            ScreenText::SourceRuntime => ["fixed text of the runtime", "运行时的固定文字"],
-            ScreenText::SourceForm => ["the form of the request", "请求的格式"],
-            ScreenText::WorkingIn => ["Working in", "工作目录："],
-            _ => self.command_texts(),
-        }
-    }
-
-    /// The rest of them: a function has its limit.
-    fn command_texts(self) -> [&'static str; 2] {
-        match self {
-            ScreenText::AnotherHost => [
-                "Another kith is running in this house; it answers here too.",
-                "这个家中已有另一个 kith 在运行，这里的回答由它给出。",
-            ],
-            ScreenText::DemoModel => [
-                "using the built-in demo model; set ANTHROPIC_API_KEY or OPENAI_API_KEY to use a real one",
-                "正在使用内置演示模型；设置 ANTHROPIC_API_KEY 或 OPENAI_API_KEY 可使用真实模型",
-            ],
-            ScreenText::Attached => ["attached", "已附上"],
-            ScreenText::NotAttached => [
-                "only the name is sent; the agent can read the file",
-                "只发送文件名，可让智能体自行读取",
-            ],
-            ScreenText::TooLarge => ["is too large", "太大"],
-            ScreenText::NotText => ["is not a text", "不是文本"],
-            ScreenText::TooManyFiles => ["is one file too many", "超出了附件数量上限"],
-            ScreenText::SteerHasNoFiles => ["is not sent with a steer", "不随插话发送"],
-            ScreenText::NoCall => ["no tool was called yet", "还没有调用过工具"],
-            _ => ["", ""],
-        }
-    }
+/// An error in rows: in Chinese what it is by its code, then the details as the host tells them.
+pub(crate) fn error_rows(language: ScreenLanguage, error: &CallError) -> Vec<String> {
+    let told = match language {
+        ScreenLanguage::English => None,
+        ScreenLanguage::Chinese => error_in_chinese(error.code),
+    };
+    let head = language.say(ScreenText::Error);
+    let mut rows = match told {
+        Some(told) => vec![format!("{head}{told}"), format!("  {}", error.message)],
+        None => vec![format!("{head}{}", error.message)],
+    };
+    let causes = error.causes.iter().map(|it| (ScreenText::Cause, it));
+    let hints = error.hints.iter().map(|it| (ScreenText::Hint, it));
+    rows.extend(causes.chain(hints).map(|(what, text)| format!("{}{text}", language.say(what))));
+    rows.iter().flat_map(|row| row.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
 /// The commands of the conversation, and what they do.
@@ -291,4 +224,35 @@ pub(crate) fn commands(language: ScreenLanguage) -> Vec<(&'static str, &'static 
         ScreenLanguage::Chinese => (name, chinese),
     };
     all.into_iter().map(pick).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_sentence_has_words_in_both_languages() {
+        for text in ScreenText::ALL {
+            let [english, chinese] = text.texts();
+            assert!(!english.is_empty() && !chinese.is_empty(), "{text:?}");
+            assert!(english.is_ascii() || english.contains(['·', '↑']), "{text:?}: {english}");
+            assert!(!chinese.is_ascii(), "{text:?}: {chinese}");
+        }
+    }
+
+    #[test]
+    fn an_error_says_in_chinese_what_it_is_and_keeps_its_details() {
+        let error = CallError::request(ErrorCode::SessionNotFound, "no session `x`").hint("look");
+        assert_eq!(
+            error_rows(ScreenLanguage::Chinese, &error),
+            ["错误：找不到这个会话", "  no session `x`", "提示：look"]
+        );
+        assert_eq!(
+            error_rows(ScreenLanguage::English, &error),
+            ["error: no session `x`", "hint: look"]
+        );
+        for code in ErrorCode::ALL {
+            assert_eq!(error_in_chinese(*code).is_none(), *code == ErrorCode::Unknown, "{code}");
+        }
+    }
 }

@@ -58,6 +58,7 @@ mod strangers;
 mod teams;
 mod terminal;
 mod terminal_chat;
+mod terminal_commands;
 mod terminal_lists;
 mod thread;
 mod tree;

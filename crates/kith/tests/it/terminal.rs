@@ -1,6 +1,7 @@
 //! The program in a real terminal: screen, questions and colours.
 
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -46,17 +47,26 @@ impl Terminal {
         size: (u16, u16),
         variables: &[(&str, &str)],
     ) -> Terminal {
-        Terminal::start_program(KITH, house, args, size, variables)
+        Terminal::start_program(KITH, house, &house.path(""), args, size, variables)
+    }
+
+    /// In another folder than the house.
+    pub(crate) fn start_in(house: &House, folder: &str, variables: &[(&str, &str)]) -> Terminal {
+        std::fs::create_dir_all(house.path(folder)).unwrap();
+        let folder = house.path(folder).canonicalize().unwrap();
+        Terminal::start_program(KITH, house, &folder, &[], (COLUMNS, ROWS), variables)
     }
 
     /// A shell, in which a program can be suspended.
     pub(crate) fn start_shell(house: &House, variables: &[(&str, &str)]) -> Terminal {
-        Terminal::start_program("/bin/sh", house, &["-i"], (COLUMNS, ROWS), variables)
+        let size = (COLUMNS, ROWS);
+        Terminal::start_program("/bin/sh", house, &house.path(""), &["-i"], size, variables)
     }
 
     fn start_program(
         program: &str,
         house: &House,
+        folder: &Path,
         args: &[&str],
         (cols, rows): (u16, u16),
         variables: &[(&str, &str)],
@@ -65,7 +75,7 @@ impl Terminal {
         let pty = native_pty_system().openpty(size).unwrap();
         let mut command = CommandBuilder::new(program);
         command.args(args);
-        command.cwd(house.path(""));
+        command.cwd(folder);
         command.env_clear();
         command.env("HOME", house.path("../user"));
         command.env("TERM", "xterm-256color");
@@ -102,10 +112,16 @@ impl Terminal {
         }
     }
 
-    /// Waits until this stands on the screen.
+    /// Whether the screen is whole: a drawing may come in pieces.
+    fn is_drawn(&self) -> bool {
+        let last = |codes: &[u8]| self.raw.windows(codes.len()).rposition(|it| it == codes);
+        last(b"\x1b[?2026l") >= last(b"\x1b[?2026h")
+    }
+
+    /// Waits until this stands on the screen, and the screen is whole.
     #[track_caller]
     pub(crate) fn until(&mut self, text: &str) {
-        while !self.screen.screen().contents().contains(text) {
+        while !(self.screen.screen().contents().contains(text) && self.is_drawn()) {
             let Ok(chunk) = self.output.recv_timeout(WAIT_MAX) else {
                 panic!("`{text}` never came:\n{}", self.screen.screen().contents());
             };

@@ -307,7 +307,7 @@ fn a_paste_of_5_mb_arrives_whole_and_one_that_is_too_long_is_refused_and_kept() 
     terminal.paste(&text);
     terminal.until("[paste 2");
     terminal.press("\r");
-    terminal.until("error: the message is longer than");
+    terminal.until("error: the message is too long");
     terminal.until("10000000 bytes]");
     terminal.press("\x03");
     leave(terminal);

@@ -45,6 +45,21 @@ pub(crate) struct DoneCall {
     n_bytes_left_out: usize,
 }
 
+/// The whole output of a call, as far as it is shown.
+pub(crate) struct OpenedOutput {
+    text: String,
+    n_bytes_left_out: u64,
+}
+
+impl OpenedOutput {
+    /// The beginning of an output of `n_bytes`; `bytes` are what was read of it.
+    pub(crate) fn of(bytes: &[u8], n_bytes: u64, bytes_max: usize) -> OpenedOutput {
+        let shown = &bytes[..bytes.len().min(bytes_max)];
+        let n_bytes_left_out = n_bytes.saturating_sub(shown.len() as u64);
+        OpenedOutput { text: String::from_utf8_lossy(shown).into_owned(), n_bytes_left_out }
+    }
+}
+
 impl ShownCalls {
     pub(super) fn begin(&mut self, call: &ToolCall) {
         let input = call.raw_input.as_deref().unwrap_or(call.input.as_str()).to_owned();
@@ -116,7 +131,7 @@ impl DoneCall {
     /// The whole input and output. `whole` is the text of `full_output`, if it was read.
     pub(crate) fn lines(
         &self,
-        whole: Option<&str>,
+        whole: Option<&OpenedOutput>,
         language: ScreenLanguage,
         columns: usize,
     ) -> Vec<Line> {
@@ -128,14 +143,17 @@ impl DoneCall {
         };
         put(&in_rows(&self.input), Style::PLAIN);
         put("──", Style::DIM);
-        let output = whole.unwrap_or(&self.output);
+        let output = whole.map_or(self.output.as_str(), |whole| whole.text.as_str());
         put(output, Style::DIM);
         if output.trim().is_empty() {
             put(language.say(ScreenText::NoOutput), Style::DIM);
         }
-        if whole.is_none() && self.n_bytes_left_out > 0 {
-            let left_out = in_bytes(self.n_bytes_left_out as u64);
-            put(&format!("… {left_out}: `kith session show`"), Style::DIM);
+        let (n_left_out, why) = match whole {
+            Some(whole) => (whole.n_bytes_left_out, ScreenText::WholeOutputCut),
+            None => (self.n_bytes_left_out as u64, ScreenText::OutputCut),
+        };
+        if n_left_out > 0 {
+            put(&format!("… {} {}", in_bytes(n_left_out), language.say(why)), Style::DIM);
         }
         lines
     }
@@ -165,4 +183,31 @@ fn argument_of(input: &str) -> String {
     let by_name = named.into_iter().find_map(|name| members.get(name)?.as_str());
     let text = by_name.or_else(|| members.values().find_map(serde_json::Value::as_str));
     text.map_or_else(String::new, |text| fitted(text, ARGUMENT_COLUMNS_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_of_an_opened_output_is_said() {
+        let call = DoneCall {
+            title: "run".to_owned(),
+            input: "{}".to_owned(),
+            output: "abc".to_owned(),
+            full_output: Some("blob".to_owned()),
+            n_bytes_left_out: 0,
+        };
+        let shown = |whole: &OpenedOutput| {
+            let lines = call.lines(Some(whole), ScreenLanguage::English, 80);
+            lines.iter().map(Line::text).collect::<Vec<_>>().join("\n")
+        };
+        let cut = shown(&OpenedOutput::of("你好 and more".as_bytes(), 3_000, 6));
+        assert!(
+            cut.ends_with("  你好\n  … 2 KB not shown: the output is longer than this view"),
+            "{cut}"
+        );
+        let whole = shown(&OpenedOutput::of(b"all", 3, 6));
+        assert!(whole.ends_with("  all"), "{whole}");
+    }
 }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn with(text: &str) -> Editor {
-    let mut editor = Editor::default();
+    let mut editor = Editor::new(ScreenLanguage::English);
     editor.insert(text);
     editor
 }

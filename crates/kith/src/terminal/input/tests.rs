@@ -2,7 +2,11 @@ use super::*;
 
 fn input() -> (tempfile::TempDir, Input) {
     let folder = tempfile::tempdir().unwrap();
-    let input = Input::new(ScreenLanguage::English, folder.path(), folder.path().to_owned());
+    let input = Input::new(
+        ScreenLanguage::English,
+        folder.path(),
+        Arc::new(FileRoots::new(folder.path(), &[folder.path().to_owned()])),
+    );
     (folder, input)
 }
 
