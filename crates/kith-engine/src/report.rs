@@ -8,6 +8,7 @@ use kith_vocab::event::control::{Bound, EndReason, Queue};
 use kith_vocab::event::messages::{StopReason, Usage};
 use kith_vocab::event::{Body, Event, SourceTag};
 use kith_vocab::ids::{EventId, LeafId, SessionId, ThreadId};
+use kith_vocab::queue_hold::QueueHold;
 
 use crate::state::calls::TurnCalls;
 use crate::turn_tracker::{TurnChange, TurnTracker};
@@ -72,7 +73,8 @@ pub struct RowReader {
     report: TurnReport,
     whereabouts: MessageState,
     turns: TurnTracker,
-    /// The last turn did not end well, and no other has begun since.
+    hold: QueueHold,
+    /// The queue is held, and no turn has begun since.
     is_held: bool,
     /// The last turn was the one that answers the message, so a retry takes it up.
     is_last_turn_ours: bool,
@@ -105,6 +107,7 @@ impl RowReader {
             report,
             whereabouts: MessageState::NotSeen,
             turns: TurnTracker::default(),
+            hold: QueueHold::default(),
             is_held: false,
             is_last_turn_ours: false,
             calls: TurnCalls::default(),
@@ -169,6 +172,7 @@ impl RowReader {
         if !event.is_lived() {
             return;
         }
+        self.hold.read(event);
         match &event.body {
             Body::AssistantMessage(it) => {
                 let call = |block: &Block| match block {
@@ -248,7 +252,7 @@ impl RowReader {
     }
 
     fn end_turn(&mut self, reason: EndReason, bound: Option<Bound>) {
-        self.is_held = reason != EndReason::Done;
+        self.is_held = self.hold.is_held();
         self.calls = TurnCalls::default();
         if self.whereabouts != MessageState::InTurn {
             return;

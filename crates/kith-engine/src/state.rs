@@ -10,6 +10,7 @@ pub mod conversation;
 pub(crate) mod elements;
 pub mod ended_turn;
 pub mod knowledge;
+pub mod refused_media;
 mod repeats;
 pub mod requests;
 mod tail;
@@ -25,6 +26,7 @@ use kith_vocab::event::messages::Trust;
 use kith_vocab::event::models::Purpose;
 use kith_vocab::event::{Body, Event, SourceTag};
 use kith_vocab::ids::EventId;
+use kith_vocab::queue_hold::QueueHold;
 use kith_vocab::snapshot::{InstructionSnapshot, ToolsetSnapshot};
 use kith_vocab::text::Text;
 use serde::{Deserialize, Serialize};
@@ -32,13 +34,14 @@ use serde::{Deserialize, Serialize};
 use compaction::Compaction;
 use conversation::Conversation;
 use ended_turn::EndedTurn;
+use refused_media::RefusedMedia;
 use requests::ContextSize;
 use tree::{Move, Tree};
 use turn::Turn;
 
 /// Changes with every change of what `fold` makes of a log: stored states of another version are
 /// not used.
-pub const FOLD_VERSION: u32 = 13;
+pub const FOLD_VERSION: u32 = 14;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
@@ -49,8 +52,9 @@ pub struct State {
     pub tree: Tree,
     pub conversation: Conversation,
     pub turn: Option<Turn>,
-    /// How the last turn ended; after anything but `Done` a person must act first.
+    /// How the last turn ended.
     pub last_end: Option<EndReason>,
+    pub queue_hold: QueueHold,
     /// The last turn of the path, if it has ended and can be retried.
     pub last_turn: Option<EndedTurn>,
     /// The message of the model's last failure, until it answers again.
@@ -59,6 +63,7 @@ pub struct State {
     pub steers: Vec<QueueItem>,
     pub compaction: Compaction,
     pub context_size: ContextSize,
+    pub refused_media: RefusedMedia,
     /// The context window of the last turn's model, in tokens; 0 if it is unknown.
     pub context_window: u64,
     pub title: Option<(String, TitleSource)>,
@@ -162,6 +167,10 @@ impl State {
             self.first_words = first_words(&it.message.content);
         }
         self.context_size.fold(&event.body);
+        if event.is_lived() {
+            self.queue_hold.read(event);
+            self.refused_media.fold(&event.body, &self.conversation);
+        }
         match &event.body {
             Body::InstructionSnapshot(it) => {
                 self.snapshot.get_or_insert_with(|| Arc::new(it.snapshot.clone()));
@@ -232,6 +241,7 @@ impl State {
         turn.fold(event, event.ts);
         self.turn = Some(turn);
         self.last_failure = None;
+        self.refused_media.forget();
     }
 
     /// Adds the event to the tree and the conversation. False if it cannot be part of it.

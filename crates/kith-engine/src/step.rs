@@ -108,8 +108,7 @@ pub fn decide(state: &State, now: u64) -> Step {
 
 fn between_turns(state: &State) -> Step {
     let has_queued = !state.follow_ups.is_empty() || !state.steers.is_empty();
-    // After a turn that did not end well, a person looks before the queue goes on.
-    let may_go_on = matches!(state.last_end, None | Some(EndReason::Done));
+    let may_go_on = !state.queue_hold.is_held();
     match state.compaction {
         Compaction::Asked { .. } => Step::Wait(Wait::Running),
         _ if has_queued && may_go_on => Step::TakeFollowUp,

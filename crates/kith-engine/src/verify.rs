@@ -119,6 +119,10 @@ fn rebuild(
         Purpose::Compact => Vec::new(),
     };
     for Media { blob, .. } in carried {
+        if state.refused_media.is_refused(&requested.provider, &requested.model, blob) {
+            media.insert(blob.clone(), Vec::new());
+            continue;
+        }
         match blobs.and_then(|read| read(blob)) {
             Some(bytes) => _ = media.insert(blob.clone(), bytes),
             None => *lost = Some(blob.clone()),

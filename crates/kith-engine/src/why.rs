@@ -235,6 +235,11 @@ impl RequestExplainer {
         let (mut media, mut is_lost) = (MediaBytes::new(), false);
         if requested.purpose == Purpose::Turn {
             for it in media_of(requested.wire, &request)? {
+                let refused = &self.state.refused_media;
+                if refused.is_refused(&requested.provider, &requested.model, &it.blob) {
+                    media.insert(it.blob.clone(), Vec::new());
+                    continue;
+                }
                 match (self.blobs)(&it.blob) {
                     Some(bytes) => _ = media.insert(it.blob.clone(), bytes),
                     None => is_lost = true,

@@ -356,13 +356,17 @@ impl From<EngineError> for CallError {
             EngineError::Place(PlaceError::NothingToClone)
             | EngineError::NotBuilt { .. }
             | EngineError::NothingToRetry { .. }
-            | EngineError::InvalidCommand { .. }
-            | EngineError::NoQueueItem { .. } => (ErrorCode::InvalidRequest, ""),
+            | EngineError::InvalidCommand { .. } => (ErrorCode::InvalidRequest, ""),
+            EngineError::NoQueueItem { .. } => (
+                ErrorCode::InvalidRequest,
+                "it was answered or removed in the meantime; `kith queue ls` shows what waits now",
+            ),
             EngineError::NotApprover { .. } => (ErrorCode::AuthFailed, ""),
             EngineError::Place(_) => (ErrorCode::InvalidEventId, ""),
-            EngineError::Conflict { .. }
-            | EngineError::Taken { .. }
-            | EngineError::QueueItemChanged { .. } => (ErrorCode::Conflict, ""),
+            EngineError::QueueItemChanged { .. } => {
+                (ErrorCode::Conflict, "`kith queue ls` shows what waits now; then change it again")
+            }
+            EngineError::Conflict { .. } | EngineError::Taken { .. } => (ErrorCode::Conflict, ""),
         };
         let error = CallError::new(Blame::Request, code, error);
         if hint.is_empty() { error } else { error.hint(hint) }

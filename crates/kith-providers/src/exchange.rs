@@ -144,7 +144,10 @@ pub(crate) fn web_page() -> Fault {
 }
 
 pub(crate) fn too_long() -> Fault {
-    let what = format!("sent more than {ANSWER_BYTES_MAX} bytes in one answer");
+    let what = format!(
+        "sent more than {} MiB in one answer: set `maxTokens` for the model, or use another",
+        ANSWER_BYTES_MAX / (1024 * 1024)
+    );
     Fault::new(FailureKind::Malformed, what)
 }
 

@@ -24,7 +24,7 @@ const ANTHROPIC_IMAGE_BYTES_MAX: u64 = 5 * 1024 * 1024 / 4 * 3;
 
 const NOT_SHOWN: &str = "not shown on this wire";
 
-/// The bytes of blobs, by their hash.
+/// The bytes of blobs, by their hash. One that the model's server has refused has none.
 pub type MediaBytes = BTreeMap<String, Vec<u8>>;
 
 /// How a wire shows one image or file.
@@ -83,6 +83,9 @@ pub(crate) fn shown<'a>(wire: Wire, media: &'a Media, bytes: &'a MediaBytes) -> 
         Err(why) => return note(why),
     };
     let Some(bytes) = bytes.get(&media.blob) else { return note("lost, not shown") };
+    if bytes.is_empty() {
+        return note("refused by this model's server, not shown");
+    }
     let encoded = EncodedMedia { media, bytes };
     match form {
         MediaForm::Image if is_image(&media.media_type, bytes) => ShownMedia::Image(encoded),

@@ -47,10 +47,13 @@ pub(crate) fn fault(status: u16, request: &RequestFacts<'_>, words: &str, code: 
                  `parameters = {{ include = false }}` for it"
             ))
         }
-        400 | 415 | 422 if is_about_images(words) => of_status(&format!(
-            "does not take an image of this conversation (status {status}): use another model, or \
-             go back with `kith session branch`"
-        )),
+        400 | 415 | 422 if is_about_images(words) => {
+            let what = format!(
+                "does not take an image or file of this conversation (status {status}): send \
+                 another or use another model; the next message is sent without it"
+            );
+            Fault::new(FailureKind::Media, what)
+        }
         404 => of_status(&format!(
             "does not know this address or model `{}` (status 404): check the base URL and \
              model name",
@@ -82,7 +85,7 @@ pub(crate) fn is_about_quota(said: &str) -> bool {
 }
 
 fn is_about_images(words: &str) -> bool {
-    const PHRASES: [&str; 8] = [
+    const PHRASES: [&str; 13] = [
         "image_url",
         "input_image",
         "image input",
@@ -91,6 +94,11 @@ fn is_about_images(words: &str) -> bool {
         "image exceeds",
         "invalid image",
         "images are not",
+        "unsupported image",
+        "valid image",
+        "image data",
+        "image format",
+        "decode image",
     ];
     let words = words.to_lowercase();
     PHRASES.iter().any(|phrase| words.contains(phrase))

@@ -17,6 +17,7 @@
 //! - [`validate`]: rules that a well-typed event may still break.
 //! - [`conversation`]: the content of a request, independent of vendors.
 //! - [`ingress`]: events that wake an agent.
+//! - [`queue_hold`]: whether what is queued waits for a person.
 //! - [`facts`]: what tools record about paths and addresses.
 //! - `schema`: these types in the description of calls.
 //! - [`provider`], [`tool`], [`policy`], [`clock`], [`files`]: the ports.
@@ -34,6 +35,7 @@ pub mod ids;
 pub mod ingress;
 pub mod invisible;
 pub mod json;
+pub mod queue_hold;
 mod schema;
 pub mod snapshot;
 pub mod text;

@@ -1,7 +1,7 @@
 //! What came of requests to models: how one failed, what a turn used, how large the context is.
 
 use kith_vocab::event::Body;
-use kith_vocab::event::messages::Usage;
+use kith_vocab::event::messages::{StopReason, Usage};
 use kith_vocab::event::models::{FailureKind, ModelFailed, Purpose};
 use kith_vocab::ids::EventId;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,8 @@ impl TurnUsage {
 pub struct ContextSize {
     /// The last request, and the bytes of its body.
     asked: Option<(EventId, u64)>,
+    /// The bytes of the last body that was answered to the end.
+    answered: Option<u64>,
     /// The bytes of the last body that was counted, and its tokens.
     counted: Option<(u64, u64)>,
 }
@@ -56,6 +58,13 @@ impl ContextSize {
                 self.asked = Some((it.request_id, it.body_bytes));
             }
             Body::AssistantMessage(it) => {
+                let is_whole = !matches!(it.stop_reason, StopReason::Cancelled | StopReason::Error);
+                if let Some((request, bytes)) = self.asked
+                    && it.request_id == Some(request)
+                    && is_whole
+                {
+                    self.answered = Some(bytes);
+                }
                 if let (Some((request, bytes)), Some(usage)) = (self.asked, &it.usage)
                     && it.request_id == Some(request)
                     && !usage.is_estimate
@@ -75,9 +84,9 @@ impl ContextSize {
         self.counted.is_some()
     }
 
-    /// The tokens of the last request.
-    pub fn last_tokens(&self) -> Option<u64> {
-        self.asked.map(|(_, bytes)| self.tokens(bytes))
+    /// The tokens of the last request that was answered to the end.
+    pub fn answered_tokens(&self) -> Option<u64> {
+        self.answered.map(|bytes| self.tokens(bytes))
     }
 
     /// The tokens of a body of this length that continues the last one.

@@ -213,7 +213,13 @@ async fn body_of(
         }
         media.into_iter().map(|media| media.blob.clone()).collect()
     };
-    let media = session.read_blobs(blobs).await.map_err(BodyError::Storage)?;
+    let is_refused = |blob: &String| {
+        let refused = &session.state().refused_media;
+        refused.is_refused(&choice.provider, &choice.model, blob)
+    };
+    let (refused, blobs): (Vec<String>, Vec<String>) = blobs.into_iter().partition(is_refused);
+    let mut media = session.read_blobs(blobs).await.map_err(BodyError::Storage)?;
+    media.extend(refused.into_iter().map(|blob| (blob, Vec::new())));
     let context = context(session.state());
     let request = context.request(&choice.provider, &choice.model, &choice.parameters);
     // In base64 three bytes are four.
@@ -384,7 +390,9 @@ fn record_broken_off(
             };
             let wait = retry_after_ms.unwrap_or(usual);
             let again = retryable && wait <= RETRY_WAIT_MS_MAX;
-            let is_last = !again || attempt >= attempts_max(kind);
+            // Nor is it tried again when the turn's time is over by then.
+            let is_in_time = u128::from(wait) < time_left(session).as_millis();
+            let is_last = !again || !is_in_time || attempt >= attempts_max(kind);
             if is_last && next_model(&*ctx.models, &remaining_models(session.state())).is_none() {
                 keep_partial(session, asked, partial_text);
             }

@@ -12,8 +12,8 @@ use crate::session::Session;
 use crate::state::State;
 use crate::words::NoticeText;
 
-/// The tokens of a body of this length, if the model reads fewer and the request before it was not
-/// answered in the same state.
+/// The tokens of a body of this length, if the model reads fewer and the last answer was not given in
+/// the same state.
 pub(super) fn tokens_over(
     state: &State,
     body_bytes: u64,
@@ -26,8 +26,7 @@ pub(super) fn tokens_over(
     }
     let text_bytes = body_bytes.saturating_sub(summary::new_media_bytes(state));
     let tokens = state.context_size.tokens(text_bytes);
-    let is_told = state.last_failure.is_none()
-        && state.context_size.last_tokens().is_some_and(|last| last > window);
+    let is_told = state.context_size.answered_tokens().is_some_and(|last| last > window);
     (tokens > window && !is_told).then_some(tokens)
 }
 

@@ -5,7 +5,6 @@ use kith_engine::report::{MessageEnd, RowReader};
 use kith_engine::state::State;
 use kith_sessions::desk::{Inbox, InboxRow, RowStatus, ThreadRecords};
 use kith_vocab::clock::Clock;
-use kith_vocab::event::control::EndReason;
 use kith_vocab::event::models::ModelRef;
 use kith_vocab::ids::SessionId;
 
@@ -97,7 +96,7 @@ impl Rest<'_> {
     fn rows_left(&self, id: SessionId, state: &State, rows: &[InboxRow]) -> Vec<String> {
         let rows: Vec<&InboxRow> = rows.iter().filter(|row| !self.is_settled(id, row)).collect();
         let is_left_alone = state.turn.as_ref().is_some_and(|turn| !self.reaches(&turn.models));
-        let is_held = !matches!(state.last_end, None | Some(EndReason::Done));
+        let is_held = state.queue_hold.is_held();
         let is_new = |row: &&InboxRow| !state.holds_row(&row.key);
         let can_be_said =
             rows.iter().copied().filter(is_new).any(|row| self.reaches(&row.event.models));

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use kith_engine::reading::state_of;
-use kith_vocab::event::control::EndReason;
 
 use super::ReadSide;
 use crate::call::{Reply, Response};
@@ -16,11 +15,10 @@ pub async fn list_queue(side: Arc<ReadSide>, call: ListQueue) -> Reply<WaitingMe
     let head = side.head(session_id).await?;
     let read = state_of(&*side.journal, session_id, head, &mut |_| ()).await;
     let (_, state) = read.map_err(|error| CallError::of_session(session_id, error))?;
-    let ended_badly = !matches!(state.last_end, None | Some(EndReason::Done));
     Ok(Response::new(WaitingMessages {
         session_id,
         steers: state.steers.iter().map(queued_message).collect(),
         follow_ups: state.follow_ups.iter().map(queued_message).collect(),
-        is_held: state.turn.is_none() && ended_badly,
+        is_held: state.turn.is_none() && state.queue_hold.is_held(),
     }))
 }

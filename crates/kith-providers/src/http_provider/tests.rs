@@ -339,7 +339,10 @@ async fn an_endless_answer_is_stopped() {
     let server = Server::start(vec![pieces]).await;
     let (kind, message, retryable) = fault(ask(&server.provider()).await);
     assert_eq!((kind, retryable), (FailureKind::Malformed, false));
-    assert_eq!(message, "`openai` sent more than 16777216 bytes in one answer");
+    assert_eq!(
+        message,
+        "`openai` sent more than 16 MiB in one answer: set `maxTokens` for the model, or use another"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -171,6 +171,7 @@ pub(super) fn failure(seed: &mut Seed) -> FailureKind {
         FailureKind::ContextLength,
         FailureKind::Budget,
         FailureKind::Loading,
+        FailureKind::Media,
     ])
 }
 

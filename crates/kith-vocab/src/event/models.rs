@@ -125,6 +125,8 @@ pub enum FailureKind {
     Truncated,
     /// The conversation is longer than the model can read.
     ContextLength,
+    /// It does not take an image or a file of the conversation.
+    Media,
     /// The reservation was refused.
     Budget,
 }

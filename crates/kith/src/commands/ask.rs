@@ -132,7 +132,10 @@ pub(super) fn print(
             return Err(error);
         }
         let id = short(answer.session_id);
-        return Err(error.hint(format!("your message is saved: `kith session show {id}`")));
+        return Err(error.hint(format!(
+            "your message is saved: `kith retry --session {id}` asks again, `kith session show {id}` \
+             shows it"
+        )));
     }
     if let MessageOutcome::Stopped(why) = outcome {
         ui::note(why);

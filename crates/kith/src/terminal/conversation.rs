@@ -20,6 +20,7 @@ use kith_vocab::event::messages::{AssistantMessage, HarnessKind, IngressRef, Ori
 use kith_vocab::event::models::{ModelFailed, Purpose};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::SessionId;
+use kith_vocab::queue_hold::QueueHold;
 
 use self::amounts::in_seconds;
 pub(crate) use self::amounts::{in_bytes, in_thousands};
@@ -53,6 +54,7 @@ pub(crate) struct ShownConversation {
     calls: ShownCalls,
     pub(crate) follow_ups: Vec<QueuedText>,
     pub(crate) steers: Vec<QueuedText>,
+    hold: QueueHold,
     is_held: bool,
     context_tokens: u64,
     is_past: bool,
@@ -90,6 +92,7 @@ impl ShownConversation {
             calls: ShownCalls::default(),
             follow_ups: Vec::new(),
             steers: Vec::new(),
+            hold: QueueHold::default(),
             is_held: false,
             context_tokens: 0,
             is_past: false,
@@ -223,6 +226,7 @@ impl ShownConversation {
     }
 
     fn event(&mut self, event: &Event, columns: usize, now: Duration) -> Vec<Line> {
+        self.hold.read(event);
         match &event.body {
             Body::UserMessage(it) => self.message(it, columns),
             Body::AssistantMessage(it) => self.answer(event, it, columns),
@@ -430,7 +434,7 @@ impl ShownConversation {
     fn end_turn(&mut self, reason: EndReason, columns: usize, now: Duration) -> Vec<Line> {
         let mut lines = self.growing.end(columns);
         let Some(turn) = self.turn.take() else { return lines };
-        self.is_held = reason != EndReason::Done && !self.follow_ups.is_empty();
+        self.is_held = self.hold.is_held() && !self.follow_ups.is_empty();
         match reason {
             EndReason::Done | EndReason::Bound => (),
             EndReason::Cancelled => lines.push(remark(self.language.say(ScreenText::Stopped))),

@@ -4,8 +4,8 @@ use std::fs;
 
 use kith_testkit::gate::Gate;
 use kith_testkit::server::ServerReply;
-use serde_json::{Value, json};
 
+use crate::bad_servers::{WIRES, house_of, said};
 use crate::check;
 use crate::house::{House, Vendor};
 
@@ -13,36 +13,13 @@ use crate::house::{House, Vendor};
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nnot much of an image";
 const PDF: &[u8] = b"%PDF-1.7 not much of a document";
 
-fn stream(events: &[Value]) -> ServerReply {
-    let body = events.iter().map(|event| format!("data: {event}\n\n")).collect::<Vec<_>>().concat();
-    let content_type = "text/event-stream".to_owned();
-    ServerReply::Raw { status: 200, content_type, body: body.into_bytes() }
-}
-
 /// A text on the wire of this name.
 fn answer(wire: &str) -> ServerReply {
-    match wire {
-        "anthropic" => stream(&[
-            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "seen"}}),
-            json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"input_tokens": 7, "output_tokens": 3}}),
-            json!({"type": "message_stop"}),
-        ]),
-        "openai_responses" => stream(&[
-            json!({"type": "response.output_text.delta", "output_index": 0, "delta": "seen"}),
-            json!({"type": "response.completed", "response": {"status": "completed"}}),
-        ]),
-        _ => ServerReply::text("seen"),
-    }
+    said(wire, "seen")
 }
 
 fn house(vendor: &Vendor, wire: &str) -> House {
-    let house = House::new().with("KEY", "sk-test-0123456789");
-    let url = vendor.server.base_url();
-    house.write(
-        "kith.toml",
-        format!("[models]\nuse = \"m\"\n[models.m]\nwire = \"{wire}\"\nbaseUrl = \"{url}\"\napiKey = \"${{KEY}}\"\n"),
-    );
-    house.kith(&["trust", "."]).succeeded();
+    let house = house_of(vendor, wire, "");
     house.write("plan.txt", PNG);
     house.write("paper", PDF);
     house
@@ -51,7 +28,7 @@ fn house(vendor: &Vendor, wire: &str) -> House {
 #[test]
 fn an_image_reaches_the_vendor_on_every_wire_and_is_proven() {
     let data = "iVBORw0KGgpub3QgbXVjaCBvZiBhbiBpbWFnZQ==";
-    for wire in ["openai_chat", "anthropic", "openai_responses"] {
+    for wire in WIRES {
         let vendor = Vendor::new([answer(wire), answer(wire)]);
         let house = house(&vendor, wire);
         // It is judged by its bytes, not by its name.

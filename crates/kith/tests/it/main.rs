@@ -18,6 +18,7 @@ mod ask;
 mod attach;
 mod backup;
 mod bad_input;
+mod bad_servers;
 mod canary;
 mod chat;
 mod config;

@@ -147,7 +147,7 @@ fn a_server_that_answers_with_a_page_is_reported_and_the_message_is_kept() {
     exit 3
     --- stderr
     error: `openai` answered with a web page instead of a model's answer: check the base URL
-    hint: your message is saved: `kith session show [short]`
+    hint: your message is saved: `kith retry --session [short]` asks again, `kith session show [short]` shows it
     ");
     let log = house.log();
     insta::assert_snapshot!(types(&log), @"session_header instruction_snapshot toolset_snapshot user_message turn_started model_requested model_failed notice turn_ended");
@@ -170,7 +170,7 @@ fn a_wrong_key_is_reported_without_trying_again() {
     exit 3
     --- stderr
     error: `openai` refused the API key from OPENAI_API_KEY (status 401): check it; it said: no such key
-    hint: your message is saved: `kith session show [short]`
+    hint: your message is saved: `kith retry --session [short]` asks again, `kith session show [short]` shows it
     ");
     assert_eq!(vendor.requests().len(), 1);
 }
@@ -202,7 +202,7 @@ fn a_server_that_fails_every_time_is_given_up() {
     check!(house.kith(&["ask", "hi", "--json"]), @r#"
     exit 3
     --- stdout
-    {"ok":false,"error":{"code":"model_failed","message":"`openai` refused the request: rate limit reached (status 429); it said: the script says so","hint":"your message is saved: `kith session show [short]`"}}
+    {"ok":false,"error":{"code":"model_failed","message":"`openai` refused the request: rate limit reached (status 429); it said: the script says so","hint":"your message is saved: `kith retry --session [short]` asks again, `kith session show [short]` shows it"}}
     --- stderr
     note: `openai` refused the request: rate limit reached (status 429); it said: the script says so; retrying
     note: `openai` refused the request: rate limit reached (status 429); it said: the script says so; retrying

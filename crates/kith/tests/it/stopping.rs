@@ -33,7 +33,7 @@ fn ctrl_c_stops_the_wait_for_a_server_that_says_nothing() {
     check!(stopped_by("INT"), @r#"
     exit 130
     --- stdout
-    {"ok":false,"error":{"code":"cancelled","message":"the turn was stopped","hint":"your message is saved: `kith session show [short]`"}}
+    {"type":"error","ok":false,"error":{"code":"cancelled","message":"the turn was stopped","hint":"your message is saved: `kith retry --session [short]` asks again, `kith session show [short]` shows it"}}
     "#);
 }
 
@@ -42,7 +42,7 @@ fn a_termination_signal_stops_the_turn_in_order() {
     check!(stopped_by("TERM"), @r#"
     exit 130
     --- stdout
-    {"ok":false,"error":{"code":"cancelled","message":"the turn was stopped","hint":"your message is saved: `kith session show [short]`"}}
+    {"type":"error","ok":false,"error":{"code":"cancelled","message":"the turn was stopped","hint":"your message is saved: `kith retry --session [short]` asks again, `kith session show [short]` shows it"}}
     "#);
 }
 

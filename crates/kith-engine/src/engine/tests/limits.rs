@@ -59,8 +59,8 @@ async fn a_driver_that_panics_is_reported_and_its_session_opens_again() {
 async fn a_request_that_is_too_large_is_not_sent_and_the_conversation_can_go_back() {
     // It could be shortened, but nobody makes the summary.
     let broken = FailureKind::Status;
-    let model = script().says("One.").says("Two.").fails(broken, false).says("Three.");
-    let model = Arc::new(with_window(model, 0));
+    let model = script().says("One.").says("Two.").fails(broken, false).fails(broken, false);
+    let model = Arc::new(with_window(model.says("Three."), 0));
     let house = TestHouse::new(&model);
     let engine = house.engine();
     let long = "x".repeat(6 * 1024 * 1024);
@@ -70,9 +70,17 @@ async fn a_request_that_is_too_large_is_not_sent_and_the_conversation_can_go_bac
     assert_eq!((third.end, model.bodies().len()), (MessageEnd::Failed, 3));
     let failure = third.failure.unwrap();
     assert!(failure.contains("would have 19 MiB, and the maximum is 16"), "{failure}");
+    // The same message again is answered from the log, and asks nobody.
+    let again = ask(&engine, &message("m3", ROOM, &long)).await.unwrap();
+    assert_eq!((again.end, again.failure), (MessageEnd::Failed, Some(failure.clone())));
+    assert_eq!(model.bodies().len(), 3);
+    // Another message tries the summary once more.
+    let fourth = ask(&engine, &message("m4", ROOM, "and now?")).await.unwrap();
+    assert_eq!((fourth.end, model.bodies().len()), (MessageEnd::Failed, 4));
+    assert!(fourth.failure.unwrap().contains("the conversation is too long to send"));
     let to = LeafId::Event(first.leaf.unwrap());
     engine.branch(first.session_id, to, mover(&house)).await.unwrap();
-    let after = ask(&engine, &message("m4", ROOM, "short")).await.unwrap();
+    let after = ask(&engine, &message("m5", ROOM, "short")).await.unwrap();
     assert_eq!((after.end, after.text.as_str()), (MessageEnd::Done, "Three."));
 }
 

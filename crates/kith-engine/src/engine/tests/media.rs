@@ -2,11 +2,14 @@
 
 use kith_sessions::desk::{Inbox as _, RowTarget};
 use kith_sessions::journal::{FilesJournal, NewBlob};
+use kith_testkit::scripted::ScriptedModels;
 use kith_testkit::transcript::transcript;
 use kith_vocab::block::{Block, Media};
 use kith_vocab::digest::sha256_hex;
+use kith_vocab::event::models::FailureKind;
 use kith_vocab::files::FileSystem as _;
 use kith_vocab::ingress::{IngressContent, IngressEvent};
+use kith_vocab::provider::{ModelChoice, Provider};
 
 use super::*;
 use crate::command::CommandAction;
@@ -155,4 +158,57 @@ async fn a_request_reserves_what_an_image_may_cost_and_a_summary_is_reckoned_wit
     assert!((12_000..13_000).contains(&in_excess[0]), "{in_excess:?}");
     // It is told of the image in words.
     assert!(in_excess[1] < 1_500, "{in_excess:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_image_that_a_server_refuses_is_told_in_words_with_the_next_message() {
+    let model = script().fails(FailureKind::Media, false).says("Without it.");
+    let model = model.fails(FailureKind::Media, false).fails(FailureKind::Media, false);
+    let model = Arc::new(model.says("Again without it."));
+    let mut house = TestHouse::new(&model);
+    let engine = house.engine();
+    let accepted =
+        engine.accept_with(&attached("m1", ROOM), RowTarget::Current, png()).await.unwrap();
+    let follower = engine.follow_row(&accepted).await.unwrap();
+    engine.wake(accepted.session_id);
+    assert_eq!(within(follower.end()).await.unwrap().end, MessageEnd::Failed);
+    let id = accepted.session_id;
+    let carries = |n: usize| {
+        let body = String::from_utf8(model.bodies()[n].bytes.clone()).unwrap();
+        assert_ne!(
+            body.contains(BASE64),
+            body.contains("refused by this model's server"),
+            "{body}"
+        );
+        body.contains(BASE64)
+    };
+    let second = ask(&engine, &message("m2", ROOM, "and now?")).await.unwrap();
+    assert_eq!((second.text.as_str(), carries(0), carries(1)), ("Without it.", true, false));
+    // Who shows it again, or retries, wants it tried again.
+    let accepted =
+        engine.accept_with(&attached("m3", ROOM), RowTarget::Current, png()).await.unwrap();
+    let follower = engine.follow_row(&accepted).await.unwrap();
+    engine.wake(id);
+    assert_eq!(within(follower.end()).await.unwrap().end, MessageEnd::Failed);
+    let retry = CommandAction::Retry { key: None, attended: true };
+    house.command(&engine, id, retry).await.unwrap();
+    within(engine.until_rest()).await;
+    assert_eq!((carries(2), carries(3)), (true, true));
+    // A later host knows it from the log.
+    engine.kill();
+    let engine = house.engine();
+    let fourth = ask(&engine, &message("m4", ROOM, "and now?")).await.unwrap();
+    assert_eq!((fourth.text.as_str(), carries(4)), ("Again without it.", false));
+    assert_eq!(mismatches(&house, id), []);
+    // Another model is shown it.
+    within(engine.until_rest()).await;
+    engine.kill();
+    let other = ModelChoice { model: "other".to_owned(), ..model.choice().clone() };
+    let other = Arc::new(script().says("A cat.").with_choice(other));
+    let provider: Arc<dyn Provider> = other.clone();
+    house.models = Arc::new(ScriptedModels::one(provider));
+    let engine = house.engine();
+    assert_eq!(ask(&engine, &message("m5", ROOM, "and you?")).await.unwrap().text, "A cat.");
+    assert!(String::from_utf8_lossy(&other.bodies()[0].bytes).contains(BASE64));
+    assert_eq!(mismatches(&house, id), []);
 }

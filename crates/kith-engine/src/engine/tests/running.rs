@@ -294,6 +294,64 @@ async fn a_held_queue_goes_on_when_the_next_message_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_held_queue_is_not_released_by_what_nobody_attends() {
+    let (first_gate, second_gate) = (Gate::new(), Gate::new());
+    let model = script().fails(FailureKind::Auth, false).behind(&first_gate).says("Beat.");
+    let model = model.says("Beat again.").behind(&second_gate).says("Two.").says("Four.");
+    let model = Arc::new(model);
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let unattended =
+        |key: &str| IngressEvent { attended: false, ..message(key, ROOM, "heartbeat") };
+    let first = engine.send(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
+    within(first_gate.reached()).await;
+    let second = queue(&engine, &message("m2", ROOM, "two")).await;
+    let id = first.session_id();
+    first_gate.open();
+    assert_eq!(within(second.end()).await.unwrap().end, MessageEnd::Held);
+    house.clock.advance(1_000);
+    let beat = ask(&engine, &unattended("b1")).await.unwrap();
+    assert_eq!((beat.text.as_str(), beat.end), ("Beat.", MessageEnd::Done));
+    within(engine.until_rest()).await;
+    assert_eq!((queued(&house, id).len(), model.bodies().len()), (1, 2));
+    // A later host reads it in the log.
+    engine.kill();
+    let engine = house.engine();
+    let beat = engine.send(&unattended("b2"), RowTarget::Current).await.unwrap();
+    within(second_gate.reached()).await;
+    // A person who speaks meanwhile has acted.
+    let fourth = queue(&engine, &message("m4", ROOM, "four")).await;
+    second_gate.open();
+    assert_eq!(within(beat.end()).await.unwrap().text, "Beat again.");
+    assert_eq!(within(fourth.end()).await.unwrap().text, "Four.");
+    within(engine.until_rest()).await;
+    assert_eq!((queued(&house, id).len(), model.bodies().len()), (0, 5));
+    assert!(house.desk_is_clear(id).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_message_of_a_schedule_goes_on_when_a_person_says_so() {
+    let gate = Gate::new();
+    let model = script().fails(FailureKind::Auth, false).behind(&gate).says("Beat.").says("Two.");
+    let model = Arc::new(model);
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let first = engine.send(&message("m1", ROOM, "one"), RowTarget::Current).await.unwrap();
+    within(gate.reached()).await;
+    let beat = IngressEvent { attended: false, ..message("b1", ROOM, "heartbeat") };
+    queue(&engine, &beat).await;
+    queue(&engine, &message("m2", ROOM, "two")).await;
+    let id = first.session_id();
+    gate.open();
+    within(first.end()).await.unwrap();
+    within(engine.until_rest()).await;
+    house.command(&engine, id, CommandAction::TakeNext).await.unwrap();
+    within(engine.until_rest()).await;
+    // What follows the first of them goes on too.
+    assert_eq!((queued(&house, id).len(), model.bodies().len()), (0, 3));
+}
+
+#[tokio::test(start_paused = true)]
 async fn messages_that_wait_are_not_edited_beyond_the_limit_of_what_waits() {
     let gate = Gate::new();
     let model = Arc::new(script().says("One.").behind(&gate));

@@ -10,8 +10,13 @@ use super::compaction::{
     SUMMARY, assert_verified, compactions, requests, text_of, with_window, words_of,
 };
 use super::*;
+use crate::command::CommandAction;
 use crate::fixture::ask_in;
 use crate::replay::Replayer;
+use crate::verify::BlobReader;
+use crate::why::{
+    BodySpan, ChangeCause, ExplainedRequest, PartSource, Proof, RequestExplainer, RequestFinder,
+};
 
 const TOO_LONG: FailureKind = FailureKind::ContextLength;
 const WINDOW: u64 = 4_000;
@@ -179,6 +184,89 @@ async fn a_conversation_beyond_the_window_that_the_server_takes_is_told_once() {
     assert!(compactions(&house.events(id)).is_empty());
     assert_verified(&house.events(id));
     assert_replays(&house.events(id));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_beyond_the_window_is_told_also_when_it_is_answered_after_a_retry() {
+    let model = script().fails(FailureKind::Status, false).says("One.").says("Two.");
+    let model = Arc::new(with_window(model, WINDOW));
+    let house = TestHouse::new(&model);
+    *house.setup.prompt.lock().unwrap() = words_of(6_000);
+    let engine = house.engine();
+    let id = ask(&engine, &message("m1", ROOM, "hi")).await.unwrap().session_id;
+    within(engine.until_rest()).await;
+    let n_told = || {
+        let notices = house.notices(id).into_iter();
+        notices.filter(|it| it.contains("reads 4000 at once")).count()
+    };
+    // What was refused was not read by anyone.
+    assert_eq!(n_told(), 0);
+    let retry = CommandAction::Retry { key: None, attended: true };
+    house.command(&engine, id, retry).await.unwrap();
+    within(engine.until_rest()).await;
+    assert_eq!(n_told(), 1, "{}", house.outline(id));
+    ask(&engine, &message("m2", ROOM, "and?")).await.unwrap();
+    within(engine.until_rest()).await;
+    assert_eq!(n_told(), 1, "{}", house.outline(id));
+    assert_replays(&house.events(id));
+}
+
+/// The last request, or the last one of this turn, explained.
+fn explained(events: &[Event], turn: Option<u32>) -> ExplainedRequest {
+    let mut finder = RequestFinder::new(turn);
+    for event in events {
+        finder.read(event);
+    }
+    let blobs: BlobReader = Box::new(|_| None);
+    let mut explainer = RequestExplainer::new(finder.found().unwrap(), blobs);
+    for event in events {
+        explainer.read(event).unwrap();
+    }
+    explainer.finish().unwrap()
+}
+
+fn texts_of(found: &ExplainedRequest) -> Vec<String> {
+    let text =
+        |span: &BodySpan| String::from_utf8_lossy(&found.body[span.start..span.end]).into_owned();
+    found.spans.iter().map(text).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_of_shortened_messages_and_the_request_after_it_are_explained() {
+    let model = script().fails(TOO_LONG, false).says(SUMMARY).says("Two.");
+    let model = Arc::new(with_window(model, WINDOW));
+    let house = TestHouse::new(&model);
+    let engine = house.engine();
+    let id = ask(&engine, &message("m1", ROOM, &overlong())).await.unwrap().session_id;
+    ask(&engine, &message("m2", ROOM, "and in short?")).await.unwrap();
+    within(engine.until_rest()).await;
+    let events = house.events(id);
+    let is_last = |event: &Event| matches!(event.body, Body::Compact(_));
+    let end = events.iter().position(is_last).unwrap();
+
+    let summary = explained(&events[..=end], None);
+    assert!(summary.requested.scope.unwrap().text_bytes_max.is_some());
+    assert_eq!((summary.proof, summary.turn), (Proof::Same, 2));
+    let change = summary.change.as_ref().unwrap();
+    assert_eq!(change.cause, ChangeCause::OtherPurpose);
+    let said = events.iter().find(|it| matches!(it.body, Body::UserMessage(_))).unwrap().id;
+    let source = PartSource::Event { id: said, event_type: "user_message" };
+    let shown: Vec<(String, PartSource)> = texts_of(&summary)
+        .into_iter()
+        .zip(summary.spans.iter().map(|span| summary.parts[span.part].source.clone()))
+        .collect();
+    let cut: Vec<_> = shown.iter().filter(|(text, _)| text.contains("left out here")).collect();
+    assert_eq!(cut.len(), 1);
+    assert!(cut[0].0.contains("begins with ORD-77") && cut[0].0.contains("ends with ORD-88"));
+    assert_eq!(cut[0].1, source);
+
+    let after = explained(&events, None);
+    assert_eq!((after.requested.purpose, after.proof), (Purpose::Turn, Proof::Same));
+    assert_eq!(after.change.as_ref().unwrap().cause, ChangeCause::Compacted);
+    let texts = texts_of(&after);
+    for shown in ["likes tea", "too long to be shown to you whole", "and in short?"] {
+        assert!(texts.iter().any(|text| text.contains(shown)), "{shown}: {texts:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -306,7 +306,7 @@ const SAID: [(Wire, u16, &str, &str); 13] = [
         Wire::Anthropic,
         400,
         r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.0.content.0.image.source.base64: image exceeds 5 MB maximum"}}"#,
-        "Status: `openai` does not take an image of this conversation (status 400): use another model, or go back with `kith session branch`; it said: messages.0.content.0.image.source.base64: image exceeds 5 MB maximum",
+        "Media: `openai` does not take an image or file of this conversation (status 400): send another or use another model; the next message is sent without it; it said: messages.0.content.0.image.source.base64: image exceeds 5 MB maximum",
     ),
     (
         Wire::OpenaiResponses,
