@@ -3,12 +3,15 @@
 //! A client connects, keeps idle connections and drives each connection inside the future that uses it:
 //! a task in the background would be woken twice for each piece of an answer. It is made on first use:
 //! loading the certificates of the system takes longer than the rest of a command that asks no model.
-//! Redirects are not followed: one would carry the conversation to a host that the owner did not choose.
+//! A request is sent a second time only if nothing of it was sent the first time: a model that may have
+//! received it may have begun to answer, and answers cost money. What else is repeated, the engine decides
+//! and the log tells. Redirects are not followed: one would carry the conversation to a host that the owner did not choose.
 
 mod connect;
 mod connection;
 
 use std::error::Error;
+use std::iter;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -40,10 +43,62 @@ pub(crate) enum HttpError {
     Tls(#[from] rustls::Error),
     #[error("not a valid address: {0}")]
     Address(String),
+    /// The rest of a sentence that begins with the proxy and says what to do. Never with credentials.
     #[error("the proxy {0}")]
     Proxy(String),
     #[error("no connection within {CONNECT_SECS_MAX} seconds")]
     Timeout,
+}
+
+impl HttpError {
+    /// What to do about it.
+    pub(crate) fn advice(&self) -> &'static str {
+        match self {
+            HttpError::Proxy(_) => "check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY",
+            HttpError::Address(_) => "check the base URL",
+            HttpError::Tls(error) => tls_advice(error),
+            HttpError::Connect(error) => match error.get_ref().and_then(|it| it.downcast_ref()) {
+                Some(error) => tls_advice(error),
+                None => CHECK_SERVER,
+            },
+            HttpError::Connection(_) | HttpError::Timeout => CHECK_SERVER,
+        }
+    }
+}
+
+const CHECK_SERVER: &str = "check the base URL and that the server is running";
+
+fn tls_advice(error: &rustls::Error) -> &'static str {
+    use rustls::CertificateError as Cert;
+    match error {
+        rustls::Error::InvalidCertificate(error) => match error {
+            Cert::NotValidForName | Cert::NotValidForNameContext { .. } => {
+                "the certificate belongs to a server of another name; check the base URL"
+            }
+            Cert::Expired
+            | Cert::ExpiredContext { .. }
+            | Cert::NotValidYet
+            | Cert::NotValidYetContext { .. } => {
+                "check the clock of this machine, and the server's certificate"
+            }
+            _ => {
+                "if the server has a certificate authority of its own, set SSL_CERT_FILE to a file \
+                 that contains it"
+            }
+        },
+        rustls::Error::InvalidMessage(_) => {
+            "the server does not speak TLS there; check the port, or write `http` instead of `https`"
+        }
+        _ => CHECK_SERVER,
+    }
+}
+
+/// The innermost error: it says "connection refused" where the outer ones say "error".
+pub(crate) fn root_cause(error: &dyn Error) -> String {
+    // A chain of errors is short; the limit only guards against one that has no end.
+    const CAUSES_MAX: usize = 16;
+    let chain = iter::successors(Some(error), |&error| error.source());
+    chain.take(CAUSES_MAX).last().map(ToString::to_string).unwrap_or_default()
 }
 
 /// HTTP clients with their connections, one for each kind of address. Connections live in the
@@ -184,7 +239,7 @@ impl HttpClient {
         let age_max = Duration::from_secs(IDLE_SECS_MAX);
         idle.retain(|it| now.saturating_duration_since(it.since) < age_max);
         let place = idle.iter().rposition(|it| it.origin == origin)?;
-        Some(idle.swap_remove(place).connection)
+        Some(idle.remove(place).connection)
     }
 
     fn keep(&self, origin: String, connection: Connection) {

@@ -4,13 +4,13 @@
 //! of a failure (waiting, another model, telling the person) is the engine's affair; here each is
 //! only named well.
 
-use std::error::Error;
-use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue,
+};
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::models::{FailureKind, Wire};
 use kith_vocab::provider::{Answer, AnswerFailure, AskContext, DeltaSink, ModelChoice, Provider};
@@ -18,7 +18,9 @@ use tokio::time::timeout;
 use url::Url;
 
 use crate::answer::Accumulator;
-use crate::client::{HttpClient, HttpClients, HttpError, HttpRequest, HttpResponse, is_loopback};
+use crate::client::{
+    HttpClient, HttpClients, HttpError, HttpRequest, HttpResponse, is_loopback, root_cause,
+};
 use crate::endpoint::{EndpointError, request_address};
 use crate::exchange::ANSWER_BYTES_MAX;
 use crate::fault::Fault;
@@ -107,6 +109,11 @@ impl HttpProvider {
         if !response.status.is_success() {
             return Err(self.status_fault(response).await);
         }
+        if is_compressed(&response) {
+            let what = "compressed its answer, which was not asked for: check the base URL and what \
+                        stands between";
+            return Err(Fault::new(FailureKind::Malformed, what));
+        }
         match media_type(&response).as_str() {
             "application/json" => self.read_whole(&mut response, sink, answer).await?,
             "text/html" => return Err(exchange::web_page()),
@@ -134,7 +141,10 @@ impl HttpProvider {
 
     fn client(&self) -> Result<&HttpClient, Fault> {
         self.clients.of(&self.endpoint).map_err(|error| {
-            let what = format!("cannot be reached: no secure connection: {}", root_cause(&error));
+            let what = match &error {
+                HttpError::Proxy(_) => format!("cannot be reached: {error}"),
+                _ => format!("cannot be reached: no secure connection: {}", root_cause(&error)),
+            };
             Fault::new(FailureKind::Network, what)
         })
     }
@@ -190,11 +200,11 @@ impl HttpProvider {
         let status = response.status.as_u16();
         let header = |name| response.headers.get(name).and_then(|it| it.to_str().ok());
         let retry_after_ms = status::retry_after_ms(header);
-        let is_page = media_type(&response) == "text/html";
+        let is_text = media_type(&response) != "text/html" && !is_compressed(&response);
         // A server that fails to say why has still failed.
         let body = self.read_body(&mut response, ERROR_BODY_BYTES_MAX).await;
         let body = body.map(|(body, _)| body).unwrap_or_default();
-        let body = if is_page { "".into() } else { String::from_utf8_lossy(&body) };
+        let body = if is_text { String::from_utf8_lossy(&body) } else { "".into() };
         let error = VendorError::of_body(&body);
         let (words, code) = match &error {
             Some(error) => (error.message.as_str(), error.code.as_str()),
@@ -220,13 +230,10 @@ impl HttpProvider {
         let is_refused = cause.contains("Connection refused");
         // Only scheme, host and port: the rest of an address may hold a key.
         let origin = self.endpoint.origin().ascii_serialization();
-        let advice = if cause.contains("certificate") {
-            "if the server has a certificate authority of its own, set SSL_CERT_FILE to a file that \
-             contains it"
-        } else {
-            "check the base URL and that the server is running"
+        let what = match error {
+            HttpError::Proxy(_) => format!("could not be reached at {origin}: {error}"),
+            _ => format!("could not be reached at {origin} ({cause}): {}", error.advice()),
         };
-        let what = format!("could not be reached at {origin} ({cause}): {advice}");
         let fault = Fault::new(FailureKind::Network, what).retryable();
         if is_refused && is_loopback(&self.endpoint) { fault.of_loading() } else { fault }
     }
@@ -272,19 +279,15 @@ fn key_header(
     Ok((name, value))
 }
 
+fn is_compressed(response: &HttpResponse<'_>) -> bool {
+    response.headers.get(CONTENT_ENCODING).is_some_and(|value| value != "identity")
+}
+
 /// Without its parameters, in lower case; empty when the server does not say.
 fn media_type(response: &HttpResponse<'_>) -> String {
     let value = response.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media_type = value.and_then(|value| value.split(';').next()).unwrap_or_default();
     media_type.trim().to_ascii_lowercase()
-}
-
-/// The innermost error: it says "connection refused" where the outer ones say "error".
-fn root_cause(error: &dyn Error) -> String {
-    // A chain of errors is short; the limit only guards against one that has no end.
-    const CAUSES_MAX: usize = 16;
-    let chain = iter::successors(Some(error), |&error| error.source());
-    chain.take(CAUSES_MAX).last().map(ToString::to_string).unwrap_or_default()
 }
 
 #[cfg(test)]

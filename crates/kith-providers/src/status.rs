@@ -59,6 +59,13 @@ pub(crate) fn fault(status: u16, request: &RequestFacts<'_>, words: &str, code: 
              model name",
             request.model
         )),
+        // What a proxy says about a password is not repeated.
+        407 => {
+            return of_status(
+                "was not reached: the proxy requires another user name and password (status 407): \
+                 write them into its address, as in `http://name:password@proxy.example:8080`",
+            );
+        }
         408 => of_status("did not receive the request in time (status 408)").retryable(),
         429 => of_status("refused the request: rate limit reached (status 429)").retryable(),
         300..=399 => of_status(&format!(

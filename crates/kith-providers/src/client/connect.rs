@@ -1,5 +1,6 @@
 //! How a server is reached: its addresses, a proxy of the environment, TLS.
 
+use std::env;
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -19,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 
 use super::connection::{Connection, Socket};
-use super::{CONNECT_SECS_MAX, HttpError};
+use super::{CONNECT_SECS_MAX, HttpError, root_cause};
 
 /// Addresses of one server that are tried.
 const ADDRESSES_MAX: usize = 8;
@@ -36,6 +37,7 @@ pub(super) struct Connector {
 
 impl Connector {
     pub(super) fn remote() -> Result<Connector, HttpError> {
+        check_proxies(|name| env::var(name).ok())?;
         Ok(Connector { tls: Some(tls()?), proxies: Some(Matcher::from_env()) })
     }
 
@@ -66,23 +68,34 @@ impl Connector {
     }
 
     async fn socket(&self, uri: &Uri) -> Result<Box<dyn Socket>, HttpError> {
-        let proxy = self.proxy_of(uri);
-        let mut socket = match &proxy {
-            None => self.reach(uri, is_https(uri)).await?,
-            Some(proxy) => self.reach(proxy.uri(), is_https(proxy.uri())).await?,
-        };
-        if let Some(proxy) = proxy.filter(|_| is_https(uri)) {
-            tunnel(&mut *socket, uri, proxy.basic_auth()).await?;
+        let Some(proxy) = self.proxy_of(uri) else { return self.reach(uri).await };
+        let name = proxy_name(proxy.uri());
+        let proxy_scheme = proxy.uri().scheme_str().unwrap_or_default();
+        if !matches!(proxy_scheme, "http" | "https") {
+            return Err(HttpError::Proxy(format!(
+                "{name} is of kind `{proxy_scheme}`, which is not supported: set HTTPS_PROXY or \
+                 HTTP_PROXY to an HTTP proxy"
+            )));
+        }
+        let mut socket = self.reach(proxy.uri()).await.map_err(|error| {
+            let cause = root_cause(&error);
+            HttpError::Proxy(format!(
+                "{name} could not be reached ({cause}): check HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
+            ))
+        })?;
+        if is_https(uri) {
+            let refused = |what: String| HttpError::Proxy(format!("{name} {what}"));
+            tunnel(&mut *socket, uri, proxy.basic_auth()).await.map_err(refused)?;
             socket = self.secure(socket, host_of(uri)?).await?;
         }
         Ok(socket)
     }
 
-    async fn reach(&self, uri: &Uri, is_secure: bool) -> Result<Box<dyn Socket>, HttpError> {
+    async fn reach(&self, uri: &Uri) -> Result<Box<dyn Socket>, HttpError> {
         let stream = open(host_of(uri)?, port_of(uri)).await?;
         stream.set_nodelay(true)?;
         let socket: Box<dyn Socket> = Box::new(stream);
-        if is_secure { self.secure(socket, host_of(uri)?).await } else { Ok(socket) }
+        if is_https(uri) { self.secure(socket, host_of(uri)?).await } else { Ok(socket) }
     }
 
     async fn secure(
@@ -116,13 +129,40 @@ fn tls() -> Result<TlsConnector, HttpError> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
+/// Refuses addresses of proxies that cannot be read. They would be passed over otherwise, and what the
+/// owner wanted to send through a proxy would go without it.
+fn check_proxies(variable: impl Fn(&str) -> Option<String>) -> Result<(), HttpError> {
+    for names in
+        [["HTTPS_PROXY", "https_proxy"], ["HTTP_PROXY", "http_proxy"], ["ALL_PROXY", "all_proxy"]]
+    {
+        let Some((name, value)) = names.iter().find_map(|it| Some((it, variable(it)?))) else {
+            continue;
+        };
+        let matcher = Matcher::builder().all(value.as_str()).build();
+        let is_valid = matcher.intercept(&Uri::from_static("http://server.invalid")).is_some();
+        if !value.is_empty() && !is_valid {
+            // The value is not quoted: it may hold a password.
+            return Err(HttpError::Proxy(format!(
+                "in {name} has no valid address: write it as in `http://proxy.example:8080`"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Host and port of a proxy. The rest of its address may hold a part of a password.
+fn proxy_name(proxy: &Uri) -> String {
+    format!("{}:{}", proxy.host().unwrap_or_default(), port_of(proxy))
+}
+
 fn is_https(uri: &Uri) -> bool {
     uri.scheme() == Some(&Scheme::HTTPS)
 }
 
 /// The host without the brackets of an IPv6 address.
 fn host_of(uri: &Uri) -> Result<&str, HttpError> {
-    let host = uri.host().ok_or_else(|| HttpError::Address(format!("`{uri}` has no host")))?;
+    // The address is not quoted: its query may hold a key.
+    let host = uri.host().ok_or_else(|| HttpError::Address("it has no host".to_owned()))?;
     Ok(host.trim_start_matches('[').trim_end_matches(']'))
 }
 
@@ -130,16 +170,27 @@ fn port_of(uri: &Uri) -> u16 {
     uri.port_u16().unwrap_or(if is_https(uri) { 443 } else { 80 })
 }
 
-/// Connects to the first address that answers. A server may have addresses that lead nowhere from
-/// here, so the next one is tried beside one that is slow.
 async fn open(host: &str, port: u16) -> io::Result<TcpStream> {
     if let Ok(ip) = host.parse::<IpAddr>() {
         return TcpStream::connect((ip, port)).await;
     }
+    let addresses = by_turns(lookup_host((host, port)).await?.collect());
+    first_to_answer(addresses, TcpStream::connect).await
+}
+
+/// Connects to the first address that answers. A server may have addresses that lead nowhere from
+/// here, so the next one is tried beside one that is slow.
+async fn first_to_answer<S: Send + 'static, F>(
+    addresses: Vec<SocketAddr>,
+    connect: impl Fn(SocketAddr) -> F,
+) -> io::Result<S>
+where
+    F: Future<Output = io::Result<S>> + Send + 'static,
+{
     let mut attempts = JoinSet::new();
     let mut failure = io::Error::new(ErrorKind::NotFound, "the name of the server has no address");
-    for address in by_turns(lookup_host((host, port)).await?.collect()) {
-        attempts.spawn(TcpStream::connect(address));
+    for address in addresses {
+        attempts.spawn(connect(address));
         tokio::select! {
             Some(ended) = attempts.join_next() => match ended {
                 Ok(Ok(stream)) => return Ok(stream),
@@ -175,12 +226,19 @@ fn by_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     ordered
 }
 
-/// Has the proxy pass on what follows to the server.
+/// Has the proxy pass on what follows to the server. An error is the rest of a sentence that begins with
+/// the proxy.
 async fn tunnel(
     socket: &mut dyn Socket,
     uri: &Uri,
     authorization: Option<&HeaderValue>,
-) -> Result<(), HttpError> {
+) -> Result<(), String> {
+    let broken = |error: io::Error| match error.kind() {
+        ErrorKind::UnexpectedEof => {
+            "closed the connection without an answer: check that it is an HTTP proxy".to_owned()
+        }
+        _ => format!("broke off the connection ({error}): check that it is an HTTP proxy"),
+    };
     let (host, port) = (uri.host().unwrap_or_default(), port_of(uri));
     let mut head =
         format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n").into_bytes();
@@ -190,30 +248,37 @@ async fn tunnel(
         head.extend_from_slice(b"\r\n");
     }
     head.extend_from_slice(b"\r\n");
-    socket.write_all(&head).await?;
-    socket.flush().await?;
+    socket.write_all(&head).await.map_err(broken)?;
+    socket.flush().await.map_err(broken)?;
     let mut said = Vec::new();
     // The server speaks only after us, so what comes before is the proxy's.
     while !said.ends_with(b"\r\n\r\n") {
         if said.len() >= PROXY_HEAD_BYTES_MAX {
-            return Err(HttpError::Proxy("did not say whether it connects".to_owned()));
+            return Err(NOT_A_PROXY.to_owned());
         }
-        match socket.read_u8().await {
-            Ok(byte) => said.push(byte),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                return Err(HttpError::Proxy("closed the connection".to_owned()));
-            }
-            Err(error) => return Err(error.into()),
-        }
+        said.push(socket.read_u8().await.map_err(broken)?);
     }
     let line = String::from_utf8_lossy(&said);
     let status = line.split(' ').nth(1).unwrap_or_default();
     match status.as_bytes() {
-        [b'2', b'0'..=b'9', b'0'..=b'9'] if line.starts_with("HTTP/1.") => Ok(()),
-        b"407" => Err(HttpError::Proxy("requires a user name and password".to_owned())),
-        [b'1'..=b'5', b'0'..=b'9', b'0'..=b'9'] => {
-            Err(HttpError::Proxy(format!("refused to connect (status {status})")))
+        _ if !line.starts_with("HTTP/1.") => Err(NOT_A_PROXY.to_owned()),
+        [b'2', b'0'..=b'9', b'0'..=b'9'] => Ok(()),
+        b"407" if authorization.is_some() => {
+            Err("refused the user name and password in its address (status 407): check them"
+                .to_owned())
         }
-        _ => Err(HttpError::Proxy("did not answer as an HTTP proxy does".to_owned())),
+        b"407" => Err("requires a user name and password (status 407): write them into its \
+                       address, as in `http://name:password@proxy.example:8080`"
+            .to_owned()),
+        [b'1'..=b'5', b'0'..=b'9', b'0'..=b'9'] => Err(format!(
+            "did not connect to the server (status {status}): check the base URL, or except the \
+             server with NO_PROXY"
+        )),
+        _ => Err(NOT_A_PROXY.to_owned()),
     }
 }
+
+const NOT_A_PROXY: &str = "did not answer as an HTTP proxy does: check its address";
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,7 @@ use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::yield_now;
 
 /// A socket, with or without TLS.
 pub(super) trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -42,6 +43,9 @@ impl Connection {
 
     /// Whether another request can be sent: the server has not closed it, and the last response is over.
     pub(super) async fn is_ready(&mut self) -> bool {
+        // The runtime looks at its sockets before it goes on: that the server closed this one may have
+        // arrived while nobody waited for it, and a request would be lost on it.
+        yield_now().await;
         poll_fn(|cx| {
             self.drive(cx);
             Poll::Ready(matches!(self.sender.poll_ready(cx), Poll::Ready(Ok(()))))

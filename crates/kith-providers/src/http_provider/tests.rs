@@ -123,7 +123,13 @@ async fn pieces_of_any_size_give_the_same_answer() {
 }
 
 /// Status, headers, body, and what is made of them.
-const STATUSES: [(u16, &str, &str, &str); 16] = [
+const STATUSES: [(u16, &str, &str, &str); 17] = [
+    (
+        407,
+        "",
+        "no: anna:pass-word",
+        "Status: `openai` was not reached: the proxy requires another user name and password (status 407): write them into its address, as in `http://name:password@proxy.example:8080`",
+    ),
     (
         401,
         "content-type: application/json\r\n",
@@ -312,6 +318,21 @@ async fn a_server_that_does_not_stream_is_understood() {
     ] {
         let (kind, message, retryable) = fault(ask(&provider).await);
         assert_eq!((kind, message.as_str(), retryable), expected);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_compressed_is_refused_in_words() {
+    let gzip = "content-encoding: gzip\r\n";
+    let server =
+        Server::start(vec![vec![reply(200, gzip, "\u{1f}x")], vec![reply(400, gzip, "\u{1f}x")]])
+            .await;
+    let provider = server.provider();
+    for expected in [
+        "`openai` compressed its answer, which was not asked for: check the base URL and what stands between",
+        "`openai` refused the request (status 400)",
+    ] {
+        assert_eq!(fault(ask(&provider).await).1, expected);
     }
 }
 

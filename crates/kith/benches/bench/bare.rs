@@ -1,9 +1,9 @@
 //! The loop that does nothing else: the HTTP calls and synced appends of a turn.
 //!
 //! It syncs exactly what Kith syncs: the desk once per turn, when the message is accepted, and the
-//! log four times; a new session is made with its first batch. It uses the same HTTP client and
-//! runtime, and waits for the disk in the same way, so that what is compared is our own work and not
-//! the choice of libraries. Each thread has a file of its own, also for what Kith puts on its one
+//! log four times; a new session is made with its first batch. It has the same runtime and waits for the
+//! disk in the same way. Its HTTP client is `reqwest`, where Kith drives a connection of its own: the
+//! loop stands for what a simple program would cost. Each thread has a file of its own, also for what Kith puts on its one
 //! desk: nothing here waits for anything but the disk and the server.
 
 use std::path::Path;

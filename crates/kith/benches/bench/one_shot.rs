@@ -1,9 +1,10 @@
 //! `kith ask` from outside, beside a client that makes the same HTTP calls and two synced appends
 //! before each, and does nothing else.
 //!
-//! The house has a session already and default settings. The client uses the HTTP library and the
-//! runtime that Kith uses, so that what is compared is our own work; a second one speaks over a plain
-//! socket without a runtime: no program could do the same work in less.
+//! The house has a session already and default settings. The client uses the runtime that Kith uses and
+//! `reqwest`, a common HTTP library that Kith does not use itself: it stands for what a simple program
+//! would cost. A second one speaks over a plain socket without a runtime: no program could do the same
+//! work in less.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
