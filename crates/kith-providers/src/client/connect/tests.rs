@@ -258,8 +258,10 @@ async fn a_proxy_that_is_reached_over_tls_gets_the_credentials_and_passes_tls_on
         head
     });
     let connector = through(&format!("https://{USER}:{PASSWORD}@localhost:{port}"));
-    connector.connect(&"https://localhost:1/v1".parse().unwrap()).await.unwrap();
+    let connection = connector.connect(&"https://localhost:1/v1".parse().unwrap()).await.unwrap();
     let head = serving.await.unwrap();
+    // Only now: the server still writes when the client is done with the handshake.
+    drop(connection);
     let expected = format!(
         "CONNECT localhost:1 HTTP/1.1\r\nHost: localhost:1\r\nProxy-Authorization: Basic {CREDENTIALS}\r\n\r\n"
     );
