@@ -2,7 +2,7 @@
 //!
 //! Nothing here prints, reads arguments or knows a terminal; a program that does is a client.
 //!
-//! - [`house`], [`settings`], [`team`], [`models`], [`price`], [`opening`], [`skills`], [`policy`],
+//! - [`house`], [`settings`], [`team`], [`models`], [`price`], [`opening`], [`skills`], [`policy`], [`sandbox`],
 //!   [`clock`]: what the engine is wired up with.
 //! - [`trust`], [`vouching`]: whose files may speak, whose settings count, how far text from a path
 //!   is trusted.
@@ -48,6 +48,7 @@ pub mod replies;
 pub mod router;
 pub mod routes;
 pub mod secrets;
+pub mod sandbox;
 pub mod serve;
 pub mod settings;
 pub mod skills;

@@ -11,6 +11,7 @@
 //! - [`shell_lookup`]: what a shell command names, looked up on the disk.
 //! - [`trust`]: how far the text of a result is trusted.
 //! - `call`: what all tools do around their own work.
+//! - [`sandbox`]: processes, and the walls around them.
 //! - `read_file`, `list_files`, `search_files`, [`skill`]: the tools.
 
 use std::sync::Arc;
@@ -29,6 +30,7 @@ mod folder;
 mod glob;
 mod hard_links;
 pub mod roots;
+pub mod sandbox;
 pub mod shell_lookup;
 mod walk;
 

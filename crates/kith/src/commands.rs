@@ -15,6 +15,7 @@ pub(crate) mod model_test;
 mod new;
 pub(crate) mod prime;
 mod queue;
+mod sandbox;
 pub(crate) mod session;
 mod session_name;
 pub(crate) mod skill;
@@ -86,6 +87,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Explain(Explain::Reply { text, pending })) => {
                 approval::explain_reply(&shared, &text, pending.as_deref())
             }
+            Some(Command::Sandbox(args)) => sandbox::run(&shared, args).await,
             Some(Command::Doctor) => house::check(&shared).await,
             Some(Command::Trust(args)) => trust::run(&shared, args).await,
             Some(Command::Completions(args)) => Ok(completions::run(&shared, &args)),

@@ -49,6 +49,7 @@ mod reminders;
 mod remote;
 mod resources;
 mod retry;
+mod sandbox;
 mod screens;
 mod search;
 mod sent;
