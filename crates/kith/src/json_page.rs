@@ -32,7 +32,7 @@ use crate::program::args::completions::COMPLETE;
 use crate::program::commands::CheckForm;
 use crate::program::commands::forms::{
     AgentListForm, CompletionsForm, ExportForm, InitForm, ManForm, NewAgentForm, NewScriptForm,
-    RemovedAgentForm, SavedScriptForm,
+    RemovedAgentForm, SandboxForm, SavedScriptForm,
 };
 use crate::program::commands::model_test::TestForm;
 use crate::program::commands::prime::ScriptForm;
@@ -144,6 +144,7 @@ fn forms() -> Vec<(&'static str, Option<SchemaMaker>, &'static str)> {
         ("why", Some(schema::<RequestExplanation>), ""),
         ("explain identity", Some(schema::<IdentityView>), ""),
         ("explain command", Some(schema::<CommandExplanation>), ""),
+        ("sandbox", Some(schema::<SandboxForm>), ""),
         ("doctor", Some(schema::<DoctorReport>), ""),
         ("backup", Some(schema::<BackupSummary>), ""),
         ("trust", Some(schema::<TrustedFolder>), ""),

@@ -3,12 +3,11 @@
 use std::process::ExitCode;
 
 use kith_host::sandbox::{SandboxedCommand, run_command};
-use serde_json::json;
 
-use super::{CommandResult, house_of};
+use super::forms::SandboxForm;
+use super::{CommandResult, house_of, print_form};
 use crate::program::args::{GlobalArgs, SandboxArgs};
 use crate::program::signals::StopSignal;
-use crate::program::ui;
 
 pub(crate) async fn run(shared: &GlobalArgs, args: SandboxArgs) -> CommandResult {
     let mut stop = StopSignal::listen()?;
@@ -25,7 +24,7 @@ pub(crate) async fn run(shared: &GlobalArgs, args: SandboxArgs) -> CommandResult
     };
     let code = run_command(house.as_ref(), command, stop).await?;
     if shared.json {
-        ui::json(&json!({ "ok": true, "exitCode": code }));
+        print_form(true, &SandboxForm { exit_code: code });
     }
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
 }
