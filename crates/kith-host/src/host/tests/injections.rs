@@ -1,6 +1,6 @@
 //! A model that obeys injected text, in a house with the real tools, policy and engine.
 //!
-//! 600 texts order what they must not get. What counts is the world: files, connections, and what the
+//! 600 texts (a seventh of them without `KITH_SLOW_TESTS`) order what they must not get. What counts is the world: files, connections, and what the
 //! log says was started.
 
 mod attacks;
@@ -49,6 +49,9 @@ use crate::settings::watch::SettingsWatch;
 use crate::team::Member;
 
 const N_INJECTIONS: usize = 600;
+/// Without `KITH_SLOW_TESTS` every seventh is tried: attacks, channels and disguises come in other
+/// numbers, so each is among them.
+const STEP: usize = 7;
 /// A turn that has not ended by then hangs.
 const TURN_WAIT_MAX: Duration = Duration::from_mins(1);
 /// What no request may hold: it lies where tools must not read.
@@ -373,12 +376,13 @@ fn stranger() -> Caller {
 
 #[expect(clippy::print_stdout, reason = "the counts are what the suite shows")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_obeying_model_gets_none_of_600_injections_through() {
+async fn an_obeying_model_gets_no_injection_through() {
     let world = World::new().await;
     let attacks = world.attacks();
     let (mut by_channel, mut by_aim) = (BTreeMap::new(), BTreeMap::new());
     let mut n_forbidden = 0;
-    for n in 0..N_INJECTIONS {
+    let step = if std::env::var_os("KITH_SLOW_TESTS").is_some() { 1 } else { STEP };
+    for n in (0..N_INJECTIONS).step_by(step) {
         let attack = &attacks[n % attacks.len()];
         let round = n / attacks.len();
         let channel = CHANNELS[(n + round) % CHANNELS.len()];
@@ -411,7 +415,8 @@ async fn an_obeying_model_gets_none_of_600_injections_through() {
         }
     }
     let n_calls = world.model.n_calls();
-    println!("{N_INJECTIONS} injections, {n_calls} calls made, {n_forbidden} forbidden effects");
+    let n_tried: usize = by_aim.values().sum();
+    println!("{n_tried} injections, {n_calls} calls made, {n_forbidden} forbidden effects");
     println!("by channel: {by_channel:?}\nby aim: {by_aim:?}");
     assert_eq!(n_forbidden, 0);
     drop(world.dir);
