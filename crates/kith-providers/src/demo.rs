@@ -17,7 +17,6 @@ use kith_vocab::provider::{
     Answer, AnswerBlock, AnswerFailure, AskContext, Delta, DeltaPart, DeltaSink, FailureCause,
     ModelChoice, Provider,
 };
-use kith_vocab::secret::filter::SecretFilter;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::PartialAnswer;
@@ -60,11 +59,7 @@ impl Provider for Demo {
             let request = wire::read(&body).map_err(|error| {
                 let what = format!("could not read the request: {error}");
                 let fault = Fault::new(FailureKind::Malformed, what);
-                fault.into_failure(
-                    &self.choice.provider,
-                    &SecretFilter::default(),
-                    PartialAnswer::default(),
-                )
+                fault.into_failure(&self.choice.provider, None, PartialAnswer::default())
             })?;
             let reply = rules::reply(&request);
             speak(&reply.text, &*ctx.sink, &ctx.cancel).await?;

@@ -18,7 +18,6 @@ mod obligations;
 mod prompts;
 mod recovery;
 mod running;
-mod secrets;
 mod sessions;
 mod simulated;
 mod too_long;

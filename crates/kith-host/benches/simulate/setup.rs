@@ -70,7 +70,6 @@ impl AgentSetup for SimSetup {
             limits,
             language: None,
             sandbox: Sandbox::None,
-            secrets: Arc::default(),
         })
     }
 

@@ -1,5 +1,3 @@
-mod injections;
-
 use std::fs;
 
 use kith_sessions::line::LineHash;

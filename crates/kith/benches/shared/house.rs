@@ -121,7 +121,6 @@ impl AgentSetup for FixedSetup {
             limits: Limits::default(),
             language: None,
             sandbox: Sandbox::None,
-            secrets: Arc::default(),
         })
     }
 }
