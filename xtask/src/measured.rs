@@ -23,11 +23,12 @@ is for, and why its goal is what it is, stands in the help of the commands and i
 ";
 
 /// The tables, in the order of the document, and their headings.
-const SECTIONS: [(&str, &str); 10] = [
+const SECTIONS: [(&str, &str); 11] = [
     ("bench", "Speed and size"),
     ("torture-turn", "A turn killed at every write and sync"),
     ("torture-desk", "The desk failing at every system call"),
     ("torture-kills", "The real program killed at random"),
+    ("torture-effects", "The real program killed while tools change the world"),
     ("torture-crowd", "Fifty processes on one house"),
     ("torture-stability", "A thousand turns of one session"),
     ("torture-log", "A session file damaged"),

@@ -20,8 +20,8 @@ a choice it does all five. Prints counts and seeds, writes them to docs/measured
 command, and fails if anything was lost, done twice, altered in silence, or panicked.
 
   --turn      a turn killed at every write and sync (process killed, power cut), its desk failing at
-              every system call (needs `strace`), 1,000 random SIGKILLs of the real program, and fifty
-              of it at once on one house
+              every system call (needs `strace`), 1,000 random SIGKILLs of the real program, as many
+              while its tools change the world, and fifty of it at once on one house
   --stability a thousand turns of one session on each wire, with steers, follow-ups and restarts
   --log       a session file cut at every byte, every bit flipped, pages zeroed, a failing disk
   --orders N  N logs with events in any order: folded, decided, rendered for both vendors

@@ -41,6 +41,7 @@ use kith_vocab::ingress::{IngressContent, IngressEvent, RunningBehavior};
 use kith_vocab::json::Json;
 use kith_vocab::policy::Policy;
 use kith_vocab::provider::{Models, Provider};
+use kith_vocab::secret::filter::SecretFilter;
 use kith_vocab::tool::Tool;
 use serde_json::json;
 
@@ -75,6 +76,7 @@ pub(crate) struct TestSetup {
     pub(crate) policy: Mutex<Arc<dyn Policy>>,
     pub(crate) limits: Mutex<Limits>,
     pub(crate) budget: Mutex<Arc<dyn Budget>>,
+    pub(crate) secrets: Mutex<Arc<SecretFilter>>,
     /// Whether the model is told when the prompt, or the day, has changed since.
     pub(crate) tells_news: bool,
 }
@@ -93,6 +95,7 @@ impl AgentSetup for TestSetup {
             language: None,
             sandbox: Sandbox::None,
             approvals: ApprovalSetup::default(),
+            secrets: Arc::clone(&self.secrets.lock().unwrap()),
         })
     }
 
@@ -136,6 +139,7 @@ impl TestHouse {
             policy: Mutex::new(Arc::new(AllowAll)),
             limits: Mutex::default(),
             budget: Mutex::new(Arc::new(NoBudget)),
+            secrets: Mutex::default(),
             tells_news: false,
         };
         TestHouse {

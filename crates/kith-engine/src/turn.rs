@@ -55,6 +55,7 @@ pub struct TurnSetup {
     /// What requests may still use.
     pub budget: Arc<dyn Budget>,
     pub approvals: approvals::ApprovalSetup,
+    pub secrets: Arc<kith_vocab::secret::filter::SecretFilter>,
 }
 
 pub(crate) struct TurnContext {

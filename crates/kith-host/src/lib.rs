@@ -6,6 +6,8 @@
 //!   [`clock`]: what the engine is wired up with.
 //! - [`trust`], [`vouching`]: whose files may speak, whose settings count, how far text from a path
 //!   is trusted.
+//! - [`secrets`]: the secrets that must not leave; [`tainted_files`]: files that strangers may have
+//!   shaped.
 //! - [`init`]: making an agent; [`agents`]: those of a house.
 //! - [`call`], [`caller`], [`calls`], [`router`], [`routes`]: requests as types, who makes them, and
 //!   who answers which.
@@ -46,9 +48,11 @@ pub mod replies;
 pub mod router;
 pub mod routes;
 pub mod sandbox;
+pub mod secrets;
 pub mod serve;
 pub mod settings;
 pub mod skills;
+pub mod tainted_files;
 pub mod team;
 pub mod trust;
 pub mod vouching;

@@ -22,7 +22,7 @@ use kith_sessions::store::SessionStore;
 use kith_tools::roots::Roots;
 use kith_vocab::budget::Budget;
 use kith_vocab::event::Body;
-use kith_vocab::event::messages::InstructionSnapshotEvent;
+use kith_vocab::event::messages::{InstructionSnapshotEvent, Trust};
 use kith_vocab::header::{Audience, SessionHeader};
 use kith_vocab::json::Json;
 use kith_vocab::snapshot::{ToolSpec, ToolsetSnapshot};
@@ -33,9 +33,11 @@ use crate::budget::HouseBudget;
 use crate::error::CallError;
 use crate::house::{House, OWNER_ID};
 use crate::policy::{ConstitutionRules, HousePolicy, offered_sandbox};
+use crate::secrets::KnownSecrets;
 use crate::settings::Settings;
 use crate::settings::watch::SettingsWatch;
 use crate::skills::SkillSearch;
+use crate::tainted_files::{NotedWrites, TaintedFiles};
 use crate::team::Member;
 use crate::trust::CurrentTrust;
 
@@ -65,6 +67,8 @@ pub struct HomeSetup {
     problems: Mutex<Vec<String>>,
     looks: news::Looks,
     budget: Arc<HouseBudget>,
+    secrets: KnownSecrets,
+    tainted: Arc<TaintedFiles>,
 }
 
 impl HomeSetup {
@@ -72,6 +76,7 @@ impl HomeSetup {
         house: House,
         settings: Arc<SettingsWatch>,
         repositories: Vec<Repository>,
+        tainted: Arc<TaintedFiles>,
     ) -> HomeSetup {
         let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
         HomeSetup {
@@ -81,6 +86,8 @@ impl HomeSetup {
             settings,
             problems: Mutex::default(),
             looks: news::Looks::default(),
+            tainted,
+            secrets: KnownSecrets::default(),
         }
     }
 
@@ -129,10 +136,17 @@ impl HomeSetup {
             let (house, member, extra, trust) = (&house, &member, &extra, &trust);
             SkillSearch { house, member, extra, trust, cwd: &cwd }.skills().entries
         };
-        let trust = Arc::clone(&self.trust);
+        let (trust, tainted) = (Arc::clone(&self.trust), Arc::clone(&self.tainted));
         // Asked per path and call, so that a repository that appears meanwhile counts.
-        let trust_of = move |path: &Path| trust.recent_view().trust_of_path(path);
-        Ok(kith_tools::built_in(Arc::new(roots), Arc::new(list), Arc::new(trust_of)))
+        let trust_of = move |path: &Path| match trust.recent_view().trust_of_path(path) {
+            trust if trust <= Trust::Paired && tainted.hold(path) => Trust::Untrusted,
+            trust => trust,
+        };
+        let tools = kith_tools::built_in(Arc::new(roots), Arc::new(list), Arc::new(trust_of));
+        let noted = |tool| {
+            Arc::new(NotedWrites { tool, files: Arc::clone(&self.tainted) }) as Arc<dyn Tool>
+        };
+        Ok(tools.into_iter().map(noted).collect())
     }
 
     fn language(settings: &Settings, header: &SessionHeader) -> Option<String> {
@@ -197,6 +211,7 @@ impl AgentSetup for HomeSetup {
             sandbox: offered_sandbox(),
             budget: Arc::clone(&self.budget) as Arc<dyn Budget>,
             approvals: ApprovalSetup::default(),
+            secrets: self.secrets.filter(&settings),
         })
     }
 

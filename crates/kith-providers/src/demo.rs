@@ -17,6 +17,7 @@ use kith_vocab::provider::{
     Answer, AnswerBlock, AnswerFailure, AskContext, Delta, DeltaPart, DeltaSink, FailureCause,
     ModelChoice, Provider,
 };
+use kith_vocab::secret::filter::SecretFilter;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::PartialAnswer;
@@ -59,7 +60,11 @@ impl Provider for Demo {
             let request = wire::read(&body).map_err(|error| {
                 let what = format!("could not read the request: {error}");
                 let fault = Fault::new(FailureKind::Malformed, what);
-                fault.into_failure(&self.choice.provider, None, PartialAnswer::default())
+                fault.into_failure(
+                    &self.choice.provider,
+                    &SecretFilter::default(),
+                    PartialAnswer::default(),
+                )
             })?;
             let reply = rules::reply(&request);
             speak(&reply.text, &*ctx.sink, &ctx.cancel).await?;

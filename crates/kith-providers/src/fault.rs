@@ -6,15 +6,12 @@
 use kith_vocab::event::models::FailureKind;
 use kith_vocab::invisible::is_deceptive;
 use kith_vocab::provider::{AnswerFailure, FailureCause};
+use kith_vocab::secret::filter::SecretFilter;
 
 use crate::answer::PartialAnswer;
-use crate::secret::Secret;
 
 /// Characters of a server's message that are quoted.
 pub(crate) const QUOTE_CHARS_MAX: usize = 500;
-
-/// The shortest key that is removed from a server's message.
-const KEY_BYTES_MIN: usize = 8;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -59,11 +56,11 @@ impl Fault {
     pub(crate) fn into_failure(
         self,
         provider: &str,
-        key: Option<&Secret>,
+        secrets: &SecretFilter,
         partial: PartialAnswer,
     ) -> AnswerFailure {
         let mut message = format!("`{provider}` {}", self.what);
-        let said = quote(&self.said, key);
+        let said = quote(&self.said, secrets);
         if !said.is_empty() {
             message.push_str("; it said: ");
             message.push_str(&said);
@@ -106,18 +103,14 @@ pub(crate) fn is_about_length(words: &str) -> bool {
     PHRASES.iter().any(|phrase| words.contains(phrase))
 }
 
-fn quote(words: &str, key: Option<&Secret>) -> String {
+fn quote(words: &str, secrets: &SecretFilter) -> String {
     let visible: String = words
         .chars()
         .map(|ch| if ch.is_whitespace() { ' ' } else { ch })
         .filter(|ch| !is_deceptive(*ch))
         .collect();
     // Before cutting: a cut could leave half of the key, which no search would find.
-    let visible = match key.map(Secret::reveal) {
-        // A shorter one is a placeholder such as `none`, which is also an ordinary word.
-        Some(key) if key.len() >= KEY_BYTES_MIN => visible.replace(key, "[key]"),
-        _ => visible,
-    };
+    let visible = secrets.filtered(&visible);
     let visible = visible.trim();
     match visible.char_indices().nth(QUOTE_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &visible[..end]),

@@ -14,6 +14,8 @@ use http::header::{
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::event::models::{FailureKind, Wire};
 use kith_vocab::provider::{Answer, AnswerFailure, AskContext, DeltaSink, ModelChoice, Provider};
+use kith_vocab::secret::Secret;
+use kith_vocab::secret::filter::SecretFilter;
 use tokio::time::timeout;
 use url::Url;
 
@@ -24,7 +26,6 @@ use crate::client::{
 use crate::endpoint::{EndpointError, request_address};
 use crate::exchange::ANSWER_BYTES_MAX;
 use crate::fault::Fault;
-use crate::secret::Secret;
 use crate::vendor_error::VendorError;
 use crate::{exchange, status};
 
@@ -40,7 +41,8 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 pub struct HttpProvider {
     choice: ModelChoice,
     endpoint: Url,
-    api_key: Option<Secret>,
+    /// Removes the key from what a server says.
+    secrets: SecretFilter,
     /// Where the key was read from, for the sentence that says it was refused.
     key_source: Option<String>,
     key_header: Option<(HeaderName, HeaderValue)>,
@@ -57,7 +59,7 @@ impl HttpProvider {
         api_key: Option<Secret>,
     ) -> Result<HttpProvider, EndpointError> {
         let endpoint = request_address(choice.wire, base_url)?;
-        let api_key = api_key.filter(|key| !key.reveal().is_empty());
+        let api_key = api_key.filter(|key| !key.is_empty());
         let key_header = match &api_key {
             Some(key) => Some(key_header(choice.wire, key, &choice.provider)?),
             None => None,
@@ -66,7 +68,7 @@ impl HttpProvider {
         Ok(HttpProvider {
             choice,
             endpoint,
-            api_key,
+            secrets: SecretFilter::new(&api_key),
             key_source: None,
             key_header,
             idle_max,
@@ -210,7 +212,7 @@ impl HttpProvider {
             Some(error) => (error.message.as_str(), error.code.as_str()),
             None => (&*body, ""),
         };
-        let key = match (&self.api_key, &self.key_source) {
+        let key = match (&self.key_header, &self.key_source) {
             (None, _) => status::KeyUsed::None,
             (Some(_), None) => status::KeyUsed::FromSomewhere,
             (Some(_), Some(source)) => status::KeyUsed::From(source),
@@ -250,7 +252,7 @@ impl Provider for HttpProvider {
             let exchange = self.converse(body, &*ctx.sink, &mut answer);
             let ending = exchange::bounded(&ctx, exchange).await;
             exchange::conclude(ending, answer, |fault, partial| {
-                fault.into_failure(&self.choice.provider, self.api_key.as_ref(), partial)
+                fault.into_failure(&self.choice.provider, &self.secrets, partial)
             })
         })
     }

@@ -17,7 +17,6 @@
 //! - [`client`]: the one place that makes an HTTP client.
 //! - [`local_servers`]: model servers on this machine.
 //! - [`endpoint`]: the address of a model, checked, and its digest.
-//! - [`secret`]: a key that cannot be printed.
 //! - [`demo`]: the built-in model that needs no key and no network.
 
 pub mod client;
@@ -27,7 +26,6 @@ pub mod http_provider;
 pub mod local_servers;
 pub mod media;
 pub mod render;
-pub mod secret;
 
 mod answer;
 mod anthropic;

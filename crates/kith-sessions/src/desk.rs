@@ -18,7 +18,9 @@ use serde::{Deserialize, Serialize};
 use crate::line::LogHead;
 use crate::storage::StorageFuture;
 
-pub use checks::{ENVELOPE_BYTES_MAX, GRANTS_MAX, MESSAGE_MODELS_MAX, REPOSITORIES_MAX};
+pub use checks::{
+    ENVELOPE_BYTES_MAX, GRANTS_MAX, MESSAGE_MODELS_MAX, REPOSITORIES_MAX, TAINTED_CONTENTS_MAX,
+};
 pub use memory::MemoryDesk;
 pub use sqlite::{DESK_VERSION, DeskError, SqliteDesk};
 
@@ -114,6 +116,16 @@ impl ThreadRow {
         let SessionHeader { agent_id, thread_id, session_id, audience, .. } = header.clone();
         ThreadRow { agent_id, thread_id, session_id, audience, updated_at }
     }
+}
+
+/// The content of a file that was written while untrusted text was on the path. Wherever it is read,
+/// it is untrusted.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TaintedContent {
+    /// In hex.
+    pub sha256: String,
+    pub bytes: u64,
+    pub noted_at: u64,
 }
 
 /// A time at which a session or a thread is to be looked at again.
@@ -284,7 +296,18 @@ pub trait GrantRecords: Send + Sync {
     fn grants(&self, now: u64) -> StorageFuture<'_, Vec<GrantRow>>;
 }
 
-pub trait Desk: Inbox + ThreadRecords + WakeupRecords + TrustRecords + GrantRecords {
+pub trait TaintRecords: Send + Sync {
+    /// Notes a content that is about to be written while untrusted text is on the path. It is durable
+    /// before the file is: what a crash leaves is a content that was never written.
+    fn note_tainted(&self, content: TaintedContent) -> StorageFuture<'_, ()>;
+
+    /// All that were noted, by hash.
+    fn tainted_contents(&self) -> StorageFuture<'_, Vec<TaintedContent>>;
+}
+
+pub trait Desk:
+    Inbox + ThreadRecords + WakeupRecords + TrustRecords + GrantRecords + TaintRecords
+{
     fn device_id(&self) -> &str;
 
     /// Raised with the first new row of each host. A desk whose generation is behind the one in

@@ -7,6 +7,7 @@
 //! - [`files`]: a disk that can fail, tear or forget any single write.
 //! - [`gate`]: a moment that lasts until the test ends it.
 //! - [`scripted`]: a model that answers from a script.
+//! - [`obeying`]: a model that does whatever any text tells it to.
 //! - [`tools`], [`policies`]: a tool that counts its runs, a policy that says one thing.
 //! - [`validators`]: what the vendors accept, written from their rules and not from our code.
 //! - [`server`]: a model server on loopback, for what only a socket can get wrong.
@@ -29,6 +30,7 @@ pub mod events;
 pub mod files;
 pub mod first_events;
 pub mod gate;
+pub mod obeying;
 pub mod policies;
 pub mod samples;
 pub mod scripted;

@@ -7,6 +7,7 @@
 //! - [`text`]: an immutable text with shared ownership.
 //! - [`json`]: JSON that keeps its bytes.
 //! - [`invisible`]: characters that a reader does not see.
+//! - [`secret`]: secrets, and the filter that keeps them from leaving.
 //! - [`digest`]: hashes as we write them.
 //! - [`bounded`]: bytes up to a limit.
 //! - [`block`]: the blocks of a message.
@@ -37,6 +38,7 @@ pub mod invisible;
 pub mod json;
 pub mod queue_hold;
 mod schema;
+pub mod secret;
 pub mod snapshot;
 pub mod text;
 pub mod validate;

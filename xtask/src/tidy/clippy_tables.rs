@@ -16,7 +16,13 @@ struct Wall {
     reason: &'static str,
 }
 
-const WALLS: [Wall; 6] = [
+const WALLS: [Wall; 7] = [
+    Wall {
+        methods: &["kith_vocab::secret::Secret::reveal"],
+        types: &[],
+        open_to: &["kith-vocab", "kith-providers"],
+        reason: "a secret is shown to the server it is for, and to the filter that keeps it in",
+    },
     Wall {
         methods: &["tokio::task::block_in_place", "tokio::task::spawn_blocking"],
         types: &[],

@@ -18,6 +18,7 @@ mod obligations;
 mod prompts;
 mod recovery;
 mod running;
+mod secrets;
 mod sessions;
 mod simulated;
 mod too_long;

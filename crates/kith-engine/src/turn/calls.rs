@@ -173,7 +173,7 @@ fn ask_policy(
 ) -> Judgement {
     let state = session.state();
     let Some(turn) = &state.turn else { return no_turn(ctx) };
-    ctx.setup.policy.judge(&Question {
+    let judgement = ctx.setup.policy.judge(&Question {
         call_id: call.call_id,
         tool: &call.tool,
         effects: &prepared.effects,
@@ -186,13 +186,43 @@ fn ask_policy(
         is_attended: turn.attended,
         grants,
         sandbox: ctx.setup.sandbox,
-    })
+    });
+    if sends_a_secret(ctx, call, prepared, &judgement) {
+        keeps_secrets(judgement.sandbox)
+    } else {
+        judgement
+    }
 }
 
 fn no_turn(ctx: &TurnContext) -> Judgement {
     let reason = "the turn that made the call has ended".to_owned();
     let (verdict, sandbox) = (Verdict::Deny, ctx.setup.sandbox);
     Judgement { verdict, reason, rule: None, grant_id: None, sandbox }
+}
+
+/// Whether a call that reaches others holds a known secret in its arguments. A command reaches others
+/// if its sandbox lets it.
+fn sends_a_secret(
+    ctx: &TurnContext,
+    call: &ToolCall,
+    prepared: &CallPlan,
+    judgement: &Judgement,
+) -> bool {
+    let reaches_others = prepared.effects.iter().any(|effect| match effect {
+        Effect::Network | Effect::Message => true,
+        Effect::Exec => judgement.sandbox != Sandbox::Workspace,
+        Effect::Read | Effect::Write | Effect::Oneself => false,
+    });
+    reaches_others && ctx.setup.secrets.is_in_json(&call.input)
+}
+
+/// Such a call is denied, whatever rules and people say: nobody who is asked sees through every
+/// encoding.
+fn keeps_secrets(sandbox: Sandbox) -> Judgement {
+    let reason = "its arguments contain a key, token or password of this machine, which must not \
+                  leave it; leave the secret out";
+    let (reason, rule) = (reason.to_owned(), Some("secrets".to_owned()));
+    Judgement { verdict: Verdict::Deny, reason, rule, grant_id: None, sandbox }
 }
 
 /// The facts of a call with its summary, so that every screen can say what it does.

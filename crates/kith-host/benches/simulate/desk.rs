@@ -7,8 +7,8 @@ use kith_engine::engine::Engine;
 
 use kith_sessions::desk::{
     AcceptOutcome, Desk, GrantRecords, GrantRow, Inbox, InboxRow, MemoryDesk, Repository,
-    RowOutcome, RowStatus, RowTarget, SqliteDesk, ThreadRecords, ThreadRow, TrustRecords, Wakeup,
-    WakeupReason, WakeupRecords,
+    RowOutcome, RowStatus, RowTarget, SqliteDesk, TaintRecords, TaintedContent, ThreadRecords,
+    ThreadRow, TrustRecords, Wakeup, WakeupReason, WakeupRecords,
 };
 use kith_sessions::line::LogHead;
 use kith_sessions::storage::{StorageError, StorageErrorKind, StorageFuture};
@@ -286,6 +286,16 @@ impl GrantRecords for SimDesk {
 
     fn grants(&self, now: u64) -> StorageFuture<'_, Vec<GrantRow>> {
         self.call(move |desk| desk.grants(now))
+    }
+}
+
+impl TaintRecords for SimDesk {
+    fn note_tainted(&self, content: TaintedContent) -> StorageFuture<'_, ()> {
+        self.change(move |desk| desk.note_tainted(content))
+    }
+
+    fn tainted_contents(&self) -> StorageFuture<'_, Vec<TaintedContent>> {
+        self.call(|desk| desk.tainted_contents())
     }
 }
 

@@ -70,6 +70,7 @@ impl AgentSetup for SimSetup {
             limits,
             language: None,
             sandbox: Sandbox::None,
+            secrets: Arc::default(),
         })
     }
 

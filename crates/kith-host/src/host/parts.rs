@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use kith_engine::engine::EngineLimits;
 use kith_sessions::catalog::{Catalog, SqliteCatalog};
-use kith_sessions::desk::{Desk, SqliteDesk, TrustRecords};
+use kith_sessions::desk::{Desk, SqliteDesk, TaintRecords, TrustRecords};
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::journal::{FilesJournal, Journal};
 use kith_sessions::lock::{HouseLock, LockError};
@@ -19,6 +19,7 @@ use crate::house::House;
 use crate::models::ModelRegistry;
 use crate::opening::{HomeSetup, HouseSetup};
 use crate::settings::watch::SettingsWatch;
+use crate::tainted_files::TaintedFiles;
 
 pub struct HostParts {
     pub house: House,
@@ -52,13 +53,17 @@ impl HostParts {
         let store = SessionStore::new(Arc::new(DiskFiles), &house.kith_dir());
         let index = house.kith_dir().join("index.db");
         let repositories = desk.repositories().await?;
-        let setup = HomeSetup::new(house.clone(), Arc::clone(&settings), repositories);
+        let known = desk.tainted_contents().await?;
+        let is_new_desk = desk.device_id() == new_device_id;
+        let desk: Arc<dyn Desk> = Arc::new(desk);
+        let tainted = Arc::new(TaintedFiles::new(Arc::clone(&desk), Arc::clone(&clock), known));
+        let setup = HomeSetup::new(house.clone(), Arc::clone(&settings), repositories, tainted);
         Ok(HostParts {
             models: Arc::new(ModelRegistry::new(Arc::clone(&settings))),
             setup: Arc::new(setup),
             journal: Arc::new(FilesJournal::new(store.clone())),
-            is_new_desk: desk.device_id() == new_device_id,
-            desk: Arc::new(desk),
+            is_new_desk,
+            desk,
             catalog: Arc::new(SqliteCatalog::new(&index, store.clone())),
             limits: EngineLimits::default(),
             house,

@@ -1,3 +1,5 @@
+mod injections;
+
 use std::fs;
 
 use kith_sessions::line::LineHash;

@@ -7,11 +7,11 @@ use kith_providers::demo::demo;
 use kith_providers::endpoint::without_request_path;
 use kith_providers::http_provider::HttpProvider;
 use kith_providers::render::wire_name;
-use kith_providers::secret::Secret;
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::models::{ModelRef, Wire};
 use kith_vocab::json::Json;
 use kith_vocab::provider::{ModelChoice, Provider};
+use kith_vocab::secret::Secret;
 
 use super::catalogue::{KnownModel, find_known};
 use crate::calls::models::FactOrigin;

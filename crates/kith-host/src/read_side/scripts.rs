@@ -1,5 +1,6 @@
 //! Priming scripts: listed, shown, checked, and made of a session.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,13 +8,14 @@ use std::sync::Arc;
 use kith_engine::checkpoints::activity;
 use kith_home::priming::export::export;
 use kith_home::priming::history::{ScriptSource, from_events};
-use kith_home::priming::script::Script;
+use kith_home::priming::script::{Script, ScriptField};
 use kith_home::priming::slug::ScriptRef;
 use kith_home::priming::store::{
     LISTING_ENTRIES_MAX, PrimingStore, ScriptEntry, ScriptIssue, ScriptState,
 };
 use kith_sessions::read::Tail;
 use kith_vocab::clock::Clock;
+use kith_vocab::secret::filter::SecretFilter;
 
 use super::sessions::WITHOUT_DESK;
 use super::{FoldedSession, ReadSide};
@@ -24,6 +26,7 @@ use crate::calls::priming::{
 };
 use crate::clock::SystemClock;
 use crate::priming::warnings_in_words;
+use crate::secrets::secret_filter;
 use crate::words::{rfc3339, tail_in_words};
 
 pub async fn list_scripts(side: Arc<ReadSide>, call: ListScripts) -> Reply<ScriptList> {
@@ -99,9 +102,26 @@ impl ReadSide {
             state: if is_damaged { "readOnly" } else { activity(&state) }.to_owned(),
         };
         let path = state.tree.path();
-        let script = from_events(path.iter().map(|node| &node.event), &source)?;
+        let mut script = from_events(path.iter().map(|node| &node.event), &source)?;
+        remove_secrets(&mut script, &secret_filter(&*self.settings()?));
         let notes = tail_in_words(&reading.tail);
         Ok(Response::new(script).with_notes(notes).with_notes(self.desk_note(WITHOUT_DESK)))
+    }
+}
+
+/// A script is made to be kept with the agent's files and given to others.
+fn remove_secrets(script: &mut Script, secrets: &SecretFilter) {
+    let fields = |fields: &mut Vec<ScriptField>| {
+        for field in fields {
+            field.value = secrets.filtered_json(&field.value);
+        }
+    };
+    fields(&mut script.front_matter);
+    for record in &mut script.records {
+        fields(&mut record.fields);
+        if let Cow::Owned(filtered) = secrets.filtered(&record.body) {
+            record.body = filtered;
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use kith_sessions::storage::{StorageError, StorageErrorKind};
 use kith_vocab::event::Event;
 use kith_vocab::ids::SessionId;
 use kith_vocab::json::Json;
+use kith_vocab::secret::filter::SecretFilter;
 
 use super::{FoldedSession, ReadSide};
 use crate::call::{Delivery, Follower, Reply, Response};
@@ -24,6 +25,7 @@ use crate::calls::session::{
     VerifySession,
 };
 use crate::error::{CallError, ErrorCode};
+use crate::secrets::secret_filter;
 use crate::words::{damaged_session, rfc3339, short, tail_in_words};
 
 /// Maximum number of events in a page.
@@ -190,11 +192,14 @@ pub async fn export_session(
     };
     let title = title.or_else(|| header.meta.title.clone());
     follower.push(ExportItem::Header { header, title }, Delivery::Paced)?;
+    let secrets = secret_filter(&*side.settings()?);
     let (mut events, mut refused) = (0, None);
     let each = &mut |event| {
         events += 1;
         if refused.is_none() {
-            refused = follower.push(ExportItem::Event(event), Delivery::Paced).err();
+            let event = without_secrets(event, &secrets);
+            let push = |event| follower.push(ExportItem::Event(event), Delivery::Paced);
+            refused = event.and_then(push).err();
         }
     };
     let tail = side.each(session_id, each).await?.tail;
@@ -204,6 +209,22 @@ pub async fn export_session(
     let summary = ExportSummary { session_id, events };
     let notes = tail_in_words(&tail);
     Ok(Response::new(summary).with_notes(notes).with_notes(side.desk_note(WITHOUT_DESK)))
+}
+
+/// An export is for use elsewhere.
+fn without_secrets(event: Event, secrets: &SecretFilter) -> Result<Event, CallError> {
+    if secrets.is_empty() {
+        return Ok(event);
+    }
+    let json = Json::of(&event);
+    let filtered = secrets.filtered_json(&json);
+    if filtered == json {
+        return Ok(event);
+    }
+    filtered.read().map_err(|_| {
+        let message = format!("event `{}` holds a secret where none can be removed", event.id);
+        CallError::invalid(message)
+    })
 }
 
 impl ReadSide {

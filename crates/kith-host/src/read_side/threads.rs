@@ -22,6 +22,7 @@ use crate::calls::thread::{
     ThreadSessions, ThreadView,
 };
 use crate::error::{CallError, ErrorCode};
+use crate::secrets::secret_filter;
 
 /// Which session a thread is in.
 struct ThreadPosition {
@@ -77,7 +78,9 @@ pub async fn list_messages(side: Arc<ReadSide>, call: ListMessages) -> Reply<Mes
             side.thread_logs().messages(&ids).await?
         }
     };
-    let list = MessageList { messages: Json::of(&messages) };
+    // For use elsewhere: screens follow the feed.
+    let secrets = secret_filter(&*side.settings()?);
+    let list = MessageList { messages: secrets.filtered_json(&Json::of(&messages)) };
     Ok(Response::new(list).with_notes(side.desk_note(WITHOUT_DESK)))
 }
 

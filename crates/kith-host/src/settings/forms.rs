@@ -475,7 +475,7 @@ impl JsonSchema for RequestParameters {
     }
 }
 
-fn names_a_secret(name: &str) -> bool {
+pub fn names_a_secret(name: &str) -> bool {
     let letters = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
     let letters = letters.to_ascii_lowercase();
     SECRET_NAMES.iter().any(|it| letters.ends_with(it))

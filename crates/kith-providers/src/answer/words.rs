@@ -7,6 +7,7 @@ use kith_vocab::block::Thinking;
 use kith_vocab::event::messages::Usage;
 use kith_vocab::event::models::Wire;
 use kith_vocab::provider::{AnswerBlock, Delta, DeltaSink, FailureCause};
+use kith_vocab::secret::filter::SecretFilter;
 
 use super::{Accumulator, PartialAnswer};
 use crate::fault::Fault;
@@ -53,7 +54,7 @@ fn usage_in_words(usage: Option<Usage>) -> String {
 }
 
 fn fault_in_words(fault: Fault, partial: PartialAnswer) -> String {
-    let unfinished = fault.into_failure("p", None, partial);
+    let unfinished = fault.into_failure("p", &SecretFilter::default(), partial);
     let FailureCause::Failed { kind, message, retryable, .. } = unfinished.cause else { panic!() };
     let retryable = if retryable { ", retryable" } else { "" };
     let message = message.strip_prefix("`p` ").unwrap();

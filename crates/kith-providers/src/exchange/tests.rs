@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use kith_vocab::event::models::Wire;
 use kith_vocab::provider::{AnswerBlock, Delta, DeltaPart};
+use kith_vocab::secret::filter::SecretFilter;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -67,7 +68,7 @@ async fn outcome(ctx: &AskContext, pieces: Vec<(u64, &'static str)>) -> String {
     let mut pieces = script(pieces);
     let reading = read_stream(&mut pieces, IDLE_MAX, &*ctx.sink, &mut answer);
     let ending = bounded(ctx, reading).await;
-    let named = |fault: Fault, text| fault.into_failure("p", None, text);
+    let named = |fault: Fault, text| fault.into_failure("p", &SecretFilter::default(), text);
     let words = match conclude(ending, answer, named) {
         Ok(Answer { content, usage, .. }) => {
             let texts = content.iter().map(|block| match block {

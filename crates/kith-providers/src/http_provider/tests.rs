@@ -134,7 +134,7 @@ const STATUSES: [(u16, &str, &str, &str); 17] = [
         401,
         "content-type: application/json\r\n",
         r#"{"error":{"message":"bad sk-very-secret key"}}"#,
-        "Auth: `openai` refused the API key (status 401): check it; it said: bad [key] key",
+        "Auth: `openai` refused the API key (status 401): check it; it said: bad [secret] key",
     ),
     (
         403,
@@ -278,10 +278,10 @@ async fn a_short_key_is_not_cut_out_of_what_a_server_says() {
 
 #[tokio::test]
 async fn long_words_of_a_server_are_cut() {
-    let key_at_the_cut = format!("{}{KEY}{}", "x".repeat(495), "y".repeat(10_000));
+    let key_at_the_cut = format!("{}{KEY}{}", "x".repeat(492), "y".repeat(10_000));
     let server = Server::start(vec![vec![reply(400, "", &key_at_the_cut)]]).await;
     let (_, message, _) = fault(ask(&server.provider()).await);
-    assert!(message.ends_with("x[key]…") && message.chars().count() < 600, "{message}");
+    assert!(message.ends_with("x[secret]…") && message.chars().count() < 600, "{message}");
 }
 
 #[tokio::test]
@@ -372,7 +372,11 @@ async fn a_server_that_does_not_even_begin_is_silent() {
     let begun = tokio::time::Instant::now();
     let silence = provider.within_idle(std::future::pending::<()>()).await.unwrap_err();
     assert_eq!(begun.elapsed(), Duration::from_millis(STREAM_IDLE_MS_MAX));
-    let unfinished = silence.into_failure("p", None, crate::answer::PartialAnswer::default());
+    let unfinished = silence.into_failure(
+        "p",
+        &SecretFilter::default(),
+        crate::answer::PartialAnswer::default(),
+    );
     let (kind, message, retryable) = fault(Err(unfinished));
     assert_eq!((kind, retryable), (FailureKind::Timeout, true));
     assert_eq!(message, "`p` sent nothing for 120 seconds; try again, or use another model");

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::{outcome, same};
 use crate::desk::{
     AcceptOutcome, Desk, ENVELOPE_BYTES_MAX, MemoryDesk, OPEN_ROWS_MAX, Repository, RowOutcome,
-    RowStatus, RowTarget, SqliteDesk, ThreadRow, Wakeup, WakeupReason,
+    RowStatus, RowTarget, SqliteDesk, TaintedContent, ThreadRow, Wakeup, WakeupReason,
 };
 use crate::line::{LineHash, LogHead};
 use crate::samples::{NOW, said, session_id};
@@ -415,6 +415,23 @@ async fn a_trusted_repository_is_kept_until_it_is_taken_back() {
         let refused = outcome(it.desk.trust(repository(&"x".repeat(5_000), "1:2")).await);
         assert_eq!(refused, Err(StorageErrorKind::LimitReached));
         it.desk.repositories().await.unwrap()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_tainted_content_is_kept_once() {
+    on_each(async |it| {
+        let content =
+            |digit: &str, noted_at| TaintedContent { sha256: digit.repeat(64), bytes: 5, noted_at };
+        for (digit, noted_at) in [("b", NOW), ("a", NOW + 1), ("b", NOW + 2)] {
+            it.desk.note_tainted(content(digit, noted_at)).await.unwrap();
+        }
+        let refused = outcome(it.desk.note_tainted(content("x", NOW)).await);
+        assert_eq!(refused, Err(StorageErrorKind::Refused));
+        let all = it.desk.tainted_contents().await.unwrap();
+        assert_eq!(all, [content("a", NOW + 1), content("b", NOW)]);
+        all
     })
     .await;
 }

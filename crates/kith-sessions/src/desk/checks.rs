@@ -1,13 +1,13 @@
 //! Checks that every desk makes before it takes something.
 
-use kith_vocab::digest::sha256_hex;
+use kith_vocab::digest::{is_sha256_hex, sha256_hex};
 use kith_vocab::event::models::ModelRef;
 use kith_vocab::ids::SessionId;
 use kith_vocab::ingress::{
     ATTACHMENTS_MAX, INGRESS_KEY_BYTES_MAX, IngressContent, IngressEvent, MESSAGE_BYTES_MAX,
 };
 
-use super::{OPEN_ROW_BYTES_MAX, OPEN_ROWS_MAX, Repository};
+use super::{OPEN_ROW_BYTES_MAX, OPEN_ROWS_MAX, Repository, TaintedContent};
 use crate::storage::{StorageError, StorageErrorKind};
 
 /// Names, ids and paths around a message: no platform has any of this length.
@@ -18,6 +18,8 @@ pub const MESSAGE_MODELS_MAX: usize = 32;
 pub const REPOSITORIES_MAX: u64 = 10_000;
 /// Maximum number of standing approvals.
 pub const GRANTS_MAX: u64 = 1_000;
+/// Maximum number of contents that are remembered as untrusted.
+pub const TAINTED_CONTENTS_MAX: u64 = 100_000;
 /// The longest path on any supported system.
 const PATH_BYTES_MAX: usize = 4096;
 
@@ -149,6 +151,21 @@ pub(super) fn too_many_repositories() -> StorageError {
     limit(format!(
         "{REPOSITORIES_MAX} repositories are already trusted; remove one with `kith trust rm` \
          first"
+    ))
+}
+
+pub(super) fn check_tainted(content: &TaintedContent) -> Result<(), StorageError> {
+    if is_sha256_hex(&content.sha256) {
+        return Ok(());
+    }
+    let message = "a content must be named by its SHA-256".to_owned();
+    Err(StorageError::new(StorageErrorKind::Refused, message))
+}
+
+pub(super) fn too_many_tainted() -> StorageError {
+    limit(format!(
+        "{TAINTED_CONTENTS_MAX} files are already remembered as written under the influence of \
+         untrusted text; go on in a new session (`/new`), which writes without that"
     ))
 }
 

@@ -9,6 +9,7 @@ mod error;
 mod grants;
 mod inbox;
 pub(super) mod schema;
+mod taint;
 mod threads;
 mod trust;
 mod wakeups;

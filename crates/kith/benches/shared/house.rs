@@ -121,6 +121,7 @@ impl AgentSetup for FixedSetup {
             limits: Limits::default(),
             language: None,
             sandbox: Sandbox::None,
+            secrets: Arc::default(),
         })
     }
 }

@@ -27,6 +27,11 @@ pub(crate) const FLAG: &str = "--serve";
 pub(crate) const NOTE: &str = "note.txt";
 const CALLS_PATH: &str = "/calls/";
 const STREAM_PATH: &str = "/stream/";
+const EFFECTS_PATH: &str = "/effects/";
+/// What commands append to; it stands in the folder that the program works in.
+pub(crate) const EFFECTS: &str = "effects.txt";
+/// What precedes the id of a message in its text.
+pub(crate) const FOR: &str = " for ";
 /// 500 tokens a second, for half a minute.
 const STREAM_PAUSE: Duration = Duration::from_millis(2);
 const STREAM_TOKENS: usize = 15_000;
@@ -73,6 +78,11 @@ impl ServerProcess {
     /// The address at which a turn makes so many calls.
     pub(crate) fn url_with_calls(&self, n_calls: usize) -> String {
         format!("http://{}/v1{CALLS_PATH}{n_calls}", self.address)
+    }
+
+    /// The address at which a turn appends a line by a command and then writes a file.
+    pub(crate) fn url_with_effects(&self) -> String {
+        format!("http://{}/v1{EFFECTS_PATH}2", self.address)
     }
 
     /// The address at which an answer streams for long.
@@ -147,6 +157,22 @@ impl Shared {
         answer(&json!({"tool_calls": [call]}), "tool_calls")
     }
 
+    /// A call with an effect that can be counted: a line appended, then a file made.
+    fn effect(message_id: &str, n_results: usize) -> Vec<u8> {
+        let (tool, arguments) = if n_results == 0 {
+            // The pause keeps the command running long enough to be hit.
+            let command = format!("echo {message_id} >> {EFFECTS}; sleep 0.03");
+            ("exec_shell", json!({ "command": command }))
+        } else {
+            let path = format!("made/{message_id}.txt");
+            ("write_file", json!({"path": path, "content": format!("{message_id}\n")}))
+        };
+        let function = json!({"name": tool, "arguments": arguments.to_string()});
+        let call = json!({"index": 0, "id": format!("call_{n_results}"), "type": "function",
+            "function": function});
+        answer(&json!({"tool_calls": [call]}), "tool_calls")
+    }
+
     fn take_log(&self) -> String {
         let exchanges = std::mem::take(&mut *self.log.lock().expect("nobody panics here"));
         let line = |it: &Exchange| {
@@ -173,6 +199,8 @@ async fn serve(mut stream: AsyncStream, shared: Arc<Shared>) -> io::Result<()> {
         }
         if request.is_last {
             stream.write_all(&shared.words).await?;
+        } else if let Some(message_id) = &request.effect_for {
+            stream.write_all(&Shared::effect(message_id, request.n_results)).await?;
         } else {
             stream.write_all(&Shared::call(request.n_results)).await?;
         }
@@ -207,6 +235,8 @@ struct Request {
     n_results: usize,
     is_last: bool,
     streams: bool,
+    /// The message whose turn is to have effects.
+    effect_for: Option<String>,
 }
 
 async fn read_request(
@@ -236,8 +266,12 @@ async fn read_request(
             return Ok(None);
         }
     }
-    let n_results = n_results(&bytes[head_len..head_len + length]);
-    let n_calls = head.split(CALLS_PATH).nth(1).and_then(|it| it.split('/').next()?.parse().ok());
+    let body = &bytes[head_len..head_len + length];
+    let n_results = n_results(body);
+    let has_effects = head.contains(EFFECTS_PATH);
+    let effect_for = has_effects.then(|| last_message_id(body));
+    let calls_path = if has_effects { EFFECTS_PATH } else { CALLS_PATH };
+    let n_calls = head.split(calls_path).nth(1).and_then(|it| it.split('/').next()?.parse().ok());
     let request = Request {
         first_byte_us: first_byte_us.unwrap_or_else(WallClock::micros),
         body_bytes: length as u64,
@@ -245,6 +279,7 @@ async fn read_request(
         n_results,
         is_last: n_results >= n_calls.unwrap_or(1),
         streams: head.contains(STREAM_PATH),
+        effect_for,
     };
     bytes.drain(..head_len + length);
     Ok(Some(request))
@@ -264,6 +299,13 @@ fn n_results(body: &[u8]) -> usize {
         before = &before[..at];
     }
     n_results
+}
+
+/// The id in the message that was said last.
+fn last_message_id(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let after = text.rsplit_once(FOR).map_or("", |(_, after)| after);
+    after.chars().take_while(char::is_ascii_alphanumeric).collect()
 }
 
 /// A whole reply: head, stream and end, in one piece.

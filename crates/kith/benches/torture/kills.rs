@@ -5,7 +5,7 @@
 //! log, the request and the end alike.
 
 use std::path::Path;
-use std::process::{Child, Output};
+use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -25,21 +25,21 @@ const BEYOND_THE_END: f64 = 1.1;
 /// Of undisturbed lives; the last ones tell how long the next will take.
 const LIVES_REMEMBERED_MAX: usize = 21;
 
-struct Tally {
-    n_kills: u64,
+pub(crate) struct KillTally {
+    pub(crate) n_kills: u64,
     /// Lives that ended before their kill.
     n_escaped: u64,
-    n_messages: u64,
-    n_failed: u64,
+    pub(crate) n_messages: u64,
+    pub(crate) n_failed: u64,
     leaves: Vec<String>,
-    took: Vec<Duration>,
+    pub(crate) took: Vec<Duration>,
 }
 
 pub(crate) async fn run(kith: &Path, dir: &Path, n_kills: u64, seed: u64) -> (Table, bool) {
     let server = ServerProcess::start();
     let house = RealHouse::make(kith, &dir.join("kills"), &server);
     let began = Instant::now();
-    let tally = torment(&house, n_kills, seed);
+    let tally = torment(&|thread, id| house.ask(&[], thread, id), n_kills, seed);
     let account = house.account().await;
 
     let keys = (0..tally.n_messages).map(|n| format!("cli:local:m{n}"));
@@ -70,15 +70,16 @@ pub(crate) async fn run(kith: &Path, dir: &Path, n_kills: u64, seed: u64) -> (Ta
     put("seconds", format!("{:.1}", began.elapsed().as_secs_f64()));
     let median = median(&tally.took).as_secs_f64() * 1000.0;
     table.note(format!(
-        "seed {seed}; an undisturbed life takes {median:.1} ms; side-effecting tools are not in \
-         the program yet, so *doubled* counts messages and turns"
+        "seed {seed}; an undisturbed life takes {median:.1} ms; *doubled* counts \
+         messages and turns; the table of effects counts what tools did"
     ));
     let n_bad = lost + doubled + unended + account.n_damaged + account.n_mismatches;
     (table, n_bad == 0 && tally.n_failed == 0)
 }
 
-fn torment(house: &RealHouse, n_kills: u64, seed: u64) -> Tally {
-    let mut tally = Tally {
+/// Says messages and kills the program that `ask` starts until it was killed so often.
+pub(crate) fn torment(ask: &dyn Fn(&str, &str) -> Command, n_kills: u64, seed: u64) -> KillTally {
+    let mut tally = KillTally {
         n_kills: 0,
         n_escaped: 0,
         n_messages: 0,
@@ -98,7 +99,7 @@ fn torment(house: &RealHouse, n_kills: u64, seed: u64) -> Tally {
             let whole = median(&tally.took).mul_f64(BEYOND_THE_END);
             #[expect(clippy::cast_precision_loss, reason = "a share need not be exact")]
             let share = (chance.next() >> 11) as f64 / (1_u64 << 53) as f64;
-            let child = house.ask(&[], &thread, &id).spawn().expect("kith can be started");
+            let child = ask(&thread, &id).spawn().expect("kith can be started");
             std::thread::sleep(whole.mul_f64(share));
             if let Some(output) = kill(child) {
                 tally.n_escaped += 1;
@@ -109,7 +110,7 @@ fn torment(house: &RealHouse, n_kills: u64, seed: u64) -> Tally {
         }
         if !is_answered {
             let began = Instant::now();
-            let output = house.ask(&[], &thread, &id).output().expect("kith can be started");
+            let output = ask(&thread, &id).output().expect("kith can be started");
             tally.took.push(began.elapsed());
             if tally.took.len() > LIVES_REMEMBERED_MAX {
                 tally.took.remove(0);
@@ -133,7 +134,7 @@ fn kill(mut child: Child) -> Option<Output> {
     output.status.code().map(|_| output)
 }
 
-impl Tally {
+impl KillTally {
     /// Whether the message was answered. What is answered must be in a log from then on.
     fn note(&mut self, output: &Output) -> bool {
         let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
@@ -145,7 +146,7 @@ impl Tally {
     }
 }
 
-fn median(times: &[Duration]) -> Duration {
+pub(crate) fn median(times: &[Duration]) -> Duration {
     let mut times = times.to_vec();
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()

@@ -3,6 +3,7 @@
 //! - [`turn`]: a turn with the plug pulled at every write, in this process.
 //! - [`desk`]: the real program, its desk failing at every system call.
 //! - [`kills`]: the real program, killed at random times.
+//! - [`effects`]: the same while its tools change the world.
 //! - [`crowd`]: fifty of it at once on one house.
 //! - [`stability`]: a thousand turns, every request a continuation of the one before.
 //! - [`log`], [`blobs`], [`specimen`], [`tally`]: a session file and its blobs, cut, flipped, zeroed.
@@ -12,6 +13,7 @@
 mod blobs;
 mod crowd;
 mod desk;
+mod effects;
 mod hasty_clock;
 mod kills;
 mod log;
@@ -95,6 +97,7 @@ fn perform(plan: &Plan) -> bool {
         note(&|| runtime().block_on(turn::run(dir, plan.seed)));
         note(&|| runtime().block_on(desk::run(&plan.kith, dir)));
         note(&|| runtime().block_on(kills::run(&plan.kith, dir, plan.kills, plan.seed)));
+        note(&|| effects::run(&plan.kith, dir, plan.kills, plan.seed));
         note(&|| runtime().block_on(crowd::run(&plan.kith, dir, plan.seed)));
     }
     if plan.stability {

@@ -4,7 +4,7 @@ use std::path::Path;
 use kith_engine::engine::{AgentSetup, SetupError};
 use kith_engine::state::knowledge::ModelKnowledge;
 use kith_engine::turn::TurnSetup;
-use kith_sessions::desk::Repository;
+use kith_sessions::desk::{MemoryDesk, Repository};
 use kith_testkit::policies::AskAbout;
 use kith_testkit::tools::CountingTool;
 use kith_vocab::clock::{BoxFuture, Clock as _};
@@ -28,6 +28,7 @@ use crate::host::message::tests::{ask, guest, message};
 use crate::host::parts::HostParts;
 use crate::opening::{HomeSetup, HouseSetup};
 use crate::settings::watch::SettingsWatch;
+use crate::tainted_files::TaintedFiles;
 use crate::team::Member;
 use crate::tests::house;
 
@@ -127,7 +128,12 @@ async fn asking_host(dir: &Path, tool: &CountingTool) -> Arc<Host> {
     let house = house(dir);
     let settings = SettingsWatch::open(&house).unwrap();
     let lock = kith_sessions::lock::HouseLock::take(&house.kith_dir(), SystemClock.now()).unwrap();
-    let inner = HomeSetup::new(house.clone(), Arc::clone(&settings), Vec::new());
+    let tainted = TaintedFiles::new(
+        Arc::new(MemoryDesk::new("d").handle()),
+        Arc::new(SystemClock),
+        Vec::new(),
+    );
+    let inner = HomeSetup::new(house.clone(), Arc::clone(&settings), Vec::new(), Arc::new(tainted));
     let clock = Arc::new(SystemClock);
     let mut parts = HostParts::on_disk(house, settings, clock, Box::new(lock)).await.unwrap();
     parts.setup = Arc::new(AskingSetup { inner, tool: tool.clone() });

@@ -414,7 +414,7 @@ async fn a_stream_that_never_ends_ends_with_the_turn() {
         let reading = exchange::read_stream(&mut pings, idle_max, &*ctx.sink, &mut answer);
         let ending = exchange::bounded(&ctx, reading).await;
         assert_eq!(begun.elapsed(), Duration::from_mins(10));
-        let named = |fault: Fault, text| fault.into_failure("p", None, text);
+        let named = |fault: Fault, text| fault.into_failure("p", &SecretFilter::default(), text);
         let (kind, message, _) = fault(exchange::conclude(ending, answer, named));
         assert_eq!(kind, FailureKind::Timeout);
         assert_eq!(message, "`p` did not finish within the time limit of this turn");

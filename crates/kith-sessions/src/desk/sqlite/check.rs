@@ -6,7 +6,7 @@
 use rusqlite::{Connection, Error, Result};
 
 use super::columns::row_problem;
-use super::{grants, inbox, schema, threads, trust, wakeups};
+use super::{grants, inbox, schema, taint, threads, trust, wakeups};
 
 /// The first thing that is wrong, in words.
 pub(super) fn problem(desk: &Connection) -> Result<Option<String>> {
@@ -22,6 +22,7 @@ pub(super) fn problem(desk: &Connection) -> Result<Option<String>> {
         .and_then(|_| threads::heads(desk))
         .and_then(|_| trust::repositories(desk))
         .and_then(|_| grants::all(desk))
+        .and_then(|_| taint::contents(desk))
         .and_then(|_| wakeups::all(desk));
     match read {
         Ok(_) => Ok(None),

@@ -15,7 +15,7 @@ use crate::database::{
     make_file, require_room,
 };
 
-pub(super) const MIGRATIONS: [&str; 4] = [
+pub(super) const MIGRATIONS: [&str; 5] = [
     "
     CREATE TABLE inbox (
         place INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -104,10 +104,17 @@ pub(super) const MIGRATIONS: [&str; 4] = [
         expires_at INTEGER NOT NULL
     ) STRICT;
 ",
+    "
+    CREATE TABLE tainted_contents (
+        sha256 TEXT PRIMARY KEY,
+        bytes INTEGER NOT NULL,
+        noted_at INTEGER NOT NULL
+    ) STRICT;
+",
 ];
 
 /// Temporary tables that an older desk lacks, for readers; they shadow the names of the file.
-const STAND_INS: [&str; 3] = [
+const STAND_INS: [&str; 4] = [
     "CREATE TEMP TABLE repositories (path TEXT, mark TEXT, trusted_at INTEGER);",
     "CREATE TEMP VIEW inbox AS SELECT
         place, key, agent_id, thread_id, session_id, '' AS digest, event, 0 AS event_bytes,
@@ -117,10 +124,11 @@ const STAND_INS: [&str; 3] = [
     "CREATE TEMP TABLE grants
         (grant_id TEXT, agent_id TEXT, workspace TEXT, form TEXT, granted_by TEXT,
          granted_at INTEGER, expires_at INTEGER);",
+    "CREATE TEMP TABLE tainted_contents (sha256 TEXT, bytes INTEGER, noted_at INTEGER);",
 ];
 
 /// The version of the desk that this program writes.
-pub const DESK_VERSION: u32 = 4;
+pub const DESK_VERSION: u32 = 5;
 
 const _: () = assert!(DESK_VERSION as usize == MIGRATIONS.len(), "one version per migration");
 

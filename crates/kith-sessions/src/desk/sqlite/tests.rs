@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::desk::{
     AcceptOutcome, ENVELOPE_BYTES_MAX, Inbox, Repository, RowOutcome, RowStatus, RowTarget,
-    ThreadRecords, ThreadRow, TrustRecords, WakeupRecords,
+    TaintRecords, ThreadRecords, ThreadRow, TrustRecords, WakeupRecords,
 };
 use crate::line::{LineHash, LogHead};
 use crate::samples::{NOW, said, session_id};
@@ -313,7 +313,7 @@ async fn what_is_no_desk_is_refused() {
     fs::remove_file(path(&folder)).unwrap();
     drop(reopened(&folder).await);
     sql(&folder, "PRAGMA user_version = 9");
-    check_open(&folder, "has version 9, but this kith knows versions up to 4; use a newer kith")
+    check_open(&folder, "has version 9, but this kith knows versions up to 5; use a newer kith")
         .await;
 }
 
@@ -332,6 +332,7 @@ async fn a_desk_of_the_first_version_is_read_as_it_is_and_brought_up_by_who_writ
     assert_eq!(reader.device_id(), DEVICE);
     assert_eq!(reader.threads().await.unwrap().len(), 1);
     assert_eq!(reader.repositories().await.unwrap(), []);
+    assert_eq!(reader.tainted_contents().await.unwrap(), []);
     drop(reader);
     assert_eq!(listing(&folder), before);
 
