@@ -1,7 +1,7 @@
 //! The commands. A command makes calls through a client and prints the answers.
 
 mod agent;
-mod approval;
+pub(crate) mod approval;
 mod ask;
 mod chat;
 mod completions;

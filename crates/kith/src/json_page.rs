@@ -8,6 +8,7 @@ use std::{env, fs};
 
 use clap::{Command, CommandFactory as _};
 use kith_host::calls::agent::{IdentityView, PromptView, SkillIssueView, SkillList};
+use kith_host::calls::approval::{ApprovalList, GrantList, RevokedGrant};
 use kith_host::calls::cost::CostTable;
 use kith_host::calls::house::{BackupSummary, DoctorReport};
 use kith_host::calls::message::{CancelledTurn, MessageAnswer};
@@ -30,6 +31,7 @@ use serde_json::Value;
 use crate::program::args::Invocation;
 use crate::program::args::completions::COMPLETE;
 use crate::program::commands::CheckForm;
+use crate::program::commands::approval::DecidedForm;
 use crate::program::commands::forms::{
     AgentListForm, CompletionsForm, ExportForm, InitForm, ManForm, NewAgentForm, NewScriptForm,
     RemovedAgentForm, SandboxForm, SavedScriptForm,
@@ -90,6 +92,7 @@ fn forms() -> Vec<(&'static str, Option<SchemaMaker>, &'static str)> {
         "A conversation has no JSON form; `kith ask --session SESSION --json` continues it.";
     let messages = "An array of AI SDK `UIMessage`s, without `ok`.";
     let skill = "With the keys of a skill, as in `kith skill ls`: `name`, `displayName`, `description`, `scope`, `path`, `sha256`.";
+    let reply = "`verdict` (`allow`, `deny`, `askBack` or `notAnAnswer`), `approvals`, `denied?` (ids), `grant?` (`pattern`, `minutes`) and `reason`.";
     let man = "With `--list`: `pages`, the names of all pages.";
     vec![
         ("init", Some(schema::<InitForm>), ""),
@@ -104,6 +107,12 @@ fn forms() -> Vec<(&'static str, Option<SchemaMaker>, &'static str)> {
         ("queue rm", Some(schema::<QueueView>), ""),
         ("queue move", Some(schema::<QueueView>), ""),
         ("queue go", Some(schema::<TakenMessage>), ""),
+        ("approvals", None, "As `kith approvals ls`."),
+        ("approvals ls", Some(schema::<ApprovalList>), ""),
+        ("approve", Some(schema::<DecidedForm<'_>>), ""),
+        ("deny", None, "As `kith approve`."),
+        ("grants ls", Some(schema::<GrantList>), ""),
+        ("grants rm", Some(schema::<RevokedGrant>), ""),
         ("compact", Some(schema::<CompactedSession>), ""),
         ("cost", Some(schema::<CostTable>), ""),
         ("agent ls", Some(schema::<AgentListForm>), ""),
@@ -144,6 +153,7 @@ fn forms() -> Vec<(&'static str, Option<SchemaMaker>, &'static str)> {
         ("why", Some(schema::<RequestExplanation>), ""),
         ("explain identity", Some(schema::<IdentityView>), ""),
         ("explain command", Some(schema::<CommandExplanation>), ""),
+        ("explain reply", None, reply),
         ("sandbox", Some(schema::<SandboxForm>), ""),
         ("doctor", Some(schema::<DoctorReport>), ""),
         ("backup", Some(schema::<BackupSummary>), ""),

@@ -113,9 +113,11 @@ async fn decide(shared: &GlobalArgs, call: DecideApproval, shown: TurnDisplay) -
     printed
 }
 
+/// `kith approve` and `kith deny`
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-struct DecidedForm<'a> {
+pub(crate) struct DecidedForm<'a> {
     approval_id: String,
     decision: ApprovalAnswer,
     #[serde(skip_serializing_if = "Option::is_none")]

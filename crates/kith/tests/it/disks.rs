@@ -24,7 +24,7 @@ fn on_a_small_disk(test: &str, script: &str) -> Option<String> {
     let house = House::empty();
     let dir = house.path("");
     let whole = format!(
-        "set -eu; house='{}'; mount -t tmpfs -o size=400k tmpfs \"$house\"; cd \"$house\"\n\
+        "set -eu; house='{}'; mount -t tmpfs -o size=600k tmpfs \"$house\"; cd \"$house\"\n\
          kith() {{ code=0; '{KITH}' \"$@\" 2>&1 || code=$?; echo \"= $code\"; }}\n\
          echo 'Be kind.' > Agent.md\n{script}",
         dir.display()
