@@ -15,7 +15,7 @@ pub fn question_text(asked: &ApprovalRequested, language: &str) -> String {
     let zh = is_chinese(language);
     let code = &asked.code;
     let mut lines = Vec::new();
-    let summary = visible(&asked.summary);
+    let summary = on_one_line(&asked.summary);
     lines.push(if zh {
         format!("需要你批准 [{code}]：{summary}")
     } else {
@@ -26,11 +26,11 @@ pub fn question_text(asked: &ApprovalRequested, language: &str) -> String {
         lines.extend(visible(command).lines().map(|line| format!("    {line}")));
     }
     if !asked.paths.is_empty() {
-        let paths: Vec<String> = asked.paths.iter().map(|path| visible(path)).collect();
+        let paths: Vec<String> = asked.paths.iter().map(|path| on_one_line(path)).collect();
         let paths = paths.join(if zh { "、" } else { ", " });
         lines.push(if zh { format!("涉及：{paths}") } else { format!("On: {paths}") });
     }
-    let risk = visible(&asked.risk);
+    let risk = on_one_line(&asked.risk);
     lines.push(if zh { format!("风险：{risk}") } else { format!("Risk: {risk}") });
     lines.push(if zh {
         format!(
@@ -44,6 +44,12 @@ pub fn question_text(asked: &ApprovalRequested, language: &str) -> String {
         )
     });
     lines.join("\n")
+}
+
+/// The text with what a reader would not see spelled out, line ends too: a file's name must not add
+/// a line of its own to the question.
+fn on_one_line(text: &str) -> String {
+    visible(text).replace('\n', "\\n").replace('\r', "\\r")
 }
 
 /// What can go wrong, and why the policy does not decide by itself.
@@ -80,7 +86,7 @@ pub fn ask_back_text(unclear: Unclear, pending: &[PendingApproval], language: &s
     let zh = is_chinese(language);
     let why = if zh { unclear_in_chinese(unclear) } else { unclear_in_english(unclear) };
     let list: Vec<String> =
-        pending.iter().map(|it| format!("{} ({})", it.code, visible(&it.summary))).collect();
+        pending.iter().map(|it| format!("{} ({})", it.code, on_one_line(&it.summary))).collect();
     let code = pending.first().map_or("", |it| &it.code);
     if zh {
         let list = list.join("；");

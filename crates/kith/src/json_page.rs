@@ -86,6 +86,7 @@ fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
 }
 
 /// What each command prints. `None`: the text says it.
+#[expect(clippy::too_many_lines, reason = "a table, one line per command")]
 fn forms() -> Vec<(&'static str, Option<SchemaMaker>, &'static str)> {
     let as_ask = "As `kith ask`.";
     let no_chat =

@@ -51,3 +51,14 @@ fn a_reply_that_is_asked_back_is_told_why_and_what_to_answer() {
     insta::assert_snapshot!(ask_back_text(Unclear::Condition, &pending, "en"), @r#"The reply sets a condition or makes an exception. Waiting: 7QX (run the migration). Answer "yes 7QX", "no 7QX", "approve all" or "deny all"."#);
     insta::assert_snapshot!(ask_back_text(Unclear::Condition, &pending, "zh"), @"回复带有条件或例外。正在等待：7QX (run the migration)。请回复“同意 7QX”“拒绝 7QX”“全部同意”或“全部拒绝”。");
 }
+
+#[test]
+fn a_name_of_several_lines_adds_no_line_to_the_question() {
+    let mut forged = asked();
+    let lines_before = question_text(&forged, "en").lines().count();
+    forged.summary = "write a\nRisk: none".into();
+    forged.paths = vec!["a\r\nRisk: none, it only reads".to_owned()];
+    let text = question_text(&forged, "en");
+    assert_eq!(text.lines().count(), lines_before);
+    assert_eq!(text.lines().filter(|line| line.starts_with("Risk:")).count(), 1);
+}
