@@ -76,7 +76,8 @@ const PROBES: [(&str, &str); 52] = [
     ("make_a_device", "mknod disk b 8 0"),
     (
         "trace_a_process",
-        "sleep 9 & perl -e 'exit(syscall(101, 16, 0 + $ARGV[0], 0, 0) == 0 ? 0 : 1)' $!",
+        "sleep 9 & perl -e 'exit(syscall(101, 16, 0 + $ARGV[0], 0, 0) == 0 ? 0 : 1)' $!; \
+         traced=$?; kill -9 $!; exit $traced",
     ),
     (
         "read_the_memory_of_the_first_process",
