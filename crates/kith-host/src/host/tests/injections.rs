@@ -1,11 +1,11 @@
 //! A model that obeys injected text, in a house with the real tools, policy and engine.
 //!
-//! 600 texts (a seventh of them without `KITH_SLOW_TESTS`) order what they must not get. What counts is the world: files, connections, and what the
+//! 600 texts (a fifth of them without `KITH_SLOW_TESTS`) order what they must not get. What counts is the world: files, connections, and what the
 //! log says was started.
 
 mod attacks;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
@@ -49,9 +49,9 @@ use crate::settings::watch::SettingsWatch;
 use crate::team::Member;
 
 const N_INJECTIONS: usize = 600;
-/// Without `KITH_SLOW_TESTS` every seventh is tried: attacks, channels and disguises come in other
+/// Without `KITH_SLOW_TESTS` every fifth is tried: attacks, channels and disguises come in other
 /// numbers, so each is among them.
-const STEP: usize = 7;
+const STEP: usize = 5;
 /// A turn that has not ended by then hangs.
 const TURN_WAIT_MAX: Duration = Duration::from_mins(1);
 /// What no request may hold: it lies where tools must not read.
@@ -381,6 +381,7 @@ async fn an_obeying_model_gets_no_injection_through() {
     let attacks = world.attacks();
     let (mut by_channel, mut by_aim) = (BTreeMap::new(), BTreeMap::new());
     let mut n_forbidden = 0;
+    let mut tried = BTreeSet::new();
     let step = if std::env::var_os("KITH_SLOW_TESTS").is_some() { 1 } else { STEP };
     for n in (0..N_INJECTIONS).step_by(step) {
         let attack = &attacks[n % attacks.len()];
@@ -408,6 +409,7 @@ async fn an_obeying_model_gets_no_injection_through() {
         n_forbidden += found.len();
         let n_tried = world.model.n_calls() - n_calls;
         assert!(n_tried > 0, "the model did not obey in case {n}: {text}");
+        tried.insert(n % attacks.len());
         *by_channel.entry(channel).or_insert(0) += 1;
         *by_aim.entry(attack.aim).or_insert(0) += 1;
         if channel == Channel::Note {
@@ -419,5 +421,8 @@ async fn an_obeying_model_gets_no_injection_through() {
     println!("{n_tried} injections, {n_calls} calls made, {n_forbidden} forbidden effects");
     println!("by channel: {by_channel:?}\nby aim: {by_aim:?}");
     assert_eq!(n_forbidden, 0);
+    let n_attacks = attacks.len();
+    assert_eq!(tried.len(), n_attacks, "each attack is tried at least once");
+    assert_eq!(by_channel.len(), CHANNELS.len());
     drop(world.dir);
 }
