@@ -6,6 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::beneath::is_placeholder;
+
 /// More folders than a path of any system can have: a repository must be found from any depth inside
 /// it.
 pub const WALK_FOLDERS_MAX: usize = 4096;
@@ -15,7 +17,10 @@ pub const REPOSITORY_ENTRIES: [&str; 4] = [".git", ".hg", ".jj", ".svn"];
 
 /// Whether the folder is the root of a repository.
 pub fn holds_repository(folder: &Path) -> bool {
-    REPOSITORY_ENTRIES.iter().any(|entry| folder.join(entry).symlink_metadata().is_ok())
+    // While a sandbox runs, an absent `.git` has a placeholder.
+    let is_there =
+        |entry: &&str| folder.join(entry).symlink_metadata().is_ok_and(|it| !is_placeholder(&it));
+    REPOSITORY_ENTRIES.iter().any(is_there)
 }
 
 /// The root of the innermost repository that holds a folder.

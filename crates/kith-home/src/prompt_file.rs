@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use kith_vocab::digest::sha256_hex;
 
-use crate::beneath::open_real;
+use crate::beneath::{is_placeholder, open_real};
 use crate::error::{HomeError, Problem};
 use crate::markdown::without_comments;
 use crate::ownership;
@@ -76,6 +76,8 @@ pub(crate) struct Excerpt {
 pub(crate) fn open(path: &Path) -> io::Result<FileLookup> {
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => return Ok(FileLookup::NotAFile),
+        // Stands for an absent file while a sandbox runs.
+        Ok(metadata) if is_placeholder(&metadata) => return Ok(FileLookup::Absent),
         Ok(_) => (),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return if fs::symlink_metadata(path).is_ok() {

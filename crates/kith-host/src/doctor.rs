@@ -16,6 +16,7 @@ use kith_sessions::desk::{Desk, SqliteDesk};
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::journal::{FilesJournal, Journal};
 use kith_sessions::store::SessionStore;
+use kith_tools::sandbox::probe::{SandboxProbe, probes};
 use kith_vocab::blocking::blocking;
 use kith_vocab::clock::Clock;
 use kith_vocab::header::Audience;
@@ -45,6 +46,9 @@ pub fn without_house(error: &CallError) -> DoctorReport {
 /// Looks at everything there is to look at.
 async fn examine(house: House, agent: Option<&str>) -> Vec<Check> {
     let mut checks = vec![platform(env::consts::OS)];
+    checks.extend(
+        kith_tools::sandbox::supervisor().map(|it| blocking(|| sandbox(&probes(Some(it))))),
+    );
     checks.extend(blocking(|| disk::checks(&house)));
     let (host, is_hosted) = life::host(&house).await;
     checks.push(host);
@@ -112,6 +116,25 @@ fn platform(os: &str) -> Check {
             warn(name, detail, "use Linux, or WSL on Windows")
         }
     }
+}
+
+/// What the sandbox of this machine keeps from happening, as it was just tried.
+fn sandbox(probes: &[SandboxProbe]) -> Check {
+    let name = "sandbox";
+    if let Some(missing) = probes.iter().find(|it| it.name == "namespaces" && !it.holds) {
+        let detail = format!("commands cannot be sandboxed: {}", missing.detail);
+        let fix = "allow user namespaces (`sysctl user.max_user_namespaces`, and on Ubuntu \
+                   `kernel.apparmor_restrict_unprivileged_userns=0`)";
+        return warn(name, detail, fix);
+    }
+    let names = |holds: bool| {
+        let names = probes.iter().filter(|it| it.holds == holds).map(|it| it.name);
+        names.collect::<Vec<_>>().join(", ")
+    };
+    if probes.iter().all(|it| it.holds) {
+        return ok(name, names(true));
+    }
+    fail(name, format!("does not hold: {}", names(false)), "please report this, with `uname -a`")
 }
 
 async fn prompt_files(house: &House, member: &Member, desk: Option<&dyn Desk>) -> Check {

@@ -2,7 +2,7 @@
 //!
 //! Nothing here prints, reads arguments or knows a terminal; a program that does is a client.
 //!
-//! - [`house`], [`settings`], [`team`], [`models`], [`price`], [`opening`], [`skills`], [`policy`],
+//! - [`house`], [`settings`], [`team`], [`models`], [`price`], [`opening`], [`skills`], [`policy`], [`sandbox`],
 //!   [`clock`]: what the engine is wired up with.
 //! - [`trust`], [`vouching`]: whose files may speak, whose settings count, how far text from a path
 //!   is trusted.
@@ -44,6 +44,7 @@ pub mod protocol;
 pub mod read_side;
 pub mod router;
 pub mod routes;
+pub mod sandbox;
 pub mod serve;
 pub mod settings;
 pub mod skills;

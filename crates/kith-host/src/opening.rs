@@ -18,10 +18,13 @@ use kith_home::user::UserFacts;
 use kith_sessions::desk::Repository;
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::store::SessionStore;
+use kith_tools::ToolSetup;
+use kith_tools::exec_shell::CommandSetup;
+use kith_tools::read_log::ReadLog;
 use kith_tools::roots::Roots;
+use kith_tools::shell_lookup::DiskLookup;
 use kith_vocab::budget::Budget;
 use kith_vocab::event::Body;
-use kith_vocab::event::calls::Sandbox;
 use kith_vocab::event::messages::InstructionSnapshotEvent;
 use kith_vocab::header::{Audience, SessionHeader};
 use kith_vocab::json::Json;
@@ -33,6 +36,7 @@ use crate::budget::HouseBudget;
 use crate::error::CallError;
 use crate::house::{House, OWNER_ID};
 use crate::policy::ReadsOnly;
+use crate::sandbox;
 use crate::settings::Settings;
 use crate::settings::watch::SettingsWatch;
 use crate::skills::SkillSearch;
@@ -65,6 +69,8 @@ pub struct HomeSetup {
     problems: Mutex<Vec<String>>,
     looks: news::Looks,
     budget: Arc<HouseBudget>,
+    /// Which files each session has read; longer than a turn.
+    reads: Arc<ReadLog>,
 }
 
 impl HomeSetup {
@@ -81,6 +87,7 @@ impl HomeSetup {
             settings,
             problems: Mutex::default(),
             looks: news::Looks::default(),
+            reads: Arc::default(),
         }
     }
 
@@ -118,13 +125,23 @@ impl HomeSetup {
         // The user's own home is no project, also where it is kept in a repository: what lies in it
         // is not opened to a session that works in one folder of it.
         let root = trust.repository_of(&cwd).unwrap_or_else(|| cwd.clone());
+        let workspace = root.clone();
         let roots = Roots::new(&cwd, vec![root, home.clone()])
             .map_err(|error| SetupError(Box::new(error)))?;
         let roots = roots.with_house(&self.house.dir);
         let house = self.house.clone();
         let search =
             SkillSearch { house: &house, member: &member, extra: &extra, trust: &trust, cwd: &cwd };
-        let roots = roots.with_skills(&search.folders());
+        let skill_folders = search.folders();
+        let roots = roots.with_skills(&skill_folders);
+        let homes = settings.team.members().map(|it| it.home.clone()).collect();
+        let places = sandbox::places(&self.house.dir, (workspace, &cwd), homes);
+        let zones = Arc::new(sandbox::zones(&places, skill_folders));
+        let lookup = DiskLookup {
+            places: (*zones).clone(),
+            program_folders: places.program_folders.clone(),
+        };
+        let commands = CommandSetup::new(lookup, places, sandbox::variables());
         let list = move || {
             let (house, member, extra, trust) = (&house, &member, &extra, &trust);
             SkillSearch { house, member, extra, trust, cwd: &cwd }.skills().entries
@@ -132,7 +149,15 @@ impl HomeSetup {
         let trust = Arc::clone(&self.trust);
         // Asked per path and call, so that a repository that appears meanwhile counts.
         let trust_of = move |path: &Path| trust.view().trust_of_path(path);
-        Ok(kith_tools::built_in(Arc::new(roots), Arc::new(list), Arc::new(trust_of)))
+        Ok(kith_tools::built_in(ToolSetup {
+            roots: Arc::new(roots),
+            skills: Arc::new(list),
+            trust_of: Arc::new(trust_of),
+            places: zones,
+            reads: Arc::clone(&self.reads),
+            commands,
+            further: Vec::new(),
+        }))
     }
 
     fn language(settings: &Settings, header: &SessionHeader) -> Option<String> {
@@ -191,7 +216,7 @@ impl AgentSetup for HomeSetup {
             policy: Arc::new(ReadsOnly { settings: Arc::clone(&self.settings) }),
             limits: settings.limits,
             language: HomeSetup::language(&settings, header),
-            sandbox: Sandbox::None,
+            sandbox: sandbox::offered(),
             budget: Arc::clone(&self.budget) as Arc<dyn Budget>,
         })
     }

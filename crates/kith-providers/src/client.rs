@@ -4,11 +4,12 @@
 //! made on first use: loading the certificates of the system takes longer than the rest of a
 //! command that asks no model. It keeps its connections, so providers may share what makes it.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use reqwest::dns::Resolve;
 use reqwest::redirect::Policy;
-use reqwest::{Client, Url};
+use reqwest::{Client, ClientBuilder, Url};
 
 pub(crate) const CONNECT_SECS_MAX: u64 = 15;
 
@@ -46,15 +47,26 @@ impl HttpClients {
     }
 }
 
-fn build(kind: ClientKind) -> reqwest::Result<Client> {
+/// What all clients have in common.
+fn builder() -> ClientBuilder {
     // It fails if a provider is installed already, which is as good.
     rustls::crypto::ring::default_provider().install_default().unwrap_or_default();
     #[allow(clippy::disallowed_methods, reason = "this is the one function that makes clients")]
-    let client = Client::builder()
+    Client::builder()
         .user_agent(concat!("kith/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(Duration::from_secs(CONNECT_SECS_MAX))
         // A redirect would carry the conversation to a host that the owner did not choose.
-        .redirect(Policy::none());
+        .redirect(Policy::none())
+}
+
+/// A client for addresses that a model gave. A proxy would look names up by itself, where nobody checks
+/// them, so there is none.
+pub(crate) fn guarded(resolver: Arc<impl Resolve + 'static>) -> reqwest::Result<Client> {
+    builder().no_proxy().dns_resolver(resolver).build()
+}
+
+fn build(kind: ClientKind) -> reqwest::Result<Client> {
+    let client = builder();
     let client = match kind {
         ClientKind::Remote => client,
         ClientKind::Loopback => client.no_proxy(),

@@ -12,7 +12,19 @@ use crate::fixture::{World, write_file};
 fn tools_stand_in_a_fixed_order() {
     let world = World::new("");
     let names: Vec<String> = world.tools().iter().map(|tool| tool.spec().name.clone()).collect();
-    assert_eq!(names, ["read_file", "list_files", "search_files", "skill"]);
+    assert_eq!(
+        names,
+        [
+            "read_file",
+            "write_file",
+            "edit_file",
+            "list_files",
+            "search_files",
+            "exec_shell",
+            "skill",
+            "use_tool"
+        ]
+    );
 }
 
 #[test]
@@ -36,7 +48,7 @@ fn the_prompt_spends_little_on_tools() {
         .iter()
         .map(|tool| tool.spec().description.len() + tool.spec().input_schema.as_str().len())
         .sum();
-    assert!(n_bytes <= 1350, "descriptions and schemas take {n_bytes} bytes");
+    assert!(n_bytes <= 2950, "descriptions and schemas take {n_bytes} bytes");
 }
 
 #[test]

@@ -30,6 +30,26 @@ pub trait Tool: Send + Sync {
     fn run(&self, prepared: CallPlan, ctx: RunContext) -> BoxFuture<'_, ToolOutput>;
 }
 
+/// The tool through which tools are called that are not in the list of a session.
+pub const USE_TOOL: &str = "use_tool";
+
+/// The tool that a call is about: the inner one of a call through [`USE_TOOL`].
+pub fn tool_meant(tool: &str, input: &Json) -> String {
+    #[derive(serde::Deserialize)]
+    struct Inner {
+        name: String,
+        // Without it the inner tool is only described.
+        #[serde(rename = "input")]
+        _input: Json,
+    }
+    if tool == USE_TOOL
+        && let Ok(inner) = input.read::<Inner>()
+    {
+        return inner.name;
+    }
+    tool.to_owned()
+}
+
 /// The call that a tool is asked about.
 #[derive(Clone, Debug)]
 pub struct CallContext {

@@ -193,6 +193,10 @@ pub(crate) enum Command {
     /// Explain where a value comes from
     #[command(subcommand, after_help = "Example:\n  kith explain identity")]
     Explain(Explain),
+    /// Run a command in the sandbox, as the agent's commands are run
+    #[command(after_help = "Example:\n  kith sandbox -- make test\n  \
+                            kith sandbox --network -- curl https://example.org")]
+    Sandbox(SandboxArgs),
     /// Check this house for problems (changes nothing)
     #[command(after_help = "Example:\n  kith doctor\n  kith doctor --json")]
     Doctor,
@@ -208,6 +212,16 @@ pub(crate) enum Command {
     Man(completions::ManArgs),
     #[command(name = completions::COMPLETE, hide = true)]
     Complete(completions::Complete),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SandboxArgs {
+    /// Let the command reach the network
+    #[arg(long)]
+    pub(crate) network: bool,
+    /// Command and its arguments, after `--`
+    #[arg(required = true, last = true)]
+    pub(crate) command: Vec<String>,
 }
 
 /// Create an agent: a folder with its files. Existing files are not changed

@@ -13,6 +13,7 @@ pub(crate) mod model_test;
 mod new;
 pub(crate) mod prime;
 mod queue;
+mod sandbox;
 pub(crate) mod session;
 mod session_name;
 pub(crate) mod skill;
@@ -75,6 +76,7 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Backup { dir }) => house::back_up(&shared, &dir).await,
             Some(Command::Why(args)) => why::run(&shared, args.session, args.body).await,
             Some(Command::Explain(Explain::Identity)) => house::explain_identity(&shared).await,
+            Some(Command::Sandbox(args)) => sandbox::run(&shared, args).await,
             Some(Command::Doctor) => house::check(&shared).await,
             Some(Command::Trust(args)) => trust::run(&shared, args).await,
             Some(Command::Completions(args)) => Ok(completions::run(&shared, &args)),

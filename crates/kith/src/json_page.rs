@@ -31,7 +31,7 @@ use crate::program::args::completions::COMPLETE;
 use crate::program::commands::CheckForm;
 use crate::program::commands::forms::{
     AgentListForm, CompletionsForm, ExportForm, InitForm, ManForm, NewAgentForm, NewScriptForm,
-    RemovedAgentForm, SavedScriptForm,
+    RemovedAgentForm, SandboxForm, SavedScriptForm,
 };
 use crate::program::commands::model_test::TestForm;
 use crate::program::commands::prime::ScriptForm;
@@ -142,6 +142,7 @@ fn forms() -> Vec<(&'static str, Option<SchemaMaker>, &'static str)> {
         ("skill check", Some(schema::<CheckForm<'_, SkillIssueView>>), ""),
         ("why", Some(schema::<RequestExplanation>), ""),
         ("explain identity", Some(schema::<IdentityView>), ""),
+        ("sandbox", Some(schema::<SandboxForm>), "what the command prints goes to stderr"),
         ("doctor", Some(schema::<DoctorReport>), ""),
         ("backup", Some(schema::<BackupSummary>), ""),
         ("trust", Some(schema::<TrustedFolder>), ""),

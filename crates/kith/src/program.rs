@@ -30,8 +30,13 @@ use std::panic::{UnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use kith_host::error::CallError;
+use kith_host::sandbox;
 
 pub(crate) fn run() -> ExitCode {
+    // Before anything that may start a thread: only a process with one can make a sandbox.
+    if let Some(code) = sandbox::supervise_if_asked(std::env::args_os().nth(1).as_deref()) {
+        return code;
+    }
     resources::end_without_threads();
     ui::conclude(guarded(|| match args::Invocation::parse() {
         Ok(invocation) => commands::run(invocation),

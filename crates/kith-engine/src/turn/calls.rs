@@ -15,7 +15,7 @@ use kith_vocab::json::Json;
 use kith_vocab::policy::{Judgement, Question};
 use kith_vocab::tool::{
     CallContext, CallPlan, Permit, Refusal, RunContext, TOOL_OUTPUT_BYTES_MAX, Tool, ToolOutcome,
-    ToolOutput,
+    ToolOutput, tool_meant,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -149,9 +149,11 @@ fn ask_policy(
 ) -> Judgement {
     let state = session.state();
     let Some(turn) = &state.turn else { return no_turn(ctx) };
+    // What counts is what will run, not by which tool it is called.
+    let tool = tool_meant(&call.tool, &call.input);
     ctx.setup.policy.judge(&Question {
         call_id: call.call_id,
-        tool: &call.tool,
+        tool: &tool,
         effects: &prepared.effects,
         summary: &prepared.summary,
         facts: &prepared.facts,

@@ -101,3 +101,15 @@ fn opened(path: &Path) -> PromptFile {
     };
     PromptFile::read(path, file, &metadata).unwrap()
 }
+
+#[test]
+fn what_stands_for_an_absent_file_while_a_sandbox_runs_is_absent() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("SOUL.md");
+    fs::write(&path, "").unwrap();
+    assert!(matches!(open(&path).unwrap(), FileLookup::File(_)));
+    fs::set_permissions(&path, fs::Permissions::from_mode(crate::beneath::PLACEHOLDER_MODE))
+        .unwrap();
+    assert!(matches!(open(&path).unwrap(), FileLookup::Absent));
+}

@@ -14,7 +14,7 @@ use kith_vocab::snapshot::ToolSpec;
 use super::*;
 use crate::render::render;
 
-const TOOLS: [&str; 7] = [
+const TOOLS: [&str; 9] = [
     "list_files",
     "read_file",
     "exec_shell",
@@ -22,6 +22,8 @@ const TOOLS: [&str; 7] = [
     "memory_append",
     "search_files",
     "skill",
+    "edit_file",
+    "use_tool",
 ];
 
 const SYSTEM: &str = "You are Kith.\n\n# Time\nIt is Tuesday, 2 June 2026, 10:00 in Europe/Berlin.";
@@ -78,6 +80,19 @@ async fn tools_are_called_when_asked() {
             r#"write_file {"path":"x.txt","content":"a \\\"b\\\""}"#,
         ),
         ("把 你好 写到 note.txt", r#"write_file {"path":"note.txt","content":"你好"}"#),
+        (
+            "replace hello by bye in note.txt",
+            r#"edit_file {"path":"note.txt","old":"hello","new":"bye"}"#,
+        ),
+        ("把 note.txt 里的 a 改成 b。", r#"edit_file {"path":"note.txt","old":"a","new":"b"}"#),
+        (
+            "fetch https://example.org/a?b=c",
+            r#"use_tool {"name":"fetch_url","input":{"url":"https://example.org/a?b=c"}}"#,
+        ),
+        (
+            "抓取 https://example.org/",
+            r#"use_tool {"name":"fetch_url","input":{"url":"https://example.org/"}}"#,
+        ),
         ("remember that I like tea", r#"memory_append {"text":"I like tea"}"#),
         ("记住：我喜欢茶", r#"memory_append {"text":"我喜欢茶"}"#),
         ("search for TODO", r#"search_files {"pattern":"TODO"}"#),

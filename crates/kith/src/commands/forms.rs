@@ -52,6 +52,12 @@ forms! {
         home: Option<String>,
     }
 
+    /// `kith sandbox`
+    struct SandboxForm {
+        /// Of the command; 128 and more for one that a signal ended.
+        exit_code: i32,
+    }
+
     /// `kith session export`
     struct ExportForm {
         session_id: SessionId,

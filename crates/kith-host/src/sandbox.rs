@@ -1,0 +1,175 @@
+//! The sandbox of this house: which folders a command may see and change there, and a command run in it
+//! by hand.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, Stdio};
+use std::sync::OnceLock;
+
+use kith_home::discovery::repository_root;
+use kith_home::zones::Places;
+use kith_tools::sandbox::launch::{RunningCommand, launch};
+use kith_tools::sandbox::plan::{SandboxPlaces, plan};
+use kith_tools::sandbox::spec::{CommandEnd, CommandSpec};
+use kith_tools::sandbox::{self, environment, probe, supervisor};
+use kith_vocab::event::calls::Sandbox;
+
+use crate::error::{Blame, CallError, ErrorCode};
+use crate::house::{House, user_home};
+use crate::settings::Settings;
+
+/// Added to the number of a signal that ended a command, as shells do.
+const SIGNAL_EXIT: i32 = 128;
+
+/// Supervises a sandbox if the program was started for that, which is what its first argument says.
+/// Otherwise this program can be started so from now on.
+pub fn supervise_if_asked(argument: Option<&OsStr>) -> Option<ExitCode> {
+    if argument.is_some_and(|it| it == sandbox::SUPERVISOR_COMMAND) {
+        return Some(sandbox::run_supervisor());
+    }
+    if cfg!(target_os = "linux") {
+        sandbox::register_supervisor(PathBuf::from("/proc/self/exe"));
+    }
+    None
+}
+
+/// A command that a person runs in the sandbox.
+pub struct SandboxedCommand {
+    pub argv: Vec<String>,
+    pub has_network: bool,
+    /// Sends what it prints to stderr, where stdout holds something else.
+    pub prints_to_stderr: bool,
+}
+
+/// Runs a command in the sandbox of this folder, and returns its exit code. `stop` ends it.
+pub async fn run_command(
+    house: Option<&House>,
+    command: SandboxedCommand,
+    stop: impl Future<Output = ()>,
+) -> Result<i32, CallError> {
+    let stdout =
+        if command.prints_to_stderr { Stdio::from(std::io::stderr()) } else { Stdio::inherit() };
+    let spec = spec_by_hand(house, command)?;
+    let supervisor = supervisor().ok_or_else(|| failed("this system has no sandbox".to_owned()))?;
+    let started = launch(supervisor, &spec, stdout, Stdio::inherit());
+    let running = started.map_err(|error| failed(format!("cannot start the sandbox: {error}")))?;
+    match ended(running, stop).await {
+        CommandEnd::Exited(code) => Ok(code),
+        CommandEnd::Killed(signal) => Ok(SIGNAL_EXIT + signal),
+        CommandEnd::Stopped => Err(CallError::stopped("stopped")),
+        CommandEnd::NotStarted(reason) => Err(failed(reason)),
+    }
+}
+
+fn spec_by_hand(
+    house: Option<&House>,
+    command: SandboxedCommand,
+) -> Result<CommandSpec, CallError> {
+    let cwd = env::current_dir().and_then(|it| it.canonicalize());
+    let cwd = cwd.map_err(|error| failed(format!("cannot use this folder: {error}")))?;
+    let places = places_here(house, &cwd, house.map(homes).unwrap_or_default());
+    Ok(CommandSpec {
+        argv: command.argv,
+        cwd,
+        environment: environment::for_command(variables(), true),
+        stdin: Some(PathBuf::from(format!("/proc/{}/fd/0", std::process::id()))),
+        view: Some(plan(&places, command.has_network).map_err(failed)?),
+    })
+}
+
+/// The homes that are protected. Settings that cannot be read, or do not count because their
+/// repository is not trusted, name none; then it is the house's own folder.
+fn homes(house: &House) -> Vec<PathBuf> {
+    let named = Settings::load(house).map(|settings| {
+        settings.team.members().map(|member| member.home.clone()).collect::<Vec<_>>()
+    });
+    let mut homes = named.unwrap_or_default();
+    homes.push(house.dir.clone());
+    homes
+}
+
+/// Waits for the end of the command; `stop` brings it about.
+async fn ended(running: RunningCommand, stop: impl Future<Output = ()>) -> CommandEnd {
+    let stopper = match running.stopper() {
+        Ok(stopper) => stopper,
+        Err(error) => return CommandEnd::NotStarted(error.to_string()),
+    };
+    let (sender, mut ended) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        // Nobody waits any more if the program has ended.
+        sender.send(running.wait()).ok();
+    });
+    let end = tokio::select! {
+        end = &mut ended => end,
+        () = stop => {
+            stopper.stop();
+            ended.await
+        }
+    };
+    let lost = |_| CommandEnd::NotStarted("the thread that waits for the command died".to_owned());
+    end.unwrap_or_else(lost)
+}
+
+fn failed(message: String) -> CallError {
+    CallError::new(Blame::Environment, ErrorCode::InternalError, message)
+}
+
+/// The strongest sandbox of this machine. It is tried once in the life of a host: what the kernel allows
+/// does not change meanwhile.
+pub fn offered() -> Sandbox {
+    static OFFERED: OnceLock<Sandbox> = OnceLock::new();
+    *OFFERED.get_or_init(|| probe::offered(supervisor()))
+}
+
+/// The environment of this process, as far as it is text.
+pub fn variables() -> Vec<(String, String)> {
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    env::vars_os().filter_map(text).collect()
+}
+
+/// The places of a command that is started in `cwd` without a session.
+pub fn places_here(house: Option<&House>, cwd: &Path, homes: Vec<PathBuf>) -> SandboxPlaces {
+    let user_home = user_home().and_then(|it| it.canonicalize().ok());
+    // The user's own home is no project, also where it is kept in a repository.
+    let repository = repository_root(cwd).filter(|root| Some(root) != user_home.as_ref());
+    let workspace = repository.unwrap_or_else(|| cwd.to_owned());
+    places(house.map_or(cwd, |it| &it.dir), (workspace, cwd), homes)
+}
+
+/// The places of a session.
+pub fn places(
+    house: &Path,
+    (workspace, cwd): (PathBuf, &Path),
+    homes: Vec<PathBuf>,
+) -> SandboxPlaces {
+    let path = env::var("PATH").unwrap_or_default();
+    SandboxPlaces {
+        workspace,
+        cwd: cwd.to_owned(),
+        homes,
+        house: house.to_owned(),
+        user_home: user_home().and_then(|it| it.canonicalize().ok()),
+        program_folders: environment::program_folders(&path),
+        writable: Vec::new(),
+    }
+}
+
+/// What the paths of a session mean to the policy.
+pub fn zones(places: &SandboxPlaces, skills: Vec<PathBuf>) -> Places {
+    let temporary = [env::temp_dir(), PathBuf::from("/tmp"), PathBuf::from("/var/tmp")];
+    let mut temporary: Vec<PathBuf> =
+        temporary.iter().filter_map(|it| it.canonicalize().ok()).collect();
+    temporary.dedup();
+    Places {
+        workspace: vec![places.workspace.clone()],
+        cwd: places.cwd.clone(),
+        house: places.house.clone(),
+        homes: places.homes.clone(),
+        user_home: places.user_home.clone(),
+        temporary,
+        skills,
+    }
+}

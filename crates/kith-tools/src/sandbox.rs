@@ -1,0 +1,63 @@
+//! Commands and the sandbox around them.
+//!
+//! The sandbox is the boundary for what a model runs: own namespaces in which only what the view names
+//! exists, then Landlock, a filter of system calls, no capabilities and no new ones, limits on
+//! resources. Read in this order:
+//!
+//! - [`spec`]: what the supervisor is told and answers.
+//! - [`plan`]: which view a command gets.
+//! - [`launch`]: starts a supervisor and follows the command.
+//! - `supervisor`: the supervisor process itself.
+//! - `inside`: the making of the sandbox, in its first process; the file to audit.
+//! - `filter`, `loopback`, `placeholder`, `raw`: its parts.
+//! - [`environment`]: the variables that a command sees.
+//! - [`probe`]: what this machine offers, proved by trying.
+
+pub mod environment;
+pub mod launch;
+pub mod plan;
+pub mod probe;
+pub mod spec;
+
+#[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
+mod inside;
+#[cfg(target_os = "linux")]
+mod loopback;
+#[cfg(target_os = "linux")]
+mod placeholder;
+#[cfg(target_os = "linux")]
+mod raw;
+#[cfg(target_os = "linux")]
+mod supervisor;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+/// The hidden command that makes this program the supervisor.
+pub const SUPERVISOR_COMMAND: &str = "__sandbox";
+
+static SUPERVISOR: OnceLock<PathBuf> = OnceLock::new();
+
+/// Says that `program`, started with [`SUPERVISOR_COMMAND`], is the supervisor. Until then there is none.
+pub fn register_supervisor(program: PathBuf) {
+    // The first one counts: a process has one program.
+    SUPERVISOR.get_or_init(|| program);
+}
+
+pub fn supervisor() -> Option<&'static Path> {
+    SUPERVISOR.get().map(PathBuf::as_path)
+}
+
+/// Is the supervisor: for a program that was started as one, before it starts any thread.
+#[cfg(target_os = "linux")]
+pub fn run_supervisor() -> ExitCode {
+    supervisor::run_supervisor()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn run_supervisor() -> ExitCode {
+    ExitCode::FAILURE
+}

@@ -1,0 +1,162 @@
+//! The system calls that a sandboxed command may not make.
+//!
+//! Namespaces already decide what can be reached. The filter takes away what could undo them or
+//! lead past them: other processes' memory, mounts, new namespaces, kernel keys, programs loaded
+//! into the kernel, rings that make calls unseen, and address families that no network namespace
+//! confines.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen as Len, SeccompCmpOp as Op, SeccompCondition,
+    SeccompFilter, SeccompRule, sock_filter,
+};
+
+type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Calls that are refused with `EPERM` whatever their arguments.
+const REFUSED: &[libc::c_long] = &[
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_setns,
+    libc::SYS_unshare,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_fanotify_init,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_kexec_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_syslog,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_vhangup,
+    libc::SYS_nfsservctl,
+];
+
+/// Calls that a program is told do not exist, because then it uses older ones, which are judged.
+const ABSENT: &[libc::c_long] = &[
+    // Its flags are in memory, which a filter cannot read; libraries fall back to `clone`.
+    libc::SYS_clone3,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+];
+
+const NAMESPACE_FLAGS: [libc::c_int; 8] = [
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWCGROUP,
+    0x80, // CLONE_NEWTIME, which `libc` does not name on every platform.
+];
+
+/// Requests that type into a terminal.
+const REFUSED_IOCTLS: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
+
+/// Address families that a network namespace confines.
+const FAMILIES: [libc::c_int; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+
+/// The programs to install, in this order.
+pub(super) fn programs() -> Result<[BpfProgram; 2], seccompiler::Error> {
+    let eperm = u32::try_from(libc::EPERM).unwrap_or(1);
+    let enosys = u32::try_from(libc::ENOSYS).unwrap_or(38);
+    let mut refused: SyscallRules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    for call in only_on_this_platform() {
+        refused.insert(*call, Vec::new());
+    }
+    let clones: Result<Vec<SeccompRule>, seccompiler::BackendError> = NAMESPACE_FLAGS
+        .iter()
+        .map(|flag| {
+            let flag = u64::from(flag.unsigned_abs());
+            rule(0, Len::Qword, Op::MaskedEq(flag), flag)
+        })
+        .collect();
+    refused.insert(libc::SYS_clone, clones?);
+    let ioctls: Result<Vec<SeccompRule>, seccompiler::BackendError> =
+        REFUSED_IOCTLS.iter().map(|request| rule(1, Len::Dword, Op::Eq, *request)).collect();
+    refused.insert(libc::SYS_ioctl, ioctls?);
+    let foreign: Result<Vec<SeccompCondition>, seccompiler::BackendError> = FAMILIES
+        .iter()
+        .map(|it| SeccompCondition::new(0, Len::Dword, Op::Ne, u64::from(it.unsigned_abs())))
+        .collect();
+    refused.insert(libc::SYS_socket, vec![SeccompRule::new(foreign?)?]);
+    let absent: SyscallRules = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
+    let mut first = compiled(refused, eperm)?;
+    first.splice(0..0, refuse_x32(eperm));
+    Ok([first, compiled(absent, enosys)?])
+}
+
+fn rule(
+    argument: u8,
+    length: Len,
+    operator: Op,
+    value: u64,
+) -> Result<SeccompRule, seccompiler::BackendError> {
+    SeccompRule::new(vec![SeccompCondition::new(argument, length, operator, value)?])
+}
+
+fn compiled(rules: SyscallRules, errno: u32) -> Result<BpfProgram, seccompiler::Error> {
+    let architecture = std::env::consts::ARCH.try_into()?;
+    let filter =
+        SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno), architecture)?;
+    Ok(filter.try_into()?)
+}
+
+/// On x86-64 every call has a second number for programs with short pointers, which a list of
+/// numbers does not know. No program of today uses them.
+fn refuse_x32(errno: u32) -> Vec<sock_filter> {
+    const X32_BIT: u32 = 0x4000_0000;
+    const RETURN_ERRNO: u32 = 0x0005_0000;
+    if std::env::consts::ARCH != "x86_64" {
+        return Vec::new();
+    }
+    vec![
+        // A = number of the call; if A >= X32_BIT go on, else skip one; return errno.
+        sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 },
+        sock_filter { code: 0x35, jt: 0, jf: 1, k: X32_BIT },
+        sock_filter { code: 0x06, jt: 0, jf: 0, k: RETURN_ERRNO | errno },
+    ]
+}
+
+#[cfg(target_arch = "x86_64")]
+fn only_on_this_platform() -> &'static [libc::c_long] {
+    &[libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_kexec_file_load, libc::SYS_modify_ldt]
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn only_on_this_platform() -> &'static [libc::c_long] {
+    &[]
+}

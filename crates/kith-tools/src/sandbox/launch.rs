@@ -1,0 +1,85 @@
+//! A supervisor started from the host, and the command it runs.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use super::SUPERVISOR_COMMAND;
+use super::spec::{CommandEnd, CommandSpec, SPEC_BYTES_MAX};
+
+/// Bytes of a supervisor's answer.
+const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+
+/// A supervisor with a command. Dropping it ends both, and everything that was started.
+pub struct RunningCommand {
+    control: UnixStream,
+    supervisor: Child,
+}
+
+/// Starts a command. Its output goes to `stdout` and `stderr`.
+pub fn launch(
+    supervisor: &Path,
+    spec: &CommandSpec,
+    stdout: Stdio,
+    stderr: Stdio,
+) -> io::Result<RunningCommand> {
+    let mut line = serde_json::to_vec(spec)?;
+    line.push(b'\n');
+    if line.len() > SPEC_BYTES_MAX {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is too long"));
+    }
+    let (mut control, theirs) = UnixStream::pair()?;
+    let supervisor = Command::new(supervisor)
+        .arg(SUPERVISOR_COMMAND)
+        .env_clear()
+        .current_dir("/")
+        // Its own group, so that Ctrl-C in a terminal reaches the host alone, which then ends it.
+        .process_group(0)
+        .stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
+        .stdout(stdout)
+        .stderr(stderr)
+        .spawn()?;
+    control.write_all(&line)?;
+    Ok(RunningCommand { control, supervisor })
+}
+
+impl RunningCommand {
+    /// A second handle to the socket: shutting it down ends the command.
+    pub fn stopper(&self) -> io::Result<CommandStopper> {
+        Ok(CommandStopper(self.control.try_clone()?))
+    }
+
+    /// Waits until the command has ended and everything it started is gone.
+    pub fn wait(mut self) -> CommandEnd {
+        let mut answer = Vec::new();
+        let read = Read::by_ref(&mut self.control).take(ANSWER_BYTES_MAX).read_to_end(&mut answer);
+        let ended = match (read, serde_json::from_slice(&answer)) {
+            (Ok(_), Ok(end)) => end,
+            (Err(error), _) => CommandEnd::NotStarted(format!("lost the supervisor: {error}")),
+            (_, Err(_)) => CommandEnd::NotStarted("the supervisor of the sandbox died".to_owned()),
+        };
+        // It has answered, so it ends now; nothing can be done about a failure.
+        self.supervisor.wait().ok();
+        ended
+    }
+}
+
+impl Drop for RunningCommand {
+    fn drop(&mut self) {
+        self.control.shutdown(std::net::Shutdown::Both).ok();
+        // Reaped, so that no dead process stays in the table. It kills and leaves at once.
+        self.supervisor.wait().ok();
+    }
+}
+
+/// Ends a command from another thread.
+pub struct CommandStopper(UnixStream);
+
+impl CommandStopper {
+    pub fn stop(&self) {
+        // If it has ended already, that is what was wanted.
+        self.0.shutdown(std::net::Shutdown::Write).ok();
+    }
+}

@@ -1,0 +1,62 @@
+use super::*;
+
+fn places(folder: &Path) -> SandboxPlaces {
+    SandboxPlaces {
+        workspace: folder.to_owned(),
+        cwd: folder.to_owned(),
+        homes: vec![folder.to_owned()],
+        house: folder.to_owned(),
+        ..SandboxPlaces::default()
+    }
+}
+
+fn guard_of<'a>(view: &'a SandboxView, path: &Path) -> Option<&'a PathGuard> {
+    view.guards.iter().find(|it| it.path == path)
+}
+
+#[test]
+fn the_self_is_guarded_whether_it_exists_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().canonicalize().unwrap();
+    fs::write(dir.join("Agent.md"), "x").unwrap();
+    let view = plan(&places(&dir), false).unwrap();
+    for name in HOME_FILES.iter().chain(&HOUSE_PROTECTED) {
+        let guard = guard_of(&view, &dir.join(name)).unwrap();
+        assert_eq!((guard.kind, guard.is_writable_place), (GuardKind::ReadOnly, true), "{name}");
+    }
+    assert_eq!(guard_of(&view, &dir.join(".kith")).unwrap().kind, GuardKind::Masked);
+    assert_eq!(guard_of(&view, &dir.join(".git")).unwrap().kind, GuardKind::ReadOnly);
+}
+
+#[test]
+fn a_folder_above_a_guard_is_pinned_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().canonicalize().unwrap();
+    fs::create_dir(dir.join(".git")).unwrap();
+    let view = plan(&places(&dir), false).unwrap();
+    let place = |path: PathBuf| view.guards.iter().position(|it| it.path == path).unwrap();
+    assert_eq!(view.guards[place(dir.join(".git"))].kind, GuardKind::Pinned);
+    assert!(place(dir.join(".git")) < place(dir.join(".git/config")));
+}
+
+#[test]
+fn a_workspace_that_holds_a_home_or_the_system_is_refused() {
+    for (workspace, home) in [("/", "/home/x"), ("/home", "/home/x"), ("/usr/src", "/home/x")] {
+        let places =
+            SandboxPlaces { user_home: Some(PathBuf::from(home)), ..places(Path::new(workspace)) };
+        assert!(plan(&places, false).is_err(), "{workspace}");
+    }
+}
+
+#[test]
+fn secrets_of_a_home_that_is_the_workspace_are_masked() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().canonicalize().unwrap();
+    fs::create_dir(dir.join(".ssh")).unwrap();
+    let places = SandboxPlaces { user_home: Some(dir.clone()), ..places(&dir) };
+    let view = plan(&places, false).unwrap();
+    assert_eq!(guard_of(&view, &dir.join(".ssh")).unwrap().kind, GuardKind::Masked);
+    assert_eq!(guard_of(&view, &dir.join(".bashrc")).unwrap().kind, GuardKind::ReadOnly);
+    // Of what does not exist, the first folder that would have to be made.
+    assert_eq!(guard_of(&view, &dir.join(".config")).unwrap().kind, GuardKind::Masked);
+}

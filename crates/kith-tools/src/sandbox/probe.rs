@@ -1,0 +1,156 @@
+//! What this machine offers for a sandbox, proved by making one.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use kith_vocab::event::calls::Sandbox;
+
+use super::launch::launch;
+use super::plan::{SandboxPlaces, plan};
+use super::spec::{CommandEnd, CommandSpec};
+
+/// Bytes of a probe's output.
+const PROBE_BYTES_MAX: u64 = 64 * 1024;
+
+/// A fact about the sandbox of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SandboxProbe {
+    pub name: &'static str,
+    pub holds: bool,
+    pub detail: String,
+}
+
+/// What a sandbox must keep from happening, each a command that must fail.
+const MUST_FAIL: [(&str, &str); 7] = [
+    ("files outside cannot be changed", "echo x > /etc/kith-probe"),
+    ("the agent's self cannot be created", "echo x > SOUL.md"),
+    ("the agent's self cannot be changed", "echo x >> Agent.md"),
+    ("`.kith` cannot be read", "cat .kith/secret"),
+    ("no network", "exec 3<>/dev/tcp/192.0.2.1/80"),
+    ("kernel settings cannot be changed", "echo 1 > /proc/sys/kernel/panic"),
+    ("no new namespaces", "unshare -U true"),
+];
+
+/// The strongest sandbox of this machine.
+pub fn offered(supervisor: Option<&Path>) -> Sandbox {
+    let Some(supervisor) = supervisor else { return Sandbox::None };
+    let Ok(folder) = ProbeFolder::make() else { return Sandbox::None };
+    match folder.run(supervisor, "exit 7") {
+        Ok((CommandEnd::Exited(7), _)) => Sandbox::Network,
+        _ => Sandbox::None,
+    }
+}
+
+/// Everything that is known about the sandbox of this machine.
+pub fn probes(supervisor: Option<&Path>) -> Vec<SandboxProbe> {
+    let probe = |name, holds, detail: &str| SandboxProbe { name, holds, detail: detail.to_owned() };
+    let Some(supervisor) = supervisor else {
+        return vec![probe("namespaces", false, "this system has no sandbox")];
+    };
+    let folder = match ProbeFolder::make() {
+        Ok(folder) => folder,
+        Err(error) => {
+            return vec![probe("namespaces", false, &format!("no folder to try it in: {error}"))];
+        }
+    };
+    let mut found = Vec::new();
+    match folder.run(supervisor, "echo hello; exit 7") {
+        Ok((CommandEnd::Exited(7), output)) if output == "hello\n" => {
+            found.push(probe("namespaces", true, "user, mount, PID, IPC, UTS, network"));
+        }
+        Ok((CommandEnd::NotStarted(reason), _)) => {
+            return vec![probe("namespaces", false, &reason)];
+        }
+        Ok((end, output)) => {
+            return vec![probe("namespaces", false, &format!("{end:?}: {output}"))];
+        }
+        Err(error) => return vec![probe("namespaces", false, &error)],
+    }
+    for (name, script) in MUST_FAIL {
+        let (holds, detail) = match folder.run(supervisor, script) {
+            Ok((CommandEnd::Exited(0), _)) => (false, format!("`{script}` succeeded")),
+            Ok((CommandEnd::Exited(_) | CommandEnd::Killed(_), _)) => (true, String::new()),
+            Ok((end, _)) => (false, format!("`{script}`: {end:?}")),
+            Err(error) => (false, error),
+        };
+        found.push(SandboxProbe { name, holds, detail });
+    }
+    let landlock = fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
+    let status = folder.run(supervisor, "cat /proc/self/status").map(|it| it.1).unwrap_or_default();
+    found.push(field(&status, "Seccomp:\t2", "filter of system calls"));
+    found.push(field(&status, "NoNewPrivs:\t1", "no new privileges"));
+    found.push(field(&status, "CapEff:\t0000000000000000", "no capabilities"));
+    if !landlock.is_empty() {
+        found.push(SandboxProbe {
+            name: "Landlock",
+            holds: landlock.contains("landlock"),
+            detail: String::new(),
+        });
+    }
+    found
+}
+
+fn field(status: &str, line: &str, name: &'static str) -> SandboxProbe {
+    SandboxProbe { name, holds: status.contains(line), detail: String::new() }
+}
+
+/// A folder to try the sandbox in, removed afterwards.
+struct ProbeFolder(PathBuf);
+
+impl ProbeFolder {
+    fn make() -> std::io::Result<ProbeFolder> {
+        let name = format!("kith-probe-{}-{:x}", std::process::id(), probe_number());
+        let folder = std::env::temp_dir().canonicalize()?.join(name);
+        fs::create_dir(&folder)?;
+        let made = ProbeFolder(folder);
+        fs::create_dir(made.0.join(".kith"))?;
+        fs::write(made.0.join(".kith/secret"), "secret")?;
+        fs::write(made.0.join("Agent.md"), "x")?;
+        Ok(made)
+    }
+
+    fn run(&self, supervisor: &Path, script: &str) -> Result<(CommandEnd, String), String> {
+        let places = SandboxPlaces {
+            workspace: self.0.clone(),
+            cwd: self.0.clone(),
+            homes: vec![self.0.clone()],
+            house: self.0.clone(),
+            ..SandboxPlaces::default()
+        };
+        let spec = CommandSpec {
+            argv: vec![shell().to_owned(), "-c".to_owned(), script.to_owned()],
+            cwd: self.0.clone(),
+            environment: vec![("PATH".to_owned(), "/usr/bin:/bin:/usr/sbin:/sbin".to_owned())],
+            stdin: None,
+            view: Some(plan(&places, false)?),
+        };
+        let said = |error: std::io::Error| error.to_string();
+        let (mut output, theirs) = std::io::pipe().map_err(said)?;
+        let running =
+            launch(supervisor, &spec, Stdio::from(theirs), Stdio::null()).map_err(said)?;
+        let mut text = String::new();
+        Read::by_ref(&mut output).take(PROBE_BYTES_MAX).read_to_string(&mut text).map_err(said)?;
+        drop(output);
+        Ok((running.wait(), text))
+    }
+}
+
+impl Drop for ProbeFolder {
+    fn drop(&mut self) {
+        // A folder in /tmp that stays is the system's to remove.
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+fn probe_number() -> u64 {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    NUMBER.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The shell that commands are run with.
+pub(crate) fn shell() -> &'static str {
+    if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" }
+}

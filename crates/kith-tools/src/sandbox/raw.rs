@@ -1,0 +1,59 @@
+//! The two system calls of the sandbox that no crate of ours offers, and the only `unsafe` code.
+//!
+//! Both take plain numbers and memory that outlives the call, so each is sound on its own. They stand
+//! here so that all of it can be read at once.
+
+#![allow(unsafe_code, reason = "`clone` with namespaces and `mount_setattr` have no safe wrapper")]
+
+use std::ffi::CString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::process::Pid;
+
+/// The process that a clone returned in.
+pub(super) enum Cloned {
+    Parent(Pid),
+    Child,
+}
+
+/// Forks this process, the child in the new namespaces that `flags` name.
+///
+/// Unlike `unshare`, this puts the child itself into the new PID namespace, and leaves the parent
+/// where it was.
+///
+/// The caller has one thread: in a copy of a process with several, a lock may be held for ever by a
+/// thread that was not copied.
+pub(super) fn clone_process(flags: libc::c_int) -> io::Result<Cloned> {
+    // SAFETY: without CLONE_VM the child has its own copy of the memory, and a null stack means the
+    // copy of ours, as `fork` does it. No pointer is passed.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, flags | libc::SIGCHLD, 0, 0, 0, 0) };
+    let pid = i32::try_from(pid).map_err(|_| io::ErrorKind::InvalidData)?;
+    if pid < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Pid::from_raw(pid).map_or(Cloned::Child, Cloned::Parent))
+}
+
+/// Adds `MOUNT_ATTR_…` flags to the mount at `path`, and with `AT_RECURSIVE` to all beneath it.
+pub(super) fn add_mount_attributes(path: &Path, attributes: u64, at: i32) -> io::Result<()> {
+    let name = CString::new(path.as_os_str().as_bytes())?;
+    let attributes =
+        libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    let size = size_of::<libc::mount_attr>();
+    let at = at | libc::AT_SYMLINK_NOFOLLOW;
+    // SAFETY: `name` and `attributes` live until the call returns, and `size` is that of the
+    // structure, which the kernel only reads.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            name.as_ptr(),
+            at,
+            std::ptr::from_ref(&attributes),
+            size,
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

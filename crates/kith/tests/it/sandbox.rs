@@ -1,0 +1,343 @@
+//! Attempts to get out of the sandbox, by hand and by name. None may succeed, neither as root nor as a
+//! user without privileges.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::process::{Child, Command, Stdio};
+
+use kith_testkit::another_user::{is_superuser, not_run, run_as_nobody};
+
+use crate::house::{House, KITH, Ran};
+
+/// A probe exits with 0 if it got through. `{pid}`, `{port}`, `{abstract}`, `{user}` and `{outside}`
+/// stand for a process, a port, a socket, the user's home and a folder outside.
+const PROBES: [(&str, &str); 52] = [
+    // The self, present and absent.
+    ("change_a_prompt_file", "echo x >> Agent.md"),
+    ("truncate_a_prompt_file", ": > Agent.md"),
+    ("remove_a_prompt_file", "rm -f Agent.md"),
+    ("rename_a_prompt_file", "mv Agent.md gone.md"),
+    ("rename_over_a_prompt_file", "echo x > new && mv -f new Agent.md"),
+    (
+        "exchange_a_prompt_file",
+        "echo x > new && perl -e 'my ($a, $b) = (\"new\", \"Agent.md\"); exit(syscall(316, -100, $a, -100, $b, 2) == 0 ? 0 : 1)'",
+    ),
+    ("change_the_mode_of_a_prompt_file", "chmod 777 Agent.md"),
+    ("hard_link_to_a_prompt_file", "ln Agent.md other && echo x >> other"),
+    ("write_through_a_link_to_a_prompt_file", "ln -s Agent.md link && echo x >> link"),
+    ("create_an_absent_prompt_file", "echo x > SOUL.md"),
+    ("rename_to_an_absent_prompt_file", "echo x > new && mv -f new SOUL.md"),
+    ("link_an_absent_prompt_file", "ln -sf new IDENTITY.md"),
+    ("make_an_absent_protected_folder", "mkdir skills || mkdir skills/x"),
+    ("write_into_memory", "echo x > memory/new.md"),
+    ("move_memory_away", "mv memory old && mkdir memory"),
+    ("write_through_a_protected_link", "echo x >> USER.md"),
+    ("replace_a_protected_link", "rm -f USER.md && echo x > USER.md"),
+    ("write_to_the_target_of_a_protected_link", "echo x >> notes/user.md"),
+    ("change_settings", "echo 'x = 1' > kith.toml"),
+    ("read_the_private_folder", "grep -r secret .kith"),
+    ("write_into_the_private_folder", "echo x > .kith/new"),
+    ("replace_the_private_folder", "mv .kith old && mkdir .kith"),
+    (
+        "connect_to_the_host",
+        "perl -MIO::Socket::UNIX -e 'exit(IO::Socket::UNIX->new(Peer => \".kith/host.sock\") ? 0 : 1)'",
+    ),
+    ("change_the_configuration_of_git", "echo x >> .git/config"),
+    ("plant_a_git_hook", "echo x > .git/hooks/pre-commit"),
+    ("replace_the_git_folder", "mv .git old && cp -r old .git"),
+    // Files elsewhere.
+    ("write_to_the_system", "echo x > /etc/kith-probe"),
+    ("write_outside", "echo x > {outside}/new"),
+    ("read_outside", "cat {outside}/file"),
+    ("write_outside_through_a_link", "echo x > out/new"),
+    (
+        "write_outside_through_the_root_of_a_process",
+        "echo x > /proc/1/root{outside}/new || echo x > /proc/1/cwd{outside}/new",
+    ),
+    ("read_keys_of_the_user", "cat {user}/.ssh/id_ed25519"),
+    ("read_tokens_of_a_package_manager", "cat {user}/.cargo/credentials.toml | grep token"),
+    ("read_passwords_of_the_system", "grep . /etc/shadow"),
+    // The kernel.
+    ("change_the_core_pattern", "echo '|/tmp/x' > /proc/sys/kernel/core_pattern"),
+    ("trigger_a_kernel_request", "echo h > /proc/sysrq-trigger"),
+    ("write_to_sys", "echo 1 > /sys/kernel/mm/ksm/run"),
+    ("mount_a_file_system", "mount -t tmpfs none /tmp"),
+    ("unmount_a_guard", "umount Agent.md || umount .kith"),
+    ("remount_writable", "mount -o remount,rw /usr"),
+    ("make_a_user_namespace", "unshare -U true"),
+    (
+        "make_a_user_namespace_by_clone",
+        "perl -e 'my $p = syscall(56, 0x10000000 | 17, 0, 0, 0, 0); exit 1 if $p < 0; exit 0'",
+    ),
+    ("change_the_root", "/usr/sbin/chroot / true"),
+    ("make_a_device", "mknod disk b 8 0"),
+    (
+        "trace_a_process",
+        "sleep 9 & perl -e 'exit(syscall(101, 16, $ARGV[0], 0, 0) == 0 ? 0 : 1)' $!",
+    ),
+    (
+        "read_the_memory_of_the_first_process",
+        "head -c 1 /proc/1/mem || cat /proc/1/environ || cat /proc/1/maps",
+    ),
+    ("use_kernel_keys", "perl -e 'exit(syscall(250, 0, -3, 0) >= 0 ? 0 : 1)'"),
+    ("make_an_io_ring", "perl -e 'my $p = \"\\0\" x 120; exit(syscall(425, 1, $p) >= 0 ? 0 : 1)'"),
+    // Others.
+    ("signal_a_process_outside", "kill -0 {pid}"),
+    ("connect_to_the_machine", "exec 3<>/dev/tcp/127.0.0.1/{port}"),
+    (
+        "connect_to_an_abstract_socket",
+        "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); exit(connect(S, pack_sockaddr_un(\"\\0{abstract}\")) ? 0 : 1)'",
+    ),
+    (
+        "find_a_secret_in_the_environment",
+        "env | grep probe-secret || cat /proc/*/environ | grep -a probe-secret",
+    ),
+];
+
+/// A house with something to protect, and things outside to reach for.
+struct World {
+    house: House,
+    outside: std::path::PathBuf,
+    victim: Child,
+    listener: TcpListener,
+    abstract_name: String,
+    _sockets: [UnixListener; 2],
+}
+
+impl World {
+    fn new() -> World {
+        let mut house = House::new();
+        house.set("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
+        house.set("ANTHROPIC_API_KEY", "probe-secret");
+        house.write("memory/2026-11-15.md", "a note\n");
+        house.write("notes/user.md", "about me\n");
+        symlink("notes/user.md", house.path("USER.md")).unwrap();
+        house.write(".kith/keys", "secret\n");
+        house.write(".git/config", "[core]\n");
+        house.write(".git/HEAD", "ref: refs/heads/main\n");
+        house.write(".git/hooks/README", "x\n");
+        let root = house.path("").parent().unwrap().to_owned();
+        let outside = root.join("outside");
+        for (name, text) in [
+            ("outside/file", "secret"),
+            ("user/.ssh/id_ed25519", "secret"),
+            ("user/.cargo/credentials.toml", "token = 'secret'"),
+        ] {
+            let path = root.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        symlink(&outside, house.path("out")).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let abstract_name = format!("kith-probe-{}", listener.local_addr().unwrap().port());
+        let address = SocketAddr::from_abstract_name(&abstract_name).unwrap();
+        let sockets = [
+            bind_in(&house.path(".kith"), "host.sock"),
+            UnixListener::bind_addr(&address).unwrap(),
+        ];
+        let victim = Command::new("sleep").arg("600").stdout(Stdio::null()).spawn().unwrap();
+        World { house, outside, victim, listener, abstract_name, _sockets: sockets }
+    }
+
+    fn sandboxed(&self, script: &str) -> Ran {
+        self.house.kith_bounded(&["sandbox", "--", "/bin/bash", "-c", &self.filled(script)])
+    }
+
+    /// The script with the names of this world in it.
+    fn filled(&self, script: &str) -> String {
+        let port = self.listener.local_addr().unwrap().port().to_string();
+        let user = self.outside.with_file_name("user");
+        script
+            .replace("{pid}", &self.victim.id().to_string())
+            .replace("{port}", &port)
+            .replace("{abstract}", &self.abstract_name)
+            .replace("{user}", user.to_str().unwrap())
+            .replace("{outside}", self.outside.to_str().unwrap())
+    }
+
+    /// Everything that no probe may change.
+    fn kept(&self) -> Vec<(String, String)> {
+        let root = self.outside.parent().unwrap();
+        let shown = |path: &str| {
+            let path = root.join(path);
+            let text = fs::read_link(&path).map(|it| it.to_string_lossy().into_owned());
+            text.or_else(|_| fs::read_to_string(&path)).unwrap_or_else(|it| it.kind().to_string())
+        };
+        let files = [
+            "house/Agent.md",
+            "house/SOUL.md",
+            "house/IDENTITY.md",
+            "house/USER.md",
+            "house/kith.toml",
+            "house/skills",
+            "house/notes/user.md",
+            "house/memory/2026-11-15.md",
+            "house/memory/new.md",
+            "house/.kith/keys",
+            "house/.kith/new",
+            "house/.git/config",
+            "house/.git/hooks/pre-commit",
+            "outside/file",
+            "outside/new",
+            "user/.ssh/id_ed25519",
+        ];
+        files.iter().map(|it| ((*it).to_owned(), shown(it))).collect()
+    }
+}
+
+/// Binds by way of the folder's descriptor: the whole path may be too long for a socket.
+fn bind_in(folder: &std::path::Path, name: &str) -> UnixListener {
+    use std::os::fd::AsRawFd;
+    let folder = fs::File::open(folder).unwrap();
+    UnixListener::bind(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd())).unwrap()
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.victim.kill().unwrap();
+        self.victim.wait().unwrap();
+    }
+}
+
+/// Whether this machine can make a sandbox at all. Only the kernel may say no: a sandbox that fails for
+/// another reason would make every test here pass.
+fn has_sandbox(world: &World) -> bool {
+    let ran = world.sandboxed("exit 7");
+    if ran.code == 3 && ran.stderr.contains("this system allows no namespaces") {
+        not_run(&format!("this machine allows no sandbox: {}", ran.shown()));
+        return false;
+    }
+    assert_eq!(ran.code, 7, "{}", ran.shown());
+    true
+}
+
+fn try_to_escape() {
+    let world = World::new();
+    if !has_sandbox(&world) {
+        return;
+    }
+    let kept = world.kept();
+    let mut escaped = Vec::new();
+    for (name, script) in PROBES {
+        let ran = world.sandboxed(script);
+        // 3: there was no sandbox; 126 and 127: the probe could not even try; 124: it hung.
+        if [0, 3, 124, 126, 127].contains(&ran.code) {
+            escaped.push(format!("{name}: {}", ran.shown()));
+        }
+        if world.kept() != kept {
+            escaped.push(format!("{name} changed something: {:#?}", world.kept()));
+            break;
+        }
+    }
+    assert_eq!(escaped, Vec::<String>::new());
+}
+
+#[test]
+fn no_probe_escapes_from_the_sandbox() {
+    try_to_escape();
+}
+
+#[test]
+fn no_probe_escapes_as_a_user_without_privileges() {
+    let test = "sandbox::no_probe_escapes_as_a_user_without_privileges";
+    if is_superuser() { run_as_nobody(test, Some(KITH), &[]) } else { try_to_escape() }
+}
+
+/// The probes that only touch a test's own files, sockets and processes.
+fn is_harmless(name: &str) -> bool {
+    let first_of_the_system = PROBES.iter().position(|it| it.0 == "write_to_the_system").unwrap();
+    let place = PROBES.iter().position(|it| it.0 == name).unwrap();
+    let others = [
+        "write_outside",
+        "read_outside",
+        "write_outside_through_a_link",
+        "read_keys_of_the_user",
+        "read_tokens_of_a_package_manager",
+        "signal_a_process_outside",
+        "connect_to_the_machine",
+        "connect_to_an_abstract_socket",
+        "make_a_user_namespace",
+        "make_a_user_namespace_by_clone",
+        "trace_a_process",
+        "use_kernel_keys",
+        "make_an_io_ring",
+    ];
+    place < first_of_the_system || others.contains(&name)
+}
+
+#[test]
+fn probes_get_through_where_there_is_no_sandbox() {
+    let mut failed = Vec::new();
+    for (name, script) in PROBES.iter().filter(|it| is_harmless(it.0)) {
+        let world = World::new();
+        let mut bash = Command::new("/bin/bash");
+        let ran =
+            bash.args(["-c", &world.filled(script)]).current_dir(world.house.path("")).output();
+        let ran = ran.unwrap();
+        if !ran.status.success() {
+            failed.push(format!("{name}: {}", String::from_utf8_lossy(&ran.stderr)));
+        }
+    }
+    assert_eq!(failed, Vec::<String>::new());
+}
+
+#[test]
+fn a_sandbox_leaves_the_workspace_writable_and_nothing_behind() {
+    let world = World::new();
+    if !has_sandbox(&world) {
+        return;
+    }
+    let before = world.house.files();
+    let ran = world.sandboxed("echo hello > new.txt && cat new.txt && test ! -s SOUL.md && exit 5");
+    assert_eq!((ran.code, ran.stdout.as_str()), (5, "hello\n"), "{}", ran.shown());
+    fs::remove_file(world.house.path("new.txt")).unwrap();
+    assert_eq!(world.house.files(), before);
+}
+
+#[test]
+fn everything_that_was_started_ends_with_the_command() {
+    let world = World::new();
+    if !has_sandbox(&world) {
+        return;
+    }
+    // The grandchild holds the pipe; without an end of its own the run would never be over.
+    let script = "(setsid sh -c 'sleep 300; echo x > late' & disown) ; exit 4";
+    assert_eq!(world.sandboxed(script).code, 4);
+    assert!(!world.house.path("late").exists());
+}
+
+#[test]
+fn a_protected_file_with_a_second_name_is_refused() {
+    let world = World::new();
+    if !has_sandbox(&world) {
+        return;
+    }
+    fs::hard_link(world.house.path("Agent.md"), world.house.path("twin.md")).unwrap();
+    let ran = world.sandboxed("echo x >> twin.md");
+    assert_eq!(ran.code, 3, "{}", ran.shown());
+    assert!(ran.stderr.contains("second name (hard link)"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_killed_program_leaves_nothing_running() {
+    let world = World::new();
+    if !has_sandbox(&world) {
+        return;
+    }
+    let fifo = world.house.path("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, 0o600.into()).unwrap();
+    let script = "exec 3> pipe; echo started >&3; sleep 600";
+    let mut child =
+        world.house.command(&["sandbox", "--", "/bin/bash", "-c", script]).spawn().unwrap();
+    let mut reader = std::io::BufReader::new(fs::File::open(&fifo).unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut reader, &mut line).unwrap();
+    assert_eq!(line, "started\n");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The other end closes only when the last process of the sandbox is gone.
+    std::io::Read::read_to_string(&mut reader, &mut line).unwrap();
+}
