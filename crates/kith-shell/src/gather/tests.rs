@@ -5,7 +5,7 @@ struct FakeDisk;
 
 impl Lookup for FakeDisk {
     fn path(&self, path: &Path) -> PathLookup {
-        let zone = if path.starts_with("/work") { Zone::Workspace } else { Zone::Outside };
+        let zone = if path.starts_with("/repo") { Zone::Workspace } else { Zone::Outside };
         let entry = if path.extension().is_some() { PathEntry::File } else { PathEntry::Absent };
         PathLookup { real: path.to_owned(), zone, entry }
     }
@@ -21,7 +21,7 @@ impl Lookup for FakeDisk {
 
 #[track_caller]
 fn check(command: &str, expected: &[&str]) {
-    let cwd = Path::new("/work");
+    let cwd = Path::new("/repo");
     let request = ShellRequest { command, cwd, network: false, unsandboxed: false };
     let facts = gather(&request, &FakeDisk);
     let paths = facts.segments.iter().flat_map(|it| &it.paths);
@@ -31,14 +31,14 @@ fn check(command: &str, expected: &[&str]) {
 
 #[test]
 fn paths_are_told_from_other_words() {
-    check("grep -rn /api/v1 src/a.rs", &["Read /work/src/a.rs"]);
-    check("sed '/x/d' a.txt", &["Read /work/a.txt"]);
-    check("sed -i s/a/b/ a.txt", &["Write /work/a.txt"]);
+    check("grep -rn /api/v1 src/a.rs", &["Read /repo/src/a.rs"]);
+    check("sed '/x/d' a.txt", &["Read /repo/a.txt"]);
+    check("sed -i s/a/b/ a.txt", &["Write /repo/a.txt"]);
     check("echo /etc/passwd", &[]);
     check("cargo test core", &[]);
-    check("python3 tools/gen.py", &["Read /work/tools/gen.py"]);
-    check("find . -name x -delete", &["Delete /work/."]);
-    check("dd if=a.img of=/dev/sda bs=1M", &["Read /work/a.img", "Replace /dev/sda"]);
+    check("python3 tools/gen.py", &["Read /repo/tools/gen.py"]);
+    check("find . -name x -delete", &["Delete /repo/."]);
+    check("dd if=a.img of=/dev/sda bs=1M", &["Read /repo/a.img", "Replace /dev/sda"]);
     check("cat ~/.profile", &["Read /home/x/.profile"]);
 }
 
@@ -46,11 +46,11 @@ fn paths_are_told_from_other_words() {
 fn what_is_written_is_told() {
     check(
         "cp a.txt out/b.txt",
-        &["Replace /work/out/b.txt/a.txt", "Replace /work/out/b.txt", "Read /work/a.txt"],
+        &["Replace /repo/out/b.txt/a.txt", "Replace /repo/out/b.txt", "Read /repo/a.txt"],
     );
-    check("rm -rf -- -x.txt", &["Delete /work/-x.txt"]);
-    check("make > log.txt 2>> err.txt", &["Replace /work/log.txt", "Append /work/err.txt"]);
-    check("ls | tee -a x.txt", &["Append /work/x.txt"]);
-    check("gcc -o bin/x x.c", &["Read /work/bin/x", "Read /work/x.c", "Write /work/bin/x"]);
+    check("rm -rf -- -x.txt", &["Delete /repo/-x.txt"]);
+    check("make > log.txt 2>> err.txt", &["Replace /repo/log.txt", "Append /repo/err.txt"]);
+    check("ls | tee -a x.txt", &["Append /repo/x.txt"]);
+    check("gcc -o bin/x x.c", &["Read /repo/bin/x", "Read /repo/x.c", "Write /repo/bin/x"]);
     check("tar --output=/srv/x.tar", &["Write /srv/x.tar"]);
 }
