@@ -29,15 +29,20 @@ pub fn set_used_model(
     })
 }
 
-/// Makes this the house that is used in folders that are in none, unless another one is already.
-/// Returns whether it did.
+/// Makes this the house that is used in folders that are in none, unless another one is already. One
+/// whose folder is gone is replaced: otherwise no command would work outside a house until somebody
+/// edits the file. Returns whether it did.
 pub fn set_default_house(user_home: &Path, house: &Path) -> Result<bool, CallError> {
     let path = user_home.join(".kith/config.toml");
     let file = SettingsFile::read(path.clone(), FileScope::User)?;
     // A name that settings cannot hold stays out of them.
     let name = house.to_str().filter(|it| it.chars().count() <= TEXT_CHARS_MAX);
     let Some(house) = name else { return Ok(false) };
-    if file.is_some_and(|file| file.tables.house.default.is_some()) {
+    let has_default = file.is_some_and(|file| {
+        let named = file.tables.house.default.as_ref();
+        named.is_some_and(|named| file.resolve(&named.get_ref().0, Some(user_home)).is_dir())
+    });
+    if has_default {
         return Ok(false);
     }
     make_user_folder(user_home)?;

@@ -92,6 +92,20 @@ fn a_default_house_that_is_gone_is_named_with_its_line() {
 }
 
 #[test]
+fn a_new_agent_replaces_a_default_house_that_is_gone() {
+    let house = House::empty();
+    house.kith(&["init", "luna"]).succeeded();
+    fs::remove_dir_all(house.path("luna")).unwrap();
+    house.kith(&["init", "nova"]).succeeded();
+    fs::create_dir(house.path("project")).unwrap();
+    assert_eq!(ask_in(&house, "project", "say hi")["ok"], true);
+    // One that is still there stays.
+    house.kith(&["init", "third"]).succeeded();
+    let settings = fs::read_to_string(house.path("../user/.kith/config.toml")).unwrap();
+    assert!(settings.contains("nova") && !settings.contains("third"), "{settings}");
+}
+
+#[test]
 fn a_house_that_is_moved_goes_on_with_its_conversations() {
     let house = House::empty();
     house.write("base/Agent.md", "Be kind.\n");
