@@ -6,6 +6,8 @@ use crate::word::Word;
 
 /// Longer scripts are not read at all.
 pub const SCRIPT_BYTES_MAX: usize = 16 * 1024;
+/// Maximum number of operators and brackets: the grammar takes time that grows with their square.
+pub const SCRIPT_OPERATORS_MAX: usize = 600;
 /// Maximum nesting of the grammar's nodes.
 pub const SCRIPT_DEPTH_MAX: usize = 64;
 /// Maximum number of the grammar's nodes.

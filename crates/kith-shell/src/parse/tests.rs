@@ -106,7 +106,7 @@ fn everything_else_is_an_obstacle() {
     check("export A=1", "  !Variable");
     check("f() { ls; }; f", "[ls] ; [f]  !Function");
     check("coproc ls", "[coproc] [ls]  !Ambiguous");
-    check("ls\r", "[ls]  !Character");
+    check("ls\r", "?[ls\r]  !Character,Program,Expansion");
     check("echo a\u{200b}b", "[echo] [a\u{200b}b]  !Character");
     check("(ls", "[ls]  !Syntax");
     check("a;;b", "[a] ; [b]  !Other");
@@ -120,7 +120,29 @@ fn too_long_and_too_deep_are_obstacles() {
     assert!(kinds(&"a;".repeat(SEGMENTS_MAX + 5)).contains(&ObstacleKind::TooLong));
     let deep = format!("{}ls{}", "( ".repeat(100), " )".repeat(100));
     assert!(kinds(&deep).contains(&ObstacleKind::TooDeep));
-    assert!(!parse(&"$(".repeat(8000)).is_understood());
+    for unit in ["$(", "a|", "{ ", "a&&", "<", "[", "`"] {
+        assert_eq!(
+            kinds(&unit.repeat(SCRIPT_OPERATORS_MAX + 1)),
+            [ObstacleKind::TooLong],
+            "{unit}"
+        );
+    }
+    // What is long and plain is read all the same.
+    let long = format!("{}\n", "git log --format='%h %s' -n 3 src/a src/b src/c 2>&1").repeat(190);
+    assert!(long.len() > 10_000 && parse(&long).is_understood());
+}
+
+/// The scanner of the grammar once read beyond its tables here and ended the process.
+#[test]
+fn characters_beyond_ascii_do_not_reach_the_grammar() {
+    check("echo \u{e9}\u{1f534} '\u{4f60}\u{597d}'", "[echo] [\u{e9}\u{1f534}] [\u{4f60}\u{597d}]");
+    check("git commit -m \"\u{4fee}\u{590d}\"", "[git] [commit] [-m] [\u{4fee}\u{590d}]");
+    check("\u{e9}=1", "  !Variable");
+    for first in ["$", "${", "$(", "<<", "{", "[[ x =~ ", "((", "a[", "<<\u{1e2c7}\n", "\\"] {
+        for ch in ['\u{e9}', '\u{ffff}', '\u{1d440}', '\u{10ffff}', '\u{0}', '\u{7f}'] {
+            parse(&format!("{first}{ch}{ch}}} {ch}"));
+        }
+    }
 }
 
 proptest! {
