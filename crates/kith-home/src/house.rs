@@ -12,23 +12,6 @@ use crate::ownership::{self, same_owner};
 /// Either file of the constitution makes a folder a home.
 pub(crate) const CONSTITUTIONS: [&str; 2] = ["Agent.md", "AGENTS.md"];
 
-/// All that makes up an agent's self, in its home. None must be there but a constitution.
-pub const HOME_FILES: [&str; 13] = [
-    "Agent.md",
-    "AGENTS.md",
-    "SOUL.md",
-    "USER.md",
-    "IDENTITY.md",
-    "TOOLS.md",
-    "MEMORY.md",
-    "HEARTBEAT.md",
-    "BOOTSTRAP.md",
-    "BOOT.md",
-    "memory",
-    "skills",
-    "heartbeat-state.json",
-];
-
 /// The entries of a house besides its homes and `.kith`.
 pub const HOUSE_FILES: [&str; 4] = ["kith.toml", ".gitignore", ".minds", ".dialogs"];
 

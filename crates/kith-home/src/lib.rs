@@ -9,6 +9,7 @@
 //! - [`house`]: which folder one host works in.
 //! - [`discovery`]: the repository around a folder, and the folders whose instructions count.
 //! - [`constitution`]: what `Agent.md` says about approvals.
+//! - [`protected`]: the names of what is protected.
 //! - [`zones`]: which paths are the agent itself, which are keys, which are the project.
 //! - [`trust`]: which folders speak with the owner's voice.
 //! - [`identity`]: its name plate, from settings and IDENTITY.md.
@@ -32,6 +33,7 @@ pub mod init;
 pub mod platform;
 pub mod priming;
 pub mod prompt_file;
+pub mod protected;
 pub mod reminders;
 pub mod skills;
 pub mod snapshot;

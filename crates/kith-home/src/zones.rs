@@ -9,7 +9,10 @@ use std::path::{Component, Path, PathBuf};
 
 use kith_vocab::facts::Zone;
 
-use crate::house::HOME_FILES;
+use crate::protected::{
+    GIT_NESTED, GIT_SELF, HOME_FILES, HOUSE_SELF, HOUSE_SETTINGS, KITH_FOLDER, PROMPT_FILES,
+    SYSTEM_SECRETS, USER_SECRETS,
+};
 
 /// The folders that give a path its meaning. All are absolute and free of links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,33 +31,8 @@ pub struct Places {
     pub skills: Vec<PathBuf>,
 }
 
-/// What belongs to the agents of a house together.
-const HOUSE_SELF: [&str; 3] = ["kith.toml", ".minds", ".dialogs"];
-
 /// Names that make a folder a house or a home wherever they appear.
-const SELF_ANYWHERE: [&str; 3] = ["kith.toml", "Agent.md", "AGENTS.md"];
-
-/// The prompt files, in the home and in the folders of a project.
-const PROMPT_FILES: [&str; 10] = [
-    "Agent.md",
-    "AGENTS.md",
-    "SOUL.md",
-    "USER.md",
-    "IDENTITY.md",
-    "TOOLS.md",
-    "MEMORY.md",
-    "HEARTBEAT.md",
-    "BOOTSTRAP.md",
-    "BOOT.md",
-];
-
-/// Kith's own folder. What lies in it is never shown to a tool.
-const KITH_FOLDER: &str = ".kith";
-
-/// What makes git run programs, below `.git`. A `.git` file leads to another folder of this kind.
-const GIT_SELF: [&str; 5] = ["config", "config.worktree", "hooks", "commondir", "gitdir"];
-/// Folders in `.git` that hold further folders of its kind.
-const GIT_NESTED: [&str; 2] = ["modules", "worktrees"];
+const SELF_ANYWHERE: [&str; 3] = [HOUSE_SETTINGS, "Agent.md", "AGENTS.md"];
 
 /// Keys by their name, wherever they lie.
 const KEY_FILES: [&str; 8] = [
@@ -66,61 +44,6 @@ const KEY_FILES: [&str; 8] = [
     "id_ed25519_sk",
     ".git-credentials",
     ".netrc",
-];
-
-/// Keys and records of the user, beneath `~`.
-const USER_SECRETS: [&str; 38] = [
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/hub",
-    ".config/glab-cli",
-    ".config/op",
-    ".config/sops",
-    ".config/rclone",
-    ".config/git/credentials",
-    ".config/google-chrome",
-    ".config/chromium",
-    ".config/BraveSoftware",
-    ".mozilla",
-    ".password-store",
-    ".local/share/keyrings",
-    ".local/share/kwalletd",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".npmrc",
-    ".yarnrc",
-    ".yarnrc.yml",
-    ".pypirc",
-    ".pgpass",
-    ".my.cnf",
-    ".gem/credentials",
-    ".m2/settings.xml",
-    ".gradle/gradle.properties",
-    ".terraform.d",
-    ".vault-token",
-    ".bash_history",
-    ".zsh_history",
-    ".python_history",
-    "Library/Keychains",
-];
-
-/// Keys and passwords of the system.
-const SYSTEM_SECRETS: [&str; 9] = [
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/sudoers",
-    "/etc/sudoers.d",
-    "/etc/ssh",
-    "/etc/ssl/private",
-    "/run/secrets",
 ];
 
 /// The operating system and installed programs.
@@ -197,7 +120,7 @@ impl Places {
             || is_below_any(path, &self.house, &HOUSE_SELF)
             || self.homes.iter().any(|home| is_below_any(path, home, &HOME_FILES))
             || self.skills.iter().any(|folder| path.starts_with(folder))
-            || path.parent().is_some_and(|it| self.is_of_chain(it)) && has_name(&PROMPT_FILES)
+            || path.parent().is_some_and(|it| self.is_of_chain(it)) && has_name(PROMPT_FILES)
     }
 
     /// Whether the prompt files of this folder count for sessions here.

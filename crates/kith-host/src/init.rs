@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use kith_home::house::{HOME_FILES, find_house, is_house};
+use kith_home::house::{find_house, is_house};
+use kith_home::protected::HOME_FILES;
 use kith_home::trust::record_trust;
 use kith_vocab::clock::Clock;
 

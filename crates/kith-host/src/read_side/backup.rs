@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
-use kith_home::house::{HOME_FILES, HOUSE_FILES};
+use kith_home::house::HOUSE_FILES;
+use kith_home::protected::HOME_FILES;
 use kith_sessions::backup::{Backup, BackupCounts, BackupError};
 use kith_sessions::storage::StorageError;
 use kith_vocab::blocking::blocking;

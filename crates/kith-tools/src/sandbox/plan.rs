@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kith_home::house::HOME_FILES;
+use kith_home::protected::{HOME_FILES, HOUSE_SELF, KITH_FOLDER, SYSTEM_SECRETS, USER_SECRETS};
 
 use super::spec::{GuardKind, MountKind, PathGuard, SandboxMount, SandboxView};
 
@@ -18,17 +18,10 @@ const SYSTEM: [&str; 12] = [
     "/snap", "/usr",
 ];
 
-/// Where secrets of the system lie. Root could read them even without capabilities.
-const SYSTEM_SECRETS: [&str; 9] = [
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/ssh",
-    "/etc/ssl/private",
-    "/etc/sudoers",
-    "/etc/sudoers.d",
-    "/etc/krb5.keytab",
+/// Folders that hold what belongs to others; only a folder in one can be a workspace.
+const SHARED: [&str; 11] = [
+    "/home", "/media", "/mnt", "/root", "/run", "/srv", "/tmp", "/var", "/var/lib", "/var/run",
+    "/var/tmp",
 ];
 
 /// Tool chains in the user's home: read, never changed.
@@ -73,43 +66,7 @@ const HOME_CACHES: [&str; 11] = [
     ".npm",
 ];
 
-/// Secrets in the user's home, for the case that a part of it is visible.
-const HOME_SECRETS: [&str; 32] = [
-    ".aws",
-    ".azure",
-    ".bash_history",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".config/BraveSoftware",
-    ".config/chromium",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/git/credentials",
-    ".config/google-chrome",
-    ".config/hub",
-    ".config/op",
-    ".docker",
-    ".gem/credentials",
-    ".git-credentials",
-    ".gnupg",
-    ".gradle/gradle.properties",
-    ".kith",
-    ".kube",
-    ".local/share/keyrings",
-    ".m2/settings.xml",
-    ".mozilla",
-    ".netrc",
-    ".node_repl_history",
-    ".npmrc",
-    ".password-store",
-    ".psql_history",
-    ".pypirc",
-    ".python_history",
-    ".ssh",
-    ".zsh_history",
-];
-
-/// What the user's programs run by themselves, for the case that the home is the workspace.
+/// What the user's programs run by themselves, for a workspace that is a part of the home.
 const HOME_STARTUP: [&str; 14] = [
     ".bash_login",
     ".bash_logout",
@@ -129,9 +86,6 @@ const HOME_STARTUP: [&str; 14] = [
 
 /// What of a repository runs code of its own, in it or elsewhere.
 const GIT_PROTECTED: [&str; 2] = ["config", "hooks"];
-
-/// Files of a house that decide what may run.
-const HOUSE_PROTECTED: [&str; 2] = ["kith.toml", ".minds"];
 
 /// The places that a sandbox is planned for. All paths are real.
 #[derive(Clone, Debug, Default)]
@@ -192,22 +146,35 @@ pub fn plan(places: &SandboxPlaces, has_network: bool) -> Result<SandboxView, St
     Ok(SandboxView { mounts, guards, has_network })
 }
 
-/// A workspace that holds the user's whole home or the system cannot be given away.
+/// A folder that holds the user's whole home, or belongs to the system, cannot be given away.
 fn refuse_wide(places: &SandboxPlaces) -> Result<(), String> {
-    let homes = places.user_home.iter();
     for path in places.writable.iter().chain([&places.workspace]) {
-        let holds_home = homes.clone().any(|home| home.starts_with(path) && home != path);
-        let is_systems = path.parent().is_none()
-            || is_kernels(path)
-            || SYSTEM.iter().any(|system| path.starts_with(system));
-        if holds_home || is_systems {
-            return Err(format!(
-                "`{}` is too wide a folder for the sandbox: start in a folder of your own",
-                path.display()
-            ));
-        }
+        let shown = path.display();
+        let reason = if path.parent().is_none() {
+            "is the whole file system"
+        } else if places.user_home.as_ref() == Some(path) {
+            "is your home folder, with your keys and all your projects"
+        } else if places.user_home.as_ref().is_some_and(|home| home.starts_with(path)) {
+            "holds your home folder"
+        } else if is_systems(path) {
+            "belongs to the system"
+        } else if SHARED.iter().any(|it| path == Path::new(it)) {
+            "is shared by all programs and users"
+        } else {
+            continue;
+        };
+        return Err(format!(
+            "`{shown}` {reason}: a command in the sandbox could change all of it. Start in the folder \
+             of one project"
+        ));
     }
     Ok(())
+}
+
+fn is_systems(path: &Path) -> bool {
+    // Disks of the user are mounted in a folder of their own there.
+    let is_runtime = path.starts_with("/run") && !path.starts_with("/run/media");
+    is_runtime || is_kernels(path) || SYSTEM.iter().any(|it| path.starts_with(it))
 }
 
 fn is_kernels(path: &Path) -> bool {
@@ -287,14 +254,14 @@ fn guards(places: &SandboxPlaces, mounts: &[SandboxMount]) -> Vec<PathGuard> {
     };
     for home in &places.homes {
         want(home, &HOME_FILES, GuardKind::ReadOnly);
-        want(home, &[".kith"], GuardKind::Masked);
+        want(home, &[KITH_FOLDER], GuardKind::Masked);
     }
-    want(&places.house, &HOUSE_PROTECTED, GuardKind::ReadOnly);
-    want(&places.house, &[".kith"], GuardKind::Masked);
+    want(&places.house, &HOUSE_SELF, GuardKind::ReadOnly);
+    want(&places.house, &[KITH_FOLDER], GuardKind::Masked);
     let chain = places.cwd.ancestors().take_while(|it| it.starts_with(&places.workspace));
     for folder in chain {
         want(folder, &["AGENTS.md"], GuardKind::ReadOnly);
-        want(folder, &[".kith"], GuardKind::Masked);
+        want(folder, &[KITH_FOLDER], GuardKind::Masked);
     }
     for folder in places.writable.iter().chain([&places.workspace]) {
         let git = folder.join(".git");
@@ -305,7 +272,8 @@ fn guards(places: &SandboxPlaces, mounts: &[SandboxMount]) -> Vec<PathGuard> {
         }
     }
     if let Some(home) = &places.user_home {
-        want(home, &HOME_SECRETS, GuardKind::Masked);
+        want(home, &USER_SECRETS, GuardKind::Masked);
+        want(home, &[KITH_FOLDER], GuardKind::Masked);
         want(home, &HOME_STARTUP, GuardKind::ReadOnly);
     }
     want(Path::new("/"), &SYSTEM_SECRETS.map(|it| it.trim_start_matches('/')), GuardKind::Masked);
