@@ -58,6 +58,7 @@ pub async fn run_command(
         CommandEnd::Killed(signal) => Ok(SIGNAL_EXIT + signal),
         CommandEnd::Stopped => Err(CallError::stopped("stopped")),
         CommandEnd::NotStarted(reason) => Err(failed(reason)),
+        CommandEnd::Unknown(reason) => Err(failed(format!("{reason}; the command may have run"))),
     }
 }
 
@@ -92,7 +93,7 @@ fn homes(house: &House) -> Vec<PathBuf> {
 async fn ended(running: RunningCommand, stop: impl Future<Output = ()>) -> CommandEnd {
     let stopper = match running.stopper() {
         Ok(stopper) => stopper,
-        Err(error) => return CommandEnd::NotStarted(error.to_string()),
+        Err(error) => return CommandEnd::Unknown(error.to_string()),
     };
     let (sender, mut ended) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
@@ -106,7 +107,7 @@ async fn ended(running: RunningCommand, stop: impl Future<Output = ()>) -> Comma
             ended.await
         }
     };
-    let lost = |_| CommandEnd::NotStarted("the thread that waits for the command died".to_owned());
+    let lost = |_| CommandEnd::Unknown("the thread that waits for the command died".to_owned());
     end.unwrap_or_else(lost)
 }
 

@@ -3,7 +3,8 @@
 //! Namespaces already decide what can be reached. The filter takes away what could undo them or
 //! lead past them: other processes' memory, mounts, new namespaces, kernel keys, programs loaded
 //! into the kernel, rings that make calls unseen, and address families that no network namespace
-//! confines.
+//! confines. And a file that another user starts must not run as the owner of this house: the bits
+//! for that outlive the sandbox.
 
 use std::collections::BTreeMap;
 
@@ -67,6 +68,8 @@ const REFUSED: &[libc::c_long] = &[
 const ABSENT: &[libc::c_long] = &[
     // Its flags are in memory, which a filter cannot read; libraries fall back to `clone`.
     libc::SYS_clone3,
+    // The same with the mode of a file that it makes; libraries fall back to `openat`.
+    libc::SYS_openat2,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -85,6 +88,23 @@ const NAMESPACE_FLAGS: [libc::c_int; 8] = [
 
 /// Requests that type into a terminal.
 const REFUSED_IOCTLS: [u64; 2] = [0x5412 /* TIOCSTI */, 0x541C /* TIOCLINUX */];
+
+/// The bits by which a program runs as the owner or the group of its file.
+const OWNER_BITS: [libc::c_uint; 2] = [libc::S_ISUID, libc::S_ISGID];
+
+/// Calls that set the mode of a file, and which argument is the mode.
+const MODE_CALLS: [(libc::c_long, u8); 4] = [
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (452, 2), // fchmodat2, which `libc` does not name on every platform.
+    (libc::SYS_mknodat, 2),
+];
+
+/// Calls that may make a file, with the arguments for flags and mode. The mode counts only with one of
+/// [`MAKING_FLAGS`]; otherwise it may be anything.
+const OPEN_CALLS: [(libc::c_long, u8, u8); 1] = [(libc::SYS_openat, 2, 3)];
+
+const MAKING_FLAGS: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE];
 
 /// Address families that a network namespace confines.
 const FAMILIES: [libc::c_int; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
@@ -113,10 +133,36 @@ pub(super) fn programs() -> Result<[BpfProgram; 2], seccompiler::Error> {
         .map(|it| SeccompCondition::new(0, Len::Dword, Op::Ne, u64::from(it.unsigned_abs())))
         .collect();
     refused.insert(libc::SYS_socket, vec![SeccompRule::new(foreign?)?]);
+    refused.extend(owner_bits()?);
     let absent: SyscallRules = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
     let mut first = compiled(refused, eperm)?;
     first.splice(0..0, refuse_x32(eperm));
     Ok([first, compiled(absent, enosys)?])
+}
+
+/// Calls that would give a file one of [`OWNER_BITS`].
+fn owner_bits() -> Result<SyscallRules, seccompiler::BackendError> {
+    let has = |argument: u8, bits: u32| {
+        let bits = u64::from(bits);
+        SeccompCondition::new(argument, Len::Dword, Op::MaskedEq(bits), bits)
+    };
+    let mut rules = SyscallRules::new();
+    for (call, mode) in MODE_CALLS.iter().chain(mode_calls_of_this_platform()) {
+        let of_call = rules.entry(*call).or_default();
+        for bit in OWNER_BITS {
+            of_call.push(SeccompRule::new(vec![has(*mode, bit)?])?);
+        }
+    }
+    for (call, flags, mode) in OPEN_CALLS.iter().chain(open_calls_of_this_platform()) {
+        let of_call = rules.entry(*call).or_default();
+        for bit in OWNER_BITS {
+            for flag in MAKING_FLAGS {
+                let conditions = vec![has(*flags, flag.unsigned_abs())?, has(*mode, bit)?];
+                of_call.push(SeccompRule::new(conditions)?);
+            }
+        }
+    }
+    Ok(rules)
 }
 
 fn rule(
@@ -158,5 +204,25 @@ fn only_on_this_platform() -> &'static [libc::c_long] {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn only_on_this_platform() -> &'static [libc::c_long] {
+    &[]
+}
+
+#[cfg(target_arch = "x86_64")]
+fn mode_calls_of_this_platform() -> &'static [(libc::c_long, u8)] {
+    &[(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)]
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn mode_calls_of_this_platform() -> &'static [(libc::c_long, u8)] {
+    &[]
+}
+
+#[cfg(target_arch = "x86_64")]
+fn open_calls_of_this_platform() -> &'static [(libc::c_long, u8, u8)] {
+    &[(libc::SYS_open, 1, 2)]
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn open_calls_of_this_platform() -> &'static [(libc::c_long, u8, u8)] {
     &[]
 }

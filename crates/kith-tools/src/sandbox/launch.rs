@@ -30,7 +30,7 @@ pub fn launch(
     if line.len() > SPEC_BYTES_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the command is too long"));
     }
-    let (mut control, theirs) = UnixStream::pair()?;
+    let (control, theirs) = UnixStream::pair()?;
     let supervisor = Command::new(supervisor)
         .arg(SUPERVISOR_COMMAND)
         .env_clear()
@@ -41,8 +41,10 @@ pub fn launch(
         .stdout(stdout)
         .stderr(stderr)
         .spawn()?;
-    control.write_all(&line)?;
-    Ok(RunningCommand { control, supervisor })
+    let mut running = RunningCommand { control, supervisor };
+    // A supervisor that was not told all of it starts nothing.
+    running.control.write_all(&line)?;
+    Ok(running)
 }
 
 impl RunningCommand {
@@ -57,8 +59,8 @@ impl RunningCommand {
         let read = Read::by_ref(&mut self.control).take(ANSWER_BYTES_MAX).read_to_end(&mut answer);
         let ended = match (read, serde_json::from_slice(&answer)) {
             (Ok(_), Ok(end)) => end,
-            (Err(error), _) => CommandEnd::NotStarted(format!("lost the supervisor: {error}")),
-            (_, Err(_)) => CommandEnd::NotStarted("the supervisor of the sandbox died".to_owned()),
+            (Err(error), _) => CommandEnd::Unknown(format!("lost the supervisor: {error}")),
+            (_, Err(_)) => CommandEnd::Unknown("the supervisor of the command died".to_owned()),
         };
         // It has answered, so it ends now; nothing can be done about a failure.
         self.supervisor.wait().ok();
@@ -81,5 +83,31 @@ impl CommandStopper {
     pub fn stop(&self) {
         // If it has ended already, that is what was wanted.
         self.0.shutdown(std::net::Shutdown::Write).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn after_a_supervisor_that_died_nobody_knows_whether_the_command_ran() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("supervisor");
+        fs::write(&path, "#!/bin/sh\nread line\nexit 1\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let spec = CommandSpec {
+            argv: vec!["true".to_owned()],
+            cwd: folder.path().to_owned(),
+            environment: Vec::new(),
+            stdin: None,
+            view: None,
+        };
+        let running = launch(&path, &spec, Stdio::null(), Stdio::null()).unwrap();
+        let end = running.wait();
+        assert!(matches!(end, CommandEnd::Unknown(_)), "{end:?}");
     }
 }

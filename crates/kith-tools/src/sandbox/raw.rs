@@ -1,9 +1,12 @@
-//! The two system calls of the sandbox that no crate of ours offers, and the only `unsafe` code.
+//! The three system calls of the sandbox that no crate of ours offers, and the only `unsafe` code.
 //!
-//! Both take plain numbers and memory that outlives the call, so each is sound on its own. They stand
+//! All take plain numbers and memory that outlives the call, so each is sound on its own. They stand
 //! here so that all of it can be read at once.
 
-#![allow(unsafe_code, reason = "`clone` with namespaces and `mount_setattr` have no safe wrapper")]
+#![allow(
+    unsafe_code,
+    reason = "`clone` with namespaces, `mount_setattr` and `close_range` have no safe wrapper"
+)]
 
 use std::ffi::CString;
 use std::io;
@@ -55,5 +58,17 @@ pub(super) fn add_mount_attributes(path: &Path, attributes: u64, at: i32) -> io:
             size,
         )
     };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Closes every descriptor above the standard ones.
+///
+/// The caller owns none of them: it has just been started, and what it inherited belongs to a program
+/// that forgot to keep it to itself.
+pub(super) fn close_inherited() -> io::Result<()> {
+    let first = libc::c_uint::from(3_u8);
+    // SAFETY: only numbers are passed. No value of this process stands for a descriptor yet, so none
+    // is closed behind the back of its owner.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

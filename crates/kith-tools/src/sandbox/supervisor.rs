@@ -16,11 +16,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 
 use super::inside::{self, SandboxFault};
 use super::placeholder::Placeholder;
-use super::raw::{Cloned, clone_process};
+use super::raw::{Cloned, clone_process, close_inherited};
 use super::spec::{CommandEnd, CommandSpec, SPEC_BYTES_MAX, SandboxView};
 
 /// Rounds of killing what a command outside of a sandbox has left behind.
@@ -41,12 +42,14 @@ pub(super) fn run_supervisor() -> ExitCode {
 }
 
 fn serve() -> io::Result<()> {
+    close_inherited()?;
     let control = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3)?;
     let mut control = UnixStream::from(control);
     let mut line = String::new();
     let limit = SPEC_BYTES_MAX as u64;
     BufReader::new(Read::by_ref(&mut control).take(limit)).read_line(&mut line)?;
     let end = match serde_json::from_str::<CommandSpec>(&line) {
+        // Until it is cloned, nothing has run.
         Ok(spec) => supervise(&spec, &control)
             .unwrap_or_else(|error| CommandEnd::NotStarted(error.to_string())),
         Err(error) => CommandEnd::NotStarted(format!("the supervisor was told nonsense: {error}")),
@@ -57,18 +60,33 @@ fn serve() -> io::Result<()> {
 }
 
 fn supervise(spec: &CommandSpec, control: &UnixStream) -> io::Result<CommandEnd> {
-    let stdin = File::open(spec.stdin.as_deref().unwrap_or(Path::new("/dev/null")))?;
-    rustix::stdio::dup2_stdin(stdin)?;
+    rustix::stdio::dup2_stdin(input(spec)?)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let held = match &spec.view {
         Some(view) => hold_placeholders(view)?,
         None => Vec::new(),
     };
-    let end = run(spec, control);
-    kill_what_is_left()?;
+    let end = run(spec, control)?;
+    let cleaned = kill_what_is_left();
     // Only now: while a process of the sandbox lives, its protected paths must stay covered.
     drop(held);
-    end
+    // With the first process of a sandbox the kernel has ended all others.
+    Ok(match cleaned {
+        Err(error) if spec.view.is_none() => {
+            CommandEnd::Unknown(format!("cannot end what the command has started: {error}"))
+        }
+        _ => end,
+    })
+}
+
+/// The file that the command reads from. A pipe that nobody writes to is not waited for.
+fn input(spec: &CommandSpec) -> io::Result<File> {
+    let path = spec.stdin.as_deref().unwrap_or(Path::new("/dev/null"));
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let file = rustix::fs::open(path, flags, Mode::empty())?;
+    let flags = rustix::fs::fcntl_getfl(&file)?;
+    rustix::fs::fcntl_setfl(&file, flags.difference(OFlags::NONBLOCK))?;
+    Ok(File::from(file))
 }
 
 fn hold_placeholders(view: &SandboxView) -> io::Result<Vec<Placeholder>> {
@@ -96,6 +114,7 @@ struct SupervisorPipes {
     status: (PipeReader, PipeWriter),
 }
 
+/// An error means that nothing has run.
 fn run(spec: &CommandSpec, control: &UnixStream) -> io::Result<CommandEnd> {
     let pipes = SupervisorPipes { alive: io::pipe()?, trouble: io::pipe()?, status: io::pipe()? };
     let flags = match &spec.view {
@@ -112,24 +131,41 @@ fn run(spec: &CommandSpec, control: &UnixStream) -> io::Result<CommandEnd> {
             return Ok(CommandEnd::NotStarted(message));
         }
     };
+    let followed = follow(pid, pipes, control);
+    Ok(followed.unwrap_or_else(|error| {
+        // It must not go on when nobody follows it.
+        rustix::process::kill_process(pid, Signal::KILL).ok();
+        CommandEnd::Unknown(format!("lost sight of the command: {error}"))
+    }))
+}
+
+/// Follows the first process to its end.
+fn follow(pid: Pid, pipes: SupervisorPipes, control: &UnixStream) -> io::Result<CommandEnd> {
     let SupervisorPipes { alive: (_, _alive), trouble, status } = pipes;
     drop((trouble.1, status.1));
     let first = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
-    let mut reason = String::new();
-    trouble.0.take(TROUBLE_BYTES_MAX).read_to_string(&mut reason)?;
     let was_stopped = wait_for(&first, control)?;
     rustix::process::waitpid(Some(pid), WaitOptions::empty())?;
+    if was_stopped {
+        return Ok(CommandEnd::Stopped);
+    }
+    // Only the first process could still hold the other ends, and it is gone. Both texts fit into
+    // the buffer of a pipe, so it never waited for a reader.
+    let said = |pipe: PipeReader| {
+        let mut text = String::new();
+        pipe.take(TROUBLE_BYTES_MAX).read_to_string(&mut text).map(|_| text)
+    };
+    let reason = said(trouble.0)?;
     if !reason.is_empty() {
         return Ok(CommandEnd::NotStarted(reason));
     }
-    let mut ended = String::new();
-    status.0.take(TROUBLE_BYTES_MAX).read_to_string(&mut ended)?;
-    // Without a word the first process was killed: by us, or by the system for want of memory.
-    let end = serde_json::from_str(&ended).unwrap_or(CommandEnd::Killed(Signal::KILL.as_raw()));
-    Ok(if was_stopped { CommandEnd::Stopped } else { end })
+    // Without a word the first process was killed, by the system for want of memory.
+    let killed = CommandEnd::Killed(Signal::KILL.as_raw());
+    Ok(serde_json::from_str(&said(status.0)?).unwrap_or(killed))
 }
 
-/// Waits until the first process has ended; kills it if the host goes away. True if it did.
+/// Waits until the first process has ended; kills it if the host goes away or asks for it, also while
+/// the sandbox is being made. True if it did.
 fn wait_for(first: &OwnedFd, control: &UnixStream) -> io::Result<bool> {
     let mut was_stopped = false;
     loop {

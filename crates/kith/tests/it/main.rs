@@ -57,6 +57,7 @@ mod session;
 mod skill;
 mod stopping;
 mod strangers;
+mod supervisor;
 mod teams;
 mod terminal;
 mod terminal_chat;

@@ -13,8 +13,9 @@ use kith_testkit::another_user::{is_superuser, not_run, run_as_nobody};
 use crate::house::{House, KITH, Ran};
 
 /// A probe exits with 0 if it got through. `{pid}`, `{port}`, `{abstract}`, `{user}` and `{outside}`
-/// stand for a process, a port, a socket, the user's home and a folder outside.
-const PROBES: [(&str, &str); 52] = [
+/// stand for a process, a port, a socket, the user's home and a folder outside. Descriptor 9 is a file
+/// outside that whoever started the program forgot to close.
+const PROBES: [(&str, &str); 57] = [
     // The self, present and absent.
     ("change_a_prompt_file", "echo x >> Agent.md"),
     ("truncate_a_prompt_file", ": > Agent.md"),
@@ -60,6 +61,18 @@ const PROBES: [(&str, &str); 52] = [
     ("read_keys_of_the_user", "cat {user}/.ssh/id_ed25519"),
     ("read_tokens_of_a_package_manager", "cat {user}/.cargo/credentials.toml | grep token"),
     ("read_passwords_of_the_system", "grep . /etc/shadow"),
+    ("read_an_inherited_descriptor", "cat <&9"),
+    ("set_the_bit_of_the_owner", "cp /bin/true t && chmod 4755 t && test -u t"),
+    ("set_the_bit_of_the_group", "cp /bin/true t && chmod g+s t && test -g t"),
+    (
+        "make_a_file_with_the_bit_of_the_owner",
+        "perl -MFcntl -e 'sysopen(F, \"t\", O_CREAT | O_WRONLY, 04755) or exit 1' && test -u t",
+    ),
+    (
+        "open_a_file_with_the_bit_of_the_owner_by_the_newest_call",
+        "perl -e 'my $how = pack(\"QQQ\", 0101, 04755, 0); my $t = \"t\"; \
+         exit(syscall(437, -100, $t, $how, 24) >= 0 ? 0 : 1)' && test -u t",
+    ),
     // The kernel.
     ("change_the_core_pattern", "echo '|/tmp/x' > /proc/sys/kernel/core_pattern"),
     ("trigger_a_kernel_request", "echo h > /proc/sysrq-trigger"),
@@ -97,6 +110,8 @@ const PROBES: [(&str, &str); 52] = [
         "env | grep probe-secret || cat /proc/*/environ | grep -a probe-secret",
     ),
 ];
+
+const INHERIT: &str = "exec 9< {outside}/file;";
 
 /// A house with something to protect, and things outside to reach for.
 struct World {
@@ -144,7 +159,10 @@ impl World {
     }
 
     fn sandboxed(&self, script: &str) -> Ran {
-        self.house.kith_bounded(&["sandbox", "--", "/bin/bash", "-c", &self.filled(script)])
+        let start = self.filled(&format!("{INHERIT} exec \"$@\""));
+        let script = self.filled(script);
+        let behind = ["/bin/bash", "-c", &start, "bash"];
+        self.house.behind(&behind, &["sandbox", "--", "/bin/bash", "-c", &script]).unwrap()
     }
 
     /// The script with the names of this world in it.
@@ -224,8 +242,8 @@ fn try_to_escape() {
     let mut escaped = Vec::new();
     for (name, script) in PROBES {
         let ran = world.sandboxed(script);
-        // 3: there was no sandbox; 126 and 127: the probe could not even try; 124: it hung.
-        if [0, 3, 124, 126, 127].contains(&ran.code) {
+        // 3: there was no sandbox; 126 and 127: the probe could not even try; 137: it hung.
+        if [0, 3, 126, 127, 137].contains(&ran.code) {
             escaped.push(format!("{name}: {}", ran.shown()));
         }
         if world.kept() != kept {
@@ -257,6 +275,11 @@ fn is_harmless(name: &str) -> bool {
         "write_outside_through_a_link",
         "read_keys_of_the_user",
         "read_tokens_of_a_package_manager",
+        "read_an_inherited_descriptor",
+        "set_the_bit_of_the_owner",
+        "set_the_bit_of_the_group",
+        "make_a_file_with_the_bit_of_the_owner",
+        "open_a_file_with_the_bit_of_the_owner_by_the_newest_call",
         "signal_a_process_outside",
         "connect_to_the_machine",
         "connect_to_an_abstract_socket",
@@ -275,8 +298,10 @@ fn probes_get_through_where_there_is_no_sandbox() {
     for (name, script) in PROBES.iter().filter(|it| is_harmless(it.0)) {
         let world = World::new();
         let mut bash = Command::new("/bin/bash");
-        let ran =
-            bash.args(["-c", &world.filled(script)]).current_dir(world.house.path("")).output();
+        let ran = bash
+            .args(["-c", &world.filled(&format!("{INHERIT} {script}"))])
+            .current_dir(world.house.path(""))
+            .output();
         let ran = ran.unwrap();
         if !ran.status.success() {
             failed.push(format!("{name}: {}", String::from_utf8_lossy(&ran.stderr)));
