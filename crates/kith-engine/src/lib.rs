@@ -61,7 +61,7 @@ pub mod ui_message;
 pub mod verify;
 pub mod wakeups;
 pub mod why;
-mod words;
+pub mod words;
 
 #[cfg(test)]
 mod fixture;

@@ -7,7 +7,7 @@ use kith_vocab::budget::{CapAmount, CapPeriod, CapReached};
 use kith_vocab::event::control::{Bound, Limits};
 
 /// Whether readers of the language, named by its tag (`zh-CN`), read Chinese.
-pub(crate) fn is_chinese(tag: &str) -> bool {
+pub fn is_chinese(tag: &str) -> bool {
     tag.split(['-', '_']).next().is_some_and(|primary| primary.eq_ignore_ascii_case("zh"))
 }
 

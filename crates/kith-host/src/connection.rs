@@ -16,6 +16,7 @@ use crate::call::{Call, Follower, Payload, Reply};
 use crate::client::Client;
 use crate::error::{CallError, ErrorCode};
 use crate::host::{Host, HostStart};
+use crate::notes::HostNote;
 use crate::routes;
 use crate::serve::Server;
 use crate::settings::watch::SettingsWatch;
@@ -65,10 +66,11 @@ impl Client {
         })?;
         if let Some(notes) = &self.resume_notes {
             let (host, notes) = (Arc::clone(&host), notes.clone());
+            let language = host.language_for(&self.caller);
             server.beside(async move {
                 // Nobody hears it after the end; the log has it all the same.
-                let tell = |note| {
-                    let notes = notes.clone();
+                let tell = |note: HostNote| {
+                    let (notes, note) = (notes.clone(), note.in_language(&language));
                     async move { drop(notes.send(note).await) }
                 };
                 host.resume(left, tell).await;

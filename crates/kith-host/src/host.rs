@@ -33,10 +33,13 @@ use kith_vocab::provider::Models;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::Access;
+use crate::caller::Caller;
 use crate::clock::SystemClock;
 use crate::error::CallError;
 use crate::house::House;
+use crate::language;
 use crate::models::ModelRegistry;
+use crate::notes::HostNote;
 use crate::opening::HouseSetup;
 use crate::read_side::ReadSide;
 use crate::router::Side;
@@ -60,7 +63,7 @@ pub struct Host {
     started_at: u64,
     ending: CancellationToken,
     /// What the person should know about how the host started, until someone tells it.
-    start_notes: Mutex<Vec<String>>,
+    start_notes: Mutex<Vec<HostNote>>,
     /// Held for as long as the host lives: it stands last, so it is given back last.
     lock: Mutex<Box<dyn WriterLock>>,
 }
@@ -198,7 +201,12 @@ impl Host {
         Ok(lock.set_generation(generation)?)
     }
 
-    fn take_start_notes(&self) -> Vec<String> {
+    /// The language in which this caller is told things.
+    pub(crate) fn language_for(&self, caller: &Caller) -> String {
+        language::for_person(&self.settings.last_good(), None, caller.language.as_deref())
+    }
+
+    fn take_start_notes(&self) -> Vec<HostNote> {
         std::mem::take(&mut *self.start_notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -220,13 +228,9 @@ fn is_desk_older(lock: &dyn WriterLock, generation: u64) -> bool {
     lock.previous_generation().is_some_and(|previous| previous > generation)
 }
 
-async fn recover(engine: &Engine) -> Result<String, CallError> {
-    let recovered = engine.recover_desk().await?;
-    Ok(format!(
-        "`.kith/state.db` was missing or older than the sessions and was rebuilt from their logs \
-         (threads: {}), without your trusted repositories: check `kith trust ls`",
-        recovered.n_threads
-    ))
+async fn recover(engine: &Engine) -> Result<HostNote, CallError> {
+    let n_threads = engine.recover_desk().await?.n_threads;
+    Ok(HostNote::DeskRebuilt { n_threads })
 }
 
 #[cfg(test)]

@@ -17,7 +17,8 @@
 //! - [`priming`]: the scripts that were chosen for a conversation.
 //! - [`doctor`]: what may be wrong with a house.
 //! - [`error`]: what a call answers when it fails: a code, whose move it is, and what may help.
-//! - [`words`]: short words for ids, times and outcomes.
+//! - [`words`]: short words for ids, times and outcomes; [`notes`]: what is told beside an answer;
+//!   [`language`]: in which language.
 
 #![cfg(unix)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests prepare folders"))]
@@ -37,7 +38,9 @@ pub mod error;
 pub mod host;
 pub mod house;
 pub mod init;
+pub mod language;
 pub mod models;
+pub mod notes;
 pub mod opening;
 pub mod policy;
 pub mod price;

@@ -19,6 +19,7 @@ use self::source::{ModelSource, find_source};
 use crate::calls::models::FactOrigin;
 use crate::client::ModelName;
 use crate::error::CallError;
+use crate::notes::HostNote;
 use crate::settings::Settings;
 use crate::settings::watch::SettingsWatch;
 
@@ -35,7 +36,7 @@ pub struct ChosenModel {
     /// The chosen model, then its fallbacks.
     pub refs: Vec<ModelRef>,
     /// The models before them whose key is not set, as notes to the person.
-    pub passed_over: Vec<String>,
+    pub passed_over: Vec<HostNote>,
     /// Of the chosen model.
     pub provider: Arc<dyn Provider>,
     pub name: ModelName,
@@ -180,11 +181,11 @@ impl Models for ModelRegistry {
 }
 
 /// Why a model is not asked, and which is asked instead.
-fn note_passed_over(source: &ModelSource, usable: &[ModelSource]) -> String {
-    let name = &source.model_ref.name;
+fn note_passed_over(source: &ModelSource, usable: &[ModelSource]) -> HostNote {
+    let model = source.model_ref.name.clone();
     let why = source.key().err().map(|error| error.message()).unwrap_or_default();
-    let next = usable.first().map_or("", |it| it.model_ref.name.as_str());
-    format!("model `{name}` is passed over: {why}; `{next}` is asked instead")
+    let next = usable.first().map(|it| it.model_ref.name.clone()).unwrap_or_default();
+    HostNote::ModelPassedOver { model, why, next }
 }
 
 /// The model of this name, which the caller gives.

@@ -32,6 +32,7 @@ use sha2::{Digest, Sha256};
 use crate::budget::HouseBudget;
 use crate::error::CallError;
 use crate::house::{House, OWNER_ID};
+use crate::language;
 use crate::policy::{ConstitutionRules, HousePolicy, offered_sandbox};
 use crate::secrets::KnownSecrets;
 use crate::settings::Settings;
@@ -150,13 +151,12 @@ impl HomeSetup {
     }
 
     fn language(settings: &Settings, header: &SessionHeader) -> Option<String> {
-        let set = settings.language.map(str::to_owned);
-        // A turn is not worth losing over the language of its notices.
-        let of_user = || {
-            let facts = UserFacts::read(&HomeSetup::member(settings, header).ok()?.home).ok()?;
-            facts.language_code().map(str::to_owned)
+        // USER.md speaks for the owner only.
+        let member = match header.audience {
+            Audience::Owner => HomeSetup::member(settings, header).ok(),
+            Audience::Shared | Audience::Peer => None,
         };
-        set.or_else(of_user)
+        language::chosen(settings, member.as_ref().map(|it| it.home.as_path()))
     }
 }
 

@@ -34,6 +34,7 @@ use kith_host::caller::{CLI, Caller};
 use kith_host::client::{Client, ReadsFrom};
 use kith_host::error::{Blame, CallError, ErrorCode};
 use kith_host::house::House;
+use kith_host::language;
 use kith_host::settings::Settings;
 use kith_vocab::ids::ThreadId;
 use serde::Serialize;
@@ -117,7 +118,7 @@ fn in_runtime(work: impl Future<Output = CommandResult>) -> CommandResult {
 /// A client of this house that speaks for the owner.
 fn client_of(shared: &GlobalArgs, house: House) -> Client {
     let reads_from = if shared.remote { ReadsFrom::Host } else { ReadsFrom::Files };
-    let caller = Caller::owner(CLI);
+    let caller = Caller::owner(CLI).speaking(language::of_locale());
     let caller = if shared.unattended { caller.unattended() } else { caller };
     Client::new(house, caller, reads_from)
 }

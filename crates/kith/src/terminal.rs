@@ -168,7 +168,7 @@ pub(crate) async fn run(
 ) -> (Option<Client>, Result<(), CallError>) {
     let (sender, incoming) = mpsc::channel(INCOMING_MAX);
     let settings = setup.settings.last_good();
-    let language = ScreenLanguage::of(settings.language);
+    let language = ScreenLanguage::of(&settings, &setup.agent_id);
     let keyboard = match Keyboard::open() {
         Ok(keyboard) => keyboard,
         Err(error) => return (Some(setup.client), Err(error)),

@@ -9,6 +9,7 @@ use kith_host::caller::Caller;
 use kith_host::host::Host;
 use kith_host::host::parts::HostParts;
 use kith_host::models::ModelRegistry;
+use kith_host::notes::HostNote;
 use kith_host::settings::watch::SettingsWatch;
 use kith_sessions::desk::Inbox;
 use kith_sessions::journal::FilesJournal;
@@ -246,8 +247,8 @@ impl Life<'_> {
         let left = host.unfinished().await?;
         self.world.note(format!("{} sessions are unfinished", left.len()));
         let world = Arc::clone(self.world);
-        let tell = move |note| {
-            world.note(note);
+        let tell = move |note: HostNote| {
+            world.note(note.in_english());
             std::future::ready(())
         };
         self.world.spawn(Arc::clone(&host).resume(left, tell));

@@ -82,7 +82,7 @@ pub(super) fn model(watch: Arc<SettingsWatch>) -> Vec<Check> {
         checks.push(ok(name, detail));
     }
     for note in chosen.passed_over {
-        checks.push(warn(name, note, "set its key, or remove it from `[models]`"));
+        checks.push(warn(name, note.in_english(), "set its key, or remove it from `[models]`"));
     }
     if settings.limits.cost_micros.is_some() && !chosen.has_price {
         let detail = "`limits.cost` has no effect because the model has no price";

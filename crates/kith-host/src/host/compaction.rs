@@ -24,7 +24,9 @@ pub async fn compact_session(
     let session_id = host.reads.resolve(&call.session).await?;
     let settings = host.settings.current()?;
     let chosen = host.models.choose(call.model.as_deref(), &settings)?;
-    let (models, notes) = (chosen.refs, chosen.passed_over);
+    let language = host.language_for(&caller);
+    let notes: Vec<_> = chosen.passed_over.iter().map(|it| it.in_language(&language)).collect();
+    let models = chosen.refs;
     // Followed from where it was requested, also if an earlier host wrote that down.
     let requested = host.journal.find(session_id, call.compact_id).await?;
     let head = match requested {

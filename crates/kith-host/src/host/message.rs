@@ -26,6 +26,7 @@ use crate::calls::message::{
     ModelName, RetryTurn, SendMessage, TurnEnd,
 };
 use crate::error::{CallError, ErrorCode, damage_in_words};
+use crate::notes::HostNote;
 use crate::settings::Settings;
 use crate::words::short;
 
@@ -105,7 +106,7 @@ fn is_failed(accepted: &AcceptOutcome) -> bool {
 }
 
 /// What came of the message; refused if it was meant for another place of the conversation.
-fn reply_of(report: TurnReport) -> Result<MessageReply, CallError> {
+fn reply_of(report: TurnReport, language: &str) -> Result<MessageReply, CallError> {
     if let MessageEnd::Declined(leaf) = report.end {
         let message =
             format!("the message was not sent: the conversation has moved on to `{leaf}`");
@@ -115,7 +116,7 @@ fn reply_of(report: TurnReport) -> Result<MessageReply, CallError> {
             short(report.session_id)
         )));
     }
-    let outcome = outcome_of(&report);
+    let outcome = outcome_of(&report, language);
     Ok(MessageReply { answer: answer_of(report), outcome })
 }
 
@@ -126,12 +127,12 @@ impl Host {
         &self,
         caller: &Caller,
         mut accepted: AcceptOutcome,
-        notes: &mut Vec<String>,
+        notes: &mut Vec<HostNote>,
     ) -> Result<RowFollower, CallError> {
         let session_id = accepted.session_id;
         if let Err(error) = self.note_generation(accepted.generation) {
             // The next message tries again.
-            notes.push(error.message());
+            notes.push(HostNote::Told(error.message()));
         }
         if is_failed(&accepted) && self.retry(caller, session_id, &accepted.event.key).await? {
             accepted.status = RowStatus::Open { session_id };
@@ -145,20 +146,22 @@ impl Host {
         &self,
         caller: &Caller,
         row: RowFollower,
-        mut notes: Vec<String>,
+        mut notes: Vec<HostNote>,
         follower: Follower<TurnItem>,
     ) -> Reply<MessageReply> {
         let session_id = row.session_id();
         let report = self.follow_to_end(caller, row, follower).await?;
-        notes.extend(self.setup.take_problems());
+        notes.extend(self.setup.take_problems().into_iter().map(HostNote::Told));
         notes.extend(self.threads.take_failure().map(|error| {
             let why = CallError::from(error).message();
-            format!("{why}; the next turn or `kith thread rebuild` corrects it")
+            HostNote::ThreadFileFailed { why }
         }));
         if report.session_id != session_id {
             notes.push(self.moved(session_id, report.session_id).await?);
         }
-        Ok(Response { data: reply_of(report)?, notes })
+        let language = self.language_for(caller);
+        let notes = notes.iter().map(|note| note.in_language(&language)).collect();
+        Ok(Response { data: reply_of(report, &language)?, notes })
     }
 
     /// Passes on what happens in the message's turn until its author need wait no longer. A
@@ -212,18 +215,13 @@ impl Host {
     async fn note_on_unfinished(
         &self,
         accepted: &AcceptOutcome,
-    ) -> Result<Option<String>, CallError> {
+    ) -> Result<Option<HostNote>, CallError> {
         let rows = self.desk.open_rows(accepted.session_id).await?;
         let is_left = rows
             .iter()
             .any(|row| row.key != accepted.event.key && row.accepted_at < self.started_at);
-        let id = short(accepted.session_id);
-        Ok(is_left.then(|| {
-            format!(
-                "an earlier message had been interrupted and was answered first: `kith session \
-                 show {id}`"
-            )
-        }))
+        let session = short(accepted.session_id);
+        Ok(is_left.then_some(HostNote::AnsweredFirst { session }))
     }
 
     /// Gives a session a command of this caller.
@@ -271,7 +269,7 @@ impl Host {
         &self,
         settings: &Settings,
         message: &mut SendMessage,
-        notes: &mut Vec<String>,
+        notes: &mut Vec<HostNote>,
     ) -> Result<(String, RowTarget, Audience), CallError> {
         let named = message.agent_id.as_deref();
         if let MessageTarget::Session(session) = &message.target {
@@ -298,10 +296,9 @@ impl Host {
                 Some(id) if self.journal.exists(id).await? => {
                     return Ok((agent_id, RowTarget::Current, audience));
                 }
-                Some(id) if self.desk.head(id).await?.is_some() => notes.push(format!(
-                    "the file of session {} is missing; the conversation starts over",
-                    short(id)
-                )),
+                Some(id) if self.desk.head(id).await?.is_some() => {
+                    notes.push(HostNote::StartsOver { session: short(id) });
+                }
                 // There is none yet, or it was chosen and never begun.
                 _ => target = RowTarget::Current,
             }
@@ -311,13 +308,12 @@ impl Host {
         Ok((agent_id, target, audience))
     }
 
-    async fn moved(&self, from: SessionId, to: SessionId) -> Result<String, CallError> {
-        let why = match self.reads.damage_of(from).await? {
+    async fn moved(&self, from: SessionId, to: SessionId) -> Result<HostNote, CallError> {
+        let problem = match self.reads.damage_of(from).await? {
             Some(damage) => damage_in_words(&damage),
             None => "is read-only".to_owned(),
         };
-        let (from, to) = (short(from), short(to));
-        Ok(format!("session {from} {why}; the conversation continues in session {to}"))
+        Ok(HostNote::Moved { session: short(from), problem, to: short(to) })
     }
 
     fn ingress(
@@ -372,7 +368,7 @@ fn other_model(there: &ModelName, here: &ModelName) -> CallError {
         .hint("quit the other kith, or start both with the same settings and keys")
 }
 
-fn outcome_of(report: &TurnReport) -> MessageOutcome {
+fn outcome_of(report: &TurnReport, language: &str) -> MessageOutcome {
     let or_unknown =
         |why: &Option<String>, unknown: &str| why.clone().unwrap_or_else(|| unknown.to_owned());
     match report.end {
@@ -391,7 +387,7 @@ fn outcome_of(report: &TurnReport) -> MessageOutcome {
             let asked = report.pending_approvals.iter();
             let questions: Vec<String> =
                 asked.map(|it| question_text(it, &report.language)).collect();
-            let waits = "The turn is waiting for your approval.".to_owned();
+            let waits = HostNote::WaitsForApproval.in_language(language);
             let told = report.notice.clone().filter(|_| questions.is_empty()).unwrap_or(waits);
             MessageOutcome::Stopped(if questions.is_empty() {
                 told
@@ -399,16 +395,12 @@ fn outcome_of(report: &TurnReport) -> MessageOutcome {
                 questions.join("\n\n")
             })
         }
-        MessageEnd::Held => MessageOutcome::Stopped(
-            "Your message is waiting because the turn before it failed or was stopped. `kith \
-             retry` continues that turn, then your message is answered."
-                .to_owned(),
-        ),
-        MessageEnd::Declined(_) | MessageEnd::Unknown => MessageOutcome::Failed(
-            "no answer was recorded for this message; send it again with a new `--message-id` if \
-             it still matters"
-                .to_owned(),
-        ),
+        MessageEnd::Held => {
+            MessageOutcome::Stopped(HostNote::WaitsBehindFailure.in_language(language))
+        }
+        MessageEnd::Declined(_) | MessageEnd::Unknown => {
+            MessageOutcome::Failed(HostNote::NoAnswer.in_language(language))
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use kith_vocab::ids::SessionId;
 
 use super::Host;
 use crate::error::CallError;
+use crate::notes::HostNote;
 use crate::words::short;
 
 impl Host {
@@ -24,7 +25,7 @@ impl Host {
     pub async fn resume<F: Future<Output = ()>>(
         self: Arc<Self>,
         sessions: Vec<SessionId>,
-        tell: impl Fn(String) -> F,
+        tell: impl Fn(HostNote) -> F,
     ) {
         let mut following = Vec::new();
         for id in sessions {
@@ -64,47 +65,38 @@ impl Host {
 
 /// Waits until nothing more comes of the message by itself, and says what became of its session.
 /// `None` if it waits for a person and has done so before.
-async fn follow_to_rest(mut row: RowFollower) -> Option<String> {
-    let id = short(row.session_id());
+async fn follow_to_rest(mut row: RowFollower) -> Option<HostNote> {
+    let session = short(row.session_id());
     let mut has_changed = false;
     loop {
         match row.next().await {
             Ok(RowProgress::Settled(report)) => {
                 let waits = matches!(report.end, MessageEnd::Held | MessageEnd::Waiting);
-                return (has_changed || !waits).then(|| {
-                    format!(
-                        "session {id} had been interrupted and is now finished: `kith session show \
-                         {id}`"
-                    )
-                });
+                return (has_changed || !waits).then_some(HostNote::Finished { session });
             }
             Ok(RowProgress::Item(FeedItem::Moved { to })) => {
-                return Some(format!("session {id} is damaged; it continues in {}", short(to)));
+                let problem = "is damaged".to_owned();
+                return Some(HostNote::Moved { session, problem, to: short(to) });
             }
             Ok(RowProgress::Item(FeedItem::Removed)) | Err(EngineError::InUse { .. }) => {
-                return Some(format!("session {id} had been interrupted, and its file is missing"));
+                return Some(HostNote::FileMissing { session });
             }
             Ok(RowProgress::Item(item)) => has_changed |= matches!(item, FeedItem::Event(_)),
-            Err(EngineError::Failed(failure)) => return Some(cannot_go_on(&id, &failure)),
+            Err(EngineError::Failed(failure)) => return Some(cannot_go_on(session, &failure)),
             Err(error) => {
                 let why = CallError::from(error).message();
-                return Some(format!(
-                    "session {id} had been interrupted and cannot continue: {why}"
-                ));
+                return Some(HostNote::NotFinished { session, why });
             }
         }
     }
 }
 
-fn cannot_go_on(id: &str, failure: &SessionFailure) -> String {
+fn cannot_go_on(session: String, failure: &SessionFailure) -> HostNote {
     if let SessionFailure::ModelUnavailable { reason } = failure {
-        return format!(
-            "session {id} had been interrupted and was not resumed: {reason}; then run `kith retry \
-             --session {id}`"
-        );
+        return HostNote::NotResumed { session, why: reason.clone() };
     }
     let why = CallError::from(failure.clone()).message();
-    format!("session {id} had been interrupted and cannot continue: {why}")
+    HostNote::NotFinished { session, why }
 }
 
 #[cfg(test)]

@@ -169,7 +169,7 @@ fn a_model_without_its_key_is_passed_over_for_the_next_and_refused_if_none_is_le
     let because = "is passed over: the settings use the environment variable \
                    `KITH_TEST_NEVER_SET`, which is not set; `demo` is asked instead";
     assert_eq!(
-        chosen.passed_over,
+        chosen.passed_over.iter().map(HostNote::in_english).collect::<Vec<_>>(),
         [format!("model `a` {because}"), format!("model `b` {because}")]
     );
     // What is named is meant.

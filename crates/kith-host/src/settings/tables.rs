@@ -208,8 +208,8 @@ pub(super) struct SkillsTable {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default, remote = "Self")]
 pub(super) struct UiTable {
-    /// The language of turns and their notices (default: `auto`, the one that USER.md names, else
-    /// English)
+    /// The language of turns, notices and the terminal (default: `auto`, the one that USER.md
+    /// names, else that of the locale, else English)
     pub(super) language: Option<UiLanguage>,
 }
 

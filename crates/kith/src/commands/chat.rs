@@ -80,7 +80,7 @@ pub(crate) async fn run(
         first_sight::of_repository(&client, &agent_id, &cwd).await?;
     }
     if is_attended && !plain && can_be_drawn_on() {
-        let language = ScreenLanguage::of(settings.last_good().language);
+        let language = ScreenLanguage::of(&settings.last_good(), &agent_id);
         let mut banner = banner(&client, &house, &agent_id, &chosen, language).await?;
         if resumed.is_some() {
             // A session has its own folder, which the terminal names.

@@ -1,6 +1,8 @@
 //! What the terminal says by itself, in English and Chinese.
 
 use kith_host::error::{CallError, ErrorCode};
+use kith_host::language;
+use kith_host::settings::Settings;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScreenLanguage {
@@ -126,13 +128,15 @@ screen_texts! {
 }
 
 impl ScreenLanguage {
-    /// That of the settings, else that of the locale.
-    pub(crate) fn of(setting: Option<&str>) -> ScreenLanguage {
-        let locale = ["LC_ALL", "LC_MESSAGES", "LANG"]
-            .into_iter()
-            .filter_map(|name| std::env::var(name).ok())
-            .find(|value| !value.is_empty());
-        let is_chinese = setting.or(locale.as_deref()).is_some_and(|it| it.starts_with("zh"));
+    /// The one in which the person is told everything else too.
+    pub(crate) fn of(settings: &Settings, agent_id: &str) -> ScreenLanguage {
+        let locale = language::of_locale();
+        let tag = language::for_person(settings, Some(agent_id), locale.as_deref());
+        ScreenLanguage::of_tag(&tag)
+    }
+
+    fn of_tag(tag: &str) -> ScreenLanguage {
+        let is_chinese = tag.split('-').next().is_some_and(|it| it.eq_ignore_ascii_case("zh"));
         if is_chinese { ScreenLanguage::Chinese } else { ScreenLanguage::English }
     }
 

@@ -33,6 +33,7 @@ mod house;
 mod init;
 mod json_page;
 mod kith_folder;
+mod language;
 mod many;
 mod model;
 mod models;

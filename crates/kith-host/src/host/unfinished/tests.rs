@@ -47,8 +47,8 @@ async fn event_of(subscription: &mut Subscription, fits: impl Fn(&Body) -> bool)
 /// What is told when the sessions that were left have come to rest.
 async fn resumed(host: &Arc<Host>) -> Vec<String> {
     let (left, notes) = (host.unfinished().await.unwrap(), Mutex::new(Vec::new()));
-    let tell = |note| {
-        notes.lock().unwrap().push(note);
+    let tell = |note: HostNote| {
+        notes.lock().unwrap().push(note.in_english());
         std::future::ready(())
     };
     let resuming = Arc::clone(host).resume(left, tell);
