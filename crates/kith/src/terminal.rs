@@ -10,8 +10,10 @@
 //! - [`live_area`]: the rows at the bottom that change.
 //! - [`markdown`], [`styled`]: how text looks.
 //! - [`keyboard`], [`keys`]: raw mode, keys and pastes.
+//! - [`answering`]: questions about calls, answered by a key.
 //! - [`slash`] with [`lists`] and [`answers`]: commands such as `/new`.
 
+mod answering;
 mod answers;
 mod attached;
 mod completion;
@@ -39,6 +41,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kith_host::call::Reply;
+use kith_host::calls::approval::PendingApprovalView;
 use kith_host::calls::message::{CancelTurn, MessageReply, MessageTarget};
 use kith_host::calls::session::SessionView;
 use kith_host::calls::subscription::{SubscriptionEnd, SubscriptionItem};
@@ -56,6 +59,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use self::answering::LetterAnswer;
 use self::conversation::{ShownConversation, remark};
 use self::file_roots::FileRoots;
 use self::following::FollowedFeed;
@@ -111,6 +115,10 @@ enum Incoming {
     Arguments(PickList, Vec<PickEntry>),
     /// The answer to a command.
     Lines(Vec<Line>),
+    /// What the engine offers with questions.
+    Offers(Vec<PendingApprovalView>),
+    /// An answer to a question did not arrive.
+    NotAnswered(String, CallError),
     Failed(CallError),
     /// The conversation goes on in this session.
     Opened(Box<SessionView>),
@@ -155,6 +163,7 @@ struct TerminalChat {
     is_coloured: bool,
     /// Ctrl-C was pressed where nothing ran.
     leaves_next: bool,
+    letter_answer: Option<LetterAnswer>,
     is_over: bool,
     /// What is printed with the next drawing.
     printed: Vec<Line>,
@@ -204,6 +213,7 @@ pub(crate) async fn run(
         rows,
         is_coloured: ui::is_coloured(),
         leaves_next: false,
+        letter_answer: None,
         is_over: false,
         printed: Vec::new(),
     };
@@ -257,6 +267,8 @@ impl TerminalChat {
                 let Ok(incoming) = self.incoming.try_recv() else { break };
                 self.take(incoming);
             }
+            self.settle_answer();
+            self.find_offers();
             // A panic of a task was printed already.
             while self.tasks.try_join_next().is_some() {}
         }
@@ -268,6 +280,8 @@ impl TerminalChat {
             Incoming::Feed(n, item) => self.take_item(n, &item),
             Incoming::Unfollowed(n, ended) => self.unfollowed(n, ended),
             Incoming::Failed(error) => self.tell(&error),
+            Incoming::Offers(views) => self.conversation.set_offers(&views),
+            Incoming::NotAnswered(approval_id, error) => self.not_answered(&approval_id, &error),
             Incoming::Sent { message, reply } => self.sent(&message, *reply),
             Incoming::TakenBack(line, text) => {
                 self.printed.extend(line);
@@ -310,6 +324,9 @@ impl TerminalChat {
         if let Some(block) = &mut self.block {
             let step = block.take(input);
             self.block_key(step);
+            return Ok(());
+        }
+        if self.take_question_key(input) {
             return Ok(());
         }
         let Some(action) = self.input.take(input) else { return Ok(()) };

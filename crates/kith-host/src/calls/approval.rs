@@ -39,9 +39,16 @@ pub struct PendingApprovalView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     pub paths: Vec<String>,
+    /// What would change in a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
     pub risk: String,
     pub approvers: Vec<String>,
     pub expires_at: u64,
+    /// The command or path that may also be allowed for a while; absent where only a single yes is
+    /// safe.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<String>,
     /// The whole question in the language of its turn.
     pub question: String,
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use kith_engine::command::{CommandAction, DriverCommand};
 use kith_engine::engine::{EngineError, RowFollower, RowProgress};
 use kith_engine::feed::FeedItem;
-use kith_engine::question::question_text;
 use kith_engine::report::{MessageEnd, TurnReport};
 use kith_sessions::desk::{AcceptOutcome, RowOutcome, RowStatus, RowTarget};
 use kith_sessions::journal::NewBlob;
@@ -20,6 +19,7 @@ use super::Host;
 use crate::attachments::attachments_of;
 use crate::call::{Delivery, Follower, Reply, Response};
 use crate::caller::Caller;
+use crate::calls::approval::PendingApprovalView;
 use crate::calls::feed::TurnItem;
 use crate::calls::message::{
     CancelTurn, CancelledTurn, MessageAnswer, MessageOutcome, MessageReply, MessageTarget,
@@ -106,7 +106,11 @@ fn is_failed(accepted: &AcceptOutcome) -> bool {
 }
 
 /// What came of the message; refused if it was meant for another place of the conversation.
-fn reply_of(report: TurnReport, language: &str) -> Result<MessageReply, CallError> {
+fn reply_of(
+    report: TurnReport,
+    questions: &[PendingApprovalView],
+    language: &str,
+) -> Result<MessageReply, CallError> {
     if let MessageEnd::Declined(leaf) = report.end {
         let message =
             format!("the message was not sent: the conversation has moved on to `{leaf}`");
@@ -116,7 +120,7 @@ fn reply_of(report: TurnReport, language: &str) -> Result<MessageReply, CallErro
             short(report.session_id)
         )));
     }
-    let outcome = outcome_of(&report, language);
+    let outcome = outcome_of(&report, questions, language);
     Ok(MessageReply { answer: answer_of(report), outcome })
 }
 
@@ -161,7 +165,11 @@ impl Host {
         }
         let language = self.language_for(caller);
         let notes = notes.iter().map(|note| note.in_language(&language)).collect();
-        Ok(Response { data: reply_of(report, &language)?, notes })
+        let questions = match report.end {
+            MessageEnd::Waiting => self.reads.pending_approvals(Some(report.session_id)).await?,
+            _ => Vec::new(),
+        };
+        Ok(Response { data: reply_of(report, &questions, &language)?, notes })
     }
 
     /// Passes on what happens in the message's turn until its author need wait no longer. A
@@ -368,7 +376,11 @@ fn other_model(there: &ModelName, here: &ModelName) -> CallError {
         .hint("quit the other kith, or start both with the same settings and keys")
 }
 
-fn outcome_of(report: &TurnReport, language: &str) -> MessageOutcome {
+fn outcome_of(
+    report: &TurnReport,
+    questions: &[PendingApprovalView],
+    language: &str,
+) -> MessageOutcome {
     let or_unknown =
         |why: &Option<String>, unknown: &str| why.clone().unwrap_or_else(|| unknown.to_owned());
     match report.end {
@@ -384,9 +396,7 @@ fn outcome_of(report: &TurnReport, language: &str) -> MessageOutcome {
             MessageOutcome::Stopped(or_unknown(&report.notice, unknown))
         }
         MessageEnd::Waiting => {
-            let asked = report.pending_approvals.iter();
-            let questions: Vec<String> =
-                asked.map(|it| question_text(it, &report.language)).collect();
+            let questions: Vec<&str> = questions.iter().map(|it| it.question.as_str()).collect();
             let waits = HostNote::WaitsForApproval.in_language(language);
             let told = report.notice.clone().filter(|_| questions.is_empty()).unwrap_or(waits);
             MessageOutcome::Stopped(if questions.is_empty() {

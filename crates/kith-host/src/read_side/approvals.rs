@@ -9,6 +9,8 @@ use kith_sessions::desk::{GrantRow, WakeupReason};
 use kith_vocab::clock::Clock as _;
 use kith_vocab::event::calls::ApprovalRequested;
 use kith_vocab::ids::SessionId;
+use kith_vocab::invisible::visible;
+use serde_json::Value;
 
 use super::ReadSide;
 use crate::call::{Reply, Response};
@@ -100,8 +102,25 @@ fn views(session_id: SessionId, state: &State) -> Vec<PendingApprovalView> {
     let tool = |asked: &ApprovalRequested| {
         turn.calls.get(asked.call_id).map(|it| it.call.tool.clone()).unwrap_or_default()
     };
-    let questions = turn.calls.questions();
-    questions.map(|asked| approval_view(session_id, asked, tool(asked), &turn.language)).collect()
+    let diff = |asked: &ApprovalRequested| {
+        let facts = turn.calls.get(asked.call_id)?.facts.as_ref()?.read::<Value>().ok()?;
+        Some(facts.get("diff")?.as_str().filter(|it| !it.is_empty())?.to_owned())
+    };
+    let view = |asked: &ApprovalRequested| {
+        let view = approval_view(session_id, asked, tool(asked), &turn.language);
+        let diff = diff(asked);
+        let question = with_diff(view.question, diff.as_deref());
+        PendingApprovalView { diff, question, ..view }
+    };
+    turn.calls.questions().map(view).collect()
+}
+
+/// The question with what would change, before its last line, which says how to answer.
+fn with_diff(question: String, diff: Option<&str>) -> String {
+    let Some(diff) = diff else { return question };
+    let (asked, how) = question.rsplit_once('\n').unwrap_or(("", &question));
+    let rows: Vec<String> = visible(diff).lines().map(|row| format!("    {row}")).collect();
+    [asked, &rows.join("\n"), how].join("\n")
 }
 
 pub(crate) fn approval_view(
@@ -119,9 +138,11 @@ pub(crate) fn approval_view(
         summary: asked.summary.to_string(),
         command: asked.command.as_ref().map(ToString::to_string),
         paths: asked.paths.clone(),
+        diff: None,
         risk: asked.risk.to_string(),
         approvers: asked.approvers.clone(),
         expires_at: asked.expires_at,
+        grant: None,
         question: question_text(asked, language),
     }
 }

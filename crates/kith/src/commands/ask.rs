@@ -138,7 +138,7 @@ pub(super) fn print(
         )));
     }
     if let MessageOutcome::Stopped(why) = outcome {
-        ui::note(why);
+        tell_stopped(answer.end, why);
     }
     if shown.streams_json {
         print_form(true, &StreamedAnswer { line_type: "answer", answer });
@@ -150,6 +150,14 @@ pub(super) fn print(
     print_notes(&told.notes);
     let is_early = answer.end != TurnEnd::Done || answer.stop_reason == Some(StopReason::MaxTokens);
     Ok(if is_early { ExitCode::from(EXIT_EARLY) } else { ExitCode::SUCCESS })
+}
+
+/// Says why a turn rests. A question is no note: `--quiet` must not keep it back.
+pub(super) fn tell_stopped(end: TurnEnd, why: &str) {
+    match end {
+        TurnEnd::Waiting => ui::error_line(why),
+        _ => ui::note(why),
+    }
 }
 
 /// The error for a turn without an answer. A turn that this person stopped ends with the exit code of

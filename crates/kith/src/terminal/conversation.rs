@@ -7,6 +7,7 @@ mod amounts;
 mod calls;
 mod growing;
 mod live;
+mod questions;
 mod turn;
 
 use std::collections::HashSet;
@@ -27,6 +28,8 @@ pub(crate) use self::amounts::{in_bytes, in_thousands};
 use self::calls::ShownCalls;
 pub(crate) use self::calls::{DoneCall, OpenedOutput};
 use self::growing::ShownAnswer;
+use self::questions::ShownQuestions;
+pub(crate) use self::questions::{QuestionAnswer, QuestionStep};
 use self::turn::{Activity, RunningTurn, input_of, usage_in_words};
 use super::attached::without_attached;
 use super::styled::{Colour, Line, Style};
@@ -52,6 +55,7 @@ pub(crate) struct ShownConversation {
     turn: Option<RunningTurn>,
     growing: ShownAnswer,
     calls: ShownCalls,
+    questions: ShownQuestions,
     pub(crate) follow_ups: Vec<QueuedText>,
     pub(crate) steers: Vec<QueuedText>,
     hold: QueueHold,
@@ -90,6 +94,7 @@ impl ShownConversation {
             turn: None,
             growing: ShownAnswer::default(),
             calls: ShownCalls::default(),
+            questions: ShownQuestions::default(),
             follow_ups: Vec::new(),
             steers: Vec::new(),
             hold: QueueHold::default(),
@@ -172,10 +177,12 @@ impl ShownConversation {
             SubscriptionItem::Moved(to) => {
                 self.session = Some(*to);
                 self.turn = None;
+                self.questions.clear();
                 Vec::new()
             }
             SubscriptionItem::Removed => {
                 (self.session, self.turn) = (None, None);
+                self.questions.clear();
                 vec![remark(self.language.say(ScreenText::Removed))]
             }
         }
@@ -197,6 +204,10 @@ impl ShownConversation {
                 let mut lines = self.apart(PrintedLast::Text, &delta.text);
                 lines.extend(self.growing.add(delta.request_id, &delta.text, columns));
                 lines
+            }
+            AnswerDeltaKind::Progress => {
+                self.calls.add_output(&delta.text);
+                Vec::new()
             }
             _ => Vec::new(),
         }
@@ -267,6 +278,8 @@ impl ShownConversation {
                 Line::styled(&it.text, style).wrapped(columns, 2)
             }
             Body::TurnEnded(it) => self.end_turn(it.reason, columns, now),
+            Body::ApprovalReplied(it) => self.replied(it, columns),
+            Body::ApprovalDecided(it) => self.decided(event, it, columns, now),
             _ => {
                 self.progress(&event.body, now);
                 Vec::new()
@@ -291,7 +304,10 @@ impl ShownConversation {
                 }
             }
             Body::ModelRequested(_) => self.set_activity(Activity::Waiting, now),
+            Body::CallJudged(it) => self.questions.judged(it),
+            Body::ApprovalRequested(it) => self.asked(it, now),
             Body::ToolStarted(it) => {
+                self.calls.clear_output();
                 if let Some(what) = self.calls.title(it.call_id) {
                     self.set_activity(Activity::Calling(what), now);
                 }
@@ -433,6 +449,8 @@ impl ShownConversation {
 
     fn end_turn(&mut self, reason: EndReason, columns: usize, now: Duration) -> Vec<Line> {
         let mut lines = self.growing.end(columns);
+        self.questions.clear();
+        self.calls.clear_output();
         let Some(turn) = self.turn.take() else { return lines };
         self.is_held = self.hold.is_held() && !self.follow_ups.is_empty();
         match reason {

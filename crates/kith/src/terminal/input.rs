@@ -132,6 +132,16 @@ impl Input {
         }
     }
 
+    /// Whether nothing is typed, offered or searched for.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.editor.is_empty() && self.completions.is_none() && self.search.is_none()
+    }
+
+    /// Whether this letter is all that is typed.
+    pub(crate) fn is_only(&self, letter: char) -> bool {
+        self.editor.text().chars().eq([letter])
+    }
+
     pub(crate) fn take_text(&mut self) -> String {
         self.editor.take()
     }
@@ -372,7 +382,7 @@ impl Input {
     }
 
     /// The input in at most `rows_max` rows, with what Tab offers and which keys there are below.
-    pub(crate) fn rows(&self, columns: usize, rows_max: usize, is_running: bool) -> LiveRows {
+    pub(crate) fn rows(&self, columns: usize, rows_max: usize, keys: ScreenText) -> LiveRows {
         let shown = self.editor.rows(columns.saturating_sub(MARK.len()));
         let first = (shown.cursor_row + 1).saturating_sub(rows_max);
         let mark = Style { bold: true, ..Style::coloured(Colour::Green) };
@@ -405,7 +415,6 @@ impl Input {
                 )
                 .collect()
         } else {
-            let keys = if is_running { ScreenText::KeysBusy } else { ScreenText::KeysIdle };
             vec![Line::styled(&fitted(self.language.say(keys), columns), Style::DIM)]
         };
         rows.extend(below);

@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use kith_host::clock::SystemClock;
 use kith_host::error::CallError;
+use kith_vocab::clock::Clock as _;
 
 use super::live_area::LiveRows;
 use super::styled::{Line, fitted};
@@ -41,7 +43,7 @@ impl TerminalChat {
         let input_rows_max = (rows_max / 2).max(1);
         let mut input = match &self.block {
             Some(block) => block.rows(self.columns, rows_max),
-            None => self.input.rows(self.columns, input_rows_max, self.conversation.is_running()),
+            None => self.input.rows(self.columns, input_rows_max, self.keys_shown()),
         };
         if let Some(n_above) = input.rows.len().checked_sub(rows_max) {
             let n_above = n_above.min(input.cursor_row);
@@ -50,10 +52,23 @@ impl TerminalChat {
             input.cursor_row -= n_above;
         }
         let room = rows_max.saturating_sub(input.rows.len());
-        let mut rows = self.conversation.live(self.columns, room, self.opened.elapsed());
+        let now = self.opened.elapsed();
+        // A row is left for what runs.
+        let question_room = room.saturating_sub(1).max(1);
+        let asked = if self.block.is_some() {
+            Vec::new()
+        } else {
+            let whole = self.conversation.long_question(self.columns, question_room);
+            self.printed.extend(whole);
+            let now_ms = SystemClock.now();
+            self.conversation.question_rows(self.columns, question_room, now, now_ms)
+        };
+        let room = room.saturating_sub(asked.len());
+        let mut rows = self.conversation.live(self.columns, room, now);
         if rows.len() > room {
             rows.drain(..rows.len() - room);
         }
+        rows.extend(asked);
         let cursor_row = rows.len() + input.cursor_row;
         rows.extend(input.rows);
         for row in &mut rows {
@@ -65,6 +80,15 @@ impl TerminalChat {
         let printed = std::mem::take(&mut self.printed);
         if let Some(bytes) = self.area.change(&printed, &area, self.is_coloured) {
             self.write(&bytes);
+        }
+    }
+
+    /// The keys below the input.
+    fn keys_shown(&self) -> ScreenText {
+        match (self.conversation.has_question(), self.conversation.is_running()) {
+            (true, _) => ScreenText::KeysAnswer,
+            (false, true) => ScreenText::KeysBusy,
+            (false, false) => ScreenText::KeysIdle,
         }
     }
 

@@ -64,6 +64,7 @@ mod terminal;
 mod terminal_chat;
 mod terminal_commands;
 mod terminal_lists;
+mod terminal_questions;
 mod thread;
 mod tree;
 mod trust;

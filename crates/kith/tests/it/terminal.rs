@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kith_testkit::gate::Gate;
 use kith_testkit::server::ServerReply;
@@ -121,8 +121,11 @@ impl Terminal {
     /// Waits until this stands on the screen, and the screen is whole.
     #[track_caller]
     pub(crate) fn until(&mut self, text: &str) {
+        // What runs is drawn anew all the time, so that the next piece alone is no sign of life.
+        let since = Instant::now();
         while !(self.screen.screen().contents().contains(text) && self.is_drawn()) {
-            let Ok(chunk) = self.output.recv_timeout(WAIT_MAX) else {
+            let chunk = self.output.recv_timeout(WAIT_MAX).ok();
+            let Some(chunk) = chunk.filter(|_| since.elapsed() < WAIT_MAX) else {
                 panic!("`{text}` never came:\n{}", self.screen.screen().contents());
             };
             self.show(&chunk);

@@ -18,12 +18,18 @@ const ARGUMENT_COLUMNS_MAX: usize = 60;
 const OPENED_MAX: usize = 50;
 /// Bytes of a call's output that are kept to be opened. Longer outputs are in the log.
 const OPENED_BYTES_MAX: usize = 256 * 1024;
+/// Lines of a running call that are shown.
+const OUTPUT_LINES_MAX: usize = 5;
+/// Bytes of such a line that are kept; a row takes no more.
+const OUTPUT_LINE_BYTES_MAX: usize = 1_000;
 
 #[derive(Default)]
 pub(super) struct ShownCalls {
     running: HashMap<CallId, RunningCall>,
     /// Oldest first.
     done: VecDeque<DoneCall>,
+    /// The last lines of the call that runs.
+    output: VecDeque<String>,
 }
 
 struct RunningCall {
@@ -80,6 +86,7 @@ impl ShownCalls {
         language: ScreenLanguage,
         columns: usize,
     ) -> Vec<Line> {
+        self.output.clear();
         let text = plain_text(&result.content).to_string();
         let (argument, input) = match self.running.remove(&result.call_id) {
             Some(call) => (call.argument, call.input),
@@ -119,6 +126,28 @@ impl ShownCalls {
             self.done.pop_front();
         }
         line.wrapped(columns, 4)
+    }
+
+    /// A line of the call that runs.
+    pub(super) fn add_output(&mut self, text: &str) {
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            self.output
+                .push_back(line[..line.floor_char_boundary(OUTPUT_LINE_BYTES_MAX)].to_owned());
+            if self.output.len() > OUTPUT_LINES_MAX {
+                self.output.pop_front();
+            }
+        }
+    }
+
+    pub(super) fn clear_output(&mut self) {
+        self.output.clear();
+    }
+
+    /// The last lines of the call that runs, a row for each.
+    pub(super) fn output_rows(&self, columns: usize) -> impl Iterator<Item = Line> {
+        let row =
+            move |line: &String| Line::styled(&fitted(&format!("  │ {line}"), columns), Style::DIM);
+        self.output.iter().map(row)
     }
 
     /// Newest first.

@@ -20,6 +20,7 @@ impl ShownConversation {
         let mut rows = Vec::new();
         if let Some(turn) = &self.turn {
             rows.push(turn.status(self.language, columns, now));
+            rows.extend(self.calls.output_rows(columns));
         }
         let dim = |text: &str| Line::styled(&fitted(text, columns), Style::DIM);
         rows.extend(self.steers.iter().map(|item| dim(&format!("  ↪ {}", item.text))));

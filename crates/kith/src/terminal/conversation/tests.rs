@@ -11,7 +11,7 @@ fn conversation(language: ScreenLanguage) -> ShownConversation {
     ShownConversation::new(language, 1_000)
 }
 
-fn item(event: &Event) -> SubscriptionItem {
+pub(super) fn item(event: &Event) -> SubscriptionItem {
     SubscriptionItem::Turn(TurnItem::Event(Box::new(event.clone())))
 }
 
@@ -21,7 +21,7 @@ fn delta(request_id: EventId, text: &str) -> SubscriptionItem {
     SubscriptionItem::Turn(TurnItem::Delta(delta))
 }
 
-fn text(lines: &[Line]) -> String {
+pub(super) fn text(lines: &[Line]) -> String {
     lines.iter().map(|line| line.text().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 

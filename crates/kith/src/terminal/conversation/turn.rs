@@ -35,6 +35,8 @@ pub(super) enum Activity {
     Answering,
     Calling(String),
     Summarising,
+    /// A person has to answer.
+    Asking,
     Stopping,
 }
 
@@ -78,6 +80,7 @@ impl RunningTurn {
             Activity::Answering => words(ScreenText::Answering),
             Activity::Calling(what) => what.clone(),
             Activity::Summarising => words(ScreenText::Summarising),
+            Activity::Asking => words(ScreenText::Asking),
             Activity::Stopping => words(ScreenText::Stopping),
         };
         let elapsed = now.saturating_sub(self.began);

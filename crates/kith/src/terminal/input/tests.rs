@@ -111,7 +111,7 @@ fn twenty_columns_are_enough() {
     let (_folder, mut input) = input();
     typed(&mut input, "a long text that takes several rows of 20 columns 你好");
     for columns in [2, 5, 20] {
-        let area = input.rows(columns, 8, true);
+        let area = input.rows(columns, 8, ScreenText::KeysBusy);
         assert!(area.cursor_row < area.rows.len());
         for row in &area.rows {
             assert!(row.width() <= columns.max(4), "{columns}: {}", row.text());
