@@ -8,7 +8,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 #[cfg(target_os = "linux")]
@@ -39,17 +39,6 @@ pub const READ: OFlags = OFlags::RDONLY
 const PASS: OFlags = READ.union(OFlags::DIRECTORY).union(OFlags::PATH);
 #[cfg(not(target_os = "linux"))]
 const PASS: OFlags = READ.union(OFlags::DIRECTORY);
-
-/// The mode of the empty files that stand for protected paths that do not exist, while a sandbox
-/// runs in their folder.
-pub const PLACEHOLDER_MODE: u32 = 0o1444;
-
-/// Whether this is such a file. To the readers of a home it does not exist.
-pub fn is_placeholder(metadata: &fs::Metadata) -> bool {
-    // A umask may take the right to read away, never the mark.
-    let is_marked = metadata.mode() & 0o7222 == 0o1000;
-    metadata.is_file() && metadata.len() == 0 && is_marked
-}
 
 /// Opens what lies at `relative` for reading. A link, `..` or `/` on the way is an error, so a folder
 /// that is swapped for a link meanwhile cannot lead the reader elsewhere.

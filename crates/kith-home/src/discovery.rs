@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::beneath::is_placeholder;
+use crate::placeholder::is_placeholder;
 
 /// More folders than a path of any system can have: a repository must be found from any depth inside
 /// it.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::beneath::{self, Existing};
 use crate::error::HomeError;
+use crate::placeholder::make_way;
 
 pub const AGENT_ID_CHARS_MAX: usize = 64;
 
@@ -50,7 +51,7 @@ fn write_templates(
     let mut written = Vec::new();
     for &(name, template) in templates {
         let path = dir.join(name);
-        match write_new(&path, template) {
+        match make_way(&path).and_then(|()| write_new(&path, template)) {
             Ok(()) => written.push(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (),
             Err(source) => return Err(HomeError::WriteFile { path, source }),
@@ -70,6 +71,7 @@ pub fn is_agent_id(text: &str) -> bool {
 /// that is there keeps its mode, and a link to it stays a link.
 pub fn replace_settings(path: &Path, text: &str) -> Result<(), HomeError> {
     let failed = |source: io::Error| HomeError::WriteFile { path: path.to_owned(), source };
+    make_way(path).map_err(failed)?;
     let real = match path.canonicalize() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return write_new(path, text).map_err(failed);

@@ -10,6 +10,7 @@
 //! - [`discovery`]: the repository around a folder, and the folders whose instructions count.
 //! - [`constitution`]: what `Agent.md` says about approvals.
 //! - [`protected`]: the names of what is protected.
+//! - [`placeholder`]: what stands for protected paths that do not exist while a sandbox runs.
 //! - [`zones`]: which paths are the agent itself, which are keys, which are the project.
 //! - [`trust`]: which folders speak with the owner's voice.
 //! - [`identity`]: its name plate, from settings and IDENTITY.md.
@@ -30,6 +31,7 @@ pub mod git;
 pub mod house;
 pub mod identity;
 pub mod init;
+pub mod placeholder;
 pub mod platform;
 pub mod priming;
 pub mod prompt_file;

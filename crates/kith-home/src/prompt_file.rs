@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 
 use kith_vocab::digest::sha256_hex;
 
-use crate::beneath::{is_placeholder, open_real};
+use crate::beneath::open_real;
 use crate::error::{HomeError, Problem};
 use crate::markdown::without_comments;
 use crate::ownership;
+use crate::placeholder::is_placeholder;
 use crate::rendering::without_closing_marks;
 
 /// In Unicode scalar values. One more, and the file is cut.
@@ -75,9 +76,9 @@ pub(crate) struct Excerpt {
 /// be had: no permission, a loop of links, a link that leads nowhere.
 pub(crate) fn open(path: &Path) -> io::Result<FileLookup> {
     match fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() => return Ok(FileLookup::NotAFile),
         // Stands for an absent file while a sandbox runs.
         Ok(metadata) if is_placeholder(&metadata) => return Ok(FileLookup::Absent),
+        Ok(metadata) if !metadata.is_file() => return Ok(FileLookup::NotAFile),
         Ok(_) => (),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return if fs::symlink_metadata(path).is_ok() {

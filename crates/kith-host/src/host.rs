@@ -26,6 +26,7 @@ use kith_sessions::journal::Journal;
 use kith_sessions::lock::{HouseLock, LockError};
 use kith_sessions::store::SessionStore;
 use kith_vocab::audience::audience_of;
+use kith_vocab::blocking::blocking;
 use kith_vocab::clock::Clock;
 use kith_vocab::header::Audience;
 use kith_vocab::ids::ThreadId;
@@ -43,6 +44,7 @@ use crate::notes::HostNote;
 use crate::opening::HouseSetup;
 use crate::read_side::ReadSide;
 use crate::router::Side;
+use crate::sandbox;
 use crate::settings::watch::SettingsWatch;
 
 use parts::{HostParts, WriterLock};
@@ -88,6 +90,7 @@ impl Host {
     /// Takes the house's lock and starts the engine, unless the house has a host.
     pub async fn start(house: House, settings: Arc<SettingsWatch>) -> Result<HostStart, CallError> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        blocking(|| sandbox::remove_abandoned(&house, &settings.last_good()));
         let lock = match HouseLock::take(&house.kith_dir(), clock.now()) {
             Ok(lock) => lock,
             Err(LockError::Held { holder, .. }) => return Ok(HostStart::Elsewhere { holder }),

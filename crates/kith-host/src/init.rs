@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use kith_home::house::{find_house, is_house};
+use kith_home::placeholder::is_placeholder;
 use kith_home::protected::HOME_FILES;
 use kith_home::trust::record_trust;
 use kith_vocab::clock::Clock;
@@ -28,7 +29,7 @@ pub struct InitReport {
 /// Makes the files that are missing.
 pub fn init(dir: &Path) -> Reply<InitReport> {
     refuse_users_home(dir, user_home().as_deref())?;
-    let had_settings = dir.join("kith.toml").symlink_metadata().is_ok();
+    let had_settings = is_owners(&dir.join("kith.toml"));
     let was_house = is_house(dir);
     let made = kith_home::init::init(dir, AGENT_ID)?;
     let house = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
@@ -68,11 +69,16 @@ pub fn adopted_files(dir: &Path) -> Vec<&'static str> {
     let user_home = user_home().and_then(|it| it.canonicalize().ok());
     match HouseClaim::recorded(&dir, user_home.as_deref()) {
         HouseClaim::ForeignRepository(_) => {
-            let is_there = |name: &&str| dir.join(name).symlink_metadata().is_ok();
+            let is_there = |name: &&str| is_owners(&dir.join(name));
             HOME_FILES.into_iter().filter(is_there).collect()
         }
         HouseClaim::Recorded(_) | HouseClaim::Unclaimed => Vec::new(),
     }
+}
+
+/// Whether something lies there that does not only stand for an absent file while a sandbox runs.
+fn is_owners(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|it| !is_placeholder(&it))
 }
 
 /// Notes that this house is the owner's own. But one that came from elsewhere is not made by

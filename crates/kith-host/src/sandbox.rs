@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use kith_home::discovery::repository_root;
 use kith_tools::sandbox::launch::{RunningCommand, launch};
-use kith_tools::sandbox::plan::{SandboxPlaces, plan};
+use kith_tools::sandbox::plan::{self, SandboxPlaces, plan};
 use kith_tools::sandbox::spec::{CommandEnd, CommandSpec};
 use kith_tools::sandbox::{self, environment, probe, supervisor};
 use kith_vocab::event::calls::Sandbox;
@@ -122,6 +122,19 @@ pub fn offered() -> Sandbox {
     *OFFERED.get_or_init(|| probe::offered(supervisor()))
 }
 
+/// Removes what a power cut left of the sandboxes of this house and of the folder it is used in.
+pub fn remove_abandoned(house: &House, settings: &Settings) {
+    let homes = settings.team.members().map(|it| it.home.clone()).collect();
+    let cwd = house.cwd.canonicalize().unwrap_or_else(|_| house.cwd.clone());
+    plan::remove_abandoned(&SandboxPlaces {
+        workspace: workspace_of(&cwd),
+        cwd,
+        homes,
+        house: house.dir.clone(),
+        ..SandboxPlaces::default()
+    });
+}
+
 /// The environment of this process, as far as it is text.
 pub fn variables() -> Vec<(String, String)> {
     let text = |(name, value): (OsString, OsString)| {
@@ -132,11 +145,14 @@ pub fn variables() -> Vec<(String, String)> {
 
 /// The places of a command that is started in `cwd` without a session.
 pub fn places_here(house: Option<&House>, cwd: &Path, homes: Vec<PathBuf>) -> SandboxPlaces {
+    places(house.map_or(cwd, |it| &it.dir), (workspace_of(cwd), cwd), homes)
+}
+
+fn workspace_of(cwd: &Path) -> PathBuf {
     let user_home = user_home().and_then(|it| it.canonicalize().ok());
     // The user's own home is no project, also where it is kept in a repository.
     let repository = repository_root(cwd).filter(|root| Some(root) != user_home.as_ref());
-    let workspace = repository.unwrap_or_else(|| cwd.to_owned());
-    places(house.map_or(cwd, |it| &it.dir), (workspace, cwd), homes)
+    repository.unwrap_or_else(|| cwd.to_owned())
 }
 
 /// The places of a session.
@@ -146,6 +162,7 @@ pub fn places(
     homes: Vec<PathBuf>,
 ) -> SandboxPlaces {
     let path = env::var("PATH").unwrap_or_default();
+    let (caches, tool_chains) = environment::named_folders(&variables());
     SandboxPlaces {
         workspace,
         cwd: cwd.to_owned(),
@@ -153,6 +170,8 @@ pub fn places(
         house: house.to_owned(),
         user_home: user_home().and_then(|it| it.canonicalize().ok()),
         program_folders: environment::program_folders(&path),
+        tool_chains,
+        caches,
         writable: Vec::new(),
     }
 }

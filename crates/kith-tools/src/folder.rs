@@ -12,6 +12,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use kith_home::beneath::{self, READ};
+use kith_home::placeholder::is_marked;
+use kith_home::protected::{HOME_FILES, HOUSE_SELF};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -94,6 +96,9 @@ impl Folder {
                 break;
             }
             let kind = self.kind_of(name, entry.file_type());
+            if kind == EntryKind::Folder && self.is_placeholder(name) {
+                continue;
+            }
             entries.push(FolderEntry { name: name.to_owned(), kind });
         }
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -116,6 +121,14 @@ impl Folder {
         let mut head = Vec::new();
         file.take(bytes_max).read_to_end(&mut head).ok()?;
         Some(head)
+    }
+
+    /// Whether the folder stands for an absent file while a sandbox runs.
+    fn is_placeholder(&self, name: &OsStr) -> bool {
+        let may_be = HOME_FILES.iter().chain(&HOUSE_SELF).any(|it| name == *it);
+        may_be
+            && rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|stat| is_marked(stat.st_mode))
     }
 
     fn kind_of(&self, name: &OsStr, listed: FileType) -> EntryKind {

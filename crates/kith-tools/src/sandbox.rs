@@ -9,7 +9,7 @@
 //! - [`launch`]: starts a supervisor and follows the command.
 //! - `supervisor`: the supervisor process itself.
 //! - `inside`: the making of the sandbox, in its first process; the file to audit.
-//! - `filter`, `loopback`, `placeholder`, `raw`: its parts.
+//! - `filter`, `loopback`, `raw`: its parts.
 //! - [`environment`]: the variables that a command sees.
 //! - [`probe`]: what this machine offers, proved by trying.
 
@@ -25,8 +25,6 @@ mod filter;
 mod inside;
 #[cfg(target_os = "linux")]
 mod loopback;
-#[cfg(target_os = "linux")]
-mod placeholder;
 #[cfg(target_os = "linux")]
 mod raw;
 #[cfg(target_os = "linux")]

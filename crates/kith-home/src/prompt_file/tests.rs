@@ -1,6 +1,7 @@
 use std::io::Write;
 
 use super::*;
+use crate::placeholder::{Placeholder, StandIn};
 
 #[test]
 fn a_file_at_the_limit_enters_whole_and_one_more_character_cuts_it() {
@@ -104,12 +105,12 @@ fn opened(path: &Path) -> PromptFile {
 
 #[test]
 fn what_stands_for_an_absent_file_while_a_sandbox_runs_is_absent() {
-    use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("SOUL.md");
-    fs::write(&path, "").unwrap();
-    assert!(matches!(open(&path).unwrap(), FileLookup::File(_)));
-    fs::set_permissions(&path, fs::Permissions::from_mode(crate::beneath::PLACEHOLDER_MODE))
-        .unwrap();
+    fs::create_dir(&path).unwrap();
+    assert!(matches!(open(&path).unwrap(), FileLookup::NotAFile));
+    fs::remove_dir(&path).unwrap();
+    let held = Placeholder::hold(&path, StandIn::Folder).unwrap();
     assert!(matches!(open(&path).unwrap(), FileLookup::Absent));
+    drop(held);
 }

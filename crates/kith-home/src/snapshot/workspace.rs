@@ -10,6 +10,7 @@ use std::path::Path;
 use kith_vocab::header::Audience;
 
 use crate::error::Problem;
+use crate::placeholder::is_placeholder_at;
 use crate::rendering::{NAME_CHARS_MAX, one_line};
 
 use super::Assembly;
@@ -96,7 +97,11 @@ fn entries(root: &Path, scanned_max: usize) -> io::Result<String> {
         if name.starts_with('.') {
             continue;
         }
-        let slash = if entry.file_type()?.is_dir() { "/" } else { "" };
+        let is_folder = entry.file_type()?.is_dir();
+        if is_folder && is_placeholder_at(&entry.path()) {
+            continue;
+        }
+        let slash = if is_folder { "/" } else { "" };
         names.push(format!("{}{slash}", one_line(&name, ENTRY_NAME_CHARS_MAX)));
     }
     names.sort_unstable();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use kith_home::house::HOUSE_FILES;
+use kith_home::placeholder::is_placeholder_at;
 use kith_home::protected::HOME_FILES;
 use kith_sessions::backup::{Backup, BackupCounts, BackupError};
 use kith_sessions::storage::StorageError;
@@ -46,13 +47,14 @@ pub async fn back_up_house(
 fn begin(side: &ReadSide, target: &Path, notes: &mut Vec<String>) -> Result<Backup, CallError> {
     let house = &side.house;
     let mut backup = Backup::begin(target).map_err(in_words)?;
-    for name in HOUSE_FILES.iter().chain(&HOME_FILES) {
-        backup.add(&house.dir, Path::new(name)).map_err(in_words)?;
-    }
+    let mut names: Vec<PathBuf> =
+        HOUSE_FILES.iter().chain(&HOME_FILES).map(PathBuf::from).collect();
     for home in homes_beneath(side, notes) {
-        for name in HOME_FILES {
-            backup.add(&house.dir, &home.join(name)).map_err(in_words)?;
-        }
+        names.extend(HOME_FILES.map(|name| home.join(name)));
+    }
+    // Where a sandbox runs, something stands for files that are absent.
+    for name in names.iter().filter(|it| !is_placeholder_at(&house.dir.join(it))) {
+        backup.add(&house.dir, name).map_err(in_words)?;
     }
     Ok(backup)
 }

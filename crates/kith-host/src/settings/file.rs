@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use kith_home::error::Problem;
+use kith_home::placeholder::is_placeholder;
 use kith_home::trust::ownership_problem;
 use serde::Deserialize;
 use toml::Spanned;
@@ -217,6 +218,8 @@ fn read_bounded(path: &Path) -> Result<Option<(String, Option<Problem>)>, CallEr
             return Ok(None);
         }
         Err(error) => return Err(failed(error)),
+        // Stands for an absent file while a sandbox runs.
+        Ok(metadata) if is_placeholder(&metadata) => return Ok(None),
         // A pipe would be waited for until somebody writes to it.
         Ok(metadata) if !metadata.is_file() => return refuse("is not a file; remove it"),
         Ok(_) => (),

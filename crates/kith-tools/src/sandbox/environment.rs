@@ -2,22 +2,40 @@
 
 use std::path::{Path, PathBuf};
 
-/// Variables that pass.
-const ALLOWED: [&str; 41] = [
+/// Variables that say where package caches lie.
+const CACHES: [&str; 10] = [
     "CARGO_HOME",
-    "CC",
-    "CFLAGS",
-    "CONDA_PREFIX",
-    "CURL_CA_BUNDLE",
-    "CXX",
-    "CXXFLAGS",
     "DENO_DIR",
     "GOCACHE",
     "GOMODCACHE",
     "GOPATH",
+    "NPM_CONFIG_CACHE",
+    "PIP_CACHE_DIR",
+    "UV_CACHE_DIR",
+    "YARN_CACHE_FOLDER",
+    "npm_config_cache",
+];
+
+/// Variables that say where tool chains lie.
+const TOOL_CHAINS: [&str; 8] = [
+    "CONDA_PREFIX",
     "GOROOT",
-    "HOME",
     "JAVA_HOME",
+    "NVM_DIR",
+    "PNPM_HOME",
+    "PYENV_ROOT",
+    "RUSTUP_HOME",
+    "VIRTUAL_ENV",
+];
+
+/// Other variables that pass.
+const ALLOWED: [&str; 28] = [
+    "CC",
+    "CFLAGS",
+    "CURL_CA_BUNDLE",
+    "CXX",
+    "CXXFLAGS",
+    "HOME",
     "LANG",
     "LANGUAGE",
     "LDFLAGS",
@@ -26,25 +44,20 @@ const ALLOWED: [&str; 41] = [
     "MAKEFLAGS",
     "NODE_EXTRA_CA_CERTS",
     "NODE_PATH",
-    "NVM_DIR",
     "PATH",
     "PIP_CERT",
     "PKG_CONFIG_PATH",
-    "PNPM_HOME",
-    "PYENV_ROOT",
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONPATH",
     "PYTHONUNBUFFERED",
     "REQUESTS_CA_BUNDLE",
     "RUSTFLAGS",
-    "RUSTUP_HOME",
     "RUSTUP_TOOLCHAIN",
     "SHELL",
     "SSL_CERT_DIR",
     "SSL_CERT_FILE",
     "TZ",
     "USER",
-    "VIRTUAL_ENV",
 ];
 
 /// Set for every command: nobody is there to page through output or to type a password.
@@ -62,13 +75,26 @@ pub fn for_command(
     variables: impl IntoIterator<Item = (String, String)>,
     is_sandboxed: bool,
 ) -> Vec<(String, String)> {
-    let passes = |name: &str| ALLOWED.contains(&name) || name.starts_with("LC_");
+    let named = [&ALLOWED[..], &CACHES, &TOOL_CHAINS];
+    let passes = |name: &str| named.iter().any(|it| it.contains(&name)) || name.starts_with("LC_");
     let mut kept: Vec<(String, String)> =
         variables.into_iter().filter(|(name, _)| passes(name)).collect();
     kept.sort();
     let fixed = FIXED.iter().filter(|(name, _)| is_sandboxed || *name != "KITH_SANDBOX");
     kept.extend(fixed.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     kept
+}
+
+/// The folders of package caches and of tool chains that variables name.
+pub fn named_folders(variables: &[(String, String)]) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let of = |names: &[&str]| {
+        let values = variables.iter().filter(|(name, _)| names.contains(&name.as_str()));
+        // `GOPATH` may be several.
+        let folders = values.flat_map(|(_, value)| std::env::split_paths(value));
+        let real = folders.filter(|it| it.is_absolute()).filter_map(|it| it.canonicalize().ok());
+        real.collect()
+    };
+    (of(&CACHES), of(&TOOL_CHAINS))
 }
 
 /// The folders of the search path for programs, where they really lie.

@@ -11,12 +11,12 @@
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use kith_home::placeholder::is_placeholder;
 use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
     RulesetCreatedAttr, Scope,
@@ -254,50 +254,29 @@ fn cover(guard: &PathGuard) -> io::Result<()> {
             "it has a second name (hard link), by which it could be changed; remove that one";
         return Err(io::Error::new(ErrorKind::PermissionDenied, reason));
     }
-    if metadata.is_symlink() {
-        return cover_link(guard);
-    }
     match guard.kind {
+        GuardKind::Pinned => return Ok(rustix::mount::mount_bind_recursive(path, path)?),
+        // It is empty as it is.
+        _ if is_placeholder(&metadata) => rustix::mount::mount_bind(path, path)?,
         GuardKind::Masked if metadata.is_dir() => {
             mount_memory(path, "size=0,nr_inodes=1,mode=0555")?;
         }
-        GuardKind::Masked => rustix::mount::mount_bind(EMPTY_FILE, path)?,
+        GuardKind::Masked => put_on(EMPTY_FILE, path)?,
+        // The link itself, so that it leads where it did; what it ends at has a guard of its own.
+        GuardKind::ReadOnly if metadata.is_symlink() => put_on(path, path)?,
         GuardKind::ReadOnly => rustix::mount::mount_bind_recursive(path, path)?,
-        GuardKind::Pinned => return Ok(rustix::mount::mount_bind_recursive(path, path)?),
     }
     add_mount_attributes(path, READ_ONLY | NO_DEVICES, libc::AT_RECURSIVE)
 }
 
-/// Covers a link itself, so that it cannot be replaced, with what it leads to.
-fn cover_link(guard: &PathGuard) -> io::Result<()> {
-    let path = guard.path.as_path();
-    let target = match (guard.kind, fs::canonicalize(path)) {
-        (GuardKind::ReadOnly, Ok(target)) => target,
-        _ => PathBuf::from(EMPTY_FILE),
-    };
+/// Mounts a file or link on another one. Neither is followed if it is a link.
+fn put_on(source: impl AsRef<Path>, path: &Path) -> io::Result<()> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
-        | OpenTreeFlags::AT_RECURSIVE;
-    if target.is_dir() {
-        // A folder cannot be mounted on a link, so its name is taken away.
-        let tree = rustix::mount::open_tree(CWD, EMPTY_FILE, flags)?;
-        put_on_link(tree.as_fd(), path)?;
-        rustix::mount::mount_bind_recursive(&target, &target)?;
-        return add_mount_attributes(&target, READ_ONLY | NO_DEVICES, libc::AT_RECURSIVE);
-    }
-    let tree = rustix::mount::open_tree(CWD, &target, flags)?;
-    put_on_link(tree.as_fd(), path)?;
-    add_mount_attributes(path, READ_ONLY | NO_DEVICES, 0)?;
-    if target != Path::new(EMPTY_FILE) {
-        rustix::mount::mount_bind(&target, &target)?;
-        add_mount_attributes(&target, READ_ONLY | NO_DEVICES, 0)?;
-    }
-    Ok(())
-}
-
-fn put_on_link(tree: impl AsFd, link: &Path) -> io::Result<()> {
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    let tree = rustix::mount::open_tree(CWD, source.as_ref(), flags)?;
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-    Ok(rustix::mount::move_mount(tree, "", CWD, link, flags)?)
+    Ok(rustix::mount::move_mount(tree, "", CWD, path, flags)?)
 }
 
 fn is_absent(error: &io::Error) -> bool {

@@ -4,13 +4,14 @@
 //! caches are there, so what a list of secrets would forget is not there either. The workspace can be
 //! written, except for the agent's self and for what runs code outside of the sandbox later.
 
+mod guards;
+mod repositories;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kith_home::protected::{HOME_FILES, HOUSE_SELF, KITH_FOLDER, SYSTEM_SECRETS, USER_SECRETS};
-
-use super::spec::{GuardKind, MountKind, PathGuard, SandboxMount, SandboxView};
+use super::spec::{MountKind, SandboxMount, SandboxView};
 
 /// Folders of the system that programs need.
 const SYSTEM: [&str; 12] = [
@@ -66,27 +67,6 @@ const HOME_CACHES: [&str; 11] = [
     ".npm",
 ];
 
-/// What the user's programs run by themselves, for a workspace that is a part of the home.
-const HOME_STARTUP: [&str; 14] = [
-    ".bash_login",
-    ".bash_logout",
-    ".bash_profile",
-    ".bashrc",
-    ".config/autostart",
-    ".config/environment.d",
-    ".config/git",
-    ".config/systemd",
-    ".gitconfig",
-    ".local/bin",
-    ".profile",
-    ".zprofile",
-    ".zshenv",
-    ".zshrc",
-];
-
-/// What of a repository runs code of its own, in it or elsewhere.
-const GIT_PROTECTED: [&str; 2] = ["config", "hooks"];
-
 /// The places that a sandbox is planned for. All paths are real.
 #[derive(Clone, Debug, Default)]
 pub struct SandboxPlaces {
@@ -100,6 +80,10 @@ pub struct SandboxPlaces {
     pub user_home: Option<PathBuf>,
     /// Folders of the search path for programs.
     pub program_folders: Vec<PathBuf>,
+    /// Further tool chains, which are read.
+    pub tool_chains: Vec<PathBuf>,
+    /// Further package caches, of which a command gets a copy.
+    pub caches: Vec<PathBuf>,
     /// Further paths that may be changed.
     pub writable: Vec<PathBuf>,
 }
@@ -126,11 +110,11 @@ pub fn plan(places: &SandboxPlaces, has_network: bool) -> Result<SandboxView, St
             mounts.add_existing(&home.join(name), MountKind::CopyOnWrite);
         }
     }
-    for folder in &places.program_folders {
-        let holds_home = places.user_home.as_ref().is_some_and(|home| home.starts_with(folder));
-        if !holds_home && !mounts.shows(folder) && !is_kernels(folder) {
-            mounts.add_existing(folder, MountKind::ReadOnly);
-        }
+    for folder in &places.caches {
+        mounts.add_program_files(folder, MountKind::CopyOnWrite, places);
+    }
+    for folder in places.tool_chains.iter().chain(&places.program_folders) {
+        mounts.add_program_files(folder, MountKind::ReadOnly, places);
     }
     for home in places.homes.iter().chain([&places.house]) {
         mounts.add_existing(home, MountKind::ReadOnly);
@@ -141,9 +125,15 @@ pub fn plan(places: &SandboxPlaces, has_network: bool) -> Result<SandboxView, St
     for path in places.writable.iter().chain([&places.workspace]) {
         mounts.add(path.clone(), MountKind::Writable);
     }
+    mounts.pin_folders_between();
     let mounts = mounts.in_order();
-    let guards = guards(places, &mounts);
+    let guards = guards::guards(places, &mounts);
     Ok(SandboxView { mounts, guards, has_network })
+}
+
+/// Removes what stood for absent files in these places when the power was cut.
+pub fn remove_abandoned(places: &SandboxPlaces) {
+    guards::remove_abandoned(places);
 }
 
 /// A folder that holds the user's whole home, or belongs to the system, cannot be given away.
@@ -199,6 +189,16 @@ impl MountTable {
         }
     }
 
+    /// A folder with programs or packages, unless it shows too much or can be seen already.
+    fn add_program_files(&mut self, folder: &Path, kind: MountKind, places: &SandboxPlaces) {
+        let Ok(real) = fs::canonicalize(folder) else { return };
+        let is_wide = real.parent().is_none()
+            || places.user_home.as_ref().is_some_and(|home| home.starts_with(&real));
+        if !is_wide && !self.shows(&real) && !real.starts_with(&places.workspace) {
+            self.add_existing(&real, kind);
+        }
+    }
+
     /// A folder of the system, or the link that stands for it.
     fn add_top(&mut self, path: &Path) {
         match fs::symlink_metadata(path) {
@@ -228,6 +228,24 @@ impl MountTable {
         })
     }
 
+    /// Mounts the folders between a writable one and what is mounted in it, too: one of them could
+    /// otherwise be renamed, and another be made in its place with something else in it.
+    fn pin_folders_between(&mut self) {
+        let inner: Vec<PathBuf> = self.0.keys().cloned().collect();
+        for path in inner {
+            let above = path.ancestors().skip(1);
+            let between: Vec<PathBuf> = above
+                .clone()
+                .take_while(|it| !self.0.contains_key(*it))
+                .map(Path::to_owned)
+                .collect();
+            let around = above.into_iter().find_map(|it| self.0.get(it));
+            if around == Some(&MountKind::Writable) {
+                self.0.extend(between.into_iter().map(|it| (it, MountKind::Writable)));
+            }
+        }
+    }
+
     fn in_order(self) -> Vec<SandboxMount> {
         let mounts = self.0.into_iter().map(|(path, kind)| SandboxMount { path, kind });
         let mut mounts: Vec<SandboxMount> = mounts.collect();
@@ -245,87 +263,6 @@ fn linked_repository(workspace: &Path) -> Option<PathBuf> {
     let repository = worktrees.parent()?;
     let is_gits = folder.join("commondir").is_file() && repository.join("HEAD").is_file();
     is_gits.then(|| repository.to_owned())
-}
-
-fn guards(places: &SandboxPlaces, mounts: &[SandboxMount]) -> Vec<PathGuard> {
-    let mut wanted: Vec<(PathBuf, GuardKind)> = Vec::new();
-    let mut want = |folder: &Path, names: &[&str], kind| {
-        wanted.extend(names.iter().map(|name| (folder.join(name), kind)));
-    };
-    for home in &places.homes {
-        want(home, &HOME_FILES, GuardKind::ReadOnly);
-        want(home, &[KITH_FOLDER], GuardKind::Masked);
-    }
-    want(&places.house, &HOUSE_SELF, GuardKind::ReadOnly);
-    want(&places.house, &[KITH_FOLDER], GuardKind::Masked);
-    let chain = places.cwd.ancestors().take_while(|it| it.starts_with(&places.workspace));
-    for folder in chain {
-        want(folder, &["AGENTS.md"], GuardKind::ReadOnly);
-        want(folder, &[KITH_FOLDER], GuardKind::Masked);
-    }
-    for folder in places.writable.iter().chain([&places.workspace]) {
-        let git = folder.join(".git");
-        if git.is_dir() && !git.is_symlink() {
-            want(&git, &GIT_PROTECTED, GuardKind::ReadOnly);
-        } else {
-            want(folder, &[".git"], GuardKind::ReadOnly);
-        }
-    }
-    if let Some(home) = &places.user_home {
-        want(home, &USER_SECRETS, GuardKind::Masked);
-        want(home, &[KITH_FOLDER], GuardKind::Masked);
-        want(home, &HOME_STARTUP, GuardKind::ReadOnly);
-    }
-    want(Path::new("/"), &SYSTEM_SECRETS.map(|it| it.trim_start_matches('/')), GuardKind::Masked);
-    placed(wanted, mounts)
-}
-
-/// The guards that matter in this view, with the folders above those that could be moved away.
-fn placed(wanted: Vec<(PathBuf, GuardKind)>, mounts: &[SandboxMount]) -> Vec<PathGuard> {
-    let mut guards: BTreeMap<PathBuf, (GuardKind, bool)> = BTreeMap::new();
-    for (path, kind) in wanted {
-        let Some(mount) = mount_of(&path, mounts) else { continue };
-        let is_writable = mount.kind == MountKind::Writable;
-        let is_needed = match mount.kind {
-            MountKind::Writable => true,
-            MountKind::ReadOnly | MountKind::CopyOnWrite => {
-                kind == GuardKind::Masked && fs::symlink_metadata(&path).is_ok()
-            }
-            MountKind::Empty | MountKind::Link(_) => false,
-        };
-        if !is_needed {
-            continue;
-        }
-        let path = if is_writable { first_absent(&path) } else { path };
-        let above = path.ancestors().skip(1).take_while(|it| is_writable && *it != mount.path);
-        for folder in above {
-            guards.entry(folder.to_owned()).or_insert((GuardKind::Pinned, true));
-        }
-        let strictest = |known: GuardKind| match (known, kind) {
-            (GuardKind::Masked, _) | (_, GuardKind::Masked) => GuardKind::Masked,
-            _ => GuardKind::ReadOnly,
-        };
-        let known = guards.get(&path).map_or(kind, |(known, _)| strictest(*known));
-        guards.insert(path, (known, is_writable));
-    }
-    let mut guards: Vec<PathGuard> = guards
-        .into_iter()
-        .map(|(path, (kind, is_writable_place))| PathGuard { path, kind, is_writable_place })
-        .collect();
-    guards.sort_by_key(|it| it.path.components().count());
-    guards
-}
-
-/// The mount in which a path lies.
-fn mount_of<'a>(path: &Path, mounts: &'a [SandboxMount]) -> Option<&'a SandboxMount> {
-    let around = mounts.iter().filter(|it| path.starts_with(&it.path));
-    around.max_by_key(|it| it.path.components().count())
-}
-
-/// The path, or the first folder above it that would have to be made for it.
-fn first_absent(path: &Path) -> PathBuf {
-    let absent = path.ancestors().take_while(|it| fs::symlink_metadata(it).is_err());
-    absent.last().unwrap_or(path).to_owned()
 }
 
 #[cfg(test)]

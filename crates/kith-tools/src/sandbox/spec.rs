@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use kith_home::placeholder::StandIn;
 use serde::{Deserialize, Serialize};
 
 /// A longer line is refused.
@@ -60,6 +61,8 @@ pub struct PathGuard {
     pub kind: GuardKind,
     /// Lies where the command may write, so it must not be created either.
     pub is_writable_place: bool,
+    /// What takes its place while it does not exist.
+    pub stand_in: StandIn,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,12 +15,12 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
 
+use kith_home::placeholder::Placeholder;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 
 use super::inside::{self, SandboxFault};
-use super::placeholder::Placeholder;
 use super::raw::{Cloned, clone_process, close_inherited};
 use super::spec::{CommandEnd, CommandSpec, SPEC_BYTES_MAX, SandboxView};
 
@@ -93,7 +93,7 @@ fn hold_placeholders(view: &SandboxView) -> io::Result<Vec<Placeholder>> {
     let mut held = Vec::new();
     for guard in view.guards.iter().filter(|it| it.is_writable_place) {
         let path = &guard.path;
-        match Placeholder::hold(path) {
+        match Placeholder::hold(path, guard.stand_in) {
             Ok(placeholder) => held.extend(placeholder),
             Err(error) => {
                 let message = format!("cannot protect `{}`: {error}", path.display());

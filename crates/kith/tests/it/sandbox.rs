@@ -15,7 +15,7 @@ use crate::house::{House, KITH, Ran};
 /// A probe exits with 0 if it got through. `{pid}`, `{port}`, `{abstract}`, `{user}` and `{outside}`
 /// stand for a process, a port, a socket, the user's home and a folder outside. Descriptor 9 is a file
 /// outside that whoever started the program forgot to close.
-const PROBES: [(&str, &str); 57] = [
+const PROBES: [(&str, &str); 73] = [
     // The self, present and absent.
     ("change_a_prompt_file", "echo x >> Agent.md"),
     ("truncate_a_prompt_file", ": > Agent.md"),
@@ -31,6 +31,8 @@ const PROBES: [(&str, &str); 57] = [
     ("write_through_a_link_to_a_prompt_file", "ln -s Agent.md link && echo x >> link"),
     ("create_an_absent_prompt_file", "echo x > SOUL.md"),
     ("rename_to_an_absent_prompt_file", "echo x > new && mv -f new SOUL.md"),
+    ("exchange_an_absent_prompt_file", "echo x > new; mv -fT new SOUL.md"),
+    ("remove_what_stands_for_an_absent_prompt_file", "rmdir SOUL.md; echo x > SOUL.md"),
     ("link_an_absent_prompt_file", "ln -sf new IDENTITY.md"),
     ("make_an_absent_protected_folder", "mkdir skills || mkdir skills/x"),
     ("write_into_memory", "echo x > memory/new.md"),
@@ -38,6 +40,12 @@ const PROBES: [(&str, &str); 57] = [
     ("write_through_a_protected_link", "echo x >> USER.md"),
     ("replace_a_protected_link", "rm -f USER.md && echo x > USER.md"),
     ("write_to_the_target_of_a_protected_link", "echo x >> notes/user.md"),
+    (
+        "swap_the_folder_of_the_target_of_a_protected_link",
+        "mv notes old && mkdir notes && echo x > notes/user.md",
+    ),
+    ("replace_a_link_on_the_way_to_a_prompt_file", "rm -f hop && echo x > hop"),
+    ("create_the_absent_target_of_a_protected_link", "echo x > notes/later.md"),
     ("change_settings", "echo 'x = 1' > kith.toml"),
     ("read_the_private_folder", "grep -r secret .kith"),
     ("write_into_the_private_folder", "echo x > .kith/new"),
@@ -49,6 +57,17 @@ const PROBES: [(&str, &str); 57] = [
     ("change_the_configuration_of_git", "echo x >> .git/config"),
     ("plant_a_git_hook", "echo x > .git/hooks/pre-commit"),
     ("replace_the_git_folder", "mv .git old && cp -r old .git"),
+    ("plant_a_common_folder_for_git", "echo ../evil > .git/commondir"),
+    ("rename_to_a_common_folder_for_git", "echo ../evil > new && mv -fT new .git/commondir"),
+    ("plant_a_configuration_of_a_worktree", "echo x > .git/config.worktree"),
+    ("change_the_configuration_of_a_submodule", "echo x >> .git/modules/lib/config"),
+    ("plant_a_hook_in_a_submodule", "echo x > .git/modules/lib/hooks/pre-commit"),
+    ("plant_a_submodule", "mkdir -p .git/modules/new && echo x > .git/modules/new/config"),
+    ("change_the_folder_of_a_linked_worktree", "echo ../evil > .git/worktrees/w/commondir"),
+    ("change_the_configuration_of_a_nested_repository", "echo x >> vendor/lib/.git/config"),
+    ("replace_a_nested_repository", "mv vendor/lib/.git old && cp -r old vendor/lib/.git"),
+    ("swap_a_folder_above_a_nested_repository", "mv vendor old && cp -r old vendor"),
+    ("change_where_a_submodule_is", "echo 'gitdir: ../evil' > sub/.git"),
     // Files elsewhere.
     ("write_to_the_system", "echo x > /etc/kith-probe"),
     ("write_outside", "echo x > {outside}/new"),
@@ -111,6 +130,21 @@ const PROBES: [(&str, &str); 57] = [
     ),
 ];
 
+/// The same, tried in a home that lies two folders deep in a workspace.
+const DEEP_PROBES: [(&str, &str); 8] = [
+    (
+        "swap_a_folder_above_a_home",
+        "cd ../.. && mv deep old && mkdir -p deep/home && echo x > deep/home/Agent.md",
+    ),
+    ("change_a_prompt_file_of_a_deep_home", "echo x >> Agent.md"),
+    ("plant_settings_in_a_folder_above", "echo x > ../kith.toml"),
+    ("plant_a_constitution_in_a_folder_above", "echo x > ../Agent.md"),
+    ("plant_a_prompt_file_in_a_folder_above", "echo x > ../BOOT.md"),
+    ("plant_a_prompt_file_in_the_workspace", "echo x > ../../SOUL.md"),
+    ("plant_a_house_in_a_folder_above", "mkdir -p ../.kith && echo x > ../.kith/state.db"),
+    ("plant_a_repository_in_a_folder_above", "mkdir -p ../.git && echo x > ../.git/config"),
+];
+
 const INHERIT: &str = "exec 9< {outside}/file;";
 
 /// A house with something to protect, and things outside to reach for.
@@ -131,10 +165,20 @@ impl World {
         house.write("memory/2026-11-15.md", "a note\n");
         house.write("notes/user.md", "about me\n");
         symlink("notes/user.md", house.path("USER.md")).unwrap();
+        house.write("notes/tools.md", "tools\n");
+        symlink("notes/tools.md", house.path("hop")).unwrap();
+        symlink("hop", house.path("TOOLS.md")).unwrap();
+        symlink("notes/later.md", house.path("HEARTBEAT.md")).unwrap();
         house.write(".kith/keys", "secret\n");
         house.write(".git/config", "[core]\n");
         house.write(".git/HEAD", "ref: refs/heads/main\n");
         house.write(".git/hooks/README", "x\n");
+        house.write(".git/modules/lib/config", "[core]\n");
+        house.write(".git/modules/lib/hooks/README", "x\n");
+        house.write(".git/worktrees/w/commondir", "../..\n");
+        house.write("vendor/lib/.git/config", "[core]\n");
+        house.write("sub/.git", "gitdir: ../.git/modules/lib\n");
+        house.write("deep/home/Agent.md", "Be deep.\n");
         let root = house.path("").parent().unwrap().to_owned();
         let outside = root.join("outside");
         for (name, text) in [
@@ -159,7 +203,12 @@ impl World {
     }
 
     fn sandboxed(&self, script: &str) -> Ran {
-        let start = self.filled(&format!("{INHERIT} exec \"$@\""));
+        self.sandboxed_in("", script)
+    }
+
+    fn sandboxed_in(&self, folder: &str, script: &str) -> Ran {
+        let folder = self.house.path(folder);
+        let start = self.filled(&format!("{INHERIT} cd '{}'; exec \"$@\"", folder.display()));
         let script = self.filled(script);
         let behind = ["/bin/bash", "-c", &start, "bash"];
         self.house.behind(&behind, &["sandbox", "--", "/bin/bash", "-c", &script]).unwrap()
@@ -199,6 +248,24 @@ impl World {
             "house/.kith/new",
             "house/.git/config",
             "house/.git/hooks/pre-commit",
+            "house/.git/commondir",
+            "house/.git/config.worktree",
+            "house/.git/modules/lib/config",
+            "house/.git/modules/lib/hooks/pre-commit",
+            "house/.git/modules/new/config",
+            "house/.git/worktrees/w/commondir",
+            "house/vendor/lib/.git/config",
+            "house/sub/.git",
+            "house/hop",
+            "house/TOOLS.md",
+            "house/notes/tools.md",
+            "house/notes/later.md",
+            "house/deep/home/Agent.md",
+            "house/deep/.git/config",
+            "house/deep/kith.toml",
+            "house/deep/Agent.md",
+            "house/deep/BOOT.md",
+            "house/deep/.kith/state.db",
             "outside/file",
             "outside/new",
             "user/.ssh/id_ed25519",
@@ -240,8 +307,9 @@ fn try_to_escape() {
     }
     let kept = world.kept();
     let mut escaped = Vec::new();
-    for (name, script) in PROBES {
-        let ran = world.sandboxed(script);
+    let deep = DEEP_PROBES.iter().map(|probe| (probe, "deep/home"));
+    for ((name, script), folder) in PROBES.iter().map(|probe| (probe, "")).chain(deep) {
+        let ran = world.sandboxed_in(folder, script);
         // 3: there was no sandbox; 126 and 127: the probe could not even try; 137: it hung.
         if [0, 3, 126, 127, 137].contains(&ran.code) {
             escaped.push(format!("{name}: {}", ran.shown()));
@@ -295,13 +363,13 @@ fn is_harmless(name: &str) -> bool {
 #[test]
 fn probes_get_through_where_there_is_no_sandbox() {
     let mut failed = Vec::new();
-    for (name, script) in PROBES.iter().filter(|it| is_harmless(it.0)) {
+    let deep = DEEP_PROBES.iter().map(|probe| (probe, "deep/home"));
+    let harmless = PROBES.iter().filter(|it| is_harmless(it.0)).map(|probe| (probe, ""));
+    for ((name, script), folder) in harmless.chain(deep) {
         let world = World::new();
         let mut bash = Command::new("/bin/bash");
-        let ran = bash
-            .args(["-c", &world.filled(&format!("{INHERIT} {script}"))])
-            .current_dir(world.house.path(""))
-            .output();
+        let script = world.filled(&format!("{INHERIT} {script}"));
+        let ran = bash.args(["-c", &script]).current_dir(world.house.path(folder)).output();
         let ran = ran.unwrap();
         if !ran.status.success() {
             failed.push(format!("{name}: {}", String::from_utf8_lossy(&ran.stderr)));
@@ -316,11 +384,11 @@ fn a_sandbox_leaves_the_workspace_writable_and_nothing_behind() {
     if !has_sandbox(&world) {
         return;
     }
-    let before = world.house.files();
-    let ran = world.sandboxed("echo hello > new.txt && cat new.txt && test ! -s SOUL.md && exit 5");
-    assert_eq!((ran.code, ran.stdout.as_str()), (5, "hello\n"), "{}", ran.shown());
+    let before = everything(&world.house.path(""));
+    let ran = world.sandboxed("echo hello > new.txt && cat new.txt USER.md TOOLS.md && exit 5");
+    assert_eq!((ran.code, ran.stdout.as_str()), (5, "hello\nabout me\ntools\n"), "{}", ran.shown());
     fs::remove_file(world.house.path("new.txt")).unwrap();
-    assert_eq!(world.house.files(), before);
+    assert_eq!(everything(&world.house.path("")), before);
 }
 
 #[test]
@@ -366,4 +434,178 @@ fn a_killed_program_leaves_nothing_running() {
     child.wait().unwrap();
     // The other end closes only when the last process of the sandbox is gone.
     std::io::Read::read_to_string(&mut reader, &mut line).unwrap();
+}
+
+/// Every file and folder beneath this one.
+fn everything(folder: &std::path::Path) -> Vec<String> {
+    let found = Command::new("find").arg(folder).output().unwrap();
+    let mut paths: Vec<String> =
+        String::from_utf8(found.stdout).unwrap().lines().map(str::to_owned).collect();
+    paths.sort();
+    paths
+}
+
+/// A house in a repository of git, with a command that runs in its sandbox until it is told to end.
+struct Busy {
+    house: House,
+    child: Child,
+    reader: std::io::BufReader<fs::File>,
+}
+
+impl Busy {
+    fn new() -> Option<Busy> {
+        let mut house = House::new();
+        house.set("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
+        let begin = "git init -q && git config user.email a@example.org && git config user.name A \
+                     && git add . && git commit -qm one && mkfifo .git/out .git/in";
+        if outside(&house, begin).code != 0 {
+            not_run("there is no git");
+            return None;
+        }
+        if house.kith(&["sandbox", "--", "true"]).stderr.contains("allows no namespaces") {
+            not_run("this machine allows no sandbox");
+            return None;
+        }
+        let script =
+            "exec 3> .git/out; echo started >&3; cat .git/in; git add -A; git commit -m two";
+        let arguments = ["sandbox", "--", "/bin/bash", "-c", script];
+        let child = house.command(&arguments).stdin(Stdio::null()).spawn().unwrap();
+        let out = fs::File::open(house.path(".git/out")).unwrap();
+        let mut reader = std::io::BufReader::new(out);
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut reader, &mut line).unwrap();
+        assert_eq!(line, "started\n");
+        Some(Busy { house, child, reader })
+    }
+
+    /// Lets the command go on to its end.
+    fn finish(mut self) -> (House, String) {
+        fs::write(self.house.path(".git/in"), "").unwrap();
+        let mut output = String::new();
+        std::io::Read::read_to_string(self.child.stdout.as_mut().unwrap(), &mut output).unwrap();
+        self.child.wait().unwrap();
+        (self.house, output)
+    }
+}
+
+fn outside(house: &House, script: &str) -> Ran {
+    let mut bash = Command::new("/bin/bash");
+    bash.args(["-c", script]).current_dir(house.path("")).stdin(Stdio::null());
+    let output = bash.output().unwrap();
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+        root: String::new(),
+    }
+}
+
+#[test]
+fn git_does_not_see_what_stands_for_absent_files() {
+    let Some(busy) = Busy::new() else { return };
+    assert!(busy.house.path("SOUL.md").exists());
+    let status = outside(&busy.house, "git status --porcelain --ignored && git log --oneline");
+    assert_eq!((status.code, status.stdout.lines().count()), (0, 1), "{}", status.shown());
+    let (house, output) = busy.finish();
+    assert!(output.contains("nothing to commit, working tree clean"), "{output}");
+    assert!(!house.path("SOUL.md").exists() && !house.path(".git/commondir").exists());
+}
+
+#[test]
+fn an_agent_made_beside_a_running_sandbox_is_told_why_it_must_wait() {
+    let Some(busy) = Busy::new() else { return };
+    let ran = busy.house.kith(&["init", ".", "--yes"]);
+    assert_ne!(ran.code, 0, "{}", ran.shown());
+    assert!(ran.stderr.contains("a command of the agent runs in this folder"), "{}", ran.shown());
+    let (house, _) = busy.finish();
+    house.kith(&["init", ".", "--yes"]).succeeded();
+    assert!(house.path("USER.md").is_file());
+}
+
+/// Kills the supervisor, which would clean up; the kernel then ends the rest.
+fn cut_power(mut busy: Busy) -> House {
+    let children = format!("/proc/{0}/task/{0}/children", busy.child.id());
+    let supervisor = fs::read_to_string(children).unwrap();
+    let killed = Command::new("kill").args(["-9", supervisor.trim()]).status().unwrap();
+    assert!(killed.success());
+    std::io::Read::read_to_string(&mut busy.reader, &mut String::new()).unwrap();
+    let mut said = String::new();
+    std::io::Read::read_to_string(busy.child.stderr.as_mut().unwrap(), &mut said).unwrap();
+    assert_eq!(busy.child.wait().unwrap().code(), Some(3), "{said}");
+    assert!(said.contains("the command may have run"), "{said}");
+    let house = busy.house;
+    assert!(house.path("SOUL.md").is_dir() && house.path(".git/commondir").is_file());
+    assert_eq!(outside(&house, "git status --porcelain").stdout, "");
+    house
+}
+
+#[test]
+fn what_a_power_cut_leaves_behind_is_removed_by_the_next_run() {
+    let Some(busy) = Busy::new() else { return };
+    let house = cut_power(busy);
+    house.kith(&["sandbox", "--", "true"]).succeeded();
+    assert!(!house.path("SOUL.md").exists() && !house.path(".git/commondir").exists());
+    assert_eq!(outside(&house, "git ls-files").stdout, "Agent.md\n");
+}
+
+#[test]
+fn what_a_power_cut_leaves_behind_is_removed_by_the_next_start() {
+    let Some(busy) = Busy::new() else { return };
+    let house = cut_power(busy);
+    house.kith(&["trust", "."]).succeeded();
+    house.kith(&["ask", "hello", "--model", "demo"]).succeeded();
+    assert!(!house.path("SOUL.md").exists() && !house.path(".git/commondir").exists());
+}
+
+/// Runs it where the kernel allows no further namespaces.
+fn without_namespaces(house: &House, args: &[&str]) -> Option<Ran> {
+    let limit = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
+    let behind = ["unshare", "-Ur", "/bin/sh", "-c", limit, "sh"];
+    let ran = house.behind(&behind, args).ok()?;
+    if ran.stderr.contains("unshare") {
+        not_run(&format!("namespaces cannot be limited here: {}", ran.shown()));
+        return None;
+    }
+    Some(ran)
+}
+
+#[test]
+fn a_kernel_without_namespaces_is_told_of_by_the_doctor_and_runs_nothing() {
+    let house = House::new();
+    let Some(doctor) = without_namespaces(&house, &["doctor"]) else { return };
+    let told = "commands cannot be sandboxed: this system allows no namespaces";
+    assert!(doctor.stdout.contains(told), "{}", doctor.shown());
+    let ran = without_namespaces(&house, &["sandbox", "--", "touch", "ran"]).unwrap();
+    assert_eq!(ran.code, 3, "{}", ran.shown());
+    assert!(ran.stderr.contains("this system allows no namespaces"), "{}", ran.shown());
+    assert!(!house.path("ran").exists());
+}
+
+#[test]
+fn output_without_end_ends_with_its_reader() {
+    let world = World::new();
+    if !has_sandbox(&world) {
+        return;
+    }
+    let mut yes = world.house.start(&["sandbox", "--", "/bin/sh", "-c", "echo $$; exec yes"]);
+    yes.until("y");
+    yes.hang_up();
+}
+
+#[test]
+fn a_command_that_waits_for_input_finds_it_empty() {
+    let world = World::new();
+    if has_sandbox(&world) {
+        assert_eq!(world.sandboxed("read line; test -z \"$line\" && exit 6").code, 6);
+    }
+}
+
+#[test]
+fn the_users_home_is_refused_as_a_workspace() {
+    let house = House::new();
+    let home = house.path("..").canonicalize().unwrap().join("user");
+    fs::write(home.join("Agent.md"), "x").unwrap();
+    let ran = house.kith_in("../user", &["sandbox", "--", "true"]);
+    assert_eq!(ran.code, 3, "{}", ran.shown());
+    assert!(ran.stderr.contains("is your home folder"), "{}", ran.shown());
 }

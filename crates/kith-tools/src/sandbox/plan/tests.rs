@@ -1,3 +1,6 @@
+use kith_home::protected::{HOME_FILES, HOUSE_SELF, PROMPT_FILES};
+
+use super::super::spec::{GuardKind, PathGuard};
 use super::*;
 
 fn places(folder: &Path) -> SandboxPlaces {
@@ -33,6 +36,7 @@ fn a_folder_above_a_guard_is_pinned_before_it() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().canonicalize().unwrap();
     fs::create_dir(dir.join(".git")).unwrap();
+    fs::write(dir.join(".git/HEAD"), "x").unwrap();
     let view = plan(&places(&dir), false).unwrap();
     let place = |path: PathBuf| view.guards.iter().position(|it| it.path == path).unwrap();
     assert_eq!(view.guards[place(dir.join(".git"))].kind, GuardKind::Pinned);
@@ -81,4 +85,59 @@ fn secrets_in_a_workspace_that_is_a_part_of_the_home_are_masked() {
     assert_eq!(guard_of(&view, &dir.join("autostart")).unwrap().kind, GuardKind::ReadOnly);
     // Of what does not exist, the first folder that would have to be made.
     assert_eq!(guard_of(&view, &dir.join("gcloud")).unwrap().kind, GuardKind::Masked);
+}
+
+#[test]
+fn every_folder_between_a_writable_one_and_a_home_is_pinned() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().canonicalize().unwrap();
+    let home = dir.join("a/b/home");
+    fs::create_dir_all(&home).unwrap();
+    let places = SandboxPlaces { homes: vec![home.clone()], ..places(&dir) };
+    let view = plan(&places, false).unwrap();
+    let kind_of = |path: &Path| view.mounts.iter().find(|it| it.path == path).map(|it| &it.kind);
+    assert_eq!(kind_of(&home), Some(&MountKind::ReadOnly));
+    assert_eq!(kind_of(&dir.join("a/b")), Some(&MountKind::Writable));
+    assert_eq!(kind_of(&dir.join("a")), Some(&MountKind::Writable));
+}
+
+#[test]
+fn prompt_files_are_guarded_in_every_folder_of_the_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().canonicalize().unwrap();
+    let cwd = dir.join("a/b");
+    fs::create_dir_all(&cwd).unwrap();
+    let places = SandboxPlaces {
+        workspace: dir.clone(),
+        cwd: cwd.clone(),
+        house: PathBuf::from("/elsewhere"),
+        ..SandboxPlaces::default()
+    };
+    let view = plan(&places, false).unwrap();
+    for folder in [&dir, &dir.join("a"), &cwd] {
+        for name in PROMPT_FILES.iter().chain(&["kith.toml", ".kith", ".git"]) {
+            assert!(guard_of(&view, &folder.join(name)).is_some(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn links_on_the_way_to_a_guard_and_what_they_end_at_are_guarded() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().canonicalize().unwrap();
+    fs::create_dir(dir.join("notes")).unwrap();
+    std::os::unix::fs::symlink("hop", dir.join("USER.md")).unwrap();
+    std::os::unix::fs::symlink("./notes/../notes/user.md", dir.join("hop")).unwrap();
+    // A link that leads to itself is guarded too, and is no hang.
+    std::os::unix::fs::symlink("SOUL.md", dir.join("SOUL.md")).unwrap();
+    let view = plan(&places(&dir), false).unwrap();
+    for (name, kind) in [
+        ("USER.md", GuardKind::ReadOnly),
+        ("hop", GuardKind::ReadOnly),
+        ("notes", GuardKind::Pinned),
+        ("notes/user.md", GuardKind::ReadOnly),
+        ("SOUL.md", GuardKind::ReadOnly),
+    ] {
+        assert_eq!(guard_of(&view, &dir.join(name)).unwrap().kind, kind, "{name}");
+    }
 }

@@ -1,0 +1,209 @@
+//! Which paths of a view are protected, and how: the agent's self, secrets, and what makes git and the
+//! user's programs run code outside of the sandbox later.
+//!
+//! A guard holds for a name only if everything on the way to it stays in place. So the links that a
+//! protected path leads through are guarded as well as what they end at, and every folder above a guard
+//! is pinned.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use kith_home::placeholder::{StandIn, make_way};
+use kith_home::protected::{
+    HOME_FILES, HOUSE_SELF, HOUSE_SETTINGS, KITH_FOLDER, PROMPT_FILES, SYSTEM_SECRETS, USER_SECRETS,
+};
+
+use super::super::spec::{GuardKind, MountKind, PathGuard, SandboxMount};
+use super::SandboxPlaces;
+use super::repositories::{git_folder, nested};
+
+/// What the user's programs run by themselves, for a workspace that is a part of the home.
+const HOME_STARTUP: [&str; 14] = [
+    ".bash_login",
+    ".bash_logout",
+    ".bash_profile",
+    ".bashrc",
+    ".config/autostart",
+    ".config/environment.d",
+    ".config/git",
+    ".config/systemd",
+    ".gitconfig",
+    ".local/bin",
+    ".profile",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+];
+
+/// Links that are followed on the way to a protected path, as many as the kernel follows.
+const LINKS_MAX: usize = 40;
+
+/// Tokens of package managers in their folders.
+const CACHE_SECRETS: [&str; 2] = ["credentials", "credentials.toml"];
+
+pub(super) fn guards(places: &SandboxPlaces, mounts: &[SandboxMount]) -> Vec<PathGuard> {
+    let mut wanted = WantedGuards::of_self(places);
+    for folder in places.writable.iter().chain([&places.workspace]) {
+        wanted.add_all(git_folder(folder));
+        wanted.add_all(nested(folder));
+    }
+    for folder in &places.caches {
+        wanted.add(folder, &CACHE_SECRETS, GuardKind::Masked);
+    }
+    if let Some(home) = &places.user_home {
+        wanted.add(home, &USER_SECRETS, GuardKind::Masked);
+        wanted.add(home, &[KITH_FOLDER], GuardKind::Masked);
+        wanted.add(home, &HOME_STARTUP, GuardKind::ReadOnly);
+    }
+    wanted.add(
+        Path::new("/"),
+        &SYSTEM_SECRETS.map(|it| it.trim_start_matches('/')),
+        GuardKind::Masked,
+    );
+    placed(wanted, mounts)
+}
+
+/// Removes what a power cut left of a sandbox in these places.
+pub(super) fn remove_abandoned(places: &SandboxPlaces) {
+    for (path, ..) in WantedGuards::of_self(places).0 {
+        // If a sandbox runs there, it is removed when that ends.
+        make_way(&path).ok();
+    }
+}
+
+/// Paths to protect, before it is known which of them the view shows.
+#[derive(Default)]
+struct WantedGuards(Vec<(PathBuf, GuardKind, StandIn)>);
+
+impl WantedGuards {
+    /// The agent's self, and what could become a part of it.
+    fn of_self(places: &SandboxPlaces) -> WantedGuards {
+        let mut wanted = WantedGuards::default();
+        for home in &places.homes {
+            wanted.add(home, &HOME_FILES, GuardKind::ReadOnly);
+            wanted.add(home, &[KITH_FOLDER], GuardKind::Masked);
+        }
+        wanted.add(&places.house, &HOUSE_SELF, GuardKind::ReadOnly);
+        wanted.add(&places.house, &[KITH_FOLDER], GuardKind::Masked);
+        let chain = places.cwd.ancestors().take_while(|it| it.starts_with(&places.workspace));
+        for folder in chain {
+            wanted.add(folder, PROMPT_FILES, GuardKind::ReadOnly);
+            wanted.add(folder, &[HOUSE_SETTINGS], GuardKind::ReadOnly);
+            wanted.add(folder, &[KITH_FOLDER], GuardKind::Masked);
+            wanted.add_all(git_folder(folder));
+        }
+        wanted
+    }
+
+    fn add(&mut self, folder: &Path, names: &[&str], kind: GuardKind) {
+        let paths = names.iter().map(|name| (folder.join(name), kind, StandIn::Folder));
+        self.0.extend(paths);
+    }
+
+    fn add_all(&mut self, paths: impl IntoIterator<Item = (PathBuf, StandIn)>) {
+        let read_only = |(path, stand_in)| (path, GuardKind::ReadOnly, stand_in);
+        self.0.extend(paths.into_iter().map(read_only));
+    }
+}
+
+/// The guards that matter in this view, with the folders above those that could be moved away.
+fn placed(wanted: WantedGuards, mounts: &[SandboxMount]) -> Vec<PathGuard> {
+    let mut guards: BTreeMap<PathBuf, PathGuard> = BTreeMap::new();
+    for (path, kind, stand_in) in wanted.0 {
+        for place in on_the_way(&path) {
+            place_one(place, (kind, stand_in), mounts, &mut guards);
+        }
+    }
+    let mut guards: Vec<PathGuard> = guards.into_values().collect();
+    guards.sort_by_key(|it| it.path.components().count());
+    guards
+}
+
+fn place_one(
+    path: PathBuf,
+    (kind, stand_in): (GuardKind, StandIn),
+    mounts: &[SandboxMount],
+    guards: &mut BTreeMap<PathBuf, PathGuard>,
+) {
+    let Some(mount) = mount_of(&path, mounts) else { return };
+    let is_writable_place = mount.kind == MountKind::Writable;
+    let is_needed = match mount.kind {
+        MountKind::Writable => true,
+        MountKind::ReadOnly | MountKind::CopyOnWrite => {
+            kind == GuardKind::Masked && fs::symlink_metadata(&path).is_ok()
+        }
+        MountKind::Empty | MountKind::Link(_) => false,
+    };
+    if !is_needed {
+        return;
+    }
+    let absent = if is_writable_place { first_absent(&path) } else { path.clone() };
+    // What is wanted is the file; what stands for a folder above it is a folder.
+    let stand_in = if absent == path { stand_in } else { StandIn::Folder };
+    let above = absent.ancestors().skip(1).take_while(|it| is_writable_place && *it != mount.path);
+    for folder in above {
+        guards.entry(folder.to_owned()).or_insert_with(|| PathGuard {
+            path: folder.to_owned(),
+            kind: GuardKind::Pinned,
+            is_writable_place,
+            stand_in: StandIn::Folder,
+        });
+    }
+    let guard = PathGuard { path: absent.clone(), kind, is_writable_place, stand_in };
+    let known = guards.entry(absent).or_insert(guard);
+    known.kind = match (known.kind, kind) {
+        (GuardKind::Masked, _) | (_, GuardKind::Masked) => GuardKind::Masked,
+        _ => GuardKind::ReadOnly,
+    };
+}
+
+/// The mount in which a path lies.
+fn mount_of<'a>(path: &Path, mounts: &'a [SandboxMount]) -> Option<&'a SandboxMount> {
+    let around = mounts.iter().filter(|it| path.starts_with(&it.path));
+    around.max_by_key(|it| it.path.components().count())
+}
+
+/// The path, or the first folder above it that would have to be made for it.
+fn first_absent(path: &Path) -> PathBuf {
+    let absent = path.ancestors().take_while(|it| fs::symlink_metadata(it).is_err());
+    absent.last().unwrap_or(path).to_owned()
+}
+
+/// Every link that a path leads through, and what it ends at, there or not. None of the paths leads
+/// through a link itself.
+fn on_the_way(path: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut real = PathBuf::from("/");
+    let mut rest: Vec<PathBuf> = parts_of(path);
+    while let Some(part) = rest.pop() {
+        if part == Path::new("..") {
+            real.pop();
+            continue;
+        }
+        let place = real.join(&part);
+        match fs::read_link(&place) {
+            Ok(target) if found.len() < LINKS_MAX => {
+                if target.is_absolute() {
+                    real = PathBuf::from("/");
+                }
+                rest.extend(parts_of(&target));
+                found.push(place);
+            }
+            // No link, or nothing at all.
+            _ => real = place,
+        }
+    }
+    found.push(real);
+    found
+}
+
+/// The parts of a path, the first one last.
+fn parts_of(path: &Path) -> Vec<PathBuf> {
+    let part = |it: Component<'_>| match it {
+        Component::Normal(name) => Some(PathBuf::from(name)),
+        Component::ParentDir => Some(PathBuf::from("..")),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir => None,
+    };
+    path.components().rev().filter_map(part).collect()
+}

@@ -1,0 +1,62 @@
+//! What makes git run programs: the owner's next `git status` reads it, outside of the sandbox.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kith_home::placeholder::StandIn;
+
+const GIT: &str = ".git";
+
+/// What of a repository runs code, or leads git to where such things are.
+const GIT_GUARDED: [(&str, StandIn); 6] = [
+    ("config", StandIn::EmptyFile),
+    ("config.worktree", StandIn::EmptyFile),
+    ("commondir", StandIn::OwnCommonDir),
+    ("hooks", StandIn::Folder),
+    // Each of these holds further folders of the kind of `.git`.
+    ("modules", StandIn::Folder),
+    ("worktrees", StandIn::Folder),
+];
+
+/// Entries of folders that are looked at for nested repositories.
+const NESTED_ENTRIES_MAX: usize = 10_000;
+
+/// What must not change of the repository whose root this folder is or could become.
+pub(super) fn git_folder(folder: &Path) -> Vec<(PathBuf, StandIn)> {
+    let git = folder.join(GIT);
+    let is_folder = fs::symlink_metadata(&git).is_ok_and(|it| it.is_dir());
+    // An empty folder is no repository to git; so is what stands for an absent one.
+    if is_folder && fs::symlink_metadata(git.join("HEAD")).is_ok() {
+        GIT_GUARDED.iter().map(|(name, stand_in)| (git.join(name), *stand_in)).collect()
+    } else {
+        vec![(git, StandIn::Folder)]
+    }
+}
+
+/// The `.git` of repositories beneath this folder, submodules among them. They can be read and not
+/// changed: a command that is to work in one is started there. The nearest are found first.
+pub(super) fn nested(folder: &Path) -> Vec<(PathBuf, StandIn)> {
+    let mut found = Vec::new();
+    let mut folders = VecDeque::from([folder.to_owned()]);
+    let mut n_entries = 0;
+    while let Some(current) = folders.pop_front() {
+        // A folder that cannot be read holds nothing that git could read.
+        let Ok(entries) = fs::read_dir(&current) else { continue };
+        for entry in entries.flatten() {
+            n_entries += 1;
+            if n_entries > NESTED_ENTRIES_MAX {
+                return found;
+            }
+            let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
+            if entry.file_name() == GIT {
+                if current != folder {
+                    found.push((entry.path(), StandIn::Folder));
+                }
+            } else if is_folder {
+                folders.push_back(entry.path());
+            }
+        }
+    }
+    found
+}
