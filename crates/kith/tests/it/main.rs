@@ -40,6 +40,7 @@ mod models;
 mod naming;
 mod network;
 mod new;
+mod ordinary;
 mod peer;
 mod prime;
 mod prompt;

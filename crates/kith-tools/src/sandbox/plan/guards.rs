@@ -112,7 +112,7 @@ fn placed(wanted: WantedGuards, mounts: &[SandboxMount]) -> Vec<PathGuard> {
     let mut guards: BTreeMap<PathBuf, PathGuard> = BTreeMap::new();
     for (path, kind, stand_in) in wanted.0 {
         for place in on_the_way(&path) {
-            place_one(place, (kind, stand_in), mounts, &mut guards);
+            place_one(&place, (kind, stand_in), mounts, &mut guards);
         }
     }
     let mut guards: Vec<PathGuard> = guards.into_values().collect();
@@ -121,24 +121,24 @@ fn placed(wanted: WantedGuards, mounts: &[SandboxMount]) -> Vec<PathGuard> {
 }
 
 fn place_one(
-    path: PathBuf,
+    path: &Path,
     (kind, stand_in): (GuardKind, StandIn),
     mounts: &[SandboxMount],
     guards: &mut BTreeMap<PathBuf, PathGuard>,
 ) {
-    let Some(mount) = mount_of(&path, mounts) else { return };
+    let Some(mount) = mount_of(path, mounts) else { return };
     let is_writable_place = mount.kind == MountKind::Writable;
     let is_needed = match mount.kind {
         MountKind::Writable => true,
         MountKind::ReadOnly | MountKind::CopyOnWrite => {
-            kind == GuardKind::Masked && fs::symlink_metadata(&path).is_ok()
+            kind == GuardKind::Masked && fs::symlink_metadata(path).is_ok()
         }
         MountKind::Empty | MountKind::Link(_) => false,
     };
     if !is_needed {
         return;
     }
-    let absent = if is_writable_place { first_absent(&path) } else { path.clone() };
+    let absent = if is_writable_place { first_absent(path) } else { path.to_owned() };
     // What is wanted is the file; what stands for a folder above it is a folder.
     let stand_in = if absent == path { stand_in } else { StandIn::Folder };
     let above = absent.ancestors().skip(1).take_while(|it| is_writable_place && *it != mount.path);

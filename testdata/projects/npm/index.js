@@ -1,0 +1,1 @@
+console.log(require("./sum.js")(1, 2));

@@ -1,0 +1,2 @@
+with open("generated.txt", "w") as file:
+    file.write("generated\n")
