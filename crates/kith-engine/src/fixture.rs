@@ -93,7 +93,7 @@ impl AgentSetup for TestSetup {
             policy: Arc::clone(&self.policy.lock().unwrap()),
             limits: *self.limits.lock().unwrap(),
             language: None,
-            sandbox: Sandbox::None,
+            sandbox: || Sandbox::None,
             approvals: ApprovalSetup::default(),
             secrets: Arc::clone(&self.secrets.lock().unwrap()),
         })

@@ -310,7 +310,10 @@ impl RowReader {
         let end = match self.whereabouts {
             MessageState::Settled => self.report.end,
             MessageState::Queued(_) if self.is_held => MessageEnd::Held,
-            MessageState::InTurn if self.waits_for_person() => MessageEnd::Waiting,
+            // Also behind a turn that waits: its author is the one who can let it go on.
+            MessageState::InTurn | MessageState::Queued(_) if self.waits_for_person() => {
+                MessageEnd::Waiting
+            }
             MessageState::Queued(_)
             | MessageState::InTurn
             | MessageState::AskedBack

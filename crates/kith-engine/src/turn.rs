@@ -50,8 +50,8 @@ pub struct TurnSetup {
     pub limits: Limits,
     /// The language of notices in this turn, if the client names none.
     pub language: Option<String>,
-    /// The strongest sandbox that this machine offers.
-    pub sandbox: Sandbox,
+    /// Tries which sandbox this machine offers, so it is asked only when a command is judged.
+    pub sandbox: fn() -> Sandbox,
     /// What requests may still use.
     pub budget: Arc<dyn Budget>,
     pub approvals: approvals::ApprovalSetup,

@@ -81,7 +81,7 @@ impl Places {
             Zone::Device
         } else if self.workspace.iter().any(|it| path.starts_with(it)) {
             Zone::Workspace
-        } else if self.temporary.iter().any(|it| path.starts_with(it)) {
+        } else if self.temporary.iter().any(|it| path.starts_with(it)) && !self.is_ours(&path) {
             Zone::Temporary
         } else if is_in_any(&path, &SYSTEM_FOLDERS) {
             Zone::System
@@ -121,6 +121,12 @@ impl Places {
             || self.homes.iter().any(|home| is_below_any(path, home, &HOME_FILES))
             || self.skills.iter().any(|folder| path.starts_with(folder))
             || path.parent().is_some_and(|it| self.is_of_chain(it)) && has_name(PROMPT_FILES)
+    }
+
+    /// Whether it lies in the folder of an agent, which is none for temporary files wherever it is.
+    fn is_ours(&self, path: &Path) -> bool {
+        let ours = self.homes.iter().chain([&self.house]);
+        ours.filter(|it| !it.as_os_str().is_empty()).any(|it| path.starts_with(it))
     }
 
     /// Whether the prompt files of this folder count for sessions here.

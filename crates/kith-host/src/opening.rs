@@ -16,10 +16,17 @@ use kith_home::error::HomeError;
 use kith_home::platform::Platform;
 use kith_home::snapshot::{AssembledSnapshot, SnapshotRequest, snapshot};
 use kith_home::user::UserFacts;
+use kith_home::zones::Places;
 use kith_sessions::desk::Repository;
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::store::SessionStore;
+use kith_tools::ToolSetup;
+use kith_tools::exec_shell::CommandSetup;
+use kith_tools::read_log::ReadLog;
 use kith_tools::roots::Roots;
+use kith_tools::sandbox::supervisor;
+use kith_tools::shell_lookup::DiskLookup;
+use kith_tools::trust::TrustOf;
 use kith_vocab::budget::Budget;
 use kith_vocab::event::Body;
 use kith_vocab::event::messages::{InstructionSnapshotEvent, Trust};
@@ -33,7 +40,8 @@ use crate::budget::HouseBudget;
 use crate::error::CallError;
 use crate::house::{House, OWNER_ID};
 use crate::language;
-use crate::policy::{ConstitutionRules, HousePolicy, offered_sandbox};
+use crate::policy::{self, ConstitutionRules, HousePolicy};
+use crate::sandbox;
 use crate::secrets::KnownSecrets;
 use crate::settings::Settings;
 use crate::settings::watch::SettingsWatch;
@@ -70,6 +78,8 @@ pub struct HomeSetup {
     budget: Arc<HouseBudget>,
     secrets: KnownSecrets,
     tainted: Arc<TaintedFiles>,
+    /// The files that each session has read; it lives longer than a turn.
+    reads: Arc<ReadLog>,
 }
 
 impl HomeSetup {
@@ -89,6 +99,7 @@ impl HomeSetup {
             looks: news::Looks::default(),
             tainted,
             secrets: KnownSecrets::default(),
+            reads: Arc::default(),
         }
     }
 
@@ -126,8 +137,9 @@ impl HomeSetup {
         // The user's own home is no project, also where it is kept in a repository: what lies in it
         // is not opened to a session that works in one folder of it.
         let root = trust.repository_of(&cwd).unwrap_or_else(|| cwd.clone());
-        let roots = Roots::new(&cwd, vec![root, home.clone()])
+        let roots = Roots::new(&cwd, vec![root.clone(), home.clone()])
             .map_err(|error| SetupError(Box::new(error)))?;
+        let places = policy::places(&self.house, settings, &cwd, &root);
         let roots = roots.with_house(&self.house.dir);
         let house = self.house.clone();
         let search =
@@ -137,17 +149,44 @@ impl HomeSetup {
             let (house, member, extra, trust) = (&house, &member, &extra, &trust);
             SkillSearch { house, member, extra, trust, cwd: &cwd }.skills().entries
         };
-        let (trust, tainted) = (Arc::clone(&self.trust), Arc::clone(&self.tainted));
-        // Asked per path and call, so that a repository that appears meanwhile counts.
-        let trust_of = move |path: &Path| match trust.recent_view().trust_of_path(path) {
-            trust if trust <= Trust::Paired && tainted.hold(path) => Trust::Untrusted,
-            trust => trust,
-        };
-        let tools = kith_tools::built_in(Arc::new(roots), Arc::new(list), Arc::new(trust_of));
+        let tools = kith_tools::built_in(ToolSetup {
+            roots: Arc::new(roots),
+            skills: Arc::new(list),
+            trust_of: self.trust_of(TaintedFiles::hold),
+            commands: self.commands(&places),
+            places: Arc::new(places),
+            reads: Arc::clone(&self.reads),
+            further: Vec::new(),
+        });
         let noted = |tool| {
             Arc::new(NotedWrites { tool, files: Arc::clone(&self.tainted) }) as Arc<dyn Tool>
         };
         Ok(tools.into_iter().map(noted).collect())
+    }
+
+    /// The trust of what lies at a path, unless it is tainted. Asked per path and call, so that a
+    /// repository that appears meanwhile counts.
+    fn trust_of(&self, is_tainted: fn(&TaintedFiles, &Path) -> bool) -> TrustOf {
+        let (trust, tainted) = (Arc::clone(&self.trust), Arc::clone(&self.tainted));
+        Arc::new(move |path: &Path| match trust.recent_view().trust_of_path(path) {
+            trust if trust <= Trust::Paired && is_tainted(&tainted, path) => Trust::Untrusted,
+            trust => trust,
+        })
+    }
+
+    fn commands(&self, places: &Places) -> CommandSetup {
+        let (house, cwd) = (&self.house.dir, &places.cwd);
+        let workspace = places.workspace.first().unwrap_or(cwd).clone();
+        let seen = sandbox::places(house, (workspace, cwd), places.homes.clone());
+        let program_folders = seen.program_folders.clone();
+        CommandSetup {
+            lookup: DiskLookup { places: places.clone(), program_folders },
+            places: seen,
+            variables: sandbox::variables(),
+            supervisor: supervisor().map(Path::to_owned),
+            // A command may print any file of its folder, also one that it does not name.
+            output_trust: self.trust_of(|tainted, _| tainted.know_any()),
+        }
     }
 
     fn language(settings: &Settings, header: &SessionHeader) -> Option<String> {
@@ -208,7 +247,7 @@ impl AgentSetup for HomeSetup {
             }),
             limits: settings.limits,
             language: HomeSetup::language(&settings, header),
-            sandbox: offered_sandbox(),
+            sandbox: sandbox::offered,
             budget: Arc::clone(&self.budget) as Arc<dyn Budget>,
             approvals: ApprovalSetup::default(),
             secrets: self.secrets.filter(&settings),

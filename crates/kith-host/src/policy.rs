@@ -7,7 +7,6 @@ use kith_engine::judge::rules::{PolicyRule, RuleSet};
 use kith_engine::judge::{Explanation, explain, judge};
 use kith_home::constitution::ApprovalRules;
 use kith_home::zones::Places;
-use kith_vocab::event::calls::Sandbox;
 use kith_vocab::policy::{Judgement, Policy, Question};
 
 use crate::house::House;
@@ -75,11 +74,6 @@ impl Policy for HousePolicy {
     fn judge(&self, question: &Question<'_>) -> Judgement {
         judge(question, &self.rules())
     }
-}
-
-/// The strongest sandbox that this machine offers.
-pub fn offered_sandbox() -> Sandbox {
-    Sandbox::None
 }
 
 /// What paths mean to sessions in this folder.

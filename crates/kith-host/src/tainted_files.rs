@@ -50,7 +50,15 @@ impl TaintedFiles {
         self.known().get(&metadata.len()).is_some_and(|it| it.contains(&sha256))
     }
 
-    async fn note(&self, WrittenContent { sha256, bytes }: WrittenContent) -> Result<(), String> {
+    /// Whether any content was noted.
+    pub fn know_any(&self) -> bool {
+        !self.known().is_empty()
+    }
+
+    async fn note(
+        &self,
+        WrittenContent { sha256, bytes, .. }: WrittenContent,
+    ) -> Result<(), String> {
         let noted_at = self.clock.now();
         let content = TaintedContent { sha256: sha256.clone(), bytes, noted_at };
         self.desk.note_tainted(content).await.map_err(|error| error.to_string())?;
@@ -83,9 +91,12 @@ struct WriteFacts {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct WrittenContent {
     sha256: String,
     bytes: u64,
+    /// Of what the file held before: an edit keeps most of it.
+    old_trust: Option<Trust>,
 }
 
 impl Tool for NotedWrites {
@@ -105,8 +116,11 @@ impl Tool for NotedWrites {
         Box::pin(async move {
             let facts = prepared.facts.read::<WriteFacts>().ok();
             let written = facts.and_then(|it| it.written);
-            if ctx.call.lowest_trust > Trust::Paired
-                && let Some(written) = written
+            let of_session = ctx.call.lowest_trust;
+            let is_tainted = |it: &WrittenContent| {
+                it.old_trust.unwrap_or(of_session).max(of_session) > Trust::Paired
+            };
+            if let Some(written) = written.filter(is_tainted)
                 && let Err(why) = self.files.note(written).await
             {
                 let text = format!(

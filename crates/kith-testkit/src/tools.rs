@@ -277,6 +277,7 @@ pub fn call_context(cancel: &CancellationToken) -> CallContext {
         cwd: PathBuf::from("/work"),
         audience: Audience::Owner,
         lowest_trust: Trust::Owner,
+        was_judged: false,
         cancel: cancel.clone(),
     }
 }

@@ -150,12 +150,11 @@ pub(crate) fn prepared_read(
 }
 
 /// Refuses to run on another file than the one that was judged: a link may have been moved since.
-fn check_unchanged(judged: &CallPlan, now: &CallPlan) -> Result<(), Refusal> {
+pub(crate) fn check_unchanged(judged: &CallPlan, now: &CallPlan) -> Result<(), Refusal> {
     if judged.digest == now.digest {
         return Ok(());
     }
-    let text =
-        "the path leads elsewhere than when the call was judged; nothing was read, call again";
+    let text = "what it would act on is not what was judged; nothing was done, call again";
     Err(own_refusal(text.to_owned()))
 }
 
@@ -186,7 +185,7 @@ where
 }
 
 /// The output of a call that may not begin, because it was cancelled or its time is over.
-fn stopped_before_it_began(tool: &str, ctx: &RunContext) -> Option<ToolOutput> {
+pub(crate) fn stopped_before_it_began(tool: &str, ctx: &RunContext) -> Option<ToolOutput> {
     if ctx.call.cancel.is_cancelled() {
         return Some(output(Err(own_refusal(cancelled(tool)))));
     }
@@ -199,6 +198,10 @@ fn output(done: Result<QuotedText, Refusal>) -> ToolOutput {
         Ok(QuotedText { text, trust }) => ToolOutput::text(ToolOutcome::Done, trust, text),
         Err(Refusal { text, trust }) => ToolOutput::text(ToolOutcome::Failed, trust, text),
     }
+}
+
+pub(crate) fn failed(refusal: Refusal) -> ToolOutput {
+    output(Err(refusal))
 }
 
 pub(crate) fn cancelled(tool: &str) -> String {

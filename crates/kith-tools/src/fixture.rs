@@ -10,6 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kith_home::zones::Places;
 use kith_testkit::tools::{call_context, run_context};
 use kith_vocab::event::control::SkillEntry;
 use kith_vocab::event::messages::Trust;
@@ -19,19 +20,25 @@ use rustix::fs::{CWD, Mode};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::built_in;
+use crate::exec_shell::CommandSetup;
+use crate::read_log::ReadLog;
 use crate::roots::Roots;
+use crate::sandbox::plan::SandboxPlaces;
+use crate::shell_lookup::DiskLookup;
 use crate::trust::TrustOf;
+use crate::{ToolSetup, built_in};
 
 pub(crate) struct World {
     _dir: TempDir,
     pub(crate) tmp: PathBuf,
+    reads: Arc<ReadLog>,
 }
 
 impl World {
     pub(crate) fn new(text: &str) -> World {
         let dir = TempDir::new().unwrap();
-        let world = World { tmp: dir.path().canonicalize().unwrap(), _dir: dir };
+        let world =
+            World { tmp: dir.path().canonicalize().unwrap(), _dir: dir, reads: Arc::default() };
         for folder in ["yard", "home", "out"] {
             fs::create_dir(world.tmp.join(folder)).unwrap();
         }
@@ -61,7 +68,40 @@ impl World {
         let folder = self.path("out/skills");
         let roots = Roots::new(&self.path("yard"), readable).unwrap();
         let roots = roots.with_skills(std::slice::from_ref(&folder));
-        built_in(Arc::new(roots), Arc::new(move || skills_in(&folder)), trust_of())
+        let places = self.places();
+        let lookup = DiskLookup { places: places.clone(), program_folders: Vec::new() };
+        let sandbox = SandboxPlaces {
+            workspace: self.path("yard"),
+            cwd: self.path("yard"),
+            homes: vec![self.path("home")],
+            house: self.path("home"),
+            ..SandboxPlaces::default()
+        };
+        built_in(ToolSetup {
+            roots: Arc::new(roots),
+            skills: Arc::new(move || skills_in(&folder)),
+            trust_of: trust_of(),
+            places: Arc::new(places),
+            reads: Arc::clone(&self.reads),
+            commands: CommandSetup {
+                lookup,
+                places: sandbox,
+                variables: Vec::new(),
+                supervisor: None,
+                output_trust: trust_of(),
+            },
+            further: Vec::new(),
+        })
+    }
+
+    fn places(&self) -> Places {
+        Places {
+            workspace: vec![self.path("yard")],
+            cwd: self.path("yard"),
+            house: self.path("home"),
+            homes: vec![self.path("home")],
+            ..Places::default()
+        }
     }
 
     pub(crate) fn tool(&self, name: &str) -> Arc<dyn Tool> {

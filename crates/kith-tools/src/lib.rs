@@ -12,17 +12,28 @@
 //! - [`trust`]: how far the text of a result is trusted.
 //! - `call`: what all tools do around their own work.
 //! - [`sandbox`]: processes, and the walls around them.
-//! - `read_file`, `list_files`, `search_files`, [`skill`]: the tools.
+//! - `schema`: input schemas from types.
+//! - [`read_log`]: which files a session knows.
+//! - `change_file`: a file changed whole or not at all.
+//! - `read_file`, `list_files`, `search_files`, [`skill`], `write_file`, `edit_file`, [`exec_shell`],
+//!   `todo_write`, `use_tool`: the tools.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use kith_home::zones::Places;
 use kith_vocab::tool::Tool;
 
 use crate::call::FileTool;
+use crate::change_file::FileChanger;
+use crate::exec_shell::CommandSetup;
 use crate::list_files::ListFiles;
 use crate::read_file::ReadFile;
-use crate::roots::Roots;
+use crate::read_log::{NotedRead, ReadLog};
+use crate::roots::{Roots, RootsError};
+use crate::sandbox::plan::SandboxPlaces;
 use crate::search_files::SearchFiles;
+use crate::shell_lookup::DiskLookup;
 use crate::skill::{ListSkills, Skill};
 use crate::trust::TrustOf;
 
@@ -35,13 +46,68 @@ pub mod shell_lookup;
 mod walk;
 
 mod call;
+mod change_file;
 mod display;
+pub mod read_log;
+mod schema;
 pub mod trust;
 
+mod edit_file;
+pub mod exec_shell;
 mod list_files;
 mod read_file;
 mod search_files;
 pub mod skill;
+mod todo_write;
+mod use_tool;
+mod write_file;
+
+/// What the tools of a session are made of.
+pub struct ToolSetup {
+    pub roots: Arc<Roots>,
+    pub skills: ListSkills,
+    /// Asked at each call with the real paths of what its result quotes.
+    pub trust_of: TrustOf,
+    pub places: Arc<Places>,
+    /// Lives longer than a turn: what was read in one may be replaced in the next.
+    pub reads: Arc<ReadLog>,
+    pub commands: CommandSetup,
+    /// Tools of others, reached through `use_tool`.
+    pub further: Vec<Arc<dyn Tool>>,
+}
+
+impl ToolSetup {
+    /// For a folder that is neither a house nor a home, as benchmarks use it.
+    pub fn of_folder(folder: &Path, trust_of: TrustOf) -> Result<ToolSetup, RootsError> {
+        let places = Places {
+            workspace: vec![folder.to_owned()],
+            cwd: folder.to_owned(),
+            ..Places::default()
+        };
+        let sandbox = SandboxPlaces {
+            workspace: folder.to_owned(),
+            cwd: folder.to_owned(),
+            house: folder.to_owned(),
+            ..SandboxPlaces::default()
+        };
+        let lookup = DiskLookup { places: places.clone(), program_folders: Vec::new() };
+        Ok(ToolSetup {
+            roots: Arc::new(Roots::new(folder, vec![folder.to_owned()])?),
+            skills: Arc::new(Vec::new),
+            places: Arc::new(places),
+            reads: Arc::default(),
+            commands: CommandSetup {
+                lookup,
+                places: sandbox,
+                variables: Vec::new(),
+                supervisor: None,
+                output_trust: Arc::clone(&trust_of),
+            },
+            trust_of,
+            further: Vec::new(),
+        })
+    }
+}
 
 /// The built-in tools, in the order in which a model is told of them.
 ///
@@ -49,19 +115,26 @@ pub mod skill;
 /// would be another prefix, and no vendor's cache would know it.
 ///
 /// `skill` is among them also where there are no skills: the list is frozen with the session, and
-/// skills may come later.
-///
-/// `trust_of` is asked at each call with the real paths of what its result quotes.
-pub fn built_in(roots: Arc<Roots>, skills: ListSkills, trust_of: TrustOf) -> Vec<Arc<dyn Tool>> {
+/// skills may come later. What is seldom needed is behind `use_tool`.
+pub fn built_in(setup: ToolSetup) -> Vec<Arc<dyn Tool>> {
+    let ToolSetup { roots, skills, trust_of, places, reads, commands, further } = setup;
     let read_file = ReadFile { roots: Arc::clone(&roots), trust_of: Arc::clone(&trust_of) };
+    let read_file = NotedRead { tool: FileTool::new(read_file), log: Arc::clone(&reads) };
     let list_files = ListFiles { roots: Arc::clone(&roots), trust_of: Arc::clone(&trust_of) };
     let search_files = SearchFiles { roots: Arc::clone(&roots), trust_of: Arc::clone(&trust_of) };
-    let skill = Skill { roots, skills, trust_of };
+    let changer =
+        FileChanger { roots: Arc::clone(&roots), places, reads, trust_of: Arc::clone(&trust_of) };
+    let mut behind = vec![todo_write::tool()];
+    behind.extend(further);
     vec![
-        Arc::new(FileTool::new(read_file)),
+        Arc::new(read_file),
+        write_file::tool(changer.clone()),
+        edit_file::tool(changer),
         Arc::new(FileTool::new(list_files)),
         Arc::new(FileTool::new(search_files)),
-        Arc::new(FileTool::new(skill)),
+        exec_shell::tool(commands),
+        Arc::new(FileTool::new(Skill { roots, skills, trust_of })),
+        use_tool::tool(behind),
     ]
 }
 

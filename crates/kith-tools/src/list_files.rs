@@ -46,15 +46,14 @@ pub(crate) struct ListTarget {
 
 impl FileReader for ListFiles {
     const NAME: &'static str = NAME;
-    const DESCRIPTION: &'static str = "List a folder with file sizes in bytes, or the paths \
-        beneath it that match `pattern`. What .gitignore names is left out.";
+    const DESCRIPTION: &'static str = "List a folder, or the paths beneath it that match \
+        `pattern`; ignored files are left out.";
     const INPUT_SCHEMA: &'static str = r#"{
     "type": "object",
     "properties": {
-        "path": {"type": "string", "description": "default ."},
+        "path": {"type": "string"},
         "pattern": {"type": "string", "description": "glob, e.g. **/*.rs"}
-    },
-    "additionalProperties": false
+    }
 }"#;
 
     type Target = ListTarget;

@@ -50,17 +50,15 @@ const SHORT_FILE_BYTES_MAX: u64 = 256 * 1024;
 
 impl FileReader for ReadFile {
     const NAME: &'static str = NAME;
-    const DESCRIPTION: &'static str =
-        "Read a text file. Each line comes as number, tab, text; long files come in pages.";
+    const DESCRIPTION: &'static str = "Read a text file: numbered lines, in pages.";
     const INPUT_SCHEMA: &'static str = r#"{
     "type": "object",
     "properties": {
         "path": {"type": "string"},
         "offset": {"type": "integer", "description": "first line, from 1"},
-        "limit": {"type": "integer", "description": "number of lines"}
+        "limit": {"type": "integer", "description": "lines"}
     },
-    "required": ["path"],
-    "additionalProperties": false
+    "required": ["path"]
 }"#;
 
     type Target = (ReadFileInput, OpenedFile);

@@ -10,9 +10,11 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
 use kith_vocab::event::messages::Trust;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::display;
@@ -192,6 +194,44 @@ impl Roots {
         }
         let above = self.folders_above(&real);
         Ok(OpenedPath::Folder(OpenedFolder { folder: Folder::from_file(file), real, above }))
+    }
+
+    /// The absolute path that a text names, links and all.
+    pub(crate) fn absolute(&self, text: &str) -> Result<PathBuf, String> {
+        self.check_form(text)?;
+        Ok(self.cwd.join(text))
+    }
+
+    /// Refuses a place that tools may not write: outside the roots, or in `.kith`.
+    pub(crate) fn check_writable(&self, text: &str, real: &Path) -> Result<(), String> {
+        if is_private(Path::new(text)) || is_private(real) {
+            return Err(private(text));
+        }
+        match self.place(real) {
+            Some((root, relative)) if root.kind == RootKind::Plain => {
+                let is_root = relative.as_os_str().is_empty();
+                if is_root { Err(format!("`{}` is a folder", display::name(text))) } else { Ok(()) }
+            }
+            _ => Err(self.outside(text)),
+        }
+    }
+
+    /// The folder of a file that is to be written, made if it is not there, and the file's name in it.
+    pub(crate) fn folder_to_write<'a>(&self, real: &'a Path) -> io::Result<(OwnedFd, &'a Path)> {
+        let outside = || io::Error::from(io::ErrorKind::PermissionDenied);
+        let (root, relative) = self.place(real).ok_or_else(outside)?;
+        let name = relative.file_name().map(Path::new).ok_or_else(outside)?;
+        let mut folder = root.folder.open_beneath(Path::new("")).map(OwnedFd::from)?;
+        for part in relative.parent().into_iter().flat_map(Path::components) {
+            let Component::Normal(part) = part else { return Err(outside()) };
+            match rustix::fs::mkdirat(&folder, part, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => (),
+                Err(error) => return Err(error.into()),
+            }
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            folder = rustix::fs::openat(&folder, part, flags, Mode::empty())?;
+        }
+        Ok((folder, name))
     }
 
     fn open(&self, text: &str) -> Result<(File, PathBuf), String> {

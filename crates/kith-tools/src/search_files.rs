@@ -75,20 +75,18 @@ pub(crate) struct SearchTarget {
 
 impl FileReader for SearchFiles {
     const NAME: &'static str = NAME;
-    const DESCRIPTION: &'static str =
-        "Search file contents line by line. What .gitignore names is left out.";
+    const DESCRIPTION: &'static str = "Search file contents; ignored files are left out.";
     const INPUT_SCHEMA: &'static str = r#"{
     "type": "object",
     "properties": {
         "pattern": {"type": "string", "description": "Rust regex"},
-        "path": {"type": "string", "description": "file or folder, default ."},
-        "glob": {"type": "string", "description": "which files, e.g. *.rs"},
+        "path": {"type": "string", "description": "file or folder"},
+        "glob": {"type": "string", "description": "e.g. *.rs"},
         "filesOnly": {"type": "boolean"},
         "ignoreCase": {"type": "boolean"},
         "context": {"type": "integer", "description": "lines around, 0-5"}
     },
-    "required": ["pattern"],
-    "additionalProperties": false
+    "required": ["pattern"]
 }"#;
 
     type Target = SearchTarget;

@@ -50,13 +50,11 @@ struct SkillInput {
 
 impl FileReader for Skill {
     const NAME: &'static str = NAME;
-    const DESCRIPTION: &'static str =
-        "Load a skill: its SKILL.md, and the folder its other files lie in.";
+    const DESCRIPTION: &'static str = "Load a skill: its SKILL.md and its folder.";
     const INPUT_SCHEMA: &'static str = r#"{
     "type": "object",
     "properties": {"name": {"type": "string"}},
-    "required": ["name"],
-    "additionalProperties": false
+    "required": ["name"]
 }"#;
 
     type Target = (SkillEntry, OpenedFile);

@@ -12,7 +12,19 @@ use crate::fixture::{World, write_file};
 fn tools_stand_in_a_fixed_order() {
     let world = World::new("");
     let names: Vec<String> = world.tools().iter().map(|tool| tool.spec().name.clone()).collect();
-    assert_eq!(names, ["read_file", "list_files", "search_files", "skill"]);
+    assert_eq!(
+        names,
+        [
+            "read_file",
+            "write_file",
+            "edit_file",
+            "list_files",
+            "search_files",
+            "exec_shell",
+            "skill",
+            "use_tool"
+        ]
+    );
 }
 
 #[test]
@@ -21,10 +33,14 @@ fn the_model_is_told_this() {
     let specs: Vec<String> =
         tools.iter().map(|tool| serde_json::to_string(tool.spec()).unwrap()).collect();
     insta::assert_snapshot!(specs.join("\n"), @r#"
-    {"name":"read_file","description":"Read a text file. Each line comes as number, tab, text; long files come in pages.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer","description":"first line, from 1"},"limit":{"type":"integer","description":"number of lines"}},"required":["path"],"additionalProperties":false}}
-    {"name":"list_files","description":"List a folder with file sizes in bytes, or the paths beneath it that match `pattern`. What .gitignore names is left out.","inputSchema":{"type":"object","properties":{"path":{"type":"string","description":"default ."},"pattern":{"type":"string","description":"glob, e.g. **/*.rs"}},"additionalProperties":false}}
-    {"name":"search_files","description":"Search file contents line by line. What .gitignore names is left out.","inputSchema":{"type":"object","properties":{"pattern":{"type":"string","description":"Rust regex"},"path":{"type":"string","description":"file or folder, default ."},"glob":{"type":"string","description":"which files, e.g. *.rs"},"filesOnly":{"type":"boolean"},"ignoreCase":{"type":"boolean"},"context":{"type":"integer","description":"lines around, 0-5"}},"required":["pattern"],"additionalProperties":false}}
-    {"name":"skill","description":"Load a skill: its SKILL.md, and the folder its other files lie in.","inputSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"],"additionalProperties":false}}
+    {"name":"read_file","description":"Read a text file: numbered lines, in pages.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer","description":"first line, from 1"},"limit":{"type":"integer","description":"lines"}},"required":["path"]}}
+    {"name":"write_file","description":"Write a whole text file; read an existing one first.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}}
+    {"name":"edit_file","description":"Replace `old`, an exact and unique piece of a file, by `new`.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"old":{"type":"string"},"new":{"type":"string"},"all":{"type":"boolean","description":"every occurrence"}},"required":["path","old","new"]}}
+    {"name":"list_files","description":"List a folder, or the paths beneath it that match `pattern`; ignored files are left out.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"pattern":{"type":"string","description":"glob, e.g. **/*.rs"}}}}
+    {"name":"search_files","description":"Search file contents; ignored files are left out.","inputSchema":{"type":"object","properties":{"pattern":{"type":"string","description":"Rust regex"},"path":{"type":"string","description":"file or folder"},"glob":{"type":"string","description":"e.g. *.rs"},"filesOnly":{"type":"boolean"},"ignoreCase":{"type":"boolean"},"context":{"type":"integer","description":"lines around, 0-5"}},"required":["pattern"]}}
+    {"name":"exec_shell","description":"Run a bash command in a sandbox: it can change the workspace, gets no input, and leaves nothing running.","inputSchema":{"type":"object","properties":{"command":{"type":"string"},"cwd":{"type":"string"},"timeout":{"type":"integer","description":"seconds"},"network":{"type":"boolean"},"unsandboxed":{"type":"boolean","description":"asks the owner"}},"required":["command"]}}
+    {"name":"skill","description":"Load a skill: its SKILL.md and its folder.","inputSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}
+    {"name":"use_tool","description":"Use a further tool: todo_write. Without `input` it is described.","inputSchema":{"type":"object","properties":{"name":{"type":"string"},"input":{"type":"object"}},"required":["name"]}}
     "#);
 }
 
@@ -36,7 +52,7 @@ fn the_prompt_spends_little_on_tools() {
         .iter()
         .map(|tool| tool.spec().description.len() + tool.spec().input_schema.as_str().len())
         .sum();
-    assert!(n_bytes <= 1350, "descriptions and schemas take {n_bytes} bytes");
+    assert!(n_bytes <= 2100, "descriptions and schemas take {n_bytes} bytes");
 }
 
 #[test]
@@ -45,7 +61,6 @@ fn schemas_refuse_unknown_fields_as_the_tools_do() {
     for tool in world.tools() {
         let schema: Value = tool.spec().input_schema.read().unwrap();
         assert_eq!(schema["type"], "object");
-        assert_eq!(schema["additionalProperties"], false);
         let text = world.call(&tool.spec().name, r#"{"paht":1}"#);
         assert!(text.starts_with("error: the input of"), "{text}");
         assert!(text.contains("unknown field `paht`"), "{text}");
@@ -105,7 +120,7 @@ fn link_moved_after_the_judgement_is_not_followed() {
     let output = world.run("read_file", prepared);
     assert_eq!(output.outcome, ToolOutcome::Failed);
     let text = output.plain_text();
-    assert!(text.starts_with("the path leads elsewhere"), "{text}");
+    assert!(text.starts_with("what it would act on is not what was judged"), "{text}");
 }
 
 #[test]

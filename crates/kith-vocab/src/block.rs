@@ -6,6 +6,7 @@ use crate::ids::CallId;
 use crate::json::Json;
 use crate::tagged_enum;
 use crate::text::Text;
+use crate::tool::USE_TOOL;
 
 tagged_enum! {
     /// One piece of a message's content.
@@ -64,6 +65,35 @@ pub struct ToolCall {
     pub raw_input: Option<Text>,
 }
 
+/// A longer name is none of a tool.
+const TOOL_NAME_BYTES_MAX: usize = 64;
+
+impl ToolCall {
+    /// The tool that the call is about, with its input: the inner one of a call through
+    /// [`USE_TOOL`].
+    pub fn meant(&self) -> (String, Json) {
+        #[derive(Deserialize)]
+        struct InnerCall {
+            name: String,
+            // Without it the inner tool is only described.
+            input: Json,
+        }
+        let is_name = |name: &str| {
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+            !name.is_empty() && name.len() <= TOOL_NAME_BYTES_MAX && name.bytes().all(is_plain)
+        };
+        let inner = || self.input.read::<InnerCall>().ok().filter(|it| is_name(&it.name));
+        match (self.tool == USE_TOOL).then(inner).flatten() {
+            Some(InnerCall { name, input }) => (name, input),
+            None => (self.tool.clone(), self.input.clone()),
+        }
+    }
+
+    pub fn tool_meant(&self) -> String {
+        self.meant().0
+    }
+}
+
 impl Block {
     pub fn text(text: impl Into<Text>) -> Block {
         Block::Text(TextBlock { text: text.into() })
@@ -89,3 +119,6 @@ pub fn plain_text(blocks: &[Block]) -> Text {
         (Some(first), Some(_)) => [first].into_iter().chain(texts).map(Text::as_str).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

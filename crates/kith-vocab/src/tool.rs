@@ -30,6 +30,9 @@ pub trait Tool: Send + Sync {
     fn run(&self, prepared: CallPlan, ctx: RunContext) -> BoxFuture<'_, ToolOutput>;
 }
 
+/// The tool through which tools are called that are not in the list of a session.
+pub const USE_TOOL: &str = "use_tool";
+
 /// The call that a tool is asked about.
 #[derive(Clone, Debug)]
 pub struct CallContext {
@@ -40,6 +43,8 @@ pub struct CallContext {
     pub audience: Audience,
     /// The lowest trust of anything on the session's path.
     pub lowest_trust: Trust,
+    /// It was judged already, and is looked at once more before it starts.
+    pub was_judged: bool,
     pub cancel: CancellationToken,
 }
 

@@ -179,8 +179,9 @@ fn said(content: &[Block]) -> String {
     for block in content {
         let line = match block {
             Block::ToolCall(call) => {
-                let input = call.raw_input.as_deref().unwrap_or(call.input.as_str());
-                format!("-> {} {input}", call.tool)
+                let (tool, input) = call.meant();
+                let input = call.raw_input.as_deref().unwrap_or(input.as_str());
+                format!("-> {tool} {input}")
             }
             Block::Image(it) | Block::Audio(it) | Block::File(it) => {
                 format!("[{} {}, {} bytes]", block.type_name(), it.media_type, it.bytes)

@@ -66,12 +66,12 @@ impl SessionDriver {
     fn pending_for(&self, user_id: &str) -> Vec<PendingApproval> {
         let Some(turn) = &self.session.state().turn else { return Vec::new() };
         let tool = |asked: &ApprovalRequested| {
-            turn.calls.get(asked.call_id).map_or("", |it| it.call.tool.as_str())
+            turn.calls.get(asked.call_id).map(|it| it.call.tool_meant()).unwrap_or_default()
         };
         let is_approver =
             |asked: &&ApprovalRequested| asked.approvers.iter().any(|it| it == user_id);
         let asked = turn.calls.questions().filter(is_approver);
-        asked.map(|asked| pending_of(asked, tool(asked))).collect()
+        asked.map(|asked| pending_of(asked, &tool(asked))).collect()
     }
 
     fn question(&self, approval_id: &str) -> Option<&ApprovalRequested> {
@@ -204,7 +204,8 @@ impl SessionDriver {
     fn write_approval_file(&self, asked: &ApprovalRequested) {
         let Some(folder) = self.engine.approval_files.get() else { return };
         let turn = self.session.state().turn.as_ref();
-        let tool = turn.and_then(|turn| turn.calls.get(asked.call_id)).map(|it| &it.call.tool);
+        let tool =
+            turn.and_then(|turn| turn.calls.get(asked.call_id)).map(|it| it.call.tool_meant());
         let form = json!({
             "approvalId": asked.approval_id,
             "code": asked.code,

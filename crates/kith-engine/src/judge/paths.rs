@@ -7,7 +7,7 @@ use kith_vocab::policy::Question;
 use super::{Objection, ObjectionAnswer};
 
 /// Files and folders of a project by which programs that people start later run other code.
-const RUN_LATER_NAMES: [&str; 14] = [
+const RUN_LATER_NAMES: [&str; 17] = [
     ".npmrc",
     ".yarnrc",
     ".yarnrc.yml",
@@ -22,6 +22,9 @@ const RUN_LATER_NAMES: [&str; 14] = [
     ".profile",
     ".zshrc",
     ".gdbinit",
+    "CLAUDE.md",
+    "GEMINI.md",
+    ".cursorrules",
 ];
 const RUN_LATER_FOLDERS: [&str; 8] =
     [".cargo", ".husky", ".vscode", ".idea", ".devcontainer", ".claude", ".cursor", ".githooks"];

@@ -73,7 +73,7 @@ fn question(
         approval_id,
         call_id,
         thread_id: session.header().thread_id.clone(),
-        summary: text("summary").unwrap_or_else(|| progress.call.tool.clone()).into(),
+        summary: text("summary").unwrap_or_else(|| progress.call.tool_meant()).into(),
         command: text("command").map(Into::into),
         paths: paths_of(&facts),
         digest: progress.digest.clone().ok_or(unknown)?,
@@ -202,7 +202,8 @@ pub(super) fn differences(allowed: Option<&Json>, now: &Json) -> String {
     let after = now.read::<Value>().unwrap_or(Value::Null);
     let mut names = Vec::new();
     compare(&before, &after, "", &mut names);
-    names.retain(|name| name != "summary");
+    names.retain(|name| name != "summary" && name != "diff");
+    names.dedup();
     names.truncate(DIFFERENCES_SHOWN_MAX);
     let what = "what it would act on has changed since it was allowed";
     if names.is_empty() { what.to_owned() } else { format!("{what}: {}", names.join(", ")) }
@@ -221,8 +222,12 @@ fn compare(allowed: &Value, now: &Value, name: &str, names: &mut Vec<String>) {
         }
         (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
             for (entry, now) in old.iter().zip(new) {
-                let path = entry.get("path").and_then(Value::as_str);
-                compare(entry, now, &path.map_or_else(|| name.to_owned(), join), names);
+                match entry.get("path").and_then(Value::as_str) {
+                    // A person knows a file by its path, whatever of it has changed.
+                    Some(path) if entry != now => names.push(format!("`{path}`")),
+                    Some(_) => (),
+                    None => compare(entry, now, name, names),
+                }
             }
         }
         _ if allowed != now => names.push(name.to_owned()),
@@ -249,7 +254,7 @@ mod tests {
             &format!("{what}: executable"),
         );
         let files = |hash: &str| json!({"files": [{"path": "a.txt", "sha256": hash}]});
-        check(files("1"), files("2"), &format!("{what}: files a.txt sha256"));
+        check(files("1"), files("2"), &format!("{what}: `a.txt`"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use kith_sessions::journal::NewBlob;
 use kith_vocab::block::{Block, ToolCall};
+use kith_vocab::blocking::blocking;
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::event::Body;
 use kith_vocab::event::calls::{CallJudged, Effect, Grant, Sandbox, ToolStarted, Verdict, Via};
@@ -26,6 +27,13 @@ use crate::feed::FeedProgress;
 use crate::session::{CLIENT_ID, Session};
 use crate::state::calls::CallStage;
 
+/// When a tool looks at a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    First,
+    AtStart,
+}
+
 type PrepareResult = Result<(Arc<dyn Tool>, CallPlan), Refusal>;
 
 /// A call, and what its tool found when it looked.
@@ -44,8 +52,10 @@ pub(super) fn prepare_calls(
 ) -> TurnEffect {
     let cancel = CancellationToken::new();
     let grants = find_grants(session, ctx);
-    let looks: Vec<_> =
-        calls.into_iter().map(|call| prepare_call(session, ctx, call, &cancel)).collect();
+    let looks: Vec<_> = calls
+        .into_iter()
+        .map(|call| prepare_call(session, ctx, call, &cancel, Look::First))
+        .collect();
     let future = Box::pin(async move {
         let mut looked = Vec::new();
         let grants = grants.await;
@@ -62,7 +72,8 @@ pub(super) fn prepare_calls(
 /// may have changed.
 pub(super) fn prepare_again(session: &Session, ctx: &TurnContext, call: ToolCall) -> TurnEffect {
     let cancel = CancellationToken::new();
-    let (look, grants) = (prepare_call(session, ctx, call, &cancel), find_grants(session, ctx));
+    let look = prepare_call(session, ctx, call, &cancel, Look::AtStart);
+    let grants = find_grants(session, ctx);
     let future = Box::pin(async move {
         let look = look.await;
         EffectOutcome::Ready(Box::new(PreparedCall { grants: grants.await, ..look }))
@@ -75,9 +86,10 @@ fn prepare_call(
     ctx: &TurnContext,
     call: ToolCall,
     cancel: &CancellationToken,
+    look: Look,
 ) -> impl Future<Output = PreparedCall> + Send + use<> {
     let tool = find(ctx, &call);
-    let context = call_context(session, &call, cancel);
+    let context = call_context(session, &call, cancel, look);
     async move {
         let looked = match tool {
             Ok(tool) => {
@@ -122,7 +134,12 @@ fn find(ctx: &TurnContext, call: &ToolCall) -> Result<Arc<dyn Tool>, Refusal> {
     refusal(format!("There is no tool `{}`. There are: {}.", call.tool, names.join(", ")))
 }
 
-fn call_context(session: &Session, call: &ToolCall, cancel: &CancellationToken) -> CallContext {
+fn call_context(
+    session: &Session,
+    call: &ToolCall,
+    cancel: &CancellationToken,
+    look: Look,
+) -> CallContext {
     let header = session.header();
     CallContext {
         session_id: header.session_id,
@@ -130,6 +147,7 @@ fn call_context(session: &Session, call: &ToolCall, cancel: &CancellationToken) 
         cwd: PathBuf::from(&header.cwd),
         audience: header.audience,
         lowest_trust: session.state().lowest_trust(),
+        was_judged: look == Look::AtStart,
         cancel: cancel.clone(),
     }
 }
@@ -148,7 +166,7 @@ pub(super) fn judge(session: &mut Session, ctx: &TurnContext, calls: Vec<Prepare
         let judgement = ask_policy(session, ctx, &call, &prepared, &grants);
         session.stage(Body::CallJudged(CallJudged {
             call_id: call.call_id,
-            tool: call.tool.clone(),
+            tool: call.tool_meant(),
             effect: prepared.effect(),
             verdict: judgement.verdict,
             reason: judgement.reason.into(),
@@ -172,10 +190,12 @@ fn ask_policy(
     grants: &[Grant],
 ) -> Judgement {
     let state = session.state();
-    let Some(turn) = &state.turn else { return no_turn(ctx) };
+    let Some(turn) = &state.turn else { return no_turn() };
+    // What counts is what will run, not by which tool it is called.
+    let tool = call.tool_meant();
     let judgement = ctx.setup.policy.judge(&Question {
         call_id: call.call_id,
-        tool: &call.tool,
+        tool: &tool,
         effects: &prepared.effects,
         summary: &prepared.summary,
         facts: &prepared.facts,
@@ -185,7 +205,7 @@ fn ask_policy(
         audience: session.header().audience,
         is_attended: turn.attended,
         grants,
-        sandbox: ctx.setup.sandbox,
+        sandbox: offered_sandbox(ctx, prepared),
     });
     if sends_a_secret(ctx, call, prepared, &judgement) {
         keeps_secrets(judgement.sandbox)
@@ -194,10 +214,19 @@ fn ask_policy(
     }
 }
 
-fn no_turn(ctx: &TurnContext) -> Judgement {
+fn no_turn() -> Judgement {
     let reason = "the turn that made the call has ended".to_owned();
-    let (verdict, sandbox) = (Verdict::Deny, ctx.setup.sandbox);
+    let (verdict, sandbox) = (Verdict::Deny, Sandbox::None);
     Judgement { verdict, reason, rule: None, grant_id: None, sandbox }
+}
+
+/// Only commands run in one, so only for them it is asked for.
+fn offered_sandbox(ctx: &TurnContext, prepared: &CallPlan) -> Sandbox {
+    if prepared.effects.contains(&Effect::Exec) {
+        blocking(ctx.setup.sandbox)
+    } else {
+        Sandbox::None
+    }
 }
 
 /// Whether a call that reaches others holds a known secret in its arguments. A command reaches others
@@ -280,7 +309,7 @@ fn run_context(
 ) -> RunContext {
     let feed = Arc::clone(session.feed());
     RunContext {
-        call: call_context(session, call, cancel),
+        call: call_context(session, call, cancel, Look::AtStart),
         permit,
         time_left: time_left(session),
         progress: Arc::new(FeedProgress { feed, call_id: call.call_id }),
@@ -391,7 +420,7 @@ fn stage_result(
 ) {
     session.stage(Body::ToolResult(ToolResult {
         call_id: call.call_id,
-        tool: call.tool.clone(),
+        tool: call.tool_meant(),
         content,
         outcome,
         trust,

@@ -1,7 +1,7 @@
 //! One event, or one block of it, as a part of a message.
 
 use jiff::Timestamp;
-use kith_vocab::block::{Block, ToolCall};
+use kith_vocab::block::Block;
 use kith_vocab::event::calls::{ApprovalReplied, ApprovalRequested};
 use kith_vocab::event::control::Level;
 use kith_vocab::event::messages::{HarnessItemEvent, Visibility};
@@ -28,11 +28,12 @@ pub(super) fn shown_part(block: &Block) -> Option<MessagePart> {
         Block::Image(_) | Block::Audio(_) | Block::File(_) => {
             FilePart::of(block).map(MessagePart::File)
         }
-        Block::ToolCall(ToolCall { call_id, tool, input, .. }) => {
+        Block::ToolCall(call) => {
+            let (tool_name, input) = call.meant();
             Some(MessagePart::DynamicTool(ToolPart {
-                tool_name: tool.clone(),
-                tool_call_id: *call_id,
-                state: ToolState::InputAvailable { input: input.clone() },
+                tool_name,
+                tool_call_id: call.call_id,
+                state: ToolState::InputAvailable { input },
             }))
         }
     }

@@ -64,17 +64,17 @@ fn the_constitution_says_what_was_promised() {
 #[test]
 fn the_constitution_describes_only_what_is_built() {
     let text = TEMPLATES[0].1.to_lowercase();
-    for later in ["memory", "approv", "shell", "`ls`", "telegram", "feishu", "discord", "heartbeat"]
-    {
+    let text = text.split_whitespace().collect::<Vec<&str>>().join(" ");
+    for later in ["memory", "shell", "`ls`", "telegram", "feishu", "discord", "heartbeat"] {
         assert!(!text.contains(later), "{later}");
     }
-    assert!(text.contains("your tools only read"));
+    assert!(text.contains("commands run in a sandbox"));
+    assert!(text.contains("wait for your human's yes"));
 }
 
 #[test]
 fn the_order_in_which_files_win_is_stated_once_and_not_in_the_constitution() {
     let constitution = TEMPLATES[0].1;
-    assert!(constitution.contains("is told to you at the start of every session"));
     assert!(!constitution.contains("SOUL.md") && !constitution.contains("IDENTITY.md"));
     let files = TestHome::new("");
     init(&files.home, "luna").unwrap();

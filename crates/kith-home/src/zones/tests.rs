@@ -117,3 +117,12 @@ fn a_folder_around_the_self_holds_it() {
         assert!(!places().holds_protected(Path::new(folder)), "{folder}");
     }
 }
+
+#[test]
+fn the_home_of_an_agent_is_no_folder_for_temporary_files() {
+    let mut places = places();
+    places.homes.push("/tmp/agent".into());
+    assert_eq!(places.zone(Path::new("/tmp/agent/contacts.md")), Zone::Outside);
+    assert_eq!(places.zone(Path::new("/tmp/agent/SOUL.md")), Zone::Oneself);
+    assert_eq!(places.zone(Path::new("/tmp/agents/x")), Zone::Temporary);
+}

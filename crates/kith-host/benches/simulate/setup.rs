@@ -69,7 +69,7 @@ impl AgentSetup for SimSetup {
             policy: Arc::new(SimPolicy),
             limits,
             language: None,
-            sandbox: Sandbox::None,
+            sandbox: || Sandbox::None,
             secrets: Arc::default(),
         })
     }

@@ -100,7 +100,7 @@ impl ReadSide {
 fn views(session_id: SessionId, state: &State) -> Vec<PendingApprovalView> {
     let Some(turn) = &state.turn else { return Vec::new() };
     let tool = |asked: &ApprovalRequested| {
-        turn.calls.get(asked.call_id).map(|it| it.call.tool.clone()).unwrap_or_default()
+        turn.calls.get(asked.call_id).map(|it| it.call.tool_meant()).unwrap_or_default()
     };
     let diff = |asked: &ApprovalRequested| {
         let facts = turn.calls.get(asked.call_id)?.facts.as_ref()?.read::<Value>().ok()?;

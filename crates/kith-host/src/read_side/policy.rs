@@ -9,6 +9,7 @@ use kith_engine::judge::{Explanation, explain};
 use kith_shell::facts::ShellFacts;
 use kith_shell::gather::{ShellRequest, gather};
 use kith_tools::shell_lookup::DiskLookup;
+use kith_vocab::blocking::blocking;
 use kith_vocab::event::calls::{Effect, Sandbox, Verdict};
 use kith_vocab::event::messages::{Author, Trust};
 use kith_vocab::header::Audience;
@@ -24,7 +25,8 @@ use crate::calls::policy::{
     CommandExplanation, ExplainCommand, ModeName, SegmentExplanation, UnjudgedPart, VerdictName,
 };
 use crate::house::OWNER_ID;
-use crate::policy::{ConstitutionRules, offered_sandbox, places};
+use crate::policy::{ConstitutionRules, places};
+use crate::sandbox;
 use crate::trust::TrustView;
 
 /// Judges a command as if the owner's own message had led to it, with nothing untrusted on the path.
@@ -61,7 +63,7 @@ pub async fn explain_command(
         audience: Audience::Owner,
         is_attended: true,
         grants: &[],
-        sandbox: offered_sandbox(),
+        sandbox: blocking(sandbox::offered),
     };
     Ok(Response::new(view(explain(&question, &rules), facts)))
 }

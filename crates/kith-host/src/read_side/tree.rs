@@ -41,7 +41,7 @@ fn words_of(body: &Body) -> String {
         Body::AssistantMessage(it) => {
             let text = plain_text(&it.message.content);
             let calls = it.message.content.iter().filter_map(|block| match block {
-                Block::ToolCall(call) => Some(format!("({})", call.tool)),
+                Block::ToolCall(call) => Some(format!("({})", call.tool_meant())),
                 _ => None,
             });
             match text.trim() {

@@ -16,6 +16,11 @@ pub(super) enum Intent<'a> {
         text: &'a str,
         path: &'a str,
     },
+    Edit {
+        path: &'a str,
+        old: &'a str,
+        new: &'a str,
+    },
     Recall(Recall),
     Remember(&'a str),
     Read(&'a str),
@@ -79,7 +84,27 @@ fn command(wanted: &str) -> Option<Intent<'_>> {
         let rest = after_any(rest, &["the command ", "命令"]).unwrap_or(rest);
         return filled(quoted(rest).unwrap_or(rest.trim_end_matches('。'))).map(Intent::Run);
     }
-    write(wanted)
+    edit(wanted).or_else(|| write(wanted))
+}
+
+/// `replace a by b in note.txt`, `把 note.txt 里的 a 改成 b`.
+fn edit(wanted: &str) -> Option<Intent<'_>> {
+    let (path, old, new) = if let Some(rest) = after_any(wanted, &["replace ", "edit ", "change "])
+    {
+        let (change, path) = rest.rsplit_once(" in ")?;
+        let split = [" by ", " with ", " to "].iter().find_map(|word| change.split_once(word));
+        let (old, new) = split?;
+        (path, old, new)
+    } else {
+        let rest = after_any(wanted, &["把", "将"])?;
+        let (place, new) =
+            ["改成", "替换成", "替换为", "改为"].iter().find_map(|word| rest.split_once(word))?;
+        let (path, old) =
+            ["里的", "中的", "里面的"].iter().find_map(|word| place.split_once(word))?;
+        (path, old, new.trim_end_matches('。'))
+    };
+    let (old, new) = (filled(unquoted(old))?, unquoted(new));
+    Some(Intent::Edit { path: path_in(path, AnyWord::IsAPath)?, old, new })
 }
 
 fn write(wanted: &str) -> Option<Intent<'_>> {

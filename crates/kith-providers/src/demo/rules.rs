@@ -61,6 +61,9 @@ fn act(request: &DemoRequest, intent: &Intent<'_>) -> Option<DemoReply> {
         Intent::Write { text, path } => {
             call(request, "write_file", &[("path", path), ("content", text)])
         }
+        Intent::Edit { path, old, new } => {
+            call(request, "edit_file", &[("path", path), ("old", old), ("new", new)])
+        }
         Intent::Remember(fact) => call(request, "memory_append", &[("text", fact)]),
         Intent::Read(path) => call(request, "read_file", &[("path", path)]),
         Intent::List => call(request, "list_files", &[]),
@@ -248,12 +251,13 @@ fn nothing_to_do(language: Language) -> &'static str {
 }
 
 /// Examples of requests, with the tool that each needs: only those of listed tools are shown.
-const EXAMPLES: [(&str, &str, &str); 6] = [
+const EXAMPLES: [(&str, &str, &str); 7] = [
     ("list_files", "list the files", "列出文件"),
     ("read_file", "read README.md", "读 README.md"),
     ("search_files", "search for TODO", "搜索 TODO"),
     ("exec_shell", "run `date`", "运行 date"),
     ("write_file", "write hello to note.txt", "把 hello 写到 note.txt"),
+    ("edit_file", "replace hello by bye in note.txt", "把 note.txt 里的 hello 改成 bye"),
     ("memory_append", "remember that I like tea", "记住 我喜欢茶"),
 ];
 

@@ -14,7 +14,7 @@ use kith_vocab::snapshot::ToolSpec;
 use super::*;
 use crate::render::render;
 
-const TOOLS: [&str; 7] = [
+const TOOLS: [&str; 9] = [
     "list_files",
     "read_file",
     "exec_shell",
@@ -22,6 +22,8 @@ const TOOLS: [&str; 7] = [
     "memory_append",
     "search_files",
     "skill",
+    "edit_file",
+    "use_tool",
 ];
 
 const SYSTEM: &str = "You are Kith.\n\n# Time\nIt is Tuesday, 2 June 2026, 10:00 in Europe/Berlin.";
@@ -78,6 +80,11 @@ async fn tools_are_called_when_asked() {
             r#"write_file {"path":"x.txt","content":"a \\\"b\\\""}"#,
         ),
         ("把 你好 写到 note.txt", r#"write_file {"path":"note.txt","content":"你好"}"#),
+        (
+            "replace hello by bye in note.txt",
+            r#"edit_file {"path":"note.txt","old":"hello","new":"bye"}"#,
+        ),
+        ("把 note.txt 里的 a 改成 b。", r#"edit_file {"path":"note.txt","old":"a","new":"b"}"#),
         ("remember that I like tea", r#"memory_append {"text":"I like tea"}"#),
         ("记住：我喜欢茶", r#"memory_append {"text":"我喜欢茶"}"#),
         ("search for TODO", r#"search_files {"pattern":"TODO"}"#),
@@ -196,11 +203,11 @@ async fn small_talk() {
         ),
         (
             "I had soup",
-            "You said: “I had soup”. I am only the demo model and know a few rules. Try: list the files; read README.md; search for TODO; run `date`; write hello to note.txt; remember that I like tea; what did I say first.",
+            "You said: “I had soup”. I am only the demo model and know a few rules. Try: list the files; read README.md; search for TODO; run `date`; write hello to note.txt; replace hello by bye in note.txt; remember that I like tea; what did I say first.",
         ),
         (
             "我喝了汤",
-            "你说的是：“我喝了汤”。我只是演示模型，只懂几条规则。可以试试：列出文件；读 README.md；搜索 TODO；运行 date；把 hello 写到 note.txt；记住 我喜欢茶；我最先说了什么。",
+            "你说的是：“我喝了汤”。我只是演示模型，只懂几条规则。可以试试：列出文件；读 README.md；搜索 TODO；运行 date；把 hello 写到 note.txt；把 note.txt 里的 hello 改成 bye；记住 我喜欢茶；我最先说了什么。",
         ),
     ] {
         assert_eq!(ask(words).await, answer, "{words}");

@@ -122,7 +122,7 @@ fn a_skill_that_changed_its_place_after_the_judgement_is_not_loaded() {
     let output = world.run("skill", prepared);
     assert_eq!(output.outcome, ToolOutcome::Failed);
     let text = output.plain_text();
-    assert!(text.starts_with("the path leads elsewhere"), "{text}");
+    assert!(text.starts_with("what it would act on is not what was judged"), "{text}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use kith_sessions::desk::{RowTarget, SqliteDesk};
 use kith_sessions::disk::DiskFiles;
 use kith_sessions::journal::FilesJournal;
 use kith_sessions::store::SessionStore;
-use kith_tools::roots::Roots;
+use kith_tools::ToolSetup;
 use kith_vocab::event::messages::Trust;
 use kith_vocab::event::models::Wire;
 use kith_vocab::files::FileSystem;
@@ -35,8 +35,8 @@ pub(crate) struct BenchHouse {
 }
 
 pub(crate) fn tools(dir: &Path) -> Vec<Arc<dyn Tool>> {
-    let roots = Roots::new(dir, vec![dir.to_owned()]).expect("the folder is there");
-    kith_tools::built_in(Arc::new(roots), Arc::new(Vec::new), Arc::new(|_| Trust::Owner))
+    let setup = ToolSetup::of_folder(dir, Arc::new(|_| Trust::Owner));
+    kith_tools::built_in(setup.expect("the folder is there"))
 }
 
 pub(crate) fn prompt() -> String {

@@ -3,6 +3,7 @@
 //! - [`start`]: the program from its start to its first request, and its size.
 //! - [`one_shot`]: `kith ask` beside a client that does nothing but its calls and appends.
 //! - [`step`]: what a turn costs between an answer and the next request.
+//! - [`commands`]: a command in the sandbox beside a bare spawn, and a written file.
 //! - [`throughput`], [`bare`]: turns per second beside a loop that does nothing else.
 //! - [`control`]: how soon a steer and a cancel reach a running turn.
 //! - [`typing`]: how soon a key is on the screen while an answer streams.
@@ -16,6 +17,7 @@
 mod appends;
 mod bare;
 mod bench_house;
+mod commands;
 mod control;
 mod conversation;
 mod figure;
@@ -56,10 +58,11 @@ pub(crate) struct Ground {
 
 type Part = fn(&Ground) -> Vec<Figure>;
 
-const PARTS: [(&str, Part); 10] = [
+const PARTS: [(&str, Part); 11] = [
     ("start", start::measure),
     ("one_shot", one_shot::measure),
     ("step", step::measure),
+    ("commands", commands::measure),
     ("throughput", throughput::measure),
     ("control", control::measure),
     ("typing", typing::measure),

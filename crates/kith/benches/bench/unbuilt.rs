@@ -8,10 +8,6 @@ pub(crate) fn list(_: &Ground) -> Vec<Figure> {
         Figure::not_built("idle daemon, resident", "at most 20 MB"),
         Figure::not_built("daemon, start to ready", "about 15 ms"),
         Figure::not_built(
-            "a step with a spawned command",
-            "3 ms; sandbox set-up at most 10 ms more",
-        ),
-        Figure::not_built(
             "fan-out: one session, 1,000 clients, 100 deltas/s, p99 delivery",
             "at most 100 ms",
         ),

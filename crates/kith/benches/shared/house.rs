@@ -120,7 +120,7 @@ impl AgentSetup for FixedSetup {
             policy: Arc::new(AllowAll),
             limits: Limits::default(),
             language: None,
-            sandbox: Sandbox::None,
+            sandbox: || Sandbox::None,
             secrets: Arc::default(),
         })
     }

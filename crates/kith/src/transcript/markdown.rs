@@ -59,8 +59,9 @@ fn said(content: &[Block]) -> String {
     for block in content {
         match block {
             Block::ToolCall(call) => {
-                let input = call.raw_input.as_deref().unwrap_or(call.input.as_str());
-                parts.push(format!("Called **{}** with:\n\n{}", call.tool, fenced("json", input)));
+                let (tool, input) = call.meant();
+                let input = call.raw_input.as_deref().unwrap_or(input.as_str());
+                parts.push(format!("Called **{tool}** with:\n\n{}", fenced("json", input)));
             }
             Block::Image(it) | Block::Audio(it) | Block::File(it) => {
                 let kind = block.type_name();

@@ -14,6 +14,7 @@
 
 mod another_user;
 mod anywhere;
+mod approving;
 mod ask;
 mod attach;
 mod backup;
@@ -21,6 +22,7 @@ mod bad_input;
 mod bad_servers;
 mod canary;
 mod chat;
+mod commands;
 mod config;
 mod conventions;
 mod damage;

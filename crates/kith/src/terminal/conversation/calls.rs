@@ -68,9 +68,10 @@ impl OpenedOutput {
 
 impl ShownCalls {
     pub(super) fn begin(&mut self, call: &ToolCall) {
-        let input = call.raw_input.as_deref().unwrap_or(call.input.as_str()).to_owned();
+        let (tool, input) = call.meant();
+        let input = call.raw_input.as_deref().unwrap_or(input.as_str()).to_owned();
         let argument = argument_of(&input);
-        self.running.insert(call.call_id, RunningCall { tool: call.tool.clone(), argument, input });
+        self.running.insert(call.call_id, RunningCall { tool, argument, input });
     }
 
     /// The tool and its argument, of a call that has not ended.
