@@ -97,23 +97,33 @@ pub struct RequestPair {
     pub turn: u32,
 }
 
-/// Reads a log and finds its last request, or the last one of a turn, and the one before it.
+/// Which request of a session is explained.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WantedRequest {
+    /// The last one of the session.
+    #[default]
+    Last,
+    /// The last one of this turn, from 1.
+    OfTurn(u32),
+    Id(EventId),
+}
+
+/// Reads a log and finds the request that is wanted, and the one before it.
 ///
 /// Which request is the last is known at the end of the log only. So it is read twice, and only what
 /// is compared is rendered.
 #[derive(Default)]
 pub struct RequestFinder {
     state: State,
-    wanted_turn: Option<u32>,
+    wanted: WantedRequest,
     n_turns: u32,
     last: Option<EventId>,
     found: Option<RequestPair>,
 }
 
 impl RequestFinder {
-    /// Finds the last request of this turn, from 1, or else of the session.
-    pub fn new(turn: Option<u32>) -> RequestFinder {
-        RequestFinder { wanted_turn: turn, ..RequestFinder::default() }
+    pub fn new(wanted: WantedRequest) -> RequestFinder {
+        RequestFinder { wanted, ..RequestFinder::default() }
     }
 
     pub fn read(&mut self, event: &Event) {
@@ -121,7 +131,12 @@ impl RequestFinder {
             && event.is_lived()
         {
             let (before, asked, turn) = (self.last, it.request_id, self.n_turns);
-            if self.wanted_turn.is_none_or(|wanted| wanted == turn) {
+            let is_wanted = match self.wanted {
+                WantedRequest::Last => true,
+                WantedRequest::OfTurn(wanted) => wanted == turn,
+                WantedRequest::Id(wanted) => wanted == asked,
+            };
+            if is_wanted {
                 self.found = Some(RequestPair { before, asked, turn });
             }
             self.last = Some(asked);

@@ -283,7 +283,7 @@ fn whatever_changes_is_named_on_every_wire() {
 #[test]
 fn a_request_says_how_it_differs_from_the_one_before() {
     let events = transcript(LOG).events;
-    let mut finder = RequestFinder::new(None);
+    let mut finder = RequestFinder::new(WantedRequest::Last);
     for event in &events {
         finder.read(event);
     }
@@ -308,7 +308,7 @@ fn a_request_says_how_it_differs_from_the_one_before() {
 /// The last request of these events, which says that it was sent so.
 fn last_request(body_sha256: &str, renderer_version: u32, blobs: BlobReader) -> ExplainedRequest {
     let mut events = everything();
-    let mut finder = RequestFinder::new(None);
+    let mut finder = RequestFinder::new(WantedRequest::Last);
     for event in &mut events {
         if let Body::ModelRequested(it) = &mut event.body {
             body_sha256.clone_into(&mut it.body_sha256);
@@ -348,15 +348,18 @@ fn the_request_of_a_turn_and_the_one_before_it_are_found() {
         _ => None,
     };
     let ids: Vec<EventId> = events.iter().filter_map(request_id).collect();
-    for (turn, before, asked) in
-        [(None, Some(ids[1]), ids[2]), (Some(2), Some(ids[0]), ids[1]), (Some(1), None, ids[0])]
-    {
-        let mut finder = RequestFinder::new(turn);
+    for (wanted, before, asked, turn) in [
+        (WantedRequest::Last, Some(ids[1]), ids[2], 3),
+        (WantedRequest::OfTurn(2), Some(ids[0]), ids[1], 2),
+        (WantedRequest::OfTurn(1), None, ids[0], 1),
+        (WantedRequest::Id(ids[1]), Some(ids[0]), ids[1], 2),
+    ] {
+        let mut finder = RequestFinder::new(wanted);
         for event in &events {
             finder.read(event);
         }
         let found = finder.found().unwrap();
         assert_eq!((found.before, found.asked), (before, asked));
-        assert_eq!((finder.n_turns(), found.turn), (3, turn.unwrap_or(3)));
+        assert_eq!((finder.n_turns(), found.turn), (3, turn));
     }
 }

@@ -17,6 +17,9 @@ pub struct ExplainRequest {
     /// The number of the turn, from 1, whose last request is explained (default: the last).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
+    /// The id of the request itself, which wins over the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<EventId>,
     /// Whether the answer holds the body itself.
     #[serde(default)]
     pub with_body: bool,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kith_engine::verify::blobs_of;
 use kith_engine::why::{
     ChangeCause, PartChange, PartSource, Proof, RequestChange, RequestExplainer, RequestFinder,
+    WantedRequest,
 };
 use kith_vocab::event::Event;
 use kith_vocab::json::Json;
@@ -23,13 +24,19 @@ pub async fn explain_request(
     call: ExplainRequest,
 ) -> Reply<RequestExplanation> {
     let session_id = side.resolve(&call.session).await?;
-    let mut finder = RequestFinder::new(call.turn);
+    let wanted = match (call.request, call.turn) {
+        (Some(request), _) => WantedRequest::Id(request),
+        (None, Some(turn)) => WantedRequest::OfTurn(turn),
+        (None, None) => WantedRequest::Last,
+    };
+    let mut finder = RequestFinder::new(wanted);
     side.each(session_id, &mut |event: Event| finder.read(&event)).await?;
     let Some(wanted) = finder.found() else {
         let (id, n_turns) = (short(session_id), finder.n_turns());
-        let message = match call.turn {
-            Some(turn) => format!("turn {turn} of session {id} asked no model"),
-            None => format!("no model was asked in session {id}"),
+        let message = match wanted {
+            WantedRequest::Id(request) => format!("session {id} has no request `{request}`"),
+            WantedRequest::OfTurn(turn) => format!("turn {turn} of session {id} asked no model"),
+            WantedRequest::Last => format!("no model was asked in session {id}"),
         };
         return Err(CallError::invalid(message).hint(format!("the session has {n_turns} turns")));
     };

@@ -23,7 +23,7 @@ pub(crate) async fn run(
 ) -> CommandResult {
     let (session, turn) = place_of(place)?;
     let session = named_session(shared, session).await?;
-    let told = call(shared, ExplainRequest { session, turn, with_body }).await?;
+    let told = call(shared, ExplainRequest { session, turn, request: None, with_body }).await?;
     if let Some(body) = told.data.body.as_ref().filter(|_| !shared.json) {
         ui::document(body);
         print_notes(&told.notes);

@@ -78,7 +78,7 @@ pub(super) fn run(chat: &mut TerminalChat, text: &str) {
         "/why" => {
             let language = chat.language;
             with_session(chat, move |client, session| async move {
-                let call = ExplainRequest { session, turn: None, with_body: false };
+                let call = ExplainRequest { session, turn: None, request: None, with_body: false };
                 Ok(why_lines(language, &client.call(call).await?.data))
             });
         }

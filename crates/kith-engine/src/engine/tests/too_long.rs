@@ -16,6 +16,7 @@ use crate::replay::Replayer;
 use crate::verify::BlobReader;
 use crate::why::{
     BodySpan, ChangeCause, ExplainedRequest, PartSource, Proof, RequestExplainer, RequestFinder,
+    WantedRequest,
 };
 
 const TOO_LONG: FailureKind = FailureKind::ContextLength;
@@ -213,7 +214,7 @@ async fn a_request_beyond_the_window_is_told_also_when_it_is_answered_after_a_re
 
 /// The last request, or the last one of this turn, explained.
 fn explained(events: &[Event], turn: Option<u32>) -> ExplainedRequest {
-    let mut finder = RequestFinder::new(turn);
+    let mut finder = RequestFinder::new(turn.map_or(WantedRequest::Last, WantedRequest::OfTurn));
     for event in events {
         finder.read(event);
     }
