@@ -1,0 +1,102 @@
+// The list of conversations: what it shows, in which groups, and what is unread. Pure.
+import { firstLine, plainText } from "../log/text";
+import type { SessionRow, ThreadRow } from "../wire/calls";
+import type { LogEvent } from "../wire/types";
+import { dayGroup } from "../words/format";
+
+export type Platform = "cli" | "web" | "telegram" | "feishu" | "peer" | "heartbeat" | "task";
+
+export interface ThreadView {
+  threadId: string;
+  sessionId: string;
+  agentId: string | null;
+  title: string | null;
+  platform: Platform;
+  /** Milliseconds. */
+  updatedAt: number;
+  cwd: string | null;
+  state: SessionRow["state"];
+  nApprovals: number;
+  nEvents: number;
+}
+
+export function threadViews(threads: readonly ThreadRow[], sessions: ReadonlyMap<string, SessionRow>): ThreadView[] {
+  return threads.map((thread) => {
+    const session = sessions.get(thread.sessionId);
+    return {
+      threadId: thread.threadId,
+      sessionId: thread.sessionId,
+      agentId: session?.agentId ?? null,
+      title: thread.title ?? session?.title ?? null,
+      platform: platformOf(thread.threadId),
+      updatedAt: Date.parse(thread.updatedAt ?? session?.updatedAt ?? session?.createdAt ?? "") || 0,
+      cwd: session?.cwd ?? null,
+      state: session?.state ?? "idle",
+      nApprovals: thread.pendingApprovals.length,
+      nEvents: session?.events ?? 0,
+    };
+  });
+}
+
+export function platformOf(threadId: string): Platform {
+  const [platform, scope] = threadId.split(":", 2);
+  if (platform === "system") return scope === "heartbeat" ? "heartbeat" : "task";
+  const known: Platform[] = ["cli", "web", "telegram", "feishu", "peer"];
+  return known.find((it) => it === platform) ?? "web";
+}
+
+export type GroupName = "waitingForYou" | "running" | "today" | "yesterday" | "earlier";
+export interface ThreadGroup { name: GroupName; threads: readonly ThreadView[] }
+
+const GROUPS: readonly GroupName[] = ["waitingForYou", "running", "today", "yesterday", "earlier"];
+
+export function groupThreads(threads: readonly ThreadView[], now: number): ThreadGroup[] {
+  const groupOf = (thread: ThreadView): GroupName => {
+    if (thread.state === "waiting") return "waitingForYou";
+    return thread.state === "running" ? "running" : dayGroup(thread.updatedAt, now);
+  };
+  const sorted = [...threads].sort((a, b) => b.updatedAt - a.updatedAt);
+  const groups = GROUPS.map((name) => ({ name, threads: sorted.filter((it) => groupOf(it) === name) }));
+  return groups.filter((group) => group.threads.length > 0);
+}
+
+export function filterThreads(threads: readonly ThreadView[], query: string): ThreadView[] {
+  const parts = query.toLowerCase().split(/\s+/).filter(Boolean);
+  const textOf = (it: ThreadView): string => `${it.title ?? ""} ${it.threadId} ${it.cwd ?? ""}`.toLowerCase();
+  return threads.filter((thread) => parts.every((part) => textOf(thread).includes(part)));
+}
+
+/** The end of a conversation, as the list shows it. */
+export interface Tail {
+  /** The number of the last event it was read up to. */
+  seq: number;
+  lastWords: string;
+  /** Why the last turn stopped, if it did not end well. */
+  stopped: { reason: string; bound?: string } | null;
+  /** The numbers of messages that this browser did not write. */
+  spoken: readonly number[];
+}
+
+export function tailOf(events: readonly LogEvent[]): Tail {
+  let lastWords = "";
+  let stopped: Tail["stopped"] = null;
+  const spoken: number[] = [];
+  for (const event of events) {
+    if (event.type === "user_message" || event.type === "assistant_message") {
+      const words = firstLine(plainText(event.message.content));
+      if (words !== "") lastWords = words;
+      if (event.type === "user_message") stopped = null;
+      if (words !== "" && event.clientId !== "page" && event.sourceTag === undefined) spoken.push(event.seq);
+    } else if (event.type === "turn_ended") {
+      stopped = event.reason === "done" || event.reason === "cancelled" ? null : { reason: event.reason, ...(event.bound ? { bound: event.bound } : {}) };
+    } else if (event.type === "approval_requested") {
+      lastWords = typeof event.command === "string" ? firstLine(event.command) : firstLine(typeof event.summary === "string" ? event.summary : event.summary.preview);
+    }
+  }
+  return { seq: events.at(-1)?.seq ?? 0, lastWords, stopped, spoken };
+}
+
+export function unreadCount(tail: Tail | undefined, seen: number | undefined): number {
+  if (tail === undefined || seen === undefined) return 0;
+  return tail.spoken.filter((seq) => seq > seen).length;
+}

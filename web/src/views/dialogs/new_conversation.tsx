@@ -1,0 +1,140 @@
+// A new conversation: folder, and a priming script that tells a history it starts with.
+import { useEffect, useMemo, useState } from "react";
+import { useApp, useHouse, useWords } from "../../parts/app_context";
+import { keyLabel } from "../../parts/commands";
+import { Dialog } from "../../parts/dialog";
+import { Icon } from "../../parts/icon";
+import { go } from "../../parts/route";
+import type { PromptView, ScriptRow } from "../../wire/calls";
+import { newId } from "../../wire/ids";
+import { short } from "../../words/format";
+import { ScriptPreview } from "./script_preview";
+
+const SEARCH_MS = 150;
+/** A token is about so many characters of prompt. */
+const CHARS_PER_TOKEN = 4;
+
+export function NewConversation({ withScript, onClose }: { withScript: boolean; onClose: () => void }) {
+  const { t } = useWords();
+  const { connection, house, announcer } = useApp();
+  const { agentName, agentId, folder, agents } = useHouse();
+  const folders = useFolders();
+  const [cwd, setCwd] = useState<string | null>(null);
+  const [script, setScript] = useState<string | null>(null);
+  const [showsInUi, setShowsInUi] = useState(true);
+  const [isBusy, setIsBusy] = useState(false);
+  const chosen = cwd ?? folders[0] ?? folder ?? ".";
+  const start = async (): Promise<void> => {
+    if (isBusy) return;
+    setIsBusy(true);
+    try {
+      const made = await connection.call("create_dialog", {
+        sessionId: newId(),
+        threadId: `web:room:${newId()}`,
+        cwd: chosen,
+        ...(agentId === null ? {} : { agentId }),
+        ...(script === null ? {} : { priming: { scriptRefs: [script], showInUi: showsInUi } }),
+      });
+      await house.refresh();
+      onClose();
+      go({ view: "conversation", sessionId: made.sessionId, eventId: null });
+    } catch (error) {
+      announcer.fail(error);
+      setIsBusy(false);
+    }
+  };
+  const footer = (
+    <>
+      <span className="quiet"><StartCost cwd={chosen} /></span>
+      <button type="button" className="btn" onClick={onClose}>{t("cancel")}</button>
+      <button type="submit" className="btn primary" disabled={isBusy}>{t("start")}<kbd>{keyLabel("mod+enter")}</kbd></button>
+    </>
+  );
+  return (
+    <Dialog title={t("newConversation")} onClose={onClose} onSubmit={() => void start()} footer={footer}>
+      <div className="dialog-body">
+        <div className="form">
+          <div className="pair">
+            <label><span className="label">{t("agent")}</span><span className="field"><select value={agentId ?? ""} onChange={(event) => house.chooseAgent(event.target.value === "" ? null : event.target.value)}>{agents.length === 0 ? <option value="">{agentName}</option> : null}{agentId === null && agents.length > 0 ? <option value="">{agentName}</option> : null}{agents.filter((it) => agentId !== null || it.name !== agentName).map((it) => <option key={it.agentId} value={it.agentId ?? ""}>{it.name}</option>)}</select><Icon name="updown" small /></span></label>
+            <label><span className="label">{t("folder")}</span><span className="field"><input list="folders" value={chosen} spellCheck={false} onChange={(event) => setCwd(event.target.value)} /><datalist id="folders">{folders.map((it) => <option key={it} value={it} />)}</datalist></span></label>
+          </div>
+          <Scripts chosen={script} onChoose={setScript} startsInSearch={withScript} />
+          <label className="tick"><input type="checkbox" checked={showsInUi} disabled={script === null} onChange={(event) => setShowsInUi(event.target.checked)} /><span>{t("showScriptMessages")}</span></label>
+        </div>
+        <div className="preview" tabIndex={0} role="region" aria-label={t("preview")}>
+          {script === null ? <p className="quiet">{t("previewNone", { agent: agentName })}</p> : <ScriptPreview scriptRef={script} agentName={agentName} />}
+        </div>
+      </div>
+    </Dialog>
+  );
+}
+
+/** Folders that conversations were held in, the last first. */
+function useFolders(): readonly string[] {
+  const { sessions, folder } = useHouse();
+  return useMemo(() => {
+    const rows = [...sessions.values()].sort((a, b) => (b.updatedAt ?? "").localeCompare(a.updatedAt ?? ""));
+    const all = [...(folder === null ? [] : [folder]), ...rows.flatMap((row) => row.cwd ?? [])];
+    return [...new Set(all)];
+  }, [sessions, folder]);
+}
+
+function Scripts({ chosen, onChoose, startsInSearch }: { chosen: string | null; onChoose: (ref: string | null) => void; startsInSearch: boolean }) {
+  const { t } = useWords();
+  const [query, setQuery] = useState("");
+  const scripts = useScripts(query);
+  return (
+    <fieldset>
+      <legend className="label">{t("primingScript")}</legend>
+      <label className="choice"><input type="radio" name="script" checked={chosen === null} autoFocus={!startsInSearch} onChange={() => onChoose(null)} /><span>{t("none")}</span></label>
+      {scripts?.map((script) => <ScriptChoice key={script.path} script={script} isChosen={script.scriptRef !== null && script.scriptRef === chosen} onChoose={onChoose} />)}
+      {scripts?.length === 0 ? <p className="nothing">{t(query === "" ? "noScripts" : "noScriptMatches")}</p> : null}
+      <label className="field more-field"><Icon name="search" /><input type="search" value={query} autoFocus={startsInSearch} placeholder={t("searchScripts")} aria-label={t("searchScripts")} onChange={(event) => setQuery(event.target.value)} /></label>
+    </fieldset>
+  );
+}
+
+function ScriptChoice({ script, isChosen, onChoose }: { script: ScriptRow; isChosen: boolean; onChoose: (ref: string) => void }) {
+  const { t } = useWords();
+  const { scriptRef, title, records, error } = script;
+  if (error !== undefined || scriptRef === null) {
+    const message = error === undefined ? script.path : error.line === undefined ? error.message : t("scriptFault", { line: String(error.line), message: error.message });
+    return <label className="choice broken"><input type="radio" name="script" disabled /><span className="clip">{scriptRef ?? script.path}<small className="bad">{message}</small></span></label>;
+  }
+  return (
+    <label className="choice"><input type="radio" name="script" checked={isChosen} onChange={() => onChoose(scriptRef)} /><span className="clip">{title ?? scriptRef}<small className="clip">{scriptRef}</small></span>{records === undefined ? null : <span className="num">{t("recordsCount", { n: records })}</span>}</label>
+  );
+}
+
+/** Recent scripts, or those that match what is typed. */
+function useScripts(query: string): readonly ScriptRow[] | null {
+  const { connection, announcer } = useApp();
+  const { agentId } = useHouse();
+  const [scripts, setScripts] = useState<readonly ScriptRow[] | null>(null);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      const body = { ...(agentId === null ? {} : { agentId }), ...(query.trim() === "" ? {} : { query: query.trim() }) };
+      connection.call("list_scripts", body).then((answer) => setScripts(answer.scripts), (error: unknown) => announcer.fail(error));
+    }, query === "" ? 0 : SEARCH_MS);
+    return () => clearTimeout(timer);
+  }, [connection, announcer, agentId, query]);
+  return scripts;
+}
+
+/** What the conversation starts with, whatever is said in it. */
+function StartCost({ cwd }: { cwd: string }) {
+  const { t } = useWords();
+  const { connection } = useApp();
+  const { agentId } = useHouse();
+  const [prompt, setPrompt] = useState<PromptView | null>(null);
+  useEffect(() => {
+    setPrompt(null);
+    const timer = setTimeout(() => {
+      connection.call("get_prompt", { audience: "owner", cwd, ...(agentId === null ? {} : { agentId }) }).then(setPrompt, () => {});
+    }, SEARCH_MS);
+    return () => clearTimeout(timer);
+  }, [connection, agentId, cwd]);
+  if (prompt === null) return null;
+  const files = prompt.snapshot.sections.flatMap((section) => section.sources ?? []).filter((source) => source.path !== undefined);
+  return t("readsFiles", { n: files.length, tokens: short(Math.round(prompt.systemPrompt.length / CHARS_PER_TOKEN)) });
+}
