@@ -6,9 +6,11 @@
 //! read are a reason. A command that is allowed runs in the sandbox: that is the boundary, and the
 //! judge only keeps people from being asked too often.
 
+mod commands;
 mod globs;
 pub mod grants;
 mod paths;
+mod reasons;
 pub mod rules;
 mod shell;
 
@@ -16,8 +18,10 @@ use kith_shell::facts::ShellFacts;
 use kith_vocab::event::calls::{Effect, Sandbox, Verdict};
 use kith_vocab::event::messages::Trust;
 use kith_vocab::facts::{NetworkFacts, PathCallFacts};
+use kith_vocab::json::Json;
 use kith_vocab::policy::{Judgement, Question};
 
+use self::reasons::JudgeReason;
 use self::rules::{JudgeMode, RuleSet};
 
 /// The one tool whose changes of the self are free while nothing on the path is untrusted.
@@ -41,7 +45,7 @@ pub struct SegmentJudgement {
 /// A reason not to run a call without asking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Objection {
-    reason: String,
+    reason: JudgeReason,
     /// The owner's rule that it comes from.
     rule: Option<String>,
     answer: ObjectionAnswer,
@@ -61,8 +65,8 @@ enum ObjectionAnswer {
 }
 
 impl Objection {
-    fn new(answer: ObjectionAnswer, reason: impl Into<String>) -> Objection {
-        Objection { reason: reason.into(), rule: None, answer, segment: None }
+    fn new(answer: ObjectionAnswer, reason: JudgeReason) -> Objection {
+        Objection { reason, rule: None, answer, segment: None }
     }
 }
 
@@ -72,45 +76,53 @@ pub fn judge(question: &Question<'_>, rules: &RuleSet) -> Judgement {
 
 /// The verdict with its parts.
 pub fn explain(question: &Question<'_>, rules: &RuleSet) -> Explanation {
-    let facts = CallFacts::read(question);
-    let deny = |reason: String, rule: Option<&str>| {
-        let rule = rule.map(str::to_owned);
-        let judgement = Judgement {
-            verdict: Verdict::Deny,
-            reason,
-            rule,
-            grant_id: None,
-            sandbox: Sandbox::None,
-        };
-        let segments = shell::denied(&facts, &judgement.reason);
-        Explanation { judgement, segments }
-    };
-    if rules.mode == JudgeMode::Deny {
-        return deny("the owner denies every call".to_owned(), Some("mode"));
+    let facts = CallFacts::read(question.effects, question.facts);
+    if let Some((reason, rule)) = denial(question, rules, &facts) {
+        let reason = reason.text(question.language);
+        let segments = shell::denied(&facts, &reason);
+        let (verdict, sandbox) = (Verdict::Deny, Sandbox::None);
+        let judgement = Judgement { verdict, reason, rule: Some(rule), grant_id: None, sandbox };
+        return Explanation { judgement, segments };
     }
-    if let Some(rule) = rules.deny.iter().find(|it| it.covers_any(question.tool, &facts)) {
-        return deny(format!("the rule `{}` denies it", rule.text), Some(&rule.text));
-    }
-    let only_reads = question.effects.iter().all(|it| *it == Effect::Read);
-    if rules.mode == JudgeMode::Readonly && (question.effects.is_empty() || !only_reads) {
-        let reason = format!("`{}` does more than read, and the mode is `readonly`", question.tool);
-        return deny(reason, Some("mode"));
-    }
-    let mut objections = objections(question, rules, &facts);
-    let all = objections.clone();
+    let all = objections(question, rules, &facts);
     let mut lifted_by = LiftedBy::default();
-    objections.retain(|it| !is_lifted(it, question, rules, &facts, &mut lifted_by));
-    let segments = shell::segments(&facts, &objections);
+    let is_left = |it: &&Objection| !is_lifted(it, question, rules, &facts, &mut lifted_by);
+    let mut left: Vec<Objection> = all.iter().filter(is_left).cloned().collect();
+    if left.is_empty() && rules.mode != JudgeMode::Trusted {
+        left.extend(shell::shared_network(&facts));
+    }
+    let segments = shell::segments(&facts, &left, question.language);
     let sandbox = shell::sandbox(question, &facts, &all);
-    let (verdict, reason, rule) = match objections.into_iter().next() {
+    let (verdict, reason, rule) = match left.into_iter().next() {
         None => (Verdict::Allow, allowed_because(question, &facts, &lifted_by), lifted_by.rule),
         Some(first) if question.is_attended => (Verdict::Ask, first.reason, first.rule),
         Some(first) => {
-            (Verdict::Deny, format!("nobody is there to be asked: {}", first.reason), first.rule)
+            (Verdict::Deny, JudgeReason::NobodyToAsk(Box::new(first.reason)), first.rule)
         }
     };
+    let reason = reason.text(question.language);
     let grant_id = lifted_by.grant_id.filter(|_| verdict == Verdict::Allow);
     Explanation { judgement: Judgement { verdict, reason, rule, grant_id, sandbox }, segments }
+}
+
+/// Why nobody is even asked, and the rule that says so.
+fn denial(
+    question: &Question<'_>,
+    rules: &RuleSet,
+    facts: &CallFacts,
+) -> Option<(JudgeReason, String)> {
+    if rules.mode == JudgeMode::Deny {
+        return Some((JudgeReason::OwnerDeniesAll, "mode".to_owned()));
+    }
+    if let Some(rule) = rules.deny.iter().find(|it| it.covers_any(question.tool, facts)) {
+        return Some((JudgeReason::DenyRule(rule.text.clone()), rule.text.clone()));
+    }
+    let only_reads = question.effects.iter().all(|it| *it == Effect::Read);
+    if rules.mode == JudgeMode::Readonly && (question.effects.is_empty() || !only_reads) {
+        let tool = question.tool.to_owned();
+        return Some((JudgeReason::OnlyReading { tool }, "mode".to_owned()));
+    }
+    None
 }
 
 /// The facts of a call in the forms that the judge knows.
@@ -125,46 +137,42 @@ enum CallFacts {
 }
 
 impl CallFacts {
-    fn read(question: &Question<'_>) -> CallFacts {
-        let strongest = question.effects.iter().copied().max();
-        let other = || CallFacts::Other { path: path_of(question) };
-        match strongest {
-            Some(Effect::Exec) => question.facts.read().map_or_else(|_| other(), CallFacts::Shell),
+    fn read(effects: &[Effect], facts: &Json) -> CallFacts {
+        let other = || CallFacts::Other { path: path_of(facts) };
+        match effects.iter().copied().max() {
+            Some(Effect::Exec) => facts.read().map_or_else(|_| other(), CallFacts::Shell),
             Some(Effect::Write | Effect::Oneself) => {
-                question.facts.read().map_or_else(|_| other(), CallFacts::Path)
+                facts.read().map_or_else(|_| other(), CallFacts::Path)
             }
-            Some(Effect::Network) => {
-                question.facts.read().map_or_else(|_| other(), CallFacts::Network)
-            }
+            Some(Effect::Network) => facts.read().map_or_else(|_| other(), CallFacts::Network),
             Some(Effect::Read | Effect::Message) | None => other(),
         }
     }
 }
 
-fn path_of(question: &Question<'_>) -> Option<String> {
-    let facts: serde_json::Map<String, serde_json::Value> = question.facts.read().ok()?;
+fn path_of(facts: &Json) -> Option<String> {
+    let facts: serde_json::Map<String, serde_json::Value> = facts.read().ok()?;
     Some(facts.get("path")?.as_str()?.to_owned())
 }
 
 fn objections(question: &Question<'_>, rules: &RuleSet, facts: &CallFacts) -> Vec<Objection> {
     let mut objections = Vec::new();
     for rule in rules.ask.iter().filter(|it| it.covers_any(question.tool, facts)) {
-        let reason = format!("the rule `{}` says to ask", rule.text);
+        let reason = JudgeReason::AskRule(rule.text.clone());
         let rule = Some(rule.text.clone());
         let answer = ObjectionAnswer::Person;
         objections.push(Objection { reason, rule, answer, segment: None });
     }
+    let mut ask_person = |reason| objections.push(Objection::new(ObjectionAnswer::Person, reason));
     if question.effects.is_empty() {
-        let reason = "the tool does not say what the call does";
-        objections.push(Objection::new(ObjectionAnswer::Person, reason));
+        ask_person(JudgeReason::NoEffects);
     }
     let only_reads = question.effects.iter().all(|it| *it == Effect::Read);
     if question.trust > Trust::Paired && !only_reads {
-        let reason = "the message does not come from the owner or someone the owner knows";
-        objections.push(Objection::new(ObjectionAnswer::Person, reason));
+        ask_person(JudgeReason::FromStranger);
     }
     if let Some(problem) = rules.problem.as_ref().filter(|_| !only_reads) {
-        objections.push(Objection::new(ObjectionAnswer::Person, problem.clone()));
+        ask_person(JudgeReason::UnreadableRules(problem.clone()));
     }
     for effect in question.effects {
         objections.extend(of_effect(*effect, question, rules, facts));
@@ -178,22 +186,16 @@ fn of_effect(
     rules: &RuleSet,
     facts: &CallFacts,
 ) -> Vec<Objection> {
-    let unreadable = || {
-        let reason = format!("what `{}` would do is not known", question.tool);
-        vec![Objection::new(ObjectionAnswer::Person, reason)]
-    };
+    let person = |reason| vec![Objection::new(ObjectionAnswer::Person, reason)];
     match (effect, facts) {
         (Effect::Read, _) => Vec::new(),
-        (Effect::Exec, CallFacts::Shell(shell)) => shell::objections(question, shell),
+        (Effect::Exec, CallFacts::Shell(shell)) => shell::objections(question, rules, shell),
         (Effect::Write, CallFacts::Path(path)) => paths::of_write(path, question),
         (Effect::Network, CallFacts::Network(network)) => of_network(network, question, rules),
         (Effect::Oneself, _) if question.tool == MEMORY_NOTES && !question.is_tainted => Vec::new(),
         (Effect::Oneself, CallFacts::Path(path)) => paths::of_self(path, question),
-        (Effect::Message, _) => {
-            let reason = "it sends a message to others";
-            vec![Objection::new(ObjectionAnswer::Person, reason)]
-        }
-        _ => unreadable(),
+        (Effect::Message, _) => person(JudgeReason::Message),
+        _ => person(JudgeReason::UnknownDeed { tool: question.tool.to_owned() }),
     }
 }
 
@@ -204,7 +206,7 @@ fn of_network(facts: &NetworkFacts, question: &Question<'_>, rules: &RuleSet) ->
     }
     let answer =
         if question.is_tainted { ObjectionAnswer::Person } else { ObjectionAnswer::Permission };
-    vec![Objection::new(answer, format!("it reaches the network, host `{host}`"))]
+    vec![Objection::new(answer, JudgeReason::Host(host))]
 }
 
 /// The rule or grant by which a call is allowed.
@@ -236,7 +238,7 @@ fn is_lifted(
         lifted_by.rule.get_or_insert_with(|| rule.text.clone());
         return true;
     }
-    let grant = question.grants.iter().find(|it| grants::covers(it, facts, objection.segment));
+    let grant = question.grants.iter().find(|it| grants::covers(it, facts));
     if let Some(grant) = grant {
         lifted_by.grant_id.get_or_insert_with(|| grant.grant_id.clone());
         return true;
@@ -244,20 +246,20 @@ fn is_lifted(
     false
 }
 
-fn allowed_because(question: &Question<'_>, facts: &CallFacts, lifted_by: &LiftedBy) -> String {
+fn allowed_because(
+    question: &Question<'_>,
+    facts: &CallFacts,
+    lifted_by: &LiftedBy,
+) -> JudgeReason {
     match (facts, lifted_by) {
-        (_, LiftedBy { rule: Some(rule), .. }) if rule == "mode" => {
-            "the owner chose the mode `trusted`".to_owned()
-        }
-        (_, LiftedBy { rule: Some(rule), .. }) => format!("the rule `{rule}` allows it"),
-        (_, LiftedBy { grant_id: Some(_), .. }) => "it was granted before".to_owned(),
-        (CallFacts::Shell(_), _) => "every part is understood and runs in the sandbox".to_owned(),
-        (CallFacts::Path(_), _) => "it changes a file of the workspace".to_owned(),
-        (CallFacts::Network(_), _) => "the settings name the host".to_owned(),
-        (CallFacts::Other { .. }, _) if question.tool == MEMORY_NOTES => {
-            "notes are free while nothing untrusted was read".to_owned()
-        }
-        (CallFacts::Other { .. }, _) => "reading is always allowed".to_owned(),
+        (_, LiftedBy { rule: Some(rule), .. }) if rule == "mode" => JudgeReason::ModeTrusted,
+        (_, LiftedBy { rule: Some(rule), .. }) => JudgeReason::AllowRule(rule.clone()),
+        (_, LiftedBy { grant_id: Some(_), .. }) => JudgeReason::Granted,
+        (CallFacts::Shell(_), _) => JudgeReason::InSandbox,
+        (CallFacts::Path(_), _) => JudgeReason::WorkspaceFile,
+        (CallFacts::Network(_), _) => JudgeReason::NamedHost,
+        (CallFacts::Other { .. }, _) if question.tool == MEMORY_NOTES => JudgeReason::FreeNotes,
+        (CallFacts::Other { .. }, _) => JudgeReason::Reading,
     }
 }
 

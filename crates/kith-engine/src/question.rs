@@ -4,7 +4,7 @@
 //! and how to answer. Nothing in it is left to the model alone, nothing is cut, and characters that
 //! a reader would not see are spelled out.
 
-use kith_vocab::event::calls::{ApprovalRequested, Effect};
+use kith_vocab::event::calls::{ApprovalRequested, Effect, Sandbox};
 use kith_vocab::invisible::visible;
 
 use crate::reply::{PendingApproval, Unclear};
@@ -52,33 +52,55 @@ fn on_one_line(text: &str) -> String {
     visible(text).replace('\n', "\\n").replace('\r', "\\r")
 }
 
-/// What can go wrong, and why the policy does not decide by itself.
-pub(crate) fn risk_text(effect: Effect, reason: &str, language: &str) -> String {
+/// What can go wrong where the call would run, and why the policy does not decide by itself.
+pub(crate) fn risk_text(effect: Effect, sandbox: Sandbox, reason: &str, language: &str) -> String {
     let reason = reason.trim().trim_end_matches(['.', '。']);
-    if is_chinese(language) {
-        let risk = match effect {
-            Effect::Read => "会读取内容",
-            Effect::Write => "会改动文件，原有内容可能丢失",
-            Effect::Exec => "会运行程序，程序能做你能做的事",
-            Effect::Network => "会访问网络，数据可能离开这台机器",
-            Effect::Message => "会以你的名义发消息，发出后无法收回",
-            Effect::Oneself => "会改动助手自身的文件或记忆",
-        };
-        return if reason.is_empty() {
-            format!("{risk}。")
-        } else {
-            format!("{risk}（{reason}）。")
-        };
+    let zh = is_chinese(language);
+    let risk = if zh { risk_in_chinese(effect, sandbox) } else { risk_in_english(effect, sandbox) };
+    match (zh, reason.is_empty()) {
+        (true, true) => format!("{risk}。"),
+        (true, false) => format!("{risk}（{reason}）。"),
+        (false, true) => format!("{risk}."),
+        (false, false) => format!("{risk} ({reason})."),
     }
-    let risk = match effect {
-        Effect::Read => "It reads content",
-        Effect::Write => "It changes files, and what they held may be lost",
-        Effect::Exec => "It runs a program, which can do what you can do",
-        Effect::Network => "It uses the network, and data may leave this machine",
-        Effect::Message => "It sends a message in your name, which cannot be taken back",
-        Effect::Oneself => "It changes the agent's own files or memory",
-    };
-    if reason.is_empty() { format!("{risk}.") } else { format!("{risk} ({reason}).") }
+}
+
+fn risk_in_english(effect: Effect, sandbox: Sandbox) -> &'static str {
+    match (effect, sandbox) {
+        (Effect::Read, _) => "It reads content",
+        (Effect::Write, _) => "It changes files, and what they held may be lost",
+        (Effect::Exec, Sandbox::None) => {
+            "It runs without a sandbox, so it can read, change and send whatever you can"
+        }
+        (Effect::Exec, Sandbox::Workspace) => {
+            "It runs in the sandbox without a network, so it can change or delete files of the \
+             workspace and nothing else"
+        }
+        (Effect::Exec, Sandbox::Network) => {
+            "It runs in the sandbox with the network, so it can change or delete files of the \
+             workspace, and what it can read may leave this machine"
+        }
+        (Effect::Network, _) => "It uses the network, and data may leave this machine",
+        (Effect::Message, _) => "It sends a message in your name, which cannot be taken back",
+        (Effect::Oneself, _) => "It changes the agent's own files or memory",
+    }
+}
+
+fn risk_in_chinese(effect: Effect, sandbox: Sandbox) -> &'static str {
+    match (effect, sandbox) {
+        (Effect::Read, _) => "会读取内容",
+        (Effect::Write, _) => "会改动文件，原有内容可能丢失",
+        (Effect::Exec, Sandbox::None) => "会在沙箱之外运行，你能读、能改、能发出去的，它都能",
+        (Effect::Exec, Sandbox::Workspace) => {
+            "会在没有网络的沙箱里运行，只能改动或删除工作区里的文件"
+        }
+        (Effect::Exec, Sandbox::Network) => {
+            "会在有网络的沙箱里运行，能改动或删除工作区里的文件，读到的内容可能离开这台机器"
+        }
+        (Effect::Network, _) => "会访问网络，数据可能离开这台机器",
+        (Effect::Message, _) => "会以你的名义发消息，发出后无法收回",
+        (Effect::Oneself, _) => "会改动助手自身的文件或记忆",
+    }
 }
 
 /// Why a reply was not taken for a decision, and what to answer instead.

@@ -94,7 +94,11 @@ pub enum PathIntent {
     Append,
     /// Creates it, or changes what it holds.
     Write,
+    /// Puts a file into it if it is a folder; else what it held is lost.
+    Put,
     /// What it held is lost.
     Replace,
+    /// It is somewhere else afterwards.
+    Move,
     Delete,
 }

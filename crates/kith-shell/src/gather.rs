@@ -2,7 +2,7 @@
 //!
 //! The disk is asked through [`Lookup`], so that everything else is a function of its arguments.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use kith_vocab::facts::{PathEntry, Zone};
 
@@ -10,7 +10,7 @@ use crate::facts::{
     EnvironmentChange, PathFacts, PathIntent, ProgramFacts, ProgramPlace, SegmentFacts, ShellFacts,
 };
 use crate::parse::parse;
-use crate::programs::{is_builtin, paths_of};
+use crate::programs::{base_name, is_builtin, paths_of};
 use crate::script::{
     Joint, Obstacle, ObstacleKind, Redirect, RedirectDirection, Segment, TextRange,
 };
@@ -125,9 +125,14 @@ impl Gathering<'_> {
         let mut paths = Vec::new();
         let texts: Vec<String> = segment.words.iter().map(|it| it.text.clone()).collect();
         let words = segment.words.get(inner(&texts).start..).unwrap_or_default();
+        let may_be_text = words.first().is_some_and(|it| base_name(&it.text) == "git");
         for (word, intent) in paths_of(words) {
             self.add_path(&word, intent, segment.range, &mut paths);
         }
+        // The names of branches and the like look as paths do.
+        paths.retain(|it| {
+            !may_be_text || it.entry != PathEntry::Absent || it.zone > Zone::Workspace
+        });
         for Redirect { direction, target } in &segment.redirects {
             let intent = match direction {
                 RedirectDirection::Read => PathIntent::Read,
@@ -193,7 +198,13 @@ impl Gathering<'_> {
             }
             _ => None,
         };
-        let folder = folder.map(|it| self.lookup.path(&it).real);
+        // The shell leaves a folder that it entered through a link by the name, paths do so by the
+        // disk: then nobody can tell where `..` is.
+        let folder = folder.and_then(|it| {
+            let by_name = lexical(&it);
+            let is_real = |path: &Path| lexical(&self.lookup.path(path).real) == by_name;
+            (is_real(&it) && is_real(&by_name)).then_some(by_name)
+        });
         let is_one = self.folders.current.len() == 1 || target.iter().all(|it| it.starts_with('/'));
         match folder {
             Some(folder) if is_one && self.folders.seen.len() < FOLDERS_MAX => {
@@ -264,6 +275,21 @@ impl Gathering<'_> {
             WordForm::Unknown => None,
         }
     }
+}
+
+/// The path without `.` and `..`, by its words alone.
+fn lexical(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                clean.pop();
+            }
+            Component::CurDir => (),
+            part => clean.push(part),
+        }
+    }
+    clean
 }
 
 #[cfg(test)]

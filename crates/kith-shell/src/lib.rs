@@ -9,6 +9,7 @@
 //! - [`parse`]: from text to a script.
 //! - [`word`]: quotes and backslashes.
 //! - `tokens`: the second reading.
+//! - [`rough`]: commands that a text may hold, found without understanding it.
 //! - [`programs`]: what programs do with their arguments.
 //! - [`wrappers`]: programs that run the command given to them.
 //! - [`risks`]: reasons not to run a command without asking.
@@ -20,6 +21,7 @@ pub mod gather;
 pub mod parse;
 pub mod programs;
 pub mod risks;
+pub mod rough;
 pub mod script;
 mod tokens;
 pub mod word;

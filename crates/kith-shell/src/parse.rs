@@ -148,7 +148,10 @@ impl<'a> ShellReader<'a> {
             // Of a command, its words were read already; what stands inside them was not.
             let mut cursor = node.walk();
             let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
-            pending.extend(children.into_iter().rev().map(|it| PendingNode::Node(it, depth + 1)));
+            // A list of commands nests in the grammar, and not in the text.
+            let is_flat = matches!(node.kind(), "list" | "pipeline" | "redirected_statement");
+            let depth = if is_flat { depth } else { depth + 1 };
+            pending.extend(children.into_iter().rev().map(|it| PendingNode::Node(it, depth)));
         }
     }
 
@@ -195,9 +198,8 @@ impl<'a> ShellReader<'a> {
             match child.kind() {
                 "variable_assignment" => segment.assignments.extend(self.assignment(child)),
                 "file_redirect" => self.add_redirect(child, &mut segment),
-                "command_name" => segment.words.push(Word::read(self.source(child))),
                 _ if child.is_named() || is_word_mark(child.kind()) => {
-                    segment.words.push(Word::read(self.source(child)));
+                    segment.words.extend(Word::read_all(self.source(child)));
                 }
                 _ => (),
             }
@@ -276,13 +278,13 @@ impl<'a> ShellReader<'a> {
         for child in node.children(&mut cursor) {
             match child.kind() {
                 "file_descriptor" => (),
-                _ if child.is_named() => words.push(Word::read(self.source(child))),
+                _ if child.is_named() => words.push(self.source(child)),
                 mark => operator = mark,
             }
         }
         let mut words = words.into_iter();
-        let target = words.next();
-        segment.words.extend(words);
+        let target = words.next().map(Word::read);
+        segment.words.extend(words.flat_map(Word::read_all));
         let direction = match operator {
             "<" => RedirectDirection::Read,
             ">>" | "&>>" => RedirectDirection::Append,
@@ -324,7 +326,7 @@ impl<'a> ShellReader<'a> {
 /// last command.
 fn last_command(statement: Node<'_>) -> Option<Node<'_>> {
     let mut node = statement;
-    for _ in 0..SCRIPT_DEPTH_MAX {
+    for _ in 0..SCRIPT_OPERATORS_MAX {
         node = match node.kind() {
             "command" => return Some(node),
             "redirected_statement" => node.child_by_field_name("body")?,
@@ -341,7 +343,7 @@ fn last_command(statement: Node<'_>) -> Option<Node<'_>> {
 fn statements_that_end_with(command: Node<'_>) -> Vec<Node<'_>> {
     let mut statements = Vec::new();
     let mut node = command;
-    for _ in 0..SCRIPT_DEPTH_MAX {
+    for _ in 0..SCRIPT_OPERATORS_MAX {
         let Some(parent) = node.parent() else { break };
         if last_command(parent) != Some(command) {
             break;

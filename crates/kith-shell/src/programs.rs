@@ -96,7 +96,10 @@ pub fn paths_of(words: &[Word]) -> Vec<(Word, PathIntent)> {
             but_first(arguments, PathIntent::Write)
         }
         "cp" | "install" | "rsync" | "scp" | "ln" | "link" => to_last(arguments, PathIntent::Read),
-        "mv" => to_last(arguments, PathIntent::Write),
+        "mv" => to_last(arguments, PathIntent::Move),
+        // The second operand is where the result goes.
+        "uniq" => second_is_written(arguments),
+        "git" => of_git(arguments),
         "sed" | "gsed" => edited(arguments, &["-e", "-f", "--expression", "--file"]),
         "perl" | "ruby" => edited(arguments, &["-e", "-E"]),
         "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack" => {
@@ -104,12 +107,28 @@ pub fn paths_of(words: &[Word]) -> Vec<(Word, PathIntent)> {
         }
         "awk" | "gawk" | "mawk" | "nawk" => after_pattern(arguments, &["-f", "--file"]),
         "jq" | "yq" => after_pattern(arguments, &["-f", "--from-file"]),
+        "tar" => of_tar(arguments),
         "dd" => of_dd(arguments),
         "find" => of_find(arguments),
         _ => all(arguments, PathIntent::Read),
     };
-    paths.extend(of_options(arguments));
+    paths.extend(of_options(name, arguments));
     paths
+}
+
+fn second_is_written(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
+    let intent = |at| if at == 1 { PathIntent::Replace } else { PathIntent::Read };
+    let operands = operands(arguments).into_iter().enumerate();
+    operands.map(|(at, word)| (word, intent(at))).collect()
+}
+
+/// What `checkout` and `restore` are given may be files, which they replace.
+fn of_git(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
+    let takes_files = |it: &Word| matches!(it.text.as_str(), "checkout" | "restore");
+    let makes_branch =
+        |it: &Word| matches!(it.text.as_str(), "-b" | "-B" | "--orphan" | "--staged");
+    let replaces = arguments.iter().any(takes_files) && !arguments.iter().any(makes_branch);
+    all(arguments, if replaces { PathIntent::Replace } else { PathIntent::Read })
 }
 
 fn is_option(word: &Word) -> bool {
@@ -152,16 +171,28 @@ fn to_last(arguments: &[Word], sources: PathIntent) -> Vec<(Word, PathIntent)> {
         }
         _ => None,
     });
-    let target = target.or_else(|| operands.pop());
+    let named = arguments.iter().find_map(|it| it.text.strip_prefix("--target-directory="));
+    let named = named.map(Word::literal);
+    let target = target.or(named).or_else(|| operands.pop());
+    let keeps = arguments.iter().any(|it| {
+        matches!(it.text.as_str(), "-n" | "--no-clobber" | "-b" | "--backup")
+            || it.text.starts_with("--backup=")
+    });
     let mut paths = Vec::new();
     if let Some(target) = target {
-        // Into a folder, each file gets its own name.
+        // Into a folder, each file gets its own name; of a pattern it can be any.
         for source in &operands {
-            let inside =
-                format!("{}/{}", target.text.trim_end_matches('/'), base_name(&source.text));
-            paths.push((Word { text: inside, form: target.form }, PathIntent::Replace));
+            let name = base_name(source.text.trim_end_matches('/'));
+            let is_certain = source.is_literal() && target.is_literal();
+            let is_any = !is_certain || matches!(name, "" | "." | "..");
+            let name = if is_any { "*" } else { name };
+            let form = if is_any { WordForm::Pattern } else { WordForm::Literal };
+            let text = format!("{}/{name}", target.text.trim_end_matches('/'));
+            let intent = if keeps { PathIntent::Append } else { PathIntent::Replace };
+            let form = if target.form == WordForm::Home { WordForm::Home } else { form };
+            paths.push((Word { text, form }, intent));
         }
-        paths.push((target, PathIntent::Replace));
+        paths.push((target, if keeps { PathIntent::Append } else { PathIntent::Put }));
     }
     paths.extend(operands.into_iter().map(|word| (word, sources)));
     paths
@@ -187,6 +218,20 @@ fn after_pattern(arguments: &[Word], options: &[&str]) -> Vec<(Word, PathIntent)
     let given = arguments.iter().any(|it| is_given(&it.text));
     let n_skipped = usize::from(!given);
     operands(arguments).into_iter().skip(n_skipped).map(|it| (it, PathIntent::Read)).collect()
+}
+
+/// The archive comes first, as in `tar czf x.tar.gz src`; to create one loses what it held.
+fn of_tar(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
+    let is_bundle = |it: &&Word| !it.text.starts_with("--");
+    let bundle = arguments.first().filter(is_bundle).map_or("", |it| &it.text);
+    let creates = arguments.iter().any(|it| it.text == "--create" || it.text.starts_with("-c"))
+        || bundle.contains('c');
+    let mut operands = operands(arguments);
+    if !bundle.starts_with('-') && !operands.is_empty() {
+        operands.remove(0);
+    }
+    let intent = |at| if at == 0 && creates { PathIntent::Replace } else { PathIntent::Read };
+    operands.into_iter().enumerate().map(|(at, word)| (word, intent(at))).collect()
 }
 
 fn of_dd(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
@@ -221,21 +266,37 @@ fn of_find(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
     paths
 }
 
+/// Programs whose output is made anew all the time: to write over it is no loss.
+const BUILDERS: [&str; 22] = [
+    "as", "asc", "c++", "cc", "clang", "clang++", "esbuild", "g++", "gcc", "gfortran", "ghc", "go",
+    "javac", "kotlinc", "ld", "mdbook", "protoc", "rollup", "rustc", "swiftc", "tsc", "zig",
+];
+
 /// `-o FILE` and `--output=FILE` are written, values of other options may be read.
-fn of_options(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
+fn of_options(name: &str, arguments: &[Word]) -> Vec<(Word, PathIntent)> {
+    let written = if BUILDERS.contains(&name) { PathIntent::Write } else { PathIntent::Replace };
+    let is_output = |option: &str| {
+        let is_long = option.len() > 4 && option.starts_with("--");
+        option == "-o"
+            || matches!(option, "--out" | "--output-file" | "--outfile")
+            || (is_long && "--output".starts_with(option))
+    };
     let mut paths = Vec::new();
     for pair in arguments.windows(2) {
         if let [option, value] = pair
-            && matches!(option.text.as_str(), "-o" | "--output" | "--out" | "--output-file")
+            && is_output(&option.text)
         {
-            paths.push((value.clone(), PathIntent::Write));
+            paths.push((value.clone(), written));
         }
     }
     for word in arguments.iter().filter(|it| is_option(it)) {
         if let Some((option, value)) = word.text.split_once('=') {
-            let writes = matches!(option, "--output" | "--out" | "--output-file");
-            let intent = if writes { PathIntent::Write } else { PathIntent::Read };
+            let intent = if is_output(option) { written } else { PathIntent::Read };
             paths.push((Word { text: value.to_owned(), form: word.form }, intent));
+        } else if matches!(name, "sort" | "tree" | "shuf")
+            && let Some(value) = word.text.strip_prefix("-o").filter(|it| !it.is_empty())
+        {
+            paths.push((Word { text: value.to_owned(), form: word.form }, written));
         }
     }
     paths

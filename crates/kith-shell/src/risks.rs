@@ -8,10 +8,10 @@ mod git;
 mod options;
 mod scripts;
 mod tables;
+mod variables;
 
 use crate::facts::{ProgramPlace, SegmentFacts};
 use crate::programs::base_name;
-use crate::script::Joint;
 use crate::wrappers::{InnerCommand, inner};
 
 /// A reason to ask.
@@ -28,21 +28,23 @@ pub enum RiskKind {
     Destructive,
     /// It needs the network.
     Network,
-    /// A program that is not on the list.
-    UnknownProgram,
     /// It reaches other processes, services or users of the machine.
     Machine,
     /// It asks for the rights of another user.
     Privilege,
+    /// A program that is not on the list.
+    UnknownProgram,
     /// Code in the command itself, or read from its input.
     InlineCode,
     /// It runs a command that is not certain.
     Wrapper,
     /// An option or subcommand that runs other programs.
     RunsOther,
+    /// A pattern that may stand for options.
+    Options,
     /// A program of the workspace under the name of an installed one.
     Planted,
-    /// A variable that changes which programs run.
+    /// A variable that can change which programs run.
     Environment,
     /// It changes the shell itself.
     ShellState,
@@ -68,8 +70,9 @@ pub fn risks(segment: &SegmentFacts) -> Vec<Risk> {
     }
     let mut risks = Vec::new();
     let found = inner(&segment.argv);
-    let names = segment.environment.iter().map(|it| &it.name).chain(&found.environment);
-    for name in names.filter(|name| tables::changes_programs(name)) {
+    let of_wrappers = found.environment.iter().map(|(name, value)| (name, value));
+    let variables = segment.environment.iter().map(|it| (&it.name, &it.value)).chain(of_wrappers);
+    for (name, _) in variables.filter(|(name, value)| !variables::is_harmless(name, value)) {
         risks.push(Risk { kind: RiskKind::Environment, word: name.clone() });
     }
     let Some((program, arguments)) = inner_argv(segment).split_first() else { return risks };
@@ -86,10 +89,46 @@ pub fn risks(segment: &SegmentFacts) -> Vec<Risk> {
         // A program of the project, named as such: the sandbox is its boundary.
         return risks;
     }
-    let command =
-        ProgramCall { name: base_name(program), arguments, found: &found, joint: segment.joint };
+    let command = ProgramCall { name: base_name(program), arguments, found: &found };
     risks.extend(of_command(&command).map(|(kind, word)| Risk { kind, word }));
+    if !tables::takes_any_words(command.name) {
+        risks.extend(hidden_options(segment).map(|word| Risk { kind: RiskKind::Options, word }));
+    }
     risks
+}
+
+/// The first pattern that the shell may replace by a name which begins with a hyphen.
+fn hidden_options(segment: &SegmentFacts) -> Option<String> {
+    let end = segment.argv.iter().position(|it| it == "--").unwrap_or(segment.argv.len());
+    let may_be_option = |it: &&String| it.starts_with(['*', '?', '[', '-']);
+    let replaced = segment.replaced.iter().filter(|at| **at > 0 && **at < end);
+    replaced.filter_map(|at| segment.argv.get(*at)).find(may_be_option).cloned()
+}
+
+/// Whether a command does what its own words say and starts nothing else, so that permission for
+/// it can be permission for a while.
+pub fn is_self_contained(segment: &SegmentFacts) -> bool {
+    let Some(program) = segment.argv.first() else { return false };
+    let name = base_name(program);
+    let is_installed =
+        matches!(segment.program.place, ProgramPlace::System | ProgramPlace::Builtin);
+    is_installed
+        && (tables::takes_any_words(name) || tables::FILE_PROGRAMS.contains(&name) || name == "git")
+}
+
+/// Whether a program may run its arguments, as a whole or in parts: it is known to, or not known.
+pub fn may_run_arguments(program: &str) -> bool {
+    let name = base_name(program);
+    let edits = matches!(name, "git" | "sed" | "gsed" | "rm" | "unlink" | "chmod" | "dd");
+    !edits && !tables::is_known(name)
+}
+
+/// Whether a command has no use for a network that another of the same script was given.
+pub fn cannot_reach_others(segment: &SegmentFacts) -> bool {
+    let name = segment.argv.first().map_or("", |it| base_name(it));
+    let is_installed =
+        matches!(segment.program.place, ProgramPlace::System | ProgramPlace::Builtin);
+    is_installed && risks(segment).is_empty() && (tables::takes_any_words(name) || name == "cd")
 }
 
 /// A command without its wrappers.
@@ -97,7 +136,6 @@ struct ProgramCall<'a> {
     name: &'a str,
     arguments: &'a [String],
     found: &'a InnerCommand,
-    joint: Joint,
 }
 
 impl ProgramCall<'_> {
@@ -105,15 +143,15 @@ impl ProgramCall<'_> {
         self.arguments.iter().map(String::as_str).filter(|it| !it.starts_with('-'))
     }
 
+    /// The word by which one of the options is given, also shortened: `--exp` is `--export` to many
+    /// programs. For reasons to ask; a reason not to ask needs [`ProgramCall::has_exactly`].
     fn has(&self, options: &[&str]) -> Option<&str> {
-        let is_it = |word: &str| {
-            options.iter().any(|it| {
-                word == *it
-                    || (it.starts_with("--")
-                        && word.strip_prefix(it).is_some_and(|rest| rest.starts_with('=')))
-            })
-        };
-        self.arguments.iter().map(String::as_str).find(|it| is_it(it))
+        let words = self.arguments.iter().map(String::as_str);
+        words.into_iter().find(|word| options.iter().any(|it| options::is_given_by(it, word)))
+    }
+
+    fn has_exactly(&self, option: &str) -> bool {
+        self.arguments.iter().any(|it| it == option)
     }
 }
 
@@ -149,7 +187,10 @@ fn of_command(command: &ProgramCall<'_>) -> Option<Finding> {
     if tables::SHELL_STATE.contains(&name) {
         return finding(RiskKind::ShellState, name);
     }
-    if command.found.has_more_arguments && !tables::READERS.contains(&name) {
+    if tables::RUNNERS.contains(&name) {
+        return finding(RiskKind::Wrapper, name);
+    }
+    if command.found.has_more_arguments && !tables::takes_any_words(name) {
         // What comes through the pipe may be options and names of any kind.
         return finding(RiskKind::Wrapper, "xargs");
     }
@@ -163,6 +204,9 @@ fn of_command(command: &ProgramCall<'_>) -> Option<Finding> {
         "awk" | "gawk" | "mawk" | "nawk" => scripts::of_awk(command),
         "rm" | "unlink" | "shred" | "truncate" | "dd" => finding(RiskKind::Destructive, name),
         "chmod" => options::of_chmod(command),
+        "tar" => options::of_tar(command),
+        "unzip" if command.has(&["-o"]).is_some() => finding(RiskKind::Destructive, name),
+        "zip" if command.has(&["-m", "--move"]).is_some() => finding(RiskKind::Destructive, name),
         "cargo" | "npm" | "pnpm" | "yarn" | "bun" | "pip" | "pip3" | "uv" | "poetry" | "go"
         | "bundle" | "gem" | "dotnet" | "composer" | "mix" | "deno" | "apt" | "brew" => {
             options::of_package_manager(command)

@@ -127,6 +127,20 @@ pub enum ObstacleKind {
     Other,
 }
 
+impl ObstacleKind {
+    /// Whether commands of the script may be missing among its segments.
+    pub fn hides_the_rest(self) -> bool {
+        matches!(
+            self,
+            ObstacleKind::TooLong
+                | ObstacleKind::TooDeep
+                | ObstacleKind::Syntax
+                | ObstacleKind::Ambiguous
+                | ObstacleKind::Character
+        )
+    }
+}
+
 /// Bytes of the script from `start` up to `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TextRange {

@@ -207,7 +207,7 @@ impl<'a> TokenReader<'a> {
             _ => (),
         }
         self.expects = Expects::Arguments;
-        self.command.words.push(Word::read(raw).text);
+        self.command.words.extend(Word::read_all(raw).into_iter().map(|it| it.text));
         Some(())
     }
 

@@ -1,5 +1,7 @@
 //! One word of a script: its value without quotes, as far as that can be told.
 
+mod braces;
+
 use serde::{Deserialize, Serialize};
 
 /// A word as the program receives it.
@@ -32,9 +34,35 @@ impl Word {
         self.form == WordForm::Literal
     }
 
-    /// Reads a word as it is written in a script.
+    /// Reads a word that stays one word: a target of a redirection, the value of a variable.
     pub fn read(source: &str) -> Word {
-        read(source).unwrap_or_else(|| Word { text: source.to_owned(), form: WordForm::Unknown })
+        match Word::read_all(source).as_slice() {
+            [word] => word.clone(),
+            _ => Word::unknown(source),
+        }
+    }
+
+    /// Reads a word as it is written in a script. Braces make several words of one.
+    pub fn read_all(source: &str) -> Vec<Word> {
+        match braces::expand(source) {
+            Some(sources) => {
+                sources.iter().map(|it| read(it).unwrap_or_else(|| Word::unknown(source))).collect()
+            }
+            None => vec![Word::unknown(source)],
+        }
+    }
+
+    fn unknown(source: &str) -> Word {
+        Word { text: source.to_owned(), form: WordForm::Unknown }
+    }
+
+    /// Whether the shell can replace the word by one that begins with a hyphen.
+    pub fn may_be_option(&self) -> bool {
+        match self.form {
+            WordForm::Literal | WordForm::Home => false,
+            WordForm::Pattern => self.text.starts_with(['*', '?', '[', '-']),
+            WordForm::Unknown => true,
+        }
     }
 }
 
@@ -75,7 +103,7 @@ fn read(source: &str) -> Option<Word> {
                 }
             },
             '$' => text.push_str(dollar(&mut chars)?),
-            '*' | '?' | '[' | ']' | '{' | '}' => {
+            '*' | '?' | '[' => {
                 form = WordForm::Pattern;
                 text.push(ch);
             }
@@ -85,12 +113,6 @@ fn read(source: &str) -> Option<Word> {
         }
     }
     if form == WordForm::Pattern && source.starts_with('~') {
-        return None;
-    }
-    // `{a,/etc/b}` names paths that no prefix tells.
-    let braces = source.find('{').zip(source.rfind('}'));
-    let inside = braces.and_then(|(open, close)| source.get(open..close)).unwrap_or_default();
-    if form == WordForm::Pattern && inside.contains(['/', '~']) {
         return None;
     }
     // `a=~/x` and `PATH=a:~/x` are replaced as well.

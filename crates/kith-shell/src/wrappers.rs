@@ -17,8 +17,8 @@ pub struct InnerCommand {
     pub has_more_arguments: bool,
     /// Whether it is certain what runs.
     pub is_certain: bool,
-    /// Variables that a wrapper sets.
-    pub environment: Vec<String>,
+    /// Variables that a wrapper sets, with their values.
+    pub environment: Vec<(String, String)>,
 }
 
 /// Looks through `env`, `timeout`, `xargs` and the like.
@@ -36,6 +36,11 @@ pub fn inner(argv: &[String]) -> InnerCommand {
             "env" => env(arguments, &mut inner.environment),
             "time" => flags(arguments, &["-p"]),
             "nohup" | "command" | "setsid" => flags(arguments, &[]),
+            "uv" | "poetry" | "pdm" | "hatch" | "rye" | "pipenv" => {
+                after_subcommand(arguments, "run")
+            }
+            "bundle" => after_subcommand(arguments, "exec"),
+            "npx" => flags(arguments, &["--no", "--no-install", "--offline"]),
             "nice" => after_options(arguments, &["-n"], 0),
             "timeout" => after_options(arguments, &["-k", "-s"], 1),
             "stdbuf" => after_options(arguments, &["-i", "-o", "-e"], 0),
@@ -47,6 +52,8 @@ pub fn inner(argv: &[String]) -> InnerCommand {
         };
         match skipped {
             Some(n) if n < arguments.len() => inner.start += n + 1,
+            // Another subcommand: the program itself is judged.
+            Some(_) => return inner,
             // `env` alone prints the environment, `xargs` alone echoes.
             _ => {
                 inner.is_certain = false;
@@ -85,10 +92,19 @@ fn after_options(arguments: &[String], valued: &[&str], n_operands: usize) -> Op
     (!arguments.get(at)?.starts_with('-')).then_some(at)
 }
 
-fn env(arguments: &[String], environment: &mut Vec<String>) -> Option<usize> {
+/// The command after `run`, if that is the subcommand; all words if it is another.
+fn after_subcommand(arguments: &[String], subcommand: &str) -> Option<usize> {
+    if arguments.first().map(String::as_str) != Some(subcommand) {
+        return Some(arguments.len());
+    }
+    let n = if arguments.get(1).map(String::as_str) == Some("--") { 2 } else { 1 };
+    (!arguments.get(n)?.starts_with('-')).then_some(n)
+}
+
+fn env(arguments: &[String], environment: &mut Vec<(String, String)>) -> Option<usize> {
     let n = arguments.iter().take_while(|it| it.contains('=') && !it.starts_with('-')).count();
     let names = arguments.iter().take(n).filter_map(|it| it.split_once('='));
-    environment.extend(names.map(|(name, _)| name.to_owned()));
+    environment.extend(names.map(|(name, value)| (name.to_owned(), value.to_owned())));
     (!arguments.get(n)?.starts_with('-')).then_some(n)
 }
 
@@ -111,12 +127,26 @@ mod tests {
         check("timeout -k 5 60 nice -n 10 make", Some("make"));
         check("env A=1 B=2 rm x", Some("rm x"));
         check("xargs -0 grep x", Some("grep x"));
+        check("poetry run pytest -q", Some("pytest -q"));
+        check("uv run -- ruff check", Some("ruff check"));
+        check("bundle exec rspec", Some("rspec"));
+        check("uv sync", Some("uv sync"));
     }
 
     #[test]
     fn what_is_not_known_is_not_certain() {
-        for command in ["env", "env -i sh", "env -S x", "xargs", "timeout 5", "nice --x ls", "time"]
-        {
+        for command in [
+            "env",
+            "env -i sh",
+            "env -S x",
+            "xargs",
+            "timeout 5",
+            "nice --x ls",
+            "time",
+            "uv run --with x y",
+            "npx -y x",
+            "poetry run",
+        ] {
             check(command, None);
         }
         check(&"nohup ".repeat(20), None);

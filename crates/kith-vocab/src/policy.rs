@@ -27,12 +27,14 @@ pub struct Question<'a> {
     pub grants: &'a [Grant],
     /// The strongest sandbox that this machine offers.
     pub sandbox: Sandbox,
+    /// The tag of the language in which the reason is worded.
+    pub language: &'a str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
     pub verdict: Verdict,
-    /// In words, for the model and for people.
+    /// In words, for the model and for people, in the language of the question.
     pub reason: String,
     pub rule: Option<String>,
     pub grant_id: Option<String>,

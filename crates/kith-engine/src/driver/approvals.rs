@@ -16,7 +16,7 @@ use super::commands::{WroteEvents, source};
 use crate::command::{DecideAction, DriverCommand};
 use crate::engine::EngineError;
 use crate::question::{ask_back_text, question_text};
-use crate::reply::{PendingApproval, ReplyReading, Unclear, read_reply};
+use crate::reply::{GrantWish, PendingApproval, ReplyReading, Unclear, read_reply};
 use crate::session::EventSource;
 use crate::turn::{grant_of, pending_of, whole_wish};
 
@@ -41,10 +41,8 @@ impl SessionDriver {
                 }
             }
             ReplyReading::Allow { approvals, denied, grant: wish } => {
-                let asked = approvals.first().and_then(|id| self.question(id)).cloned();
-                let grant = wish.as_ref().and_then(|wish| {
-                    grant_of(asked.as_ref()?, wish, self.new_grant_id(), self.engine.clock.now())
-                });
+                let asked = approvals.first().and_then(|id| self.question(id));
+                let grant = wish.as_ref().and_then(|wish| self.grant(asked?, wish));
                 if wish.is_some() && grant.is_none() {
                     self.ask_back(event, Unclear::OnceOnly, &pending);
                     return true;
@@ -70,13 +68,26 @@ impl SessionDriver {
         };
         let is_approver =
             |asked: &&ApprovalRequested| asked.approvers.iter().any(|it| it == user_id);
-        let asked = turn.calls.questions().filter(is_approver);
+        let asked = turn.calls.questions().filter(is_approver).filter(|it| !self.has_expired(it));
         asked.map(|asked| pending_of(asked, &tool(asked))).collect()
     }
 
     fn question(&self, approval_id: &str) -> Option<&ApprovalRequested> {
         let turn = self.session.state().turn.as_ref()?;
         turn.calls.questions().find(|it| it.approval_id == approval_id)
+    }
+
+    /// Whether nobody may answer any more. The denial is written by a step of its own, which comes
+    /// a little later; an answer in between must not count.
+    fn has_expired(&self, asked: &ApprovalRequested) -> bool {
+        self.engine.clock.now() >= asked.expires_at
+    }
+
+    fn grant(&self, asked: &ApprovalRequested, wish: &GrantWish) -> Option<Grant> {
+        let state = self.session.state();
+        let progress = state.turn.as_ref()?.calls.get(asked.call_id)?;
+        let now = self.engine.clock.now();
+        grant_of(progress, state.is_tainted(), wish, self.new_grant_id(), now)
     }
 
     fn new_grant_id(&self) -> String {
@@ -136,10 +147,13 @@ impl SessionDriver {
             let what = format!("`{}` may not answer approval {}", command.user_id, asked.code);
             return Err(EngineError::NotApprover { what });
         }
+        if self.has_expired(&asked) {
+            let what = format!("approval {} has expired", asked.code);
+            return Err(EngineError::InvalidCommand { what });
+        }
         let mut grant = None;
         if let Some(minutes) = grant_minutes {
-            let (wish, now) = (whole_wish(&asked, *minutes), self.engine.clock.now());
-            grant = grant_of(&asked, &wish, self.new_grant_id(), now);
+            grant = self.grant(&asked, &whole_wish(&asked, *minutes));
             if grant.is_none() {
                 let what =
                     format!("approval {} can only be given once, not for a while", asked.code);

@@ -1,69 +1,78 @@
 //! Standing permissions: what one may cover, and what may be offered as one.
 //!
 //! A grant is bound to its agent, workspace and expiry by whoever keeps grants; those given to the
-//! judge are in force.
+//! judge are in force. It stands for one command, word by word, and for nothing beside it: further
+//! words, redirections and other commands of the same script are asked about.
 
-use std::path::Path;
-
-use kith_shell::risks::risks;
+use kith_shell::facts::ShellFacts;
+use kith_shell::risks::{is_self_contained, risks};
 use kith_vocab::event::calls::{Effect, Grant};
 use kith_vocab::facts::Zone;
-use kith_vocab::policy::Question;
+use kith_vocab::json::Json;
 
 use super::CallFacts;
 
 /// What a person may be offered not to be asked about again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrantScope {
-    ArgvPrefix(Vec<String>),
+    /// The words of a command.
+    Command(Vec<String>),
     Path(String),
     Host(String),
 }
 
-/// Whether a grant answers an objection of its call or of one segment.
-pub(super) fn covers(grant: &Grant, facts: &CallFacts, segment: Option<usize>) -> bool {
-    match facts {
-        CallFacts::Shell(shell) => {
-            let argv = segment.and_then(|at| shell.segments.get(at)).map(|it| &it.argv);
-            let prefix = grant.argv_prefix.as_ref().filter(|it| !it.is_empty());
-            argv.zip(prefix).is_some_and(|(argv, prefix)| argv.starts_with(prefix))
+/// Whether a grant answers an objection of the call.
+pub(super) fn covers(grant: &Grant, facts: &CallFacts) -> bool {
+    match scope_of(facts) {
+        Some(GrantScope::Command(argv)) => grant.argv_prefix.as_ref() == Some(&argv),
+        Some(GrantScope::Path(path)) => grant.path.as_ref() == Some(&path),
+        Some(GrantScope::Host(host)) => {
+            grant.host.as_ref().is_some_and(|granted| granted.eq_ignore_ascii_case(&host))
         }
-        CallFacts::Path(facts) => grant.path.as_ref().is_some_and(|granted| {
-            !granted.is_empty() && Path::new(&facts.path).starts_with(granted)
-        }),
-        CallFacts::Network(facts) => {
-            grant.host.as_ref().is_some_and(|host| host.eq_ignore_ascii_case(&facts.host))
-        }
-        CallFacts::Other { .. } => false,
+        None => false,
     }
 }
 
 /// The grant that may be offered with a question; `None` where only a single yes is safe: code that
-/// is not certain, keys, changes of the self, and anything while untrusted text is on the path.
-pub fn scope_to_offer(question: &Question<'_>) -> Option<GrantScope> {
+/// is not certain, programs that run other code, keys, changes of the self, and anything while
+/// untrusted text is on the path.
+pub fn scope_to_offer(effects: &[Effect], facts: &Json, is_tainted: bool) -> Option<GrantScope> {
     let is_plain =
         |it: &Effect| matches!(it, Effect::Read | Effect::Write | Effect::Exec | Effect::Network);
-    if question.is_tainted || !question.effects.iter().all(is_plain) {
+    if is_tainted || effects.is_empty() || !effects.iter().all(is_plain) {
         return None;
     }
-    match CallFacts::read(question) {
-        CallFacts::Shell(shell) => {
-            let [segment] = shell.segments.as_slice() else { return None };
-            let risks = risks(segment);
-            let is_certain = shell.obstacles.is_empty() && segment.replaced.is_empty();
-            let is_safe = is_certain
-                && !shell.unsandboxed
-                && !shell.network
-                && risks.iter().all(|it| !it.kind.runs_other_code())
-                && segment.paths.iter().all(|it| it.zone < Zone::Device);
-            is_safe.then(|| GrantScope::ArgvPrefix(segment.argv.clone()))
-        }
+    scope_of(&CallFacts::read(effects, facts))
+}
+
+fn scope_of(facts: &CallFacts) -> Option<GrantScope> {
+    match facts {
+        CallFacts::Shell(shell) => command_alone(shell).map(GrantScope::Command),
         CallFacts::Path(facts) => {
-            (facts.zone < Zone::Device).then_some(GrantScope::Path(facts.path))
+            (facts.zone < Zone::Device).then(|| GrantScope::Path(facts.path.clone()))
         }
         CallFacts::Network(facts) => {
-            (!facts.host.is_empty()).then_some(GrantScope::Host(facts.host))
+            (!facts.host.is_empty()).then(|| GrantScope::Host(facts.host.clone()))
         }
         CallFacts::Other { .. } => None,
     }
+}
+
+/// The words of a script that is one command and nothing else, if that may stand as a grant.
+fn command_alone(shell: &ShellFacts) -> Option<Vec<String>> {
+    let [segment] = shell.segments.as_slice() else { return None };
+    // Written without quotes, redirections, variables and operators, the words are all there is.
+    let is_all = shell.command.split_whitespace().eq(segment.argv.iter().map(String::as_str));
+    let is_certain = is_all
+        && !segment.argv.is_empty()
+        && shell.obstacles.is_empty()
+        && segment.replaced.is_empty()
+        && segment.environment.is_empty();
+    let is_safe = is_certain
+        && !shell.unsandboxed
+        && !shell.network
+        && is_self_contained(segment)
+        && risks(segment).iter().all(|it| !it.kind.runs_other_code())
+        && segment.paths.iter().all(|it| it.zone < Zone::Device);
+    is_safe.then(|| segment.argv.clone())
 }

@@ -4,6 +4,7 @@ use kith_shell::facts::{PathFacts, PathIntent};
 use kith_vocab::facts::{PathCallFacts, PathEntry, Zone};
 use kith_vocab::policy::Question;
 
+use super::reasons::{JudgeReason, PathReason};
 use super::{Objection, ObjectionAnswer};
 
 /// Files and folders of a project by which programs that people start later run other code.
@@ -29,69 +30,77 @@ const RUN_LATER_NAMES: [&str; 17] = [
 const RUN_LATER_FOLDERS: [&str; 8] =
     [".cargo", ".husky", ".vscode", ".idea", ".devcontainer", ".claude", ".cursor", ".githooks"];
 
+fn objection(answer: ObjectionAnswer, about: PathReason, path: &str) -> Objection {
+    Objection::new(answer, JudgeReason::Path { about, path: path.to_owned() })
+}
+
 pub(super) fn of_write(facts: &PathCallFacts, question: &Question<'_>) -> Vec<Objection> {
-    let path = &facts.path;
-    let objection = |answer, reason: String| vec![Objection::new(answer, reason)];
+    let one = |answer, about| vec![objection(answer, about, &facts.path)];
     match facts.zone {
-        Zone::Workspace if runs_later(path) => objection(
-            ObjectionAnswer::Permission,
-            format!("`{path}` can make other programs run code"),
-        ),
-        Zone::Temporary | Zone::Workspace => Vec::new(),
-        Zone::System | Zone::Outside => {
-            objection(ObjectionAnswer::Permission, format!("`{path}` lies outside the workspace"))
+        Zone::Workspace if runs_later(&facts.path) => {
+            one(ObjectionAnswer::Permission, PathReason::RunsLater)
         }
-        Zone::Device => objection(ObjectionAnswer::Person, format!("`{path}` is a device")),
+        Zone::Temporary | Zone::Workspace => Vec::new(),
+        Zone::System | Zone::Outside => one(ObjectionAnswer::Permission, PathReason::Outside),
+        Zone::Device => one(ObjectionAnswer::Person, PathReason::Device),
         Zone::Oneself | Zone::Secret => of_self(facts, question),
     }
 }
 
+/// A change of the self needs a person each time: what the agent is must not drift under a rule.
 pub(super) fn of_self(facts: &PathCallFacts, question: &Question<'_>) -> Vec<Objection> {
-    let path = &facts.path;
-    if facts.zone == Zone::Secret {
-        let reason = format!("`{path}` holds keys or Kith's own records");
-        return vec![Objection::new(ObjectionAnswer::Person, reason)];
-    }
-    let (answer, note) = if question.is_tainted {
-        (ObjectionAnswer::Person, ", and untrusted text was read before")
-    } else {
-        (ObjectionAnswer::Permission, "")
+    let about = match facts.zone {
+        Zone::Secret => PathReason::Secret,
+        _ if question.is_tainted => PathReason::OneselfTainted,
+        _ => PathReason::Oneself,
     };
-    vec![Objection::new(answer, format!("it changes what the agent is (`{path}`){note}"))]
+    vec![objection(ObjectionAnswer::Person, about, &facts.path)]
 }
 
-/// The reason to ask about a path that a command names, unless there is none.
-pub(super) fn of_command(facts: &PathFacts) -> Option<Objection> {
+/// Reasons to ask about the paths that a command names.
+pub(super) fn of_command(paths: &[PathFacts]) -> Vec<Objection> {
+    let leaves = paths.iter().any(|it| it.intent > PathIntent::Read && it.zone != Zone::Workspace);
+    paths.iter().filter_map(|it| of_path(it, leaves)).collect()
+}
+
+/// `leaves`: the command also writes somewhere else, so what it moves is gone from the workspace.
+fn of_path(facts: &PathFacts, leaves: bool) -> Option<Objection> {
     let PathFacts { path, zone, entry, intent } = facts;
     let reads = *intent == PathIntent::Read;
-    let (answer, reason) = match zone {
-        Zone::Secret => {
-            (ObjectionAnswer::Person, format!("`{path}` holds keys or Kith's own records"))
-        }
-        Zone::Oneself if !reads => {
-            (ObjectionAnswer::Person, format!("it changes what the agent is (`{path}`)"))
-        }
-        Zone::Device => (ObjectionAnswer::Person, format!("`{path}` is a device or of the kernel")),
-        Zone::System if !reads => {
-            (ObjectionAnswer::Permission, format!("`{path}` belongs to the system"))
-        }
+    let (answer, about) = match zone {
+        Zone::Secret => (ObjectionAnswer::Person, PathReason::Secret),
+        Zone::Oneself if !reads => (ObjectionAnswer::Person, PathReason::Oneself),
+        Zone::Device => (ObjectionAnswer::Person, PathReason::Device),
+        Zone::System if !reads => (ObjectionAnswer::Permission, PathReason::System),
         Zone::Outside if !reads || *entry != PathEntry::Absent => {
-            (ObjectionAnswer::Permission, format!("`{path}` lies outside the workspace"))
+            (ObjectionAnswer::Permission, PathReason::Outside)
         }
         Zone::Workspace if !reads && runs_later(path) => {
-            (ObjectionAnswer::Permission, format!("`{path}` can make other programs run code"))
+            (ObjectionAnswer::Permission, PathReason::RunsLater)
         }
-        Zone::Workspace if *intent == PathIntent::Replace && *entry == PathEntry::File => {
-            (ObjectionAnswer::Permission, format!("it overwrites `{path}`"))
+        Zone::Workspace if is_lost(*intent, *entry) => {
+            (ObjectionAnswer::Permission, PathReason::Overwrites)
         }
         Zone::Workspace if *intent == PathIntent::Delete && *entry != PathEntry::Absent => {
-            (ObjectionAnswer::Permission, format!("it deletes `{path}`"))
+            (ObjectionAnswer::Permission, PathReason::Deletes)
+        }
+        Zone::Workspace if *intent == PathIntent::Move && leaves => {
+            (ObjectionAnswer::Permission, PathReason::MovesOut)
         }
         Zone::Temporary | Zone::Workspace | Zone::System | Zone::Outside | Zone::Oneself => {
             return None;
         }
     };
-    Some(Objection::new(answer, reason))
+    Some(objection(answer, about, path))
+}
+
+/// Whether what the path held is lost to something else.
+fn is_lost(intent: PathIntent, entry: PathEntry) -> bool {
+    match intent {
+        PathIntent::Replace => entry != PathEntry::Absent,
+        PathIntent::Put => !matches!(entry, PathEntry::Absent | PathEntry::Folder),
+        _ => false,
+    }
 }
 
 fn runs_later(path: &str) -> bool {

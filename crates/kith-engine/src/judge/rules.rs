@@ -6,9 +6,10 @@
 
 use kith_shell::facts::SegmentFacts;
 use kith_shell::programs::base_name;
-use kith_shell::risks::{inner_argv, risks};
+use kith_shell::risks::{RiskKind, inner_argv, risks};
 
 use super::CallFacts;
+use super::commands::may_be_meant;
 use super::globs::{matches_path, matches_text};
 
 pub const RULE_CHARS_MAX: usize = 500;
@@ -80,13 +81,18 @@ impl PolicyRule {
         }
         let Some(pattern) = &self.pattern else { return true };
         match facts {
-            CallFacts::Shell(shell) => shell.segments.iter().any(|it| is_command(pattern, it)),
+            CallFacts::Shell(shell) => may_be_meant(pattern, shell),
             CallFacts::Path(facts) => matches_path(pattern, &facts.path),
             CallFacts::Network(facts) => {
                 matches_text(pattern, &facts.host) || matches_text(pattern, &facts.url)
             }
             CallFacts::Other { path } => path.as_ref().is_none_or(|it| matches_path(pattern, it)),
         }
+    }
+
+    /// Whether the rule speaks of some calls of a tool and not of others.
+    pub(super) fn has_pattern_for(&self, tool: &str) -> bool {
+        self.tool == tool && self.pattern.is_some()
     }
 
     /// Whether the rule permits what the call, or this segment of it, does. It never permits code
@@ -99,7 +105,9 @@ impl PolicyRule {
             (CallFacts::Shell(shell), pattern) => {
                 let segment = segment.and_then(|at| shell.segments.get(at));
                 segment.is_some_and(|it| {
-                    let is_certain = risks(it).iter().all(|it| !it.kind.runs_other_code());
+                    let is_certain = risks(it).iter().all(|it| {
+                        it.kind == RiskKind::UnknownProgram || !it.kind.runs_other_code()
+                    });
                     is_certain && pattern.as_ref().is_none_or(|pattern| is_command(pattern, it))
                 })
             }

@@ -78,6 +78,7 @@ struct Scene {
     trust: Trust,
     sandbox: Sandbox,
     grants: Vec<Grant>,
+    language: &'static str,
 }
 
 impl Default for Scene {
@@ -89,6 +90,7 @@ impl Default for Scene {
             trust: Trust::Owner,
             sandbox: Sandbox::Workspace,
             grants: Vec::new(),
+            language: "en",
         }
     }
 }
@@ -115,6 +117,7 @@ impl Scene {
             is_attended: self.is_attended,
             grants: &self.grants,
             sandbox: self.sandbox,
+            language: self.language,
         })
     }
 
@@ -182,60 +185,90 @@ fn understood_commands_run_in_the_sandbox() {
     }
 }
 
+const REASONS_TO_ASK: &[(&str, &str)] = &[
+    ("rm -r src", "`rm` can lose files"),
+    ("git reset --hard", "`git reset` can lose files"),
+    ("git clean -fd", "`git clean` can lose"),
+    ("git checkout -- src", "can lose"),
+    ("echo x > Cargo.toml", "overwrites `/u/x/repo/Cargo.toml`"),
+    ("mv a.txt Cargo.toml", "overwrites"),
+    ("cp a.txt .cargo/config.toml", "can make other programs run code"),
+    ("touch AGENTS.md", "changes what the agent is"),
+    ("echo x >> .git/hooks/pre-commit", "changes what the agent is"),
+    ("cat ~/.ssh/id_ed25519", "holds keys"),
+    ("ls .kith", "Kith's own records"),
+    ("cat /srv/data", "lies outside the workspace"),
+    ("touch /etc/x", "belongs to the system"),
+    ("cat /proc/1/environ", "device or of the kernel"),
+    ("curl https://example.org", "needs the network"),
+    ("npm install left-pad", "needs the network"),
+    ("sudo ls", "rights of another user"),
+    ("docker ps", "reaches other processes"),
+    ("cat x | sh", "runs code that is not a file"),
+    ("python3 -c 'x'", "runs code"),
+    ("sed '1e id' x.txt", "runs code"),
+    ("awk 'BEGIN{system(\"id\")}'", "runs code"),
+    ("find . -exec rm {} \\;", "can run other programs"),
+    ("git -c core.pager=x log", "can run other programs"),
+    ("make SHELL=./x", "can run other programs"),
+    ("env -i ls", "not certain"),
+    ("ls | xargs rm", "not certain"),
+    ("ls | xargs python3", "not certain"),
+    ("PATH=. ls", "`PATH` can change which programs"),
+    ("env LD_PRELOAD=x ls", "`LD_PRELOAD` can change"),
+    ("FOO=1 ls", "`FOO` can change"),
+    ("find . {-delete,-print}", "`-delete` can lose"),
+    ("git {push,origin}", "`git push` needs the network"),
+    ("tar cf new *", "names that `*` stands for can be taken for options"),
+    ("cc *.c", "taken for options"),
+    ("ls | xargs rg x", "not certain"),
+    ("python3 -W ignore -c x", "runs code"),
+    ("mv src /tmp/x", "moves `/u/x/repo/src` out of the workspace"),
+    ("mv *.rs /tmp", "out of the workspace"),
+    ("sort -o Cargo.toml x.txt", "overwrites"),
+    ("sort --outp=Cargo.toml x.txt", "overwrites"),
+    ("uniq x.txt Cargo.toml", "overwrites"),
+    ("tree -o Cargo.toml", "overwrites"),
+    ("git checkout Makefile.am", "overwrites"),
+    ("git checkout src", "overwrites"),
+    ("git diff --output=Cargo.toml", "overwrites"),
+    ("ls | tee Cargo.toml", "overwrites"),
+    ("dd if=x.txt of=Cargo.toml", "overwrites"),
+    ("truncate -s 0 Cargo.toml", "can lose"),
+    ("cp a.txt Cargo.toml", "overwrites"),
+    ("cp -r lib src", "overwrites"),
+    ("cp *.md docs", "overwrites"),
+    ("tar xf x.tar", "`tar x` can lose"),
+    ("awk '{print > \"y\"}' x.txt", "runs code"),
+    ("hyperfine ls", "not certain"),
+    ("cmake -E remove x", "can run other programs"),
+    ("poetry run bash -c x", "runs code"),
+    ("sort --comp=sh x.txt", "can run other programs"),
+    ("planted-cat x.txt", "under the name of a program"),
+    ("timeout 5 planted-cat", "under the name of a program"),
+    ("frobnicate", "not a program that Kith knows"),
+    ("/srv/bin/cat x", "not a program"),
+    ("\u{441}at x", "not a program"),
+    ("source x.sh", "changes what the shell runs"),
+    ("echo $(id)", "runs a command inside another"),
+    ("echo $X", "depends on a variable"),
+    ("ls &", "background"),
+    ("", "no command"),
+];
+
 #[test]
 fn reasons_to_ask() {
     let scene = Scene::default();
-    for (command, reason) in [
-        ("rm -r src", "`rm` can lose files"),
-        ("git reset --hard", "`git reset` can lose files"),
-        ("git clean -fd", "`git clean` can lose"),
-        ("git checkout -- src", "can lose"),
-        ("echo x > Cargo.toml", "overwrites `/u/x/repo/Cargo.toml`"),
-        ("mv a.txt Cargo.toml", "overwrites"),
-        ("cp a.txt .cargo/config.toml", "can make other programs run code"),
-        ("touch AGENTS.md", "changes what the agent is"),
-        ("echo x >> .git/hooks/pre-commit", "changes what the agent is"),
-        ("cat ~/.ssh/id_ed25519", "holds keys"),
-        ("ls .kith", "Kith's own records"),
-        ("cat /srv/data", "lies outside the workspace"),
-        ("touch /etc/x", "belongs to the system"),
-        ("cat /proc/1/environ", "device or of the kernel"),
-        ("curl https://example.org", "needs the network"),
-        ("npm install left-pad", "needs the network"),
-        ("sudo ls", "rights of another user"),
-        ("docker ps", "reaches other processes"),
-        ("cat x | sh", "runs code that is not a file"),
-        ("python3 -c 'x'", "runs code"),
-        ("sed '1e id' x.txt", "runs code"),
-        ("awk 'BEGIN{system(\"id\")}'", "runs code"),
-        ("find . -exec rm {} \\;", "can run other programs"),
-        ("git -c core.pager=x log", "can run other programs"),
-        ("make SHELL=./x", "can run other programs"),
-        ("env -i ls", "not certain"),
-        ("ls | xargs rm", "not certain"),
-        ("ls | xargs python3", "not certain"),
-        ("PATH=. ls", "`PATH` changes which programs"),
-        ("env LD_PRELOAD=x ls", "`LD_PRELOAD` changes"),
-        ("planted-cat x.txt", "under the name of a program"),
-        ("timeout 5 planted-cat", "under the name of a program"),
-        ("frobnicate", "not a program that Kith knows"),
-        ("/srv/bin/cat x", "not a program"),
-        ("\u{441}at x", "not a program"),
-        ("source x.sh", "changes what the shell runs"),
-        ("echo $(id)", "runs a command inside another"),
-        ("echo $X", "depends on a variable"),
-        ("ls &", "background"),
-        ("", "no command"),
-    ] {
+    for (command, reason) in REASONS_TO_ASK {
         let judgement = scene.shell(command);
         assert_eq!(judgement.verdict, Verdict::Ask, "{command}: {judgement:?}");
         let all = scene.with_question(
             "exec_shell",
             &[Effect::Exec],
             &Json::of(&shell_facts(command)),
-            |it| objections(it, &scene.rules, &CallFacts::read(it)),
+            |it| objections(it, &scene.rules, &CallFacts::read(it.effects, it.facts)),
         );
-        assert!(all.iter().any(|it| it.reason.contains(reason)), "{command}: {all:?}");
+        assert!(all.iter().any(|it| it.reason.text("en").contains(reason)), "{command}: {all:?}");
     }
 }
 
@@ -360,40 +393,183 @@ fn the_strictest_rule_wins() {
 #[test]
 fn grants_cover_exactly_what_they_name() {
     let scene = |grant: Grant| Scene { grants: vec![grant], ..Scene::default() };
-    let status = scene(grant(Some("git push"), None, None));
-    let judgement = status.shell("git push origin");
+    let push = scene(grant(Some("git push"), None, None));
+    let judgement = push.shell("git push");
     check(&judgement, Verdict::Allow, "granted before");
     assert_eq!((judgement.grant_id.as_deref(), judgement.sandbox), (Some("g1"), Sandbox::Network));
-    check(&status.shell("git pull"), Verdict::Ask, "");
-    check(&status.shell("git push; rm x.txt"), Verdict::Ask, "");
-    check(&status.shell("git push -c x=y --receive-pack=x"), Verdict::Ask, "can run other");
-    check(&scene(grant(Some("bash"), None, None)).shell("bash -c id"), Verdict::Ask, "");
-    check(&scene(grant(Some(""), None, None)).shell("rm x.txt"), Verdict::Ask, "");
-    let path = scene(grant(None, Some("/srv/data"), None));
+    for command in [
+        // Further words, other places and variables.
+        "git push --force",
+        "git push evil",
+        "git push > Cargo.toml",
+        "git push < x.txt",
+        "CI=1 git push",
+        "git -C x push",
+        "'git' push",
+        "timeout 9 git push",
+        // Whatever stands beside it would have the network too.
+        "git push; python3 x.py",
+        "make && git push",
+        "git push | tee new",
+        "git push; ls",
+        "(git push)",
+    ] {
+        check(&push.shell(command), Verdict::Ask, "");
+    }
+    check(
+        &scene(grant(Some("git push -c x=y --receive-pack=x"), None, None))
+            .shell("git push -c x=y --receive-pack=x"),
+        Verdict::Ask,
+        "can run other",
+    );
+    let path = scene(grant(None, Some("/srv/data/x"), None));
     check(&path.write("/srv/data/x"), Verdict::Allow, "");
-    check(&path.write("/srv/database"), Verdict::Ask, "");
+    check(&path.write("/srv/data/x/y"), Verdict::Ask, "");
+    check(&path.write("/srv/data"), Verdict::Ask, "");
     let host = scene(grant(None, None, Some("example.org")));
     check(&host.fetch("example.org"), Verdict::Allow, "");
     check(&host.fetch("example.org.evil"), Verdict::Ask, "");
 }
 
+/// Also one that an older version stored.
+#[test]
+fn no_grant_stands_for_a_program_that_can_run_other_code() {
+    for command in [
+        "bash -c id",
+        "rm *",
+        "python3 x.py",
+        "make install",
+        "cargo publish",
+        "npm publish",
+        "npx x",
+        "go get x",
+        "pip install x",
+        "curl http://x",
+        "wget x",
+        "ssh x ls",
+        "docker ps",
+        "find / -name x",
+        "frobnicate x",
+        "env rm x.txt",
+        "./deploy.sh x",
+        "planted-rm x.txt",
+        "just x",
+        "gradle x",
+        "uv add x",
+        "bundle install",
+        "flock x ls",
+        "sudo rm x.txt",
+        "tar xf x.tar",
+    ] {
+        let scene = Scene { grants: vec![grant(Some(command), None, None)], ..Scene::default() };
+        let judgement = scene.shell(command);
+        assert_eq!(judgement.grant_id, None, "{command}: {judgement:?}");
+        let facts = Json::of(&shell_facts(command));
+        assert_eq!(scope_to_offer(&[Effect::Exec], &facts, false), None, "{command}");
+    }
+}
+
+#[test]
+fn no_grant_and_no_rule_stands_for_keys_and_changes_of_the_self() {
+    for path in ["/u/x/house/SOUL.md", "/u/x/.ssh/config", "/u/x/repo/AGENTS.md", "/dev/sda"] {
+        let rules = RuleSet { allow: rules(&["write_file"]), ..RuleSet::default() };
+        let grants = vec![grant(None, Some(path), None)];
+        check(&Scene { rules, grants, ..Scene::default() }.write(path), Verdict::Ask, "");
+        let zone = places().zone(Path::new(path));
+        let facts = Json::of(&PathCallFacts { path: path.to_owned(), zone, exists: true });
+        for effect in [Effect::Write, Effect::Oneself] {
+            assert_eq!(scope_to_offer(&[effect], &facts, false), None, "{path}");
+        }
+    }
+}
+
+#[test]
+fn a_rule_for_one_command_gives_the_network_to_no_other() {
+    let rules = RuleSet { allow: rules(&["exec_shell(git push *)"]), ..RuleSet::default() };
+    let scene = Scene { rules, ..Scene::default() };
+    check(&scene.shell("git push origin"), Verdict::Allow, "");
+    check(&scene.shell("cd src && git push origin | tail -3"), Verdict::Allow, "");
+    for command in ["git push; python3 x.py", "make && git push", "./x.sh; git push"] {
+        check(&scene.shell(command), Verdict::Ask, "would have the network too");
+    }
+}
+
+#[test]
+fn rules_that_deny_see_through_every_way_to_write_a_command() {
+    let mode = JudgeMode::Trusted;
+    let deny = rules(&["exec_shell(git push *)", "exec_shell(rm -rf *)"]);
+    let scene = Scene { rules: RuleSet { mode, deny, ..RuleSet::default() }, ..Scene::default() };
+    let long = format!("{}git push", "true && ".repeat(100));
+    let longer = format!("{}\ngit push", "true\n".repeat(5_000));
+    for command in [
+        "git -C . push",
+        "git --no-pager push",
+        "env git push",
+        "bash -c 'git push'",
+        "sudo git push",
+        "git p*",
+        "command git push",
+        "xargs git push",
+        "find . -exec git push \\;",
+        "rm -r --force x",
+        "eval 'git push'",
+        "ls $(git -C x push)",
+        "g''it \\\n push",
+        "{ git push; }",
+        &long,
+        &longer,
+    ] {
+        check(&scene.shell(command), Verdict::Deny, "denies it");
+    }
+    // What cannot be seen may be what is denied, so the mode does not answer for it.
+    for command in ["$X push", "python3 -c x", "eval $X", "cat x | sh", "ls *; $(cat x)"] {
+        check(&scene.shell(command), Verdict::Ask, "");
+        check(&Scene::mode(mode).shell(command), Verdict::Allow, "");
+    }
+    let too_long = "true\n".repeat(5_000);
+    check(&scene.shell(&too_long), Verdict::Ask, "too long");
+    check(&Scene::mode(JudgeMode::Trusted).shell(&too_long), Verdict::Ask, "too long");
+    check(&scene.shell("cargo test && git status"), Verdict::Allow, "");
+}
+
+#[test]
+fn reasons_are_worded_in_the_language_of_the_question() {
+    let scene = Scene { language: "zh-CN", ..Scene::default() };
+    let is_chinese = |text: &str| text.chars().any(|ch| ('\u{4e00}'..='\u{9fff}').contains(&ch));
+    for command in [
+        "rm -r src",
+        "ls",
+        "echo $X",
+        "curl x",
+        "sudo ls",
+        "cat ~/.ssh/x",
+        "mv src /tmp",
+        "FOO=1 ls",
+        "tar cf new *",
+        "ls &",
+        "frobnicate",
+        "",
+    ] {
+        let reason = scene.shell(command).reason;
+        assert!(is_chinese(&reason), "{command}: {reason}");
+    }
+    let nobody = Scene { is_attended: false, ..scene.clone() };
+    check(&nobody.shell("rm -r src"), Verdict::Deny, "没有人可以询问：`rm` 可能丢失文件或历史");
+    check(&scene.write("/u/x/house/SOUL.md"), Verdict::Ask, "会改动助手自身");
+}
+
 #[test]
 fn under_taint_the_owner_is_asked_whatever_was_granted() {
-    let all = vec![
-        grant(Some("git push"), None, None),
-        grant(None, Some("/u/x/house"), None),
-        grant(None, None, Some("example.org")),
-    ];
+    let all = vec![grant(Some("git push"), None, None), grant(None, None, Some("example.org"))];
     let clean = Scene { grants: all, ..Scene::default() };
     let tainted = Scene { is_tainted: true, ..clean.clone() };
-    let verdicts = |scene: &Scene| {
-        [scene.shell("git push"), scene.write("/u/x/house/SOUL.md"), scene.fetch("example.org")]
-            .map(|it| it.verdict)
-    };
-    assert_eq!(verdicts(&clean), [Verdict::Allow; 3]);
-    assert_eq!(verdicts(&tainted), [Verdict::Ask; 3]);
+    let verdicts =
+        |scene: &Scene| [scene.shell("git push"), scene.fetch("example.org")].map(|it| it.verdict);
+    assert_eq!(verdicts(&clean), [Verdict::Allow; 2]);
+    assert_eq!(verdicts(&tainted), [Verdict::Ask; 2]);
     let trusted = Scene { is_tainted: true, ..Scene::mode(JudgeMode::Trusted) };
-    assert_eq!(verdicts(&trusted), [Verdict::Ask; 3]);
+    assert_eq!(verdicts(&trusted), [Verdict::Ask; 2]);
+    check(&tainted.write("/u/x/house/SOUL.md"), Verdict::Ask, "untrusted text was read");
     let notes = tainted.judge("memory_append", &[Effect::Oneself], &Json::empty_object());
     assert_eq!(notes.verdict, Verdict::Ask);
     // What the sandbox contains stays free.
@@ -421,17 +597,18 @@ fn strangers_may_only_read_without_asking() {
 
 #[test]
 fn only_what_is_safe_is_offered_as_a_grant() {
-    let offer = |command: &str, scene: &Scene| {
-        let facts = Json::of(&shell_facts(command));
-        scene.with_question("exec_shell", &[Effect::Exec], &facts, scope_to_offer)
+    let offer = |command: &str, is_tainted: bool| {
+        scope_to_offer(&[Effect::Exec], &Json::of(&shell_facts(command)), is_tainted)
     };
-    let scene = Scene::default();
-    let argv = vec!["git".to_owned(), "push".to_owned()];
-    assert_eq!(offer("git push", &scene), Some(GrantScope::ArgvPrefix(argv)));
-    for command in
-        ["bash -c id", "rm *", "git push; ls", "sudo ls", "cat ~/.ssh/x", "env -i x", "ls $X"]
-    {
-        assert_eq!(offer(command, &scene), None, "{command}");
+    for command in ["git push", "git fetch origin", "rm x.txt", "cat /srv/data", "cp a.txt b.txt"] {
+        let argv = command.split(' ').map(str::to_owned).collect();
+        assert_eq!(offer(command, false), Some(GrantScope::Command(argv)), "{command}");
+        assert_eq!(offer(command, true), None, "{command}");
     }
-    assert_eq!(offer("git push", &Scene { is_tainted: true, ..scene }), None);
+    for command in
+        ["bash -c id", "rm *", "git push; ls", "sudo ls", "cat ~/.ssh/x", "env -i x", "ls $X", ""]
+    {
+        assert_eq!(offer(command, false), None, "{command}");
+    }
+    assert_eq!(scope_to_offer(&[], &Json::empty_object(), false), None);
 }

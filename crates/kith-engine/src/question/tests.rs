@@ -13,7 +13,7 @@ fn asked() -> ApprovalRequested {
         command: Some("make migrate\u{202e}\ncat p\u{430}sswd".into()),
         paths: vec!["db/schema.sql".to_owned()],
         digest: "0".to_owned(),
-        risk: risk_text(Effect::Exec, "it leaves the sandbox.", "en").into(),
+        risk: risk_text(Effect::Exec, Sandbox::None, "it leaves the sandbox.", "en").into(),
         approvers: vec!["owner".to_owned()],
         expires_at: 0,
     }
@@ -27,16 +27,19 @@ fn the_question_is_whole_and_shows_what_a_reader_would_not_see() {
         make migrate\u{202E}
         cat p\u{430}sswd
     On: db/schema.sql
-    Risk: It runs a program, which can do what you can do (it leaves the sandbox).
+    Risk: It runs without a sandbox, so it can read, change and send whatever you can (it leaves the sandbox).
     Answer yes or no (a reason is welcome); with several questions add the code, as in "yes 7QX". Or use `kith approve 7QX` or `kith deny 7QX`.
     "#);
-    insta::assert_snapshot!(question_text(&asked(), "zh-CN"), @r"
+    let reason = "要求在沙箱之外运行";
+    let risk = risk_text(Effect::Exec, Sandbox::None, reason, "zh-CN").into();
+    let asked = ApprovalRequested { risk, ..asked() };
+    insta::assert_snapshot!(question_text(&asked, "zh-CN"), @r"
     需要你批准 [7QX]：run the migration
     命令：
         make migrate\u{202E}
         cat p\u{430}sswd
     涉及：db/schema.sql
-    风险：It runs a program, which can do what you can do (it leaves the sandbox).
+    风险：会在沙箱之外运行，你能读、能改、能发出去的，它都能（要求在沙箱之外运行）。
     回复“同意”或“拒绝”（可附理由）；有多项时写上代码，例如“同意 7QX”。也可以用 `kith approve 7QX` 或 `kith deny 7QX`。
     ");
 }
@@ -61,4 +64,22 @@ fn a_name_of_several_lines_adds_no_line_to_the_question() {
     let text = question_text(&forged, "en");
     assert_eq!(text.lines().count(), lines_before);
     assert_eq!(text.lines().filter(|line| line.starts_with("Risk:")).count(), 1);
+}
+
+#[test]
+fn the_risk_is_that_of_the_sandbox_in_both_languages() {
+    let risk = |sandbox, language| risk_text(Effect::Exec, sandbox, "", language);
+    insta::assert_snapshot!(
+        [Sandbox::None, Sandbox::Workspace, Sandbox::Network]
+            .map(|it| format!("{}\n{}", risk(it, "en"), risk(it, "zh")))
+            .join("\n"),
+        @r"
+    It runs without a sandbox, so it can read, change and send whatever you can.
+    会在沙箱之外运行，你能读、能改、能发出去的，它都能。
+    It runs in the sandbox without a network, so it can change or delete files of the workspace and nothing else.
+    会在没有网络的沙箱里运行，只能改动或删除工作区里的文件。
+    It runs in the sandbox with the network, so it can change or delete files of the workspace, and what it can read may leave this machine.
+    会在有网络的沙箱里运行，能改动或删除工作区里的文件，读到的内容可能离开这台机器。
+    "
+    );
 }

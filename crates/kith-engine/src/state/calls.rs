@@ -1,7 +1,7 @@
 //! The calls of an answer and the stage of each.
 
 use kith_vocab::block::ToolCall;
-use kith_vocab::event::calls::{ApprovalRequested, Decision, Effect, Verdict};
+use kith_vocab::event::calls::{ApprovalRequested, Decision, Effect, Sandbox, Verdict};
 use kith_vocab::event::messages::Outcome;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::CallId;
@@ -17,6 +17,8 @@ pub struct CallProgress {
     pub effect: Option<Effect>,
     pub digest: Option<String>,
     pub facts: Option<Json>,
+    /// Where it would run.
+    pub sandbox: Option<Sandbox>,
     pub reason: Text,
     /// The question about it, while it waits for an answer.
     pub question: Option<Box<ApprovalRequested>>,
@@ -56,6 +58,7 @@ impl TurnCalls {
             effect: None,
             digest: None,
             facts: None,
+            sandbox: None,
             reason: Text::default(),
             question: None,
         };
@@ -156,6 +159,7 @@ impl CallProgress {
                 self.effect = Some(it.effect);
                 self.digest = Some(it.digest.clone());
                 self.facts = Some(it.facts.clone());
+                self.sandbox = Some(it.sandbox);
                 self.reason = it.reason.clone();
                 match it.verdict {
                     Verdict::Allow => CallStage::MayRun,

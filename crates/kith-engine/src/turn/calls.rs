@@ -206,6 +206,7 @@ fn ask_policy(
         is_attended: turn.attended,
         grants,
         sandbox: offered_sandbox(ctx, prepared),
+        language: &turn.language,
     });
     if sends_a_secret(ctx, call, prepared, &judgement) {
         keeps_secrets(judgement.sandbox)
@@ -338,7 +339,12 @@ pub(super) fn start(
         refuse(session, &call, &differences(allowed.as_ref(), &with_summary(&prepared)));
         return None;
     }
+    let asked_for = progress.and_then(|it| it.sandbox).filter(|_| is_approved);
     let judgement = ask_policy(session, ctx, &call, &prepared, &grants);
+    if asked_for.is_some_and(|it| it != judgement.sandbox) {
+        refuse(session, &call, "the sandbox it would run in has changed since it was allowed");
+        return None;
+    }
     let may_run = match judgement.verdict {
         Verdict::Allow => true,
         Verdict::Ask => is_approved,

@@ -64,6 +64,7 @@ pub async fn explain_command(
         is_attended: true,
         grants: &[],
         sandbox: blocking(sandbox::offered),
+        language: "en",
     };
     Ok(Response::new(view(explain(&question, &rules), facts)))
 }

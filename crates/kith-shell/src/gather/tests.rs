@@ -46,11 +46,63 @@ fn paths_are_told_from_other_words() {
 fn what_is_written_is_told() {
     check(
         "cp a.txt out/b.txt",
-        &["Replace /repo/out/b.txt/a.txt", "Replace /repo/out/b.txt", "Read /repo/a.txt"],
+        &["Replace /repo/out/b.txt/a.txt", "Put /repo/out/b.txt", "Read /repo/a.txt"],
     );
     check("rm -rf -- -x.txt", &["Delete /repo/-x.txt"]);
     check("make > log.txt 2>> err.txt", &["Replace /repo/log.txt", "Append /repo/err.txt"]);
     check("ls | tee -a x.txt", &["Append /repo/x.txt"]);
     check("gcc -o bin/x x.c", &["Read /repo/bin/x", "Read /repo/x.c", "Write /repo/bin/x"]);
-    check("tar --output=/srv/x.tar", &["Write /srv/x.tar"]);
+    check("ar --output=/srv/x.tar", &["Replace /srv/x.tar"]);
+    check(
+        "sort -o out.txt in.txt",
+        &["Read /repo/out.txt", "Read /repo/in.txt", "Replace /repo/out.txt"],
+    );
+    check("sort -oout.txt in.txt", &["Read /repo/in.txt", "Replace /repo/out.txt"]);
+    check("uniq a.txt b.txt", &["Read /repo/a.txt", "Replace /repo/b.txt"]);
+    check("git checkout Makefile.am", &["Replace /repo/Makefile.am"]);
+    check("git checkout main", &[]);
+    check("git checkout -b main.x", &["Read /repo/main.x"]);
+    check("tar czf x.tgz src", &["Replace /repo/x.tgz"]);
+    check(
+        "cp -n a.txt b.txt",
+        &["Append /repo/b.txt/a.txt", "Append /repo/b.txt", "Read /repo/a.txt"],
+    );
+    check("mv a.txt /tmp/b", &["Replace /tmp/b/a.txt", "Put /tmp/b", "Move /repo/a.txt"]);
+    check("cp src/*.rs out.d", &["Replace /repo/out.d/", "Put /repo/out.d", "Read /repo/src/"]);
+}
+
+/// A disk on which `link` leads to another folder.
+struct LinkedDisk;
+
+impl Lookup for LinkedDisk {
+    fn path(&self, path: &Path) -> PathLookup {
+        let real = match path.strip_prefix("/repo/link") {
+            Ok(rest) => Path::new("/repo/far/away").join(rest),
+            Err(_) => path.to_owned(),
+        };
+        PathLookup { real, zone: Zone::Workspace, entry: PathEntry::Folder }
+    }
+
+    fn program(&self, name: &str, cwd: &Path) -> ProgramFacts {
+        FakeDisk.program(name, cwd)
+    }
+
+    fn user_home(&self) -> Option<PathBuf> {
+        None
+    }
+}
+
+#[test]
+fn a_folder_entered_through_a_link_is_not_certain() {
+    let is_understood = |command: &str| {
+        let cwd = Path::new("/repo");
+        let request = ShellRequest { command, cwd, network: false, unsandboxed: false };
+        gather(&request, &LinkedDisk).obstacles.is_empty()
+    };
+    assert!(is_understood("cd far/../src && ls"));
+    for command in
+        ["cd link && rm ../x", "cd link/.. && ls", "cd link/a && cat x", "cd src/../link"]
+    {
+        assert!(!is_understood(command), "{command}");
+    }
 }

@@ -110,7 +110,11 @@ fn everything_else_is_an_obstacle() {
     check("echo a\u{200b}b", "[echo] [a\u{200b}b]  !Character");
     check("(ls", "[ls]  !Syntax");
     check("a;;b", "[a] ; [b]  !Other");
-    check("cat {/etc/passwd,x}", "[cat] ?[{/etc/passwd,x}]  !Expansion");
+    check("cat {/etc/passwd,x}", "[cat] [/etc/passwd] [x]");
+    check("find . {-delete,-print}", "[find] [.] [-delete] [-print]");
+    check("{rm,-r,x}", "  !Syntax");
+    check("ls {a..z}", "[ls] ?[{a..z}]  !Expansion");
+    check("ls > {a,b}", "[ls] >?[{a,b}]  !Expansion");
 }
 
 #[test]
@@ -127,6 +131,9 @@ fn too_long_and_too_deep_are_obstacles() {
             "{unit}"
         );
     }
+    let chained = format!("{}git push", "true && ".repeat(150));
+    assert_eq!(kinds(&chained), []);
+    assert_eq!(parse(&chained).segments.len(), 151);
     // What is long and plain is read all the same.
     let long = format!("{}\n", "git log --format='%h %s' -n 3 src/a src/b src/c 2>&1").repeat(190);
     assert!(long.len() > 10_000 && parse(&long).is_understood());

@@ -1,5 +1,6 @@
 //! What git would do.
 
+use super::options::is_given_by;
 use super::{Finding, ProgramCall, RiskKind, finding};
 
 /// Subcommands that change nothing outside the repository and lose nothing that cannot be found
@@ -95,7 +96,10 @@ pub(super) fn risk(command: &ProgramCall<'_>) -> Option<Finding> {
         return finding(RiskKind::RunsOther, option);
     }
     let word = format!("git {subcommand}");
-    let has = |options: &[&str]| rest.iter().any(|it| options.contains(it));
+    // A reason to ask counts also shortened, as git allows it; a reason not to ask does not.
+    let has =
+        |options: &[&str]| rest.iter().any(|it| options.iter().any(|option| is_option(option, it)));
+    let has_exactly = |options: &[&str]| rest.iter().any(|it| options.contains(it));
     let first = rest.first().copied();
     let kind = match subcommand {
         _ if NETWORK.contains(&subcommand) => RiskKind::Network,
@@ -112,7 +116,7 @@ pub(super) fn risk(command: &ProgramCall<'_>) -> Option<Finding> {
         "checkout" if first.is_some_and(|it| it.contains('.') || it.ends_with('/')) => {
             RiskKind::Destructive
         }
-        "restore" if !has(&["--staged", "-S"]) || has(&["--worktree", "-W"]) => {
+        "restore" if !has_exactly(&["--staged", "-S"]) || has(&["--worktree", "-W"]) => {
             RiskKind::Destructive
         }
         "branch" | "tag" if has(&["-D", "-d", "--delete", "-f", "--force", "-M"]) => {
@@ -124,7 +128,9 @@ pub(super) fn risk(command: &ProgramCall<'_>) -> Option<Finding> {
         "commit" | "merge" | "revert" | "cherry-pick" if has(&["--edit", "-e"]) => {
             RiskKind::RunsOther
         }
-        "config" if has(&["--get", "--list", "-l", "--get-all", "get", "list"]) => return None,
+        "config" if has_exactly(&["--get", "--list", "-l", "--get-all", "get", "list"]) => {
+            return None;
+        }
         "remote" if matches!(first, None | Some("-v" | "get-url")) => return None,
         "submodule" if matches!(first, None | Some("status" | "summary")) => return None,
         "bisect" if !has(&["run", "visualize", "view"]) => return None,
@@ -142,7 +148,6 @@ fn runs_programs(word: &str) -> bool {
     let options = [
         "--ext-diff",
         "--textconv",
-        "-O",
         "--open-files-in-pager",
         "--upload-pack",
         "--receive-pack",
@@ -155,6 +160,11 @@ fn runs_programs(word: &str) -> bool {
         "--strategy",
         "--gpg-sign",
     ];
-    let name = word.split('=').next().unwrap_or(word);
-    options.contains(&name)
+    // `git grep -Oless`
+    options.iter().any(|it| is_option(it, word)) || word.starts_with("-O")
+}
+
+/// Letters stand alone here: `-n3` is not `-n` with a value to be feared.
+fn is_option(option: &str, word: &str) -> bool {
+    if option.starts_with("--") { is_given_by(option, word) } else { option == word }
 }

@@ -2,83 +2,141 @@
 
 use super::{Finding, ProgramCall, RiskKind, finding};
 
-/// Options by which programs run others, whatever else they do.
-const RUN_OPTIONS: [(&str, &[&str]); 28] = [
+/// Options by which programs run others or load their code, whatever else they do.
+const RUN_OPTIONS: [(&str, &[&str]); 44] = [
+    ("ant", &["-f", "-file", "-buildfile", "-lib"]),
+    ("bat", &["--pager"]),
+    ("bazel", &["--run_under"]),
+    ("c++", &["-wrapper", "-specs", "-B", "-fplugin"]),
+    ("cargo", &["--config", "-C"]),
+    ("cc", &["-wrapper", "-specs", "-B", "-fplugin"]),
+    ("clang", &["-fplugin", "-fpass-plugin", "-B", "-Xclang"]),
+    ("clang++", &["-fplugin", "-fpass-plugin", "-B", "-Xclang"]),
+    ("cmake", &["-E", "-P", "-C"]),
+    ("ctest", &["-S", "--script", "--build-and-test"]),
+    ("date", &["-s", "--set", "-f", "--file"]),
+    ("file", &["-m", "--magic-file", "-C"]),
+    ("g++", &["-wrapper", "-specs", "-B", "-fplugin"]),
+    ("gcc", &["-wrapper", "-specs", "-B", "-fplugin"]),
+    ("ghc", &["-e", "-pgmF", "-pgml", "-fplugin"]),
+    ("go", &["-exec", "-toolexec", "-vettool", "-overlay", "-modfile"]),
+    ("gmake", &["--eval", "-E", "-f", "--file", "--makefile", "-I", "--include-dir"]),
+    ("gradle", &["-I", "--init-script", "-b", "-c", "-p", "--project-dir"]),
+    ("hostname", &["-F", "--file", "-b"]),
+    ("install", &["-s", "--strip-program"]),
+    ("java", &["-agentpath", "-agentlib", "-javaagent", "-XX"]),
+    ("just", &["-c", "--command", "--shell", "--shell-arg", "-f", "--justfile", "--chooser"]),
+    ("ld", &["-plugin", "--plugin", "-rpath"]),
+    ("make", &["--eval", "-E", "-f", "--file", "--makefile", "-I", "--include-dir"]),
+    ("mvn", &["-s", "--settings", "-gs", "-f", "--file"]),
+    ("npm", &["--script-shell", "--node-options", "--prefix"]),
+    ("npx", &["-c", "--call", "--shell"]),
+    ("patch", &["-e", "--ed"]),
+    ("pnpm", &["--script-shell", "--dir", "--shell-mode"]),
+    ("protoc", &["--plugin"]),
+    ("pytest", &["-c", "--rootdir", "--pdb", "--pdbcls", "-p"]),
+    ("rake", &["-e", "--execute", "-E", "--execute-continue", "-p", "--execute-print", "-r", "-f"]),
+    ("rg", &["--pre", "--hostname-bin"]),
+    ("rustc", &["-Clinker", "--codegen", "-Zcodegen-backend"]),
+    ("scala", &["-e", "-execute"]),
+    ("sort", &["--compress-program"]),
+    ("split", &["--filter"]),
+    ("strip", &["--plugin"]),
+    ("swift", &["-e", "-load-plugin-library"]),
     (
         "tar",
         &[
             "--checkpoint-action",
             "--to-command",
-            "-I",
             "--use-compress-program",
             "--rsh-command",
-            "-F",
+            "--rmt-command",
             "--info-script",
             "--new-volume-script",
         ],
     ),
-    ("sort", &["--compress-program"]),
-    ("split", &["--filter"]),
-    ("zip", &["-T", "-TT", "--unzip-command"]),
-    ("gcc", &["-wrapper", "-specs", "-B"]),
-    ("g++", &["-wrapper", "-specs", "-B"]),
-    ("cc", &["-wrapper", "-specs", "-B"]),
-    ("ld", &["-plugin", "--plugin", "-rpath"]),
-    ("make", &["--eval", "-E"]),
-    ("gmake", &["--eval", "-E"]),
-    ("rg", &["--pre", "--hostname-bin"]),
-    ("bat", &["--pager"]),
-    ("cargo", &["--config", "-C"]),
-    ("npm", &["--script-shell", "--node-options", "--prefix"]),
-    ("pnpm", &["--script-shell", "--dir"]),
-    ("npx", &["-c", "--call", "--shell"]),
-    ("go", &["-exec", "-toolexec", "-vettool", "-overlay"]),
-    ("java", &["-agentpath", "-agentlib", "-javaagent"]),
-    ("pytest", &["-c", "--rootdir", "--pdb", "--pdbcls"]),
-    ("rustc", &["-Clinker", "--codegen"]),
-    ("date", &["-s", "--set", "-f", "--file"]),
-    ("hostname", &["-F", "--file", "-b"]),
-    ("mvn", &["-s", "--settings", "-gs"]),
-    ("gradle", &["-I", "--init-script"]),
+    ("tox", &["-c", "--conf", "-x", "--override"]),
+    ("yarn", &["--cwd", "--script-shell", "--use-yarnrc"]),
     ("yq", &["--load"]),
-    ("file", &["-m", "--magic-file", "-C"]),
-    ("diff", &["--to-file"]),
-    ("install", &["-s", "--strip-program"]),
+    ("zip", &["-T", "-TT", "--unzip-command"]),
 ];
 
-/// Parts of words that name programs in any tool.
-const RUN_MARKS: [&str; 5] = ["--exec", "-exec", "--command", "--shell", "--eval"];
+/// Parts of words that name a program to be run.
+const RUN_PARTS: [(&str, &[&str]); 8] = [
+    ("c++", &["-wrapper", "-plugin"]),
+    ("gcc", &["-wrapper", "-plugin"]),
+    ("gmake", &["SHELL", "MAKE=", "CC=", "CXX=", "LD=", "AR=", "AS=", "FLAGS="]),
+    ("java", &["javaagent", "agentpath", "agentlib"]),
+    ("make", &["SHELL", "MAKE=", "CC=", "CXX=", "LD=", "AR=", "AS=", "FLAGS="]),
+    ("mvn", &["exec:", "exec.", "antrun:"]),
+    ("rustc", &["linker", "-plugin"]),
+    ("sbt", &["eval ", "eval:"]),
+];
+
+/// They print or compare their arguments; a word that looks like an option of others is text.
+const PRINTERS: [&str; 8] = ["echo", "printf", "find", "fd", "grep", "rg", "test", "git"];
+
+/// Options that name programs in any tool.
+const RUN_MARKS: [&str; 6] = ["--exec", "-exec", "--command", "--shell", "--eval", "--pager"];
+
+/// Whether a word gives an option, alone, with a value, or shortened as far as programs allow.
+pub(super) fn is_given_by(option: &str, word: &str) -> bool {
+    let name = word.split(['=', ':']).next().unwrap_or(word);
+    if option.starts_with("--") {
+        let is_shortened = name.len() > 2 && option.starts_with(name) && !is_own_option(name);
+        return name == option || is_shortened;
+    }
+    let is_letter = option.len() == 2;
+    name == option || (is_letter && word.starts_with(option) && !word.starts_with("--"))
+}
+
+/// Options that are no shorter form of another one.
+fn is_own_option(name: &str) -> bool {
+    matches!(name, "--text" | "--pre" | "--out" | "--file" | "--edit" | "--set")
+}
 
 pub(super) fn that_runs_programs<'a>(command: &'a ProgramCall<'_>) -> Option<&'a str> {
     let own = RUN_OPTIONS.iter().find(|(name, _)| *name == command.name);
-    let found = own.and_then(|(_, options)| {
-        command.arguments.iter().map(String::as_str).find(|word| {
-            options.iter().any(|it| {
-                word == it
-                    || word
-                        .strip_prefix(it)
-                        .is_some_and(|rest| it.len() > 2 || !rest.starts_with('-'))
-                        && (it.len() == 2 || word[it.len()..].starts_with(['=', ':']))
-            })
-        })
-    });
+    let found = own.and_then(|(_, options)| command.has(options));
     if found.is_some() || super::tables::is_interpreter(command.name) {
         return found;
     }
-    let makes = matches!(command.name, "make" | "gmake");
-    let overrides = |word: &str| {
-        makes
-            && ["SHELL=", ".SHELLFLAGS=", "MAKE=", "CC=", "CXX="]
-                .iter()
-                .any(|it| word.starts_with(it))
+    let words = || command.arguments.iter().map(String::as_str);
+    let parts = RUN_PARTS.iter().find(|(name, _)| *name == command.name);
+    let has_part =
+        |word: &&str| parts.is_some_and(|(_, all)| all.iter().any(|it| word.contains(it)));
+    if let Some(word) = words().find(has_part) {
+        return Some(word);
+    }
+    if PRINTERS.contains(&command.name) {
+        return None;
+    }
+    words().find(|word| RUN_MARKS.iter().any(|it| word.split('=').next() == Some(it)))
+}
+
+/// What tar would run or lose. Its letters can be bundled, with or without a hyphen.
+pub(super) fn of_tar(command: &ProgramCall<'_>) -> Option<Finding> {
+    let is_bundle = |(at, word): &(usize, &String)| {
+        !word.starts_with("--") && (word.starts_with('-') || *at == 0)
     };
-    let is_mark = |word: &str| RUN_MARKS.iter().any(|it| word.split('=').next() == Some(it));
-    let prints = matches!(command.name, "echo" | "printf" | "find" | "fd" | "grep" | "rg");
-    command
-        .arguments
-        .iter()
-        .map(String::as_str)
-        .find(|it| overrides(it) || (is_mark(it) && !prints))
+    let words = command.arguments.iter().enumerate();
+    let bundles: Vec<&String> = words.filter(is_bundle).map(|(_, word)| word).collect();
+    if let Some(word) = bundles.iter().find(|it| it.contains(['I', 'F'])) {
+        return finding(RiskKind::RunsOther, word);
+    }
+    // A name with a colon is an archive on another machine.
+    if let Some(word) = command.operands().find(|it| it.contains(':')) {
+        return finding(RiskKind::Network, word);
+    }
+    let keeps = ["--keep-old-files", "--skip-old-files", "--to-stdout"];
+    let keeps = keeps.iter().any(|it| command.has_exactly(it))
+        || bundles.iter().any(|it| it.contains(['k', 'O']));
+    let extracts =
+        bundles.iter().any(|it| it.contains('x')) || command.has(&["--extract", "--get"]).is_some();
+    if let Some(option) = command.has(&["--delete", "--remove-files", "--unlink-first"]) {
+        return finding(RiskKind::Destructive, option);
+    }
+    (extracts && !keeps).then(|| (RiskKind::Destructive, "tar x".to_owned()))
 }
 
 pub(super) fn of_find(command: &ProgramCall<'_>) -> Option<Finding> {
@@ -165,7 +223,7 @@ pub(super) fn of_package_manager(command: &ProgramCall<'_>) -> Option<Finding> {
         return finding(RiskKind::RunsOther, &word);
     }
     let is_module = name == "go" && subcommand == "mod" && matches!(second, "download" | "tidy");
-    let is_offline = command.has(&["--offline"]).is_some();
+    let is_offline = command.has_exactly("--offline");
     if (is_in(&NETWORK_SUBCOMMANDS) || is_module) && !is_offline {
         return finding(RiskKind::Network, &word);
     }

@@ -1,104 +1,145 @@
 //! Interpreters and small languages: is the code a file of the project, or in the command itself?
 
 use super::{Finding, ProgramCall, RiskKind, finding};
-use crate::script::Joint;
 
-/// Modules of Python that serve, debug or install.
-const PYTHON_MODULES: [&str; 12] = [
-    "pip",
-    "ensurepip",
-    "http.server",
-    "pdb",
-    "code",
-    "timeit",
+/// Modules of Python that serve, debug, install, or run code from the command line.
+const PYTHON_MODULES: [&str; 28] = [
+    "antigravity",
+    "asyncio",
+    "bdb",
     "cProfile",
-    "profile",
-    "webbrowser",
-    "smtplib",
+    "code",
+    "codeop",
+    "ensurepip",
     "ftplib",
+    "http.server",
+    "idlelib",
+    "imaplib",
+    "nntplib",
+    "pdb",
+    "pip",
+    "poplib",
+    "profile",
+    "pty",
+    "runpy",
+    "smtpd",
+    "smtplib",
+    "sqlite3",
     "telnetlib",
+    "timeit",
+    "trace",
+    "turtledemo",
+    "webbrowser",
+    "wsgiref.simple_server",
+    "xmlrpc.server",
 ];
 
-/// Options without a value that only change how a script runs.
-const PLAIN_OPTIONS: [&str; 24] = [
-    "-u",
-    "-B",
-    "-O",
-    "-OO",
-    "-s",
-    "-S",
-    "-I",
-    "-E",
-    "-v",
-    "-W",
-    "-x",
-    "-X",
-    "-e",
-    "-w",
-    "-ex",
-    "-eu",
-    "-eux",
-    "--test",
-    "--watch",
-    "--version",
-    "-V",
-    "--help",
-    "-h",
-    "--check",
-];
+/// The options of an interpreter that only change how a script runs.
+struct ScriptOptions {
+    /// Letters without a value, which may be bundled.
+    letters: &'static str,
+    /// Letters with a value, in the same word or the next.
+    valued: &'static str,
+    long: &'static [&'static str],
+}
+
+const NO_OPTIONS: ScriptOptions = ScriptOptions { letters: "", valued: "", long: &[] };
+
+fn script_options(name: &str) -> ScriptOptions {
+    let plain = name.trim_end_matches(|ch: char| ch.is_ascii_digit() || ch == '.');
+    match plain {
+        "python" => ScriptOptions { letters: "bBdEIOPqsSuvx", valued: "WX", long: &[] },
+        "sh" | "bash" | "dash" | "ash" | "ksh" | "zsh" => {
+            ScriptOptions { letters: "aefmnuvx", valued: "oO", long: &["--norc", "--posix"] }
+        }
+        "node" | "nodejs" | "ts-node" | "tsx" => ScriptOptions {
+            letters: "",
+            valued: "",
+            long: &["--test", "--check", "--watch", "--enable-source-maps", "--no-warnings"],
+        },
+        "ruby" | "perl" => ScriptOptions { letters: "wW", valued: "", long: &[] },
+        "php" => ScriptOptions { letters: "nq", valued: "f", long: &[] },
+        _ => NO_OPTIONS,
+    }
+}
+
+/// How many words an option takes with it; `None` if it is none of the plain ones.
+fn plain_option(options: &ScriptOptions, word: &str) -> Option<usize> {
+    if word.starts_with("--") {
+        return options.long.contains(&word).then_some(1);
+    }
+    let letters = word.strip_prefix('-').filter(|it| !it.is_empty())?;
+    for (at, letter) in letters.char_indices() {
+        if options.valued.contains(letter) {
+            let has_value = at + letter.len_utf8() < letters.len();
+            return Some(if has_value { 1 } else { 2 });
+        }
+        if !options.letters.contains(letter) {
+            return None;
+        }
+    }
+    Some(1)
+}
 
 /// Code in a file of the project runs in the sandbox; code in the command, or from its input, is
 /// what nobody has looked at.
 pub(super) fn of_interpreter(command: &ProgramCall<'_>) -> Option<Finding> {
     let name = command.name;
-    let is_shell = matches!(name, "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "fish" | "csh");
-    let mut has_script = false;
-    for (at, word) in command.arguments.iter().enumerate() {
-        let word = word.as_str();
-        if !word.starts_with('-') {
-            has_script = true;
-            break;
-        }
-        if name.starts_with("python") && word == "-m" {
-            let module = command.arguments.get(at + 1).map_or("", String::as_str);
-            let installs = command.arguments.get(at + 2).map(String::as_str);
-            let reads =
-                matches!(installs, Some("list" | "show" | "freeze" | "check" | "--version"));
-            return match module {
-                "" => finding(RiskKind::InlineCode, word),
-                "pip" if reads => None,
-                "pip" => finding(RiskKind::Network, "pip"),
-                _ if PYTHON_MODULES.contains(&module) => finding(RiskKind::InlineCode, module),
-                _ => None,
-            };
-        }
-        if matches!(word, "--version" | "-V" | "--help" | "-h") {
-            return None;
-        }
-        let is_plain =
-            PLAIN_OPTIONS.contains(&word) && (is_shell || !matches!(word, "-e" | "-E" | "-ex"));
-        if name == "node" && matches!(word, "--test" | "--check") {
-            // Without a file, it looks for the project's tests.
-            has_script = true;
-        } else if !is_plain {
-            return finding(RiskKind::InlineCode, word);
-        }
-    }
-    if matches!(name, "busybox") {
+    if name == "busybox" {
         return finding(RiskKind::Wrapper, name);
     }
-    let from_input = !has_script || command.operands().next() == Some("/dev/stdin");
-    if from_input || (command.joint == Joint::Pipe && !has_script) {
-        return finding(RiskKind::InlineCode, name);
+    let options = script_options(name);
+    let mut at = 0;
+    let mut finds_tests = false;
+    while let Some(word) = command.arguments.get(at).filter(|it| it.starts_with('-')) {
+        if matches!(word.as_str(), "--version" | "-V" | "--help" | "-h") {
+            return None;
+        }
+        if name.starts_with("python") && word == "-m" {
+            return of_python_module(&command.arguments[at + 1..]);
+        }
+        let Some(n_words) = plain_option(&options, word) else {
+            return finding(RiskKind::InlineCode, word);
+        };
+        // Without a file, node looks for the project's tests.
+        finds_tests |= word == "--test";
+        at += n_words;
     }
-    None
+    let script = command.arguments.get(at).map(String::as_str);
+    match script {
+        Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") => finding(RiskKind::InlineCode, name),
+        None if !finds_tests => finding(RiskKind::InlineCode, name),
+        _ => None,
+    }
+}
+
+fn of_python_module(arguments: &[String]) -> Option<Finding> {
+    let module = arguments.first().map_or("", String::as_str);
+    let subcommand = arguments.get(1).map(String::as_str);
+    let reads = matches!(subcommand, Some("list" | "show" | "freeze" | "check" | "--version"));
+    match module {
+        "" => finding(RiskKind::InlineCode, "-m"),
+        "pip" if reads => None,
+        "pip" => finding(RiskKind::Network, "pip"),
+        _ if PYTHON_MODULES.contains(&module) => finding(RiskKind::InlineCode, module),
+        _ => None,
+    }
 }
 
 /// Programs of awk that start others or talk to them.
 pub(super) fn of_awk(command: &ProgramCall<'_>) -> Option<Finding> {
     let marks = ["system", "getline", "@load", "@include", "ENVIRON", "/inet"];
+    // `print > "file"` writes; `$1 > 5` compares.
+    let writes = |word: &str| {
+        let after = word.split("print").skip(1);
+        let statement =
+            |it: &str| it.split([';', '}', '\n']).next().unwrap_or_default().contains('>');
+        after.into_iter().any(statement)
+    };
     let is_suspicious = |word: &str| {
-        marks.iter().any(|it| word.contains(it)) || word.replace("||", "").contains('|')
+        marks.iter().any(|it| word.contains(it))
+            || word.replace("||", "").contains('|')
+            || writes(word)
     };
     if let Some(option) = command.has(&["-l", "--load", "-i", "--include", "-e", "--source", "-E"])
     {

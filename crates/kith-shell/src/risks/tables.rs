@@ -80,8 +80,38 @@ pub(super) const READERS: [&str; 75] = [
     "whoami",
 ];
 
+/// Readers with an option or operand that writes, or runs a program.
+const READERS_WITH_MORE: [&str; 8] =
+    ["bat", "date", "file", "hostname", "jq", "rg", "tree", "uniq"];
+
+/// Whether a program only reads and prints, whatever its arguments are.
+pub(super) fn takes_any_words(name: &str) -> bool {
+    READERS.contains(&name) && !READERS_WITH_MORE.contains(&name)
+}
+
+/// They change the files that they name, and start nothing.
+pub(super) const FILE_PROGRAMS: [&str; 14] = [
+    "chmod", "cp", "ln", "mkdir", "mv", "rm", "rmdir", "shred", "sort", "tee", "touch", "truncate",
+    "uniq", "unlink",
+];
+
+/// They run the command that they are given, in ways that are not looked through.
+#[rustfmt::skip]
+pub(super) const RUNNERS: [&str; 84] = [
+    "aa-exec", "asdf", "bwrap", "cargo-watch", "catchsegv", "choom", "chronic", "chrt",
+    "concurrently", "conda", "cpulimit", "cross-env", "cross-env-shell", "daemonize", "dbus-launch",
+    "dbus-run-session", "direnv", "distcc", "dotenv", "dumb-init", "entr", "expect", "fakeroot",
+    "faketime", "firejail", "flock", "foreman", "gdb", "gtester", "honcho", "hyperfine", "ionice",
+    "linux32", "linux64", "lldb", "logsave", "ltrace", "mamba", "mise", "multitime", "nix",
+    "nix-shell", "nodemon", "npm-run-all", "numactl", "openvt", "parallel", "perf", "pexec", "pipx",
+    "prlimit", "proot", "proxychains", "pyenv", "rbenv", "reflex", "rlwrap", "run-parts", "rustup",
+    "script", "sem", "setarch", "setlock", "softlimit", "sshpass", "start-stop-daemon", "strace",
+    "systemd-inhibit", "taskset", "tini", "torify", "torsocks", "toybox", "ts-node-dev", "tsocks",
+    "unbuffer", "uvx", "valgrind", "volta", "watch", "watchexec", "wine", "xvfb-run", "zsh-defer",
+];
+
 /// They change files of the workspace, or run what the project says, inside the sandbox.
-const TOOLS: [&str; 130] = [
+const TOOLS: [&str; 126] = [
     ":",
     "addr2line",
     "ant",
@@ -132,7 +162,6 @@ const TOOLS: [&str; 130] = [
     "gzip",
     "hatch",
     "hlint",
-    "hyperfine",
     "install",
     "isort",
     "jar",
@@ -145,11 +174,9 @@ const TOOLS: [&str; 130] = [
     "kotlinc",
     "ld",
     "lein",
-    "libtool",
     "link",
     "ln",
     "lz4",
-    "m4",
     "make",
     "markdownlint",
     "mdbook",
@@ -164,7 +191,6 @@ const TOOLS: [&str; 130] = [
     "ninja",
     "nm",
     "nox",
-    "npx",
     "nyc",
     "objcopy",
     "objdump",
@@ -421,66 +447,4 @@ pub(super) fn is_known(name: &str) -> bool {
 pub(super) fn is_interpreter(name: &str) -> bool {
     let plain = name.trim_end_matches(|ch: char| ch.is_ascii_digit() || ch == '.');
     INTERPRETERS.contains(&name) || INTERPRETERS.contains(&plain) || name == "tsx"
-}
-
-/// Whether a variable changes which programs or libraries are loaded.
-pub(super) fn changes_programs(name: &str) -> bool {
-    let exact = [
-        "PATH",
-        "HOME",
-        "ENV",
-        "IFS",
-        "CDPATH",
-        "SHELL",
-        "SHELLOPTS",
-        "PS4",
-        "PROMPT_COMMAND",
-        "VISUAL",
-        "BROWSER",
-        "RUSTC",
-        "RUSTDOC",
-        "RUSTFLAGS",
-        "NODE_OPTIONS",
-        "NODE_PATH",
-        "PYTHONSTARTUP",
-        "PYTHONHOME",
-        "PYTHONINSPECT",
-        "RUBYOPT",
-        "RUBYLIB",
-        "JAVA_TOOL_OPTIONS",
-        "_JAVA_OPTIONS",
-        "LESSOPEN",
-        "LESSCLOSE",
-        "GCONV_PATH",
-        "OPENSSL_CONF",
-        "TERMINFO",
-        "TMPDIR",
-        "MAKEFLAGS",
-        "MAKEFILES",
-        "GNUMAKEFLAGS",
-        "LOCPATH",
-        "HOSTALIASES",
-        "RES_OPTIONS",
-    ];
-    let starts = [
-        "LD_",
-        "DYLD_",
-        "BASH_",
-        "GIT_",
-        "PERL5",
-        "PERLLIB",
-        "XDG_",
-        "npm_config_",
-        "NPM_CONFIG_",
-        "PIP_",
-        "CARGO_BUILD_",
-        "CARGO_TARGET_",
-        "CARGO_HOME",
-        "SSH_",
-        "KITH_",
-    ];
-    let ends = ["PAGER", "EDITOR", "_WRAPPER", "_COMMAND", "_ASKPASS", "_LINKER", "_RUNNER"];
-    exact.contains(&name)
-        || starts.iter().any(|it| name.starts_with(it))
-        || ends.iter().any(|it| name.ends_with(it))
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::facts::ProgramFacts;
+use crate::script::Joint;
 
 /// The kinds of risk of a command that is installed, without quotes in it.
 fn kinds(argv: &[&str]) -> Vec<RiskKind> {
@@ -36,6 +37,84 @@ fn git_is_judged_by_its_subcommand_and_options() {
     for command in ["git -c a=b log", "git --exec-path=x log", "git diff --ext-diff", "git frob"] {
         check(command, &[RiskKind::RunsOther]);
     }
+    // Git takes options that are cut short.
+    check("git reset --har", &[RiskKind::Destructive]);
+    check("git diff --ext-d", &[RiskKind::RunsOther]);
+    check("git fetch --upload=x", &[RiskKind::RunsOther]);
+    check("git diff --text", &[]);
+    check("git restore --stag x", &[RiskKind::Destructive]);
+}
+
+#[test]
+fn options_cut_short_are_the_options() {
+    for command in
+        ["sort --comp=./x f", "tar cf a.tar --checkpoint-a=exec=sh b", "split --filt=sh f"]
+    {
+        check(command, &[RiskKind::RunsOther]);
+    }
+    check("npm install --offl", &[RiskKind::Network]);
+    check("cargo add x --offline", &[]);
+}
+
+#[test]
+fn programs_that_run_their_arguments_are_known_as_such() {
+    for command in [
+        "hyperfine ls",
+        "watch ls",
+        "entr make",
+        "parallel rm",
+        "strace ls",
+        "ltrace ls",
+        "gdb x",
+        "script x",
+        "flock f ls",
+        "chronic ls",
+        "uvx ruff",
+        "perf stat ls",
+        "ionice ls",
+    ] {
+        check(command, &[RiskKind::Wrapper]);
+    }
+    for command in ["doas ls", "sudo ls", "pkexec ls"] {
+        check(command, &[RiskKind::Privilege]);
+    }
+    check("cmake -E rm x", &[RiskKind::RunsOther]);
+    check("cmake -P x.cmake", &[RiskKind::RunsOther]);
+    check("poetry run sh -c id", &[RiskKind::InlineCode]);
+    check("uv run python -c id", &[RiskKind::InlineCode]);
+    check("timeout 5 nice setsid stdbuf -o0 bash -c id", &[RiskKind::InlineCode]);
+    check("make -f x", &[RiskKind::RunsOther]);
+    check("rustc -C linker=./x y.rs", &[RiskKind::RunsOther]);
+    check("tar cIf sh a.tar b", &[RiskKind::RunsOther]);
+    check("tar -xzf a.tar", &[RiskKind::Destructive]);
+    check("tar xkf a.tar", &[]);
+    check("tar czf out/x.tar.gz src", &[]);
+}
+
+#[test]
+fn only_known_variables_are_free() {
+    let kinds_with = |variable: &str| kinds(&["env", variable, "ls"]);
+    for variable in ["CI=1", "RUST_BACKTRACE=full", "LC_ALL=C", "TZ=UTC", "PYTHONPATH=src:lib"] {
+        assert_eq!(kinds_with(variable), [], "{variable}");
+    }
+    for variable in [
+        "PATH=.",
+        "LD_PRELOAD=x",
+        "GIT_PAGER=x",
+        "CC=./x",
+        "FOO=1",
+        "RUSTFLAGS=x",
+        "TZ=/x",
+        "LANG=../x",
+        "PYTHONPATH=/x",
+        "PYTHONPATH=../x",
+        "BASH_ENV=x",
+        "ENV=x",
+        "GOFLAGS=-toolexec=x",
+        "LESS=x",
+    ] {
+        assert_eq!(kinds_with(variable), [RiskKind::Environment], "{variable}");
+    }
 }
 
 #[test]
@@ -55,8 +134,34 @@ fn interpreters_run_files_and_no_text() {
         check(command, &[]);
     }
     for command in
-        ["python3", "python3 -c x", "bash -c x", "sh", "node -e x", "perl -e x", "lua5.4 -e x"]
+        ["python3 -W ignore x.py", "python3 -uB -Xdev x.py", "bash -eux -o pipefail x.sh"]
     {
+        check(command, &[]);
+    }
+    for command in [
+        "python3",
+        "python3 -c x",
+        "bash -c x",
+        "sh",
+        "node -e x",
+        "perl -e x",
+        "lua5.4 -e x",
+        "python3 -W ignore -c x",
+        "python3 -X dev -c x",
+        "python3 -Bc x",
+        "bash -ec x",
+        "bash -s x",
+        "bash -i",
+        "node -r ./x y.js",
+        "node --import x y.js",
+        "perl -wne x f",
+        "ruby -rsocket x.rb",
+        "php -d a=b x.php",
+        "python3 -m pty",
+        "python3 -m timeit x",
+        "python3 -",
+        "bash -o pipefail -c x",
+    ] {
         check(command, &[RiskKind::InlineCode]);
     }
 }

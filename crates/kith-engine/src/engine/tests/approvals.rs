@@ -2,6 +2,8 @@
 
 #![allow(clippy::print_stdout, reason = "the counts are what some of these tests are run for")]
 
+use std::sync::Mutex;
+
 use kith_providers::demo::demo;
 use kith_sessions::desk::{GrantRecords as _, RowTarget, WakeupRecords as _};
 use kith_testkit::files::{CrashModel, Fault, Written};
@@ -9,9 +11,10 @@ use kith_testkit::policies::AskAbout;
 use kith_testkit::scripted::ScriptedModels;
 use kith_testkit::tools::CountingTool;
 use kith_testkit::transcript::transcript;
-use kith_vocab::event::calls::{Decision, Via};
+use kith_vocab::event::calls::{Decision, Sandbox, Via};
 use kith_vocab::event::messages::{Author, Outcome, Trust};
 use kith_vocab::ingress::RunningBehavior;
+use kith_vocab::policy::{Judgement, Policy, Question};
 use serde_json::json;
 
 use super::*;
@@ -256,6 +259,62 @@ async fn only_an_approver_decides_by_a_command() {
     let refused = engine.command(id, command).await;
     assert!(matches!(refused, Err(EngineError::NotApprover { .. })), "{refused:?}");
     assert_eq!(tool.runs(), 0);
+}
+
+/// The denial of a question that has expired is written a little later, by a step of its own.
+#[tokio::test(start_paused = true)]
+async fn an_answer_after_the_expiry_is_none() {
+    let (house, engine, id, tool, approval_id) = asked().await;
+    house.clock.jump_to(house.clock.now() + 2 * DAY_MS);
+    let late = house.command(&engine, id, decide(&approval_id, Decision::Allow)).await;
+    let is_refused = match &late {
+        Ok(answer) => answer.event_id.is_none(),
+        Err(error) => error.to_string().contains("has expired"),
+    };
+    assert!(is_refused, "{late:?}");
+    engine.wake(id);
+    within(engine.until_rest()).await;
+    assert_eq!(tool.runs(), 0);
+
+    let (house, engine, id, tool, _) = asked().await;
+    house.clock.jump_to(house.clock.now() + 2 * DAY_MS);
+    engine.accept(&message("m9", ROOM, "yes"), RowTarget::Current).await.unwrap();
+    engine.wake(id);
+    within(engine.until_rest()).await;
+    assert_eq!(tool.runs(), 0);
+    let decided = house.events(id).into_iter().find_map(|event| match event.body {
+        Body::ApprovalDecided(it) => Some(it),
+        _ => None,
+    });
+    assert_eq!(decided.map(|it| (it.decision, it.via)), Some((Decision::Deny, Via::Expiry)));
+}
+
+/// Asks about every call, which would run where the test says.
+struct AskIn(Arc<Mutex<Sandbox>>);
+
+impl Policy for AskIn {
+    fn judge(&self, question: &Question<'_>) -> Judgement {
+        let judgement = AskAbout::new(["write_file"]).judge(question);
+        Judgement { sandbox: *self.0.lock().unwrap(), ..judgement }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_yes_is_for_the_sandbox_that_was_asked_about() {
+    for (later, runs) in [(Sandbox::Workspace, 1), (Sandbox::None, 0), (Sandbox::Network, 0)] {
+        let tool = CountingTool::new("write_file");
+        let house = house_wanting(&tool, &["a"]);
+        let sandbox = Arc::new(Mutex::new(Sandbox::Workspace));
+        *house.setup.policy.lock().unwrap() = Arc::new(AskIn(Arc::clone(&sandbox)));
+        let engine = house.engine();
+        let id = say(&engine, "m1", "go").await.session_id;
+        *sandbox.lock().unwrap() = later;
+        say(&engine, "m2", "yes").await;
+        assert_eq!(tool.runs(), runs, "{later:?}");
+        let outline = house.outline(id);
+        assert_eq!(outline.contains("the sandbox it would run in has changed"), runs == 0);
+        check_replay(&house, id);
+    }
 }
 
 #[tokio::test(start_paused = true)]

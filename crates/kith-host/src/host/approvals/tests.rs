@@ -48,7 +48,10 @@ impl Tool for Writer {
         Box::pin(async move {
             let plan = self.0.prepare(input, ctx).await?;
             let path = input.read::<Value>().unwrap()["path"].clone();
-            Ok(CallPlan { facts: Json::of(&json!({ "path": path })), ..plan })
+            Ok(CallPlan {
+                facts: Json::of(&json!({ "path": path, "zone": "workspace", "exists": true })),
+                ..plan
+            })
         })
     }
 
