@@ -129,8 +129,7 @@ impl From<Undelivered> for CallError {
 type Push<I> = dyn Fn(I, Delivery) -> Result<(), CallError> + Send + Sync;
 type SendPaced<I> = dyn Fn(I) -> BoxFuture<'static, Result<(), Undelivered>> + Send + Sync;
 
-/// Takes the items of a follow, and may stop it.
-#[derive(Clone)]
+/// Takes the items of a follow, and may stop it. A clone is the same client.
 pub struct Follower<I> {
     push: Arc<Push<I>>,
     send: Arc<SendPaced<I>>,
@@ -138,6 +137,13 @@ pub struct Follower<I> {
     pub cancel: CancellationToken,
     /// The client has left, which stops nothing but what is only for it.
     pub gone: CancellationToken,
+}
+
+impl<I> Clone for Follower<I> {
+    fn clone(&self) -> Follower<I> {
+        let (push, send) = (Arc::clone(&self.push), Arc::clone(&self.send));
+        Follower { push, send, cancel: self.cancel.clone(), gone: self.gone.clone() }
+    }
 }
 
 impl<I: 'static> Follower<I> {

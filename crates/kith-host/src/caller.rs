@@ -24,6 +24,8 @@ pub struct Caller {
 
 /// The command line, as a client names itself.
 pub const CLI: &str = "cli";
+/// The platform of those who come over HTTP.
+pub const WEB: &str = "web";
 /// The account of everyone who works on this machine.
 const LOCAL_ACCOUNT: &str = "local";
 

@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod approval;
 pub mod cost;
+pub mod daemon;
 pub mod feed;
 pub mod house;
 pub mod message;

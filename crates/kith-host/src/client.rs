@@ -5,6 +5,7 @@
 //! the host's view.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use kith_vocab::clock::BoxFuture;
 use tokio::sync::{Mutex, OnceCell, mpsc};
@@ -12,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{Access, Call, Delivery, Follow, Follower, Payload, Reply};
 use crate::caller::Caller;
+use crate::calls::daemon::HostKind;
 use crate::connection::HostHere;
 use crate::error::CallError;
 use crate::house::House;
@@ -38,14 +40,27 @@ pub struct Client {
     /// Where a host in this process tells what became of turns that an earlier one left unfinished;
     /// without it, it does not resume them.
     pub(crate) resume_notes: Option<mpsc::Sender<String>>,
+    /// What this process is if the host is in it.
+    pub(crate) kind: HostKind,
     /// The host, if it is in this process.
-    pub(crate) here: Mutex<Option<HostHere>>,
+    pub(crate) here: Arc<Mutex<Option<HostHere>>>,
+    /// This process has given the house up to another one, which is about to be the host.
+    pub(crate) has_released: Arc<AtomicBool>,
 }
 
 impl Client {
     pub fn new(house: House, caller: Caller, reads_from: ReadsFrom) -> Client {
-        let (settings, here) = (OnceCell::new(), Mutex::default());
-        Client { house, caller, reads_from, settings, resume_notes: None, here }
+        let (settings, here, has_released) = (OnceCell::new(), Arc::default(), Arc::default());
+        let (resume_notes, kind) = (None, HostKind::Command);
+        Client { house, caller, reads_from, settings, resume_notes, kind, here, has_released }
+    }
+
+    /// Says what this process is to those who ask its host. A conversation gives the house up to a
+    /// daemon that asks for it, and attaches to that.
+    #[must_use]
+    pub fn known_as(mut self, kind: HostKind) -> Client {
+        self.kind = kind;
+        self
     }
 
     /// If the host is ever in this process, it resumes turns that an earlier one left unfinished, and

@@ -5,17 +5,25 @@
 //! place or finds the next one, and asks again under the same message id, so nothing is said
 //! twice.
 
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kith_sessions::socket::socket_path;
+use tokio::sync::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::attach::{self, AskFailure, Timeouts};
 use crate::call::{Call, Follower, Payload, Reply};
+use crate::calls::daemon::{HostKind, ReleaseReason};
 use crate::client::Client;
+use crate::clock::SystemClock;
 use crate::error::{CallError, ErrorCode};
+use crate::host::daemon::HttpEntry;
 use crate::host::{Host, HostStart};
+use crate::http;
+use crate::http::access::HttpAccess;
 use crate::notes::HostNote;
 use crate::routes;
 use crate::serve::Server;
@@ -27,6 +35,8 @@ const TRIES_MAX: u32 = 10_000;
 const UNREACHED_MS_MAX: u64 = 10_000;
 /// How long to wait before looking again for a host that is on its way up or down.
 const LOOK_AGAIN_MS: u64 = 10;
+/// How long a conversation that gives the house up waits for the turns that run.
+const RELEASE_MS_MAX: u64 = 30_000;
 /// How long the end may take before the person is told what it waits for.
 const QUIET_END_MS: u64 = 500;
 
@@ -51,9 +61,14 @@ impl Client {
         if let Some(here) = &*here {
             return Ok(HostStart::Here(Arc::clone(&here.host)));
         }
+        if self.has_released.swap(false, Ordering::SeqCst) {
+            // Once: if the other one does not come, this process is the host again.
+            return Ok(HostStart::Elsewhere { holder: String::from("another kith") });
+        }
         let settings = Arc::clone(self.settings().await?);
         let start = Host::start(self.house.clone(), settings).await?;
         let HostStart::Here(host) = start else { return Ok(start) };
+        host.set_kind(self.kind);
         // Before anyone is let in: what they say is not something that was left.
         let left = match &self.resume_notes {
             Some(_) => host.unfinished().await?,
@@ -77,14 +92,49 @@ impl Client {
             });
         }
         *here = Some(HostHere { host: Arc::clone(&host), server });
+        if self.kind == HostKind::Chat {
+            let (here, has_released) = (Arc::clone(&self.here), Arc::clone(&self.has_released));
+            tokio::spawn(release_when_asked(Arc::clone(&host), here, has_released));
+        }
         Ok(HostStart::Here(host))
+    }
+
+    /// Serves the host over HTTP on the loopback address; where it listens. The host must be in this
+    /// process. `port` 0 takes any.
+    pub async fn serve_http(&self, port: u16) -> Result<String, CallError> {
+        let here = self.here.lock().await;
+        let Some(HostHere { host, server }) = &*here else {
+            return Err(CallError::bug("only the host can be served"));
+        };
+        let access = HttpAccess::of_house(&self.house, Arc::new(SystemClock))
+            .map_err(|error| CallError::filesystem(format!("cannot use the token: {error}")))?;
+        let access = Arc::new(access);
+        let cannot_listen = |error: io::Error| {
+            let what = if port == 0 { "any port".to_owned() } else { format!("port {port}") };
+            CallError::filesystem(format!("cannot listen on {what} of this machine: {error}"))
+                .hint("choose another port with `--port`; 0 takes any that is free")
+        };
+        let listener = http::listen(port).await.map_err(cannot_listen)?;
+        let served = http::serve(listener, Arc::clone(server.state()), Arc::clone(&access));
+        let address = format!("http://{}", served.map_err(cannot_listen)?);
+        host.set_http(HttpEntry { address: address.clone(), access });
+        Ok(address)
+    }
+
+    /// Waits until somebody asks the host in this process to give up the house.
+    pub async fn release_requested(&self) -> ReleaseReason {
+        let host = self.here.lock().await.as_ref().map(|it| Arc::clone(&it.host));
+        match host {
+            Some(host) => host.release_requested().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Leaves the house. If the host is here, it stays until the turns it accepted rest.
     /// `stop` ends the wait: what was accepted is in the log, and goes on with the next host.
     /// `on_long_wait` runs once if the wait is long enough for a person to wonder.
     pub async fn leave(self, stop: impl Future<Output = ()>, on_long_wait: impl FnOnce()) {
-        let Some(here) = self.here.into_inner() else { return };
+        let Some(here) = self.here.lock().await.take() else { return };
         let end = async {
             here.server.end().await;
             here.host.end().await;
@@ -115,8 +165,18 @@ impl Client {
         for _ in 0..TRIES_MAX {
             match self.enter().await? {
                 HostStart::Here(host) => {
-                    let answer = routes::answer(&host, self.caller.clone(), call, follower);
-                    return on_a_worker(answer).await;
+                    let (caller, asked) = (self.caller.clone(), call.clone());
+                    let answer = routes::answer(&host, caller, asked, follower.clone());
+                    match on_a_worker(answer).await {
+                        // It was given up meanwhile; the next host has what was accepted.
+                        Err(error)
+                            if host.has_given_up() && error.code == ErrorCode::RuntimeBusy =>
+                        {
+                            call.note_asked();
+                        }
+                        answer => return answer,
+                    }
+                    continue;
                 }
                 HostStart::Elsewhere { holder: named } => holder = named,
             }
@@ -150,6 +210,26 @@ impl Client {
         CallError::request(ErrorCode::RuntimeBusy, message)
             .hint("it may be suspended: resume it with `fg`, or kill it (nothing will be lost)")
     }
+}
+
+/// Gives the house up when another process asks for it, after the turns that run, if they end soon.
+async fn release_when_asked(
+    host: Arc<Host>,
+    here: Arc<Mutex<Option<HostHere>>>,
+    has_released: Arc<AtomicBool>,
+) {
+    host.release_requested().await;
+    let Some(HostHere { host, server }) = here.lock().await.take() else { return };
+    let state = Arc::clone(server.state());
+    let end = async {
+        server.end().await;
+        host.end().await;
+    };
+    if tokio::time::timeout(Duration::from_millis(RELEASE_MS_MAX), end).await.is_err() {
+        state.over.cancel();
+    }
+    has_released.store(true, Ordering::SeqCst);
+    host.give_up().await;
 }
 
 /// Runs the answer on the runtime's workers: on the thread that waits for it, every chunk of a

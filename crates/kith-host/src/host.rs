@@ -2,6 +2,7 @@
 
 pub mod approvals;
 pub mod compaction;
+pub mod daemon;
 pub mod dialog;
 pub mod message;
 pub mod models;
@@ -17,7 +18,7 @@ pub mod upkeep;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kith_engine::engine::{AgentSetup, Engine, EngineParts};
+use kith_engine::engine::{AgentSetup, Engine, EngineError, EngineParts};
 use kith_engine::thread_file_sync::ThreadFileSync;
 use kith_engine::thread_keeper::ThreadKeeper;
 use kith_sessions::approval_folder::ApprovalFolder;
@@ -47,6 +48,7 @@ use crate::router::Side;
 use crate::sandbox;
 use crate::settings::watch::SettingsWatch;
 
+use daemon::HostPresence;
 use parts::{HostParts, WriterLock};
 
 pub struct Host {
@@ -64,10 +66,11 @@ pub struct Host {
     clock: Arc<dyn Clock>,
     started_at: u64,
     ending: CancellationToken,
+    presence: HostPresence,
     /// What the person should know about how the host started, until someone tells it.
     start_notes: Mutex<Vec<HostNote>>,
     /// Held for as long as the host lives: it stands last, so it is given back last.
-    lock: Mutex<Box<dyn WriterLock>>,
+    lock: Mutex<Option<Box<dyn WriterLock>>>,
 }
 
 /// How long the key of a closed message is remembered. One delivered again later is a new message.
@@ -152,9 +155,10 @@ impl Host {
             house,
             started_at: clock.now(),
             ending: CancellationToken::new(),
+            presence: HostPresence::default(),
             clock,
             start_notes: Mutex::new(start_notes),
-            lock: Mutex::new(lock),
+            lock: Mutex::new(Some(lock)),
         })
     }
 
@@ -195,13 +199,32 @@ impl Host {
 
     /// Refuses what would be written if another host may hold the house.
     fn require_lock(&self) -> Result<(), CallError> {
-        Ok(self.lock.lock().unwrap_or_else(PoisonError::into_inner).check()?)
+        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*lock {
+            Some(lock) => Ok(lock.check()?),
+            None => Err(EngineError::Stopping.into()),
+        }
+    }
+
+    /// Whether the house has been given up.
+    pub fn has_given_up(&self) -> bool {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    /// Gives the house up wherever the engine is, and leaves what runs to the next host.
+    pub async fn give_up(&self) {
+        self.engine.stop().await;
+        self.engine.flush().await;
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Keeps the desk's generation outside the desk, so that an old copy of it shows.
     fn note_generation(&self, generation: u64) -> Result<(), CallError> {
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(lock.set_generation(generation)?)
+        match &mut *lock {
+            Some(lock) => Ok(lock.set_generation(generation)?),
+            None => Err(EngineError::Stopping.into()),
+        }
     }
 
     /// The language in which this caller is told things.

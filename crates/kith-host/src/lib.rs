@@ -14,6 +14,7 @@
 //! - [`client`]: how a program asks; [`attachments`]: files that go along with a message.
 //! - [`read_side`], [`host`]: who answers, from the files or as the writer of the house.
 //! - [`connection`], [`attach`], [`serve`], [`protocol`]: the host in another process.
+//! - [`http`]: the host for browsers and programs; [`daemon`]: a host that stays.
 //! - [`priming`]: the scripts that were chosen for a conversation.
 //! - [`doctor`]: what may be wrong with a house.
 //! - [`error`]: what a call answers when it fails: a code, whose move it is, and what may help.
@@ -33,10 +34,12 @@ pub mod calls;
 pub mod client;
 pub mod clock;
 pub mod connection;
+pub mod daemon;
 pub mod doctor;
 pub mod error;
 pub mod host;
 pub mod house;
+pub mod http;
 pub mod init;
 pub mod language;
 pub mod models;

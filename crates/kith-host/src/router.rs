@@ -159,6 +159,10 @@ impl<S: Side> Router<S> {
         (typed.answer)(Arc::clone(side), caller, call, follower)
     }
 
+    pub fn has(&self, name: &str) -> bool {
+        self.routes.contains_key(name)
+    }
+
     /// The forms of every call there is.
     pub fn schemas(&self, generator: &mut SchemaGenerator) -> Vec<CallSchema> {
         self.routes.values().map(|route| (route.schemas)(generator)).collect()

@@ -9,7 +9,7 @@ use crate::call::{Access, Call, Follower, Payload, Reply};
 use crate::caller::Caller;
 use crate::error::CallError;
 use crate::host::{
-    Host, approvals, compaction, dialog, message, models as model_choice, queue, scripts,
+    Host, approvals, compaction, daemon, dialog, message, models as model_choice, queue, scripts,
     subscription, threads as thread_files, tree, trust, upkeep,
 };
 use crate::read_side::{
@@ -75,6 +75,9 @@ pub fn writes() -> &'static Router<Host> {
             .on_caller(queue::take_next)
             .on_follow(subscription::subscribe)
             .on_follow(subscription::follow_house)
+            .on(daemon::get_status)
+            .on_caller(daemon::create_login)
+            .on_caller(daemon::release_house)
             .on_caller(dialog::create_dialog)
             .on_caller(upkeep::rename_session)
             .on_caller(upkeep::remove_session)
@@ -90,6 +93,11 @@ pub fn writes() -> &'static Router<Host> {
             .on_caller(trust::distrust_repository)
     });
     &WRITES
+}
+
+/// Whether there is a call of this name.
+pub fn has(name: &str) -> bool {
+    writes().has(name) || reads().has(name)
 }
 
 /// Answers a call that came to the host as text.

@@ -10,6 +10,7 @@
 //! host, however long the last turn takes.
 
 mod link;
+pub(crate) mod transport;
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,7 +25,6 @@ use kith_vocab::clock::BoxFuture;
 use kith_vocab::json::Json;
 use rustix::process::{Resource, getrlimit};
 use tokio::io::BufReader;
-use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -45,6 +45,7 @@ use crate::protocol::{
 use crate::routes;
 
 use link::{Link, write_all};
+use transport::{Arrival, FrameSink, FrameSource};
 
 /// Maximum number of attached clients, if the system allows enough descriptors.
 const CLIENTS_MAX: usize = 512;
@@ -64,15 +65,15 @@ pub struct Server {
 }
 
 /// What all connections share.
-struct ServerState {
-    host: Arc<Host>,
+pub(crate) struct ServerState {
+    pub(crate) host: Arc<Host>,
     /// Whether requests are taken. Asked and answered under the lock, so that none slips in
     /// between the last look at what runs and the end.
     is_open: Mutex<bool>,
     requests: TaskTracker,
-    connections: TaskTracker,
+    pub(crate) connections: TaskTracker,
     /// Every request has been answered, and no connection is served any longer.
-    over: CancellationToken,
+    pub(crate) over: CancellationToken,
 }
 
 impl Server {
@@ -89,6 +90,11 @@ impl Server {
         });
         state.connections.spawn(accept_all(listener, Arc::clone(&state)));
         Ok(Server { state, socket: Some(socket) })
+    }
+
+    /// What other ways in to the host share with the socket.
+    pub(crate) fn state(&self) -> &Arc<ServerState> {
+        &self.state
     }
 
     /// Does something beside what is asked for; the host does not end before it is done.
@@ -114,7 +120,7 @@ impl Server {
 impl ServerState {
     /// A place among the requests that the host stays for; `None` if it is ending and the request
     /// is for the next one.
-    fn admit(&self, name: &str) -> Option<TaskTrackerToken> {
+    pub(crate) fn admit(&self, name: &str) -> Option<TaskTrackerToken> {
         let is_open = self.is_open.lock().unwrap_or_else(PoisonError::into_inner);
         (*is_open || name == ReadBlob::NAME).then(|| self.requests.token())
     }
@@ -161,23 +167,36 @@ fn turn_away(stream: &UnixStream, n_places: usize) {
     }
 }
 
-/// One client, from its hello to its end.
+/// One client of the socket, from its hello to its end.
 async fn attend(stream: UnixStream, state: Arc<ServerState>, _place: OwnedSemaphorePermit) {
     let is_own_user = is_own_user(&stream);
     let (reader, writer) = stream.into_split();
+    if is_own_user {
+        let source = Frames::new(BufReader::new(reader));
+        return attend_client(source, writer, state, Arrival::Socket).await;
+    }
+    let message = "this house belongs to another user";
+    let error = HostFrame::error(None, CallError::request(ErrorCode::AuthFailed, message));
+    let (link, receiver) = Link::new();
+    link.send(&error);
+    write_all(writer, receiver, link, state.over.clone()).await;
+}
+
+/// One client that may speak for the owner, from its hello to its end.
+pub(crate) async fn attend_client(
+    source: impl FrameSource,
+    sink: impl FrameSink + 'static,
+    state: Arc<ServerState>,
+    arrival: Arrival,
+) {
     let (link, receiver) = Link::new();
     let over = state.over.clone();
-    let writing = state.connections.spawn(write_all(writer, receiver, link.clone(), over));
-    if is_own_user {
-        tokio::select! {
-            biased;
-            () = link.gone.cancelled() => (),
-            () = state.over.cancelled() => (),
-            () = converse(Frames::new(BufReader::new(reader)), &state, &link) => (),
-        }
-    } else {
-        let message = "this house belongs to another user";
-        link.send(&HostFrame::error(None, CallError::request(ErrorCode::AuthFailed, message)));
+    let writing = state.connections.spawn(write_all(sink, receiver, link.clone(), over));
+    tokio::select! {
+        biased;
+        () = link.gone.cancelled() => (),
+        () = state.over.cancelled() => (),
+        () = converse(source, &state, &link, arrival) => (),
     }
     // Requests that run hold the link too; when the last is answered, the writer ends.
     drop(link);
@@ -185,15 +204,29 @@ async fn attend(stream: UnixStream, state: Arc<ServerState>, _place: OwnedSemaph
     writing.await.ok();
 }
 
+/// Answers one request of a client that has no hello of its own, and ends.
+pub(crate) async fn attend_request(
+    request: RequestFrame,
+    sink: impl FrameSink + 'static,
+    state: Arc<ServerState>,
+    caller: Caller,
+) {
+    let (link, receiver) = Link::new();
+    answer(request, &caller, &state, &link);
+    let over = state.over.clone();
+    write_all(sink, receiver, link, over).await;
+}
+
 async fn converse(
-    mut frames: Frames<BufReader<OwnedReadHalf>>,
+    mut frames: impl FrameSource,
     state: &Arc<ServerState>,
     link: &Link,
+    arrival: Arrival,
 ) {
     let hello = frames.next::<Greeting>();
     let hello = tokio::time::timeout(Duration::from_millis(HELLO_MS_MAX), hello).await;
     let caller = if let Ok(Ok(Some(Greeting::Hello(hello)))) = hello {
-        caller_of(hello)
+        caller_of(hello).map(|caller| arrival.mark(caller))
     } else {
         Err(CallError::invalid("the first line must be a hello"))
     };

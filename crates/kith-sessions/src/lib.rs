@@ -19,7 +19,8 @@
 //! - [`own_file`]: which files of `.kith` are opened at all.
 //! - [`disk`]: the real files.
 //! - [`lock`]: the lock of a house; only its holder writes.
-//! - [`socket`]: where the holder listens.
+//! - [`socket`]: where the holder listens; [`access_token`]: what programs show it over
+//!   HTTP; [`daemon_log`]: what it says when nobody is there.
 //! - `database`: a SQLite file and the one thread that owns it.
 //! - [`desk`]: promises to the outside (inbox, threads, wake-ups), in SQLite.
 //! - [`approval_folder`]: pending approvals as files for people.
@@ -45,6 +46,8 @@ pub mod store;
 mod last_line;
 pub mod thread_file;
 
+pub mod access_token;
+pub mod daemon_log;
 pub mod disk;
 pub mod lock;
 pub mod own_file;

@@ -12,6 +12,7 @@
 //! - [`trust`]: how far the text of a result is trusted.
 //! - `call`: what all tools do around their own work.
 //! - [`sandbox`]: processes, and the walls around them.
+//! - [`launch`]: programs that are started for the owner.
 //! - `schema`: input schemas from types.
 //! - [`read_log`]: which files a session knows.
 //! - `change_file`: a file changed whole or not at all.
@@ -40,6 +41,7 @@ use crate::trust::TrustOf;
 mod folder;
 mod glob;
 mod hard_links;
+pub mod launch;
 pub mod roots;
 pub mod sandbox;
 pub mod shell_lookup;

@@ -11,8 +11,9 @@ use crate::ids::ThreadId;
 /// owner has with the agent alone.
 pub fn audience_of(thread: &ThreadId, owners_own: &[ThreadId]) -> Audience {
     match thread.platform() {
-        // The terminal of the owner's machine, and what the runtime says to itself.
-        "cli" | "system" => Audience::Owner,
+        // The terminal of the owner's machine, the page that only the owner can open, and what the runtime
+        // says to itself.
+        "cli" | "web" | "system" => Audience::Owner,
         // Checked before the list: a peer stays a peer, even if it is listed.
         "peer" => Audience::Peer,
         _ if owners_own.contains(thread) => Audience::Owner,
@@ -43,7 +44,7 @@ mod tests {
         check("peer:aid:luna.aid.pub", Audience::Peer);
         check("telegram:group:42", Audience::Shared);
         check("telegram:private:43", Audience::Shared);
-        check("web:room:notes", Audience::Shared);
+        check("web:room:notes", Audience::Owner);
         check("smoke:signal:cli", Audience::Shared);
         check("clio:room:x", Audience::Shared);
     }

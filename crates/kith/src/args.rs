@@ -11,6 +11,7 @@ pub(crate) mod prime;
 pub(crate) mod queue;
 pub(crate) mod session;
 pub(crate) mod trust;
+pub(crate) mod up;
 pub(crate) mod why;
 
 use std::env;
@@ -220,6 +221,13 @@ pub(crate) enum Command {
         dir: PathBuf,
     },
     Trust(trust::TrustArgs),
+    Up(up::Up),
+    /// Stop the daemon when its turns have ended
+    #[command(after_help = "Example:\n  kith down")]
+    Down,
+    /// Show who hosts this house, and where its page is
+    #[command(after_help = "Example:\n  kith status\n  kith status --json")]
+    Status,
     Completions(completions::CompletionsArgs),
     Man(completions::ManArgs),
     #[command(name = completions::COMPLETE, hide = true)]

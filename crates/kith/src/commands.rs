@@ -22,6 +22,7 @@ pub(crate) mod skill;
 mod thread;
 mod trust;
 mod turn;
+pub(crate) mod up;
 pub(crate) mod why;
 
 use std::path::{Path, PathBuf};
@@ -91,6 +92,9 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
             Some(Command::Sandbox(args)) => sandbox::run(&shared, args).await,
             Some(Command::Doctor) => house::check(&shared).await,
             Some(Command::Trust(args)) => trust::run(&shared, args).await,
+            Some(Command::Up(args)) => up::up(&shared, args).await,
+            Some(Command::Down) => up::down(&shared).await,
+            Some(Command::Status) => up::status(&shared).await,
             Some(Command::Completions(args)) => Ok(completions::run(&shared, &args)),
             Some(Command::Man(args)) => completions::man(&shared, &args),
             Some(Command::Complete(args)) => completions::complete_words(args).await,

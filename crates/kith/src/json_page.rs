@@ -41,6 +41,7 @@ use crate::program::commands::prime::ScriptForm;
 use crate::program::commands::session::VerifyForm;
 use crate::program::commands::session::list::ListForm;
 use crate::program::commands::skill::SkillForm;
+use crate::program::commands::up::StatusForm;
 use crate::program::ui::{
     EXIT_BUG, EXIT_EARLY, EXIT_ENVIRONMENT, EXIT_REQUEST, EXIT_STOPPED, EXIT_USAGE, ErrorForm,
 };
@@ -161,6 +162,9 @@ fn forms() -> Vec<(&'static str, Option<SchemaMaker>, &'static str)> {
         ("trust", Some(schema::<TrustedFolder>), ""),
         ("trust ls", Some(schema::<RepositoryList>), ""),
         ("trust rm", Some(schema::<TrustedFolder>), ""),
+        ("up", Some(schema::<StatusForm>), ""),
+        ("down", Some(schema::<StatusForm>), ""),
+        ("status", Some(schema::<StatusForm>), ""),
         ("completions", Some(schema::<CompletionsForm>), ""),
         ("man", Some(schema::<ManForm>), man),
     ]

@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kith_vocab::blocking::blocking;
-use tokio::io::AsyncWriteExt;
-use tokio::net::unix::OwnedWriteHalf;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use super::transport::FrameSink;
 use crate::call::{Delivery, Undelivered};
 use crate::error::{CallError, ErrorCode};
 use crate::protocol::{FRAME_BYTES_MAX, HostFrame, KeepAlive, frame};
@@ -213,7 +212,7 @@ fn too_long(message: &HostFrame) -> Option<HostFrame> {
 /// Sends lines until nobody is left who could add one, the client is gone, or it has been waited
 /// for long enough after the host's end or its own last line.
 pub(super) async fn write_all(
-    mut writer: OwnedWriteHalf,
+    mut sink: impl FrameSink,
     mut receiver: mpsc::Receiver<Vec<u8>>,
     link: Link,
     over: CancellationToken,
@@ -237,11 +236,11 @@ pub(super) async fn write_all(
                 Ok(None) => return,
                 Ok(Some(frame)) => {
                     bytes_waiting.fetch_sub(frame.len(), Ordering::Relaxed);
-                    let sent = writer.write_all(&frame).await;
+                    let sent = sink.send(frame).await;
                     taken.notify_waiters();
                     sent
                 }
-                Err(_) => writer.write_all(&alive).await,
+                Err(_) => sink.send(alive.clone()).await,
             };
             if sent.is_err() {
                 return;

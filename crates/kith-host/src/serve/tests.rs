@@ -22,7 +22,7 @@ use kith_vocab::provider::Provider;
 use serde::Serialize;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
-use tokio::net::unix::OwnedWriteHalf;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use super::*;
 use crate::attach::host_socket;

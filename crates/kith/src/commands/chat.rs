@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::thread;
 
 use kith_host::calls::agent::ExplainAgent;
+use kith_host::calls::daemon::HostKind;
 use kith_host::calls::message::{
     CancelTurn, MessageOutcome, MessageReply, MessageTarget, SendMessage,
 };
@@ -69,7 +70,7 @@ pub(crate) async fn run(
     let cwd = house.cwd.display().to_string();
     let mut agent_id = settings.last_good().team.choose(shared.agent()).map(|it| it.id.clone());
     let (sender, notes) = mpsc::channel(NOTES_MAX);
-    let client = client_of(shared, house.clone()).resuming(sender);
+    let client = client_of(shared, house.clone()).known_as(HostKind::Chat).resuming(sender);
     let resumed = describe(&client, resume).await?;
     // A session is somebody's; only what goes to a thread must know whose that is.
     if let Some(owner) = resumed.as_ref().and_then(|it| it.agent_id.clone()) {

@@ -71,6 +71,7 @@ mod terminal_questions;
 mod thread;
 mod tree;
 mod trust;
+mod up;
 mod upkeep;
 mod vouching;
 mod why;

@@ -1,0 +1,116 @@
+//! The host as others see it: what it is, where it listens, and how it is asked to give up the house.
+
+use std::process;
+use std::sync::{Arc, OnceLock};
+
+use jiff::Timestamp;
+use tokio::sync::watch;
+
+use super::Host;
+use crate::call::{Reply, Response};
+use crate::caller::Caller;
+use crate::calls::daemon::{
+    CreateLogin, GetStatus, HostKind, HostStatus, LoginLink, ReleaseHouse, ReleaseReason,
+    ReleasedHouse,
+};
+use crate::error::{CallError, ErrorCode};
+use crate::http::access::HttpAccess;
+
+/// What a host is besides the writer of the house.
+pub struct HostPresence {
+    kind: OnceLock<HostKind>,
+    http: OnceLock<HttpEntry>,
+    release: watch::Sender<Option<ReleaseReason>>,
+}
+
+/// The way in over HTTP.
+pub struct HttpEntry {
+    /// `http://127.0.0.1:PORT`
+    pub address: String,
+    pub access: Arc<HttpAccess>,
+}
+
+impl Default for HostPresence {
+    fn default() -> HostPresence {
+        let release = watch::Sender::new(None);
+        HostPresence { kind: OnceLock::new(), http: OnceLock::new(), release }
+    }
+}
+
+impl Host {
+    /// Says what the process is. The first word counts.
+    pub fn set_kind(&self, kind: HostKind) {
+        // A host has one process, which says it once.
+        self.presence.kind.set(kind).ok();
+    }
+
+    fn kind(&self) -> HostKind {
+        self.presence.kind.get().copied().unwrap_or_default()
+    }
+
+    pub fn set_http(&self, entry: HttpEntry) {
+        // Served once for each host.
+        self.presence.http.set(entry).ok();
+    }
+
+    /// A link by which the owner's browser logs in to the page.
+    pub fn login_link(&self) -> Result<String, CallError> {
+        let Some(HttpEntry { address, access }) = self.presence.http.get() else {
+            let error = CallError::request(ErrorCode::InvalidRequest, "the page is not served");
+            return Err(error.hint("`kith up --open` serves it and opens it"));
+        };
+        let code = access.new_login_code().map_err(CallError::filesystem)?;
+        Ok(format!("{address}/#login={code}"))
+    }
+
+    /// Waits until somebody asks for the house.
+    pub async fn release_requested(&self) -> ReleaseReason {
+        let mut asked = self.presence.release.subscribe();
+        loop {
+            let reason = *asked.borrow_and_update();
+            if let Some(reason) = reason {
+                return reason;
+            }
+            if asked.changed().await.is_err() {
+                // The sender lives as long as the host.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+}
+
+pub async fn get_status(host: Arc<Host>, _: GetStatus) -> Reply<HostStatus> {
+    let (working_sessions, open_sessions) = host.engine.n_sessions();
+    let started_at = i64::try_from(host.started_at).unwrap_or_default();
+    let started_at = Timestamp::from_millisecond(started_at).unwrap_or_default();
+    Ok(Response::new(HostStatus {
+        kind: host.kind(),
+        pid: process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_at: started_at.to_string(),
+        address: host.presence.http.get().map(|it| it.address.clone()),
+        working_sessions,
+        open_sessions,
+    }))
+}
+
+pub async fn create_login(host: Arc<Host>, caller: Caller, _: CreateLogin) -> Reply<LoginLink> {
+    caller.require_owner()?;
+    Ok(Response::new(LoginLink { url: host.login_link()? }))
+}
+
+pub async fn release_house(
+    host: Arc<Host>,
+    caller: Caller,
+    call: ReleaseHouse,
+) -> Reply<ReleasedHouse> {
+    caller.require_owner()?;
+    let (kind, pid) = (host.kind(), process::id());
+    if kind == HostKind::Chat && call.reason == ReleaseReason::Stop {
+        let message = format!("the host is a conversation in a terminal (pid {pid})");
+        return Err(CallError::request(ErrorCode::RuntimeBusy, message)
+            .hint("quit it there with `/quit` or Ctrl-D"));
+    }
+    host.presence.release.send_replace(Some(call.reason));
+    Ok(Response::new(ReleasedHouse { kind, pid }))
+}

@@ -1,0 +1,194 @@
+//! Whether a request comes from the owner.
+//!
+//! A program shows the token of the house, which only the owner can read. The page gets a cookie for a
+//! login code that is good once and for a minute; the code stands behind the `#` of the address, which
+//! browsers send to nobody. A cookie is a date with a signature made with the token, so it outlives
+//! the host, and deleting the token's file ends all of them.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use http::HeaderMap;
+use http::header::{AUTHORIZATION, COOKIE};
+use kith_sessions::access_token::read_or_create_token;
+use kith_vocab::clock::Clock;
+use kith_vocab::digest::hex;
+use sha2::{Digest as _, Sha256};
+
+use super::reply::HttpProblem;
+use crate::house::House;
+
+/// How long a login code is good.
+const CODE_MS_MAX: u64 = 60_000;
+/// Login codes that are good at a time; the oldest goes first.
+const CODES_MAX: usize = 16;
+/// How long a cookie is good.
+const COOKIE_MS_MAX: u64 = 30 * 24 * 60 * 60 * 1000;
+/// Wrong tokens and codes within a minute, after which nobody is let in without a cookie.
+const FAILURES_MAX: usize = 10;
+const FAILURE_WINDOW_MS: u64 = 60_000;
+
+pub struct HttpAccess {
+    token: String,
+    /// Cookies do not tell ports apart: those of two houses need two names.
+    cookie_name: String,
+    clock: Arc<dyn Clock>,
+    codes: Mutex<VecDeque<LoginCode>>,
+    /// When the last failures were, by the monotonic clock.
+    failures: Mutex<VecDeque<u64>>,
+}
+
+struct LoginCode {
+    code: String,
+    expires_at: u64,
+}
+
+impl HttpAccess {
+    /// With the token of the house, which is made if there is none.
+    pub fn of_house(house: &House, clock: Arc<dyn Clock>) -> io::Result<HttpAccess> {
+        let token = read_or_create_token(&house.kith_dir(), random_hex)?;
+        Ok(HttpAccess::new(token, clock))
+    }
+
+    fn new(token: String, clock: Arc<dyn Clock>) -> HttpAccess {
+        let name = hex(&Sha256::digest(format!("cookie {token}")));
+        let cookie_name = format!("kith_{}", &name[..12]);
+        let (codes, failures) = (Mutex::default(), Mutex::default());
+        HttpAccess { token, cookie_name, clock, codes, failures }
+    }
+
+    /// A code by which a browser can log in once, within a minute.
+    pub fn new_login_code(&self) -> io::Result<String> {
+        let code = random_hex()?;
+        let expires_at = self.clock.monotonic() + CODE_MS_MAX;
+        let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
+        if codes.len() >= CODES_MAX {
+            codes.pop_front();
+        }
+        codes.push_back(LoginCode { code: code.clone(), expires_at });
+        Ok(code)
+    }
+
+    /// The `Set-Cookie` for whoever has this code. A code is good once.
+    pub(super) fn log_in(&self, code: &str) -> Result<String, HttpProblem> {
+        self.refuse_guessing()?;
+        let now = self.clock.monotonic();
+        let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
+        codes.retain(|it| it.expires_at > now);
+        let found = codes.iter().position(|it| is_same(&it.code, code));
+        let taken = found.and_then(|index| codes.remove(index));
+        drop(codes);
+        if taken.is_none() {
+            self.note_failure();
+            return Err(HttpProblem::unauthorized(
+                "this login link was used already or has expired",
+                "`kith up --open` opens the page with a new one",
+            ));
+        }
+        let expires_at = self.clock.now().saturating_add(COOKIE_MS_MAX);
+        let value = format!("{expires_at}.{}", self.signature(expires_at));
+        Ok(self.set_cookie(&value, COOKIE_MS_MAX / 1000))
+    }
+
+    /// The `Set-Cookie` that takes the cookie away.
+    pub(super) fn log_out(&self) -> String {
+        self.set_cookie("", 0)
+    }
+
+    fn set_cookie(&self, value: &str, seconds: u64) -> String {
+        let name = &self.cookie_name;
+        format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict")
+    }
+
+    /// Refuses a request without a token or cookie of the owner's.
+    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), HttpProblem> {
+        if self.has_cookie(headers) {
+            return Ok(());
+        }
+        let Some(shown) = bearer(headers) else {
+            return Err(HttpProblem::unauthorized(
+                "this needs the owner's token or a login",
+                "`kith up --open` opens the page; programs send the token of `.kith/http-token` as \
+                 `Authorization: Bearer …`",
+            ));
+        };
+        self.refuse_guessing()?;
+        if is_same(&self.token, shown) {
+            return Ok(());
+        }
+        self.note_failure();
+        let hint = "the token of a house stands in its `.kith/http-token`";
+        Err(HttpProblem::unauthorized("this is not the token of this house", hint))
+    }
+
+    fn has_cookie(&self, headers: &HeaderMap) -> bool {
+        let texts = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let pairs = texts.flat_map(|text| text.split(';')).filter_map(|it| it.split_once('='));
+        let mut values = pairs.filter(|(name, _)| name.trim() == self.cookie_name);
+        values.any(|(_, value)| self.is_cookie(value.trim()))
+    }
+
+    fn is_cookie(&self, value: &str) -> bool {
+        let Some((expires_at, signature)) = value.split_once('.') else { return false };
+        let Ok(at) = expires_at.parse::<u64>() else { return false };
+        // One form for each date, so that a signature is of one text.
+        let is_plain = at.to_string() == expires_at;
+        is_plain && is_same(&self.signature(at), signature) && at > self.clock.now()
+    }
+
+    fn signature(&self, expires_at: u64) -> String {
+        // A key of any length is taken.
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.token.as_bytes()) else {
+            return String::new();
+        };
+        mac.update(format!("kith page cookie {expires_at}").as_bytes());
+        hex(&mac.finalize().into_bytes())
+    }
+
+    fn refuse_guessing(&self) -> Result<(), HttpProblem> {
+        let now = self.clock.monotonic();
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        while failures.front().is_some_and(|at| at + FAILURE_WINDOW_MS <= now) {
+            failures.pop_front();
+        }
+        if failures.len() >= FAILURES_MAX {
+            return Err(HttpProblem::too_many_requests(
+                "too many failed logins; try again in a minute",
+            ));
+        }
+        Ok(())
+    }
+
+    fn note_failure(&self) {
+        let now = self.clock.monotonic();
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if failures.len() < FAILURES_MAX {
+            failures.push_back(now);
+        }
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let text = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = text.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+/// Compares in a time that depends on nothing but the length of what was shown.
+fn is_same(expected: &str, shown: &str) -> bool {
+    // Hashes have one length, and whoever measures the comparison learns of hashes only.
+    let (expected, shown) = (Sha256::digest(expected), Sha256::digest(shown));
+    expected.iter().zip(shown.iter()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}
+
+/// 256 random bits.
+fn random_hex() -> io::Result<String> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(hex(&bytes))
+}
+
+#[cfg(test)]
+mod tests;

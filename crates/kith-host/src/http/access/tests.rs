@@ -1,0 +1,115 @@
+//! Tokens, codes and cookies that are right, wrong, used, old or made up.
+
+use kith_testkit::clock::FakeClock;
+
+use super::*;
+
+fn access() -> (Arc<FakeClock>, HttpAccess) {
+    let clock = Arc::new(FakeClock::new());
+    (Arc::clone(&clock), HttpAccess::new("a".repeat(64), clock))
+}
+
+fn status<T>(result: Result<T, HttpProblem>) -> u16 {
+    match result {
+        Ok(_) => 200,
+        Err(problem) => problem.into_response().status().as_u16(),
+    }
+}
+
+fn with(name: &'static str, value: &str) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(name, value.parse().unwrap());
+    headers
+}
+
+/// The pair that a browser sends back.
+fn pair(set_cookie: &str) -> String {
+    set_cookie.split(';').next().unwrap().to_owned()
+}
+
+#[test]
+fn a_program_is_let_in_by_the_token_and_by_nothing_like_it() {
+    let (_, access) = access();
+    let token = "a".repeat(64);
+    assert_eq!(status(access.check(&with("authorization", &format!("Bearer {token}")))), 200);
+    assert_eq!(status(access.check(&with("authorization", &format!("bearer  {token}")))), 200);
+    for wrong in ["Bearer", "Bearer ", "Basic YTph", &token, &format!("Bearer {token}a")] {
+        assert_eq!(status(access.check(&with("authorization", wrong))), 401, "{wrong}");
+    }
+    assert_eq!(status(access.check(&HeaderMap::new())), 401);
+}
+
+#[test]
+fn a_login_code_is_good_once_and_for_a_minute() {
+    let (clock, access) = access();
+    let code = access.new_login_code().unwrap();
+    assert_eq!(code.len(), 64);
+    let cookie = access.log_in(&code).unwrap();
+    assert!(cookie.contains("HttpOnly; SameSite=Strict") && cookie.contains("Path=/"));
+    assert_eq!(status(access.log_in(&code)), 401);
+
+    let late = access.new_login_code().unwrap();
+    clock.advance(CODE_MS_MAX);
+    assert_eq!(status(access.log_in(&late)), 401);
+}
+
+#[test]
+fn a_cookie_lets_in_until_it_expires_also_another_host_with_the_same_token() {
+    let (clock, access) = access();
+    let code = access.new_login_code().unwrap();
+    let cookie = pair(&access.log_in(&code).unwrap());
+    let headers = with("cookie", &format!("theme=dark; {cookie}; other=1"));
+    assert_eq!(status(access.check(&headers)), 200);
+
+    let next = HttpAccess::new("a".repeat(64), Arc::clone(&clock) as Arc<dyn Clock>);
+    assert_eq!(status(next.check(&headers)), 200);
+    let other = HttpAccess::new("b".repeat(64), Arc::clone(&clock) as Arc<dyn Clock>);
+    assert_eq!(status(other.check(&headers)), 401);
+
+    clock.advance(COOKIE_MS_MAX);
+    assert_eq!(status(access.check(&headers)), 401);
+}
+
+#[test]
+fn no_byte_of_a_cookie_can_be_changed() {
+    let (_, access) = access();
+    let code = access.new_login_code().unwrap();
+    let cookie = pair(&access.log_in(&code).unwrap());
+    for index in 0..cookie.len() {
+        let mut bytes = cookie.clone().into_bytes();
+        bytes[index] = if bytes[index] == b'1' { b'2' } else { b'1' };
+        let changed = String::from_utf8(bytes).unwrap();
+        assert_eq!(status(access.check(&with("cookie", &changed))), 401, "{changed}");
+    }
+    let (name, value) = cookie.split_once('=').unwrap();
+    for other in [format!("{name}=0{value}"), format!("{name}=+{value}"), format!("{name}=")] {
+        assert_eq!(status(access.check(&with("cookie", &other))), 401, "{other}");
+    }
+}
+
+#[test]
+fn whoever_guesses_is_slowed_down_and_the_page_goes_on() {
+    let (clock, access) = access();
+    let code = access.new_login_code().unwrap();
+    let cookie = pair(&access.log_in(&code).unwrap());
+    let wrong = with("authorization", "Bearer wrong");
+    for _ in 0..FAILURES_MAX {
+        assert_eq!(status(access.check(&wrong)), 401);
+    }
+    assert_eq!(status(access.check(&wrong)), 429);
+    let right = with("authorization", &format!("Bearer {}", "a".repeat(64)));
+    assert_eq!(status(access.check(&right)), 429);
+    assert_eq!(status(access.log_in("x")), 429);
+    assert_eq!(status(access.check(&with("cookie", &cookie))), 200);
+    clock.advance(FAILURE_WINDOW_MS);
+    assert_eq!(status(access.check(&right)), 200);
+}
+
+#[test]
+fn only_so_many_codes_are_good_at_a_time() {
+    let (_, access) = access();
+    let first = access.new_login_code().unwrap();
+    let others: Vec<String> = (0..CODES_MAX).map(|_| access.new_login_code().unwrap()).collect();
+    assert_eq!(status(access.log_in(&first)), 401);
+    assert_eq!(status(access.log_in(others.last().unwrap())), 200);
+}

@@ -1,0 +1,168 @@
+//! Calls over HTTP: `POST /api/<call>` with the call's JSON, answered once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, ACCEPT_LANGUAGE, HeaderName, HeaderValue, SET_COOKIE};
+use http::{HeaderMap, Request, Response};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use kith_vocab::clock::BoxFuture;
+use kith_vocab::json::Json;
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use super::HttpState;
+use super::event_stream;
+use super::reply::{self, HttpProblem, ReplyBody};
+use crate::call::{Call as _, Delivery, Follower};
+use crate::caller::Caller;
+use crate::calls::subscription::{FollowHouse, Subscribe};
+use crate::error::CallError;
+use crate::protocol::{ClientHello, PROTOCOL, REQUEST_BYTES_MAX};
+use crate::routes;
+use crate::serve::transport::Arrival;
+
+/// How long a client may take to send a body.
+const BODY_MS_MAX: u64 = 60_000;
+/// Bytes of a login.
+const LOGIN_BYTES_MAX: usize = 1024;
+/// The name that a program gives itself.
+const CLIENT: HeaderName = HeaderName::from_static("x-kith-client");
+const DEFAULT_CLIENT: &str = "http";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Login {
+    code: String,
+}
+
+/// The form of every answer.
+#[derive(Serialize)]
+struct HttpAnswerForm<'a> {
+    ok: bool,
+    data: &'a Json,
+    notes: &'a [String],
+}
+
+/// Exchanges a login code for the cookie of the page.
+pub(super) async fn login(
+    request: Request<Incoming>,
+    state: &HttpState,
+) -> Result<Response<ReplyBody>, HttpProblem> {
+    let body = read_body(request, LOGIN_BYTES_MAX).await?;
+    let login: Login = serde_json::from_slice(&body)
+        .map_err(|_| HttpProblem::bad_request("a login is `{\"code\": \"…\"}`"))?;
+    Ok(with_cookie(&state.access.log_in(&login.code)?))
+}
+
+pub(super) fn logout(state: &HttpState) -> Response<ReplyBody> {
+    with_cookie(&state.access.log_out())
+}
+
+fn with_cookie(cookie: &str) -> Response<ReplyBody> {
+    let mut response = reply::json(&serde_json::json!({"ok": true}));
+    // A cookie of ours is letters, digits and punctuation.
+    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// Answers a call, once or with its items as a stream.
+pub(super) async fn call(
+    name: &str,
+    request: Request<Incoming>,
+    state: &HttpState,
+) -> Result<Response<ReplyBody>, HttpProblem> {
+    if !routes::has(name) {
+        return Err(HttpProblem::not_found(request.uri().path()));
+    }
+    let caller = caller_of(request.headers())?;
+    let is_stream = accepts_events(request.headers());
+    if !is_stream && [Subscribe::NAME, FollowHouse::NAME].contains(&name) {
+        let message = "this call has no end: ask for it with `Accept: text/event-stream`";
+        return Err(HttpProblem::bad_request(message));
+    }
+    let body = read_body(request, REQUEST_BYTES_MAX).await?;
+    let body = json_of(name, &body)?;
+    if is_stream {
+        return Ok(event_stream::answer(name, body, caller, state));
+    }
+    answer_once(name.to_owned(), body, caller, state).await
+}
+
+async fn answer_once(
+    name: String,
+    body: Json,
+    caller: Caller,
+    state: &HttpState,
+) -> Result<Response<ReplyBody>, HttpProblem> {
+    let token = state.server.admit(&name).ok_or_else(HttpProblem::ending)?;
+    let gone = CancellationToken::new();
+    let _gone_when_dropped = gone.clone().drop_guard();
+    let host = Arc::clone(&state.server.host);
+    // On its own: a turn goes on when its client has left.
+    let answering = tokio::spawn(async move {
+        let take = |_: Json, _: Delivery| Ok(());
+        let send = |_| -> BoxFuture<'static, _> { Box::pin(std::future::ready(Ok(()))) };
+        let follower = Follower::new(take, CancellationToken::new()).with_room(send, gone);
+        let answer = routes::dispatch(&host, caller, &name, &body, follower).await;
+        drop(token);
+        answer
+    });
+    let answer = answering.await.map_err(|_| {
+        CallError::bug("this is a bug in kith: the host failed to handle the request")
+    })?;
+    let answer = answer?;
+    Ok(reply::json(&HttpAnswerForm { ok: true, data: &answer.data, notes: &answer.notes }))
+}
+
+fn json_of(name: &str, body: &Bytes) -> Result<Json, HttpProblem> {
+    if body.is_empty() {
+        return Ok(Json::empty_object());
+    }
+    let text =
+        str::from_utf8(body).map_err(|_| HttpProblem::bad_request("the body is not UTF-8"))?;
+    Json::parse(text).map_err(|error| {
+        HttpProblem::bad_request(&format!("`{name}`: the body is not JSON: {error}"))
+    })
+}
+
+async fn read_body(request: Request<Incoming>, bytes_max: usize) -> Result<Bytes, HttpProblem> {
+    let reading = Limited::new(request.into_body(), bytes_max).collect();
+    let read = tokio::time::timeout(Duration::from_millis(BODY_MS_MAX), reading).await;
+    match read {
+        Err(_) => Err(HttpProblem::timed_out("the body took too long to arrive")),
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
+            Err(HttpProblem::too_large(&format!("the body is longer than {bytes_max} bytes")))
+        }
+        Ok(Err(_)) => Err(HttpProblem::bad_request("the body was cut short")),
+    }
+}
+
+/// The owner, by the client that the headers name.
+fn caller_of(headers: &HeaderMap) -> Result<Caller, HttpProblem> {
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let hello = ClientHello {
+        protocol: PROTOCOL,
+        client_id: text(&CLIENT).unwrap_or(DEFAULT_CLIENT).to_owned(),
+        attended: true,
+        language: text(&ACCEPT_LANGUAGE).and_then(first_language),
+    };
+    Ok(Arrival::Http.mark(hello.into_caller()?))
+}
+
+/// The language that stands first: `zh-CN,zh;q=0.9` says `zh`.
+fn first_language(accepted: &str) -> Option<String> {
+    let first = accepted.split([',', ';', '-']).next()?.trim();
+    let is_name = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_alphabetic());
+    is_name.then(|| first.to_ascii_lowercase())
+}
+
+fn accepts_events(headers: &HeaderMap) -> bool {
+    let mut texts = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    texts.any(|text| text.split(',').any(|kind| kind.trim().starts_with("text/event-stream")))
+}
