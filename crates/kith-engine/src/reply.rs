@@ -10,7 +10,7 @@ mod lexer;
 mod lexicon;
 
 use lexer::{Token, tokens};
-use lexicon::{Strength, WordKind};
+use lexicon::{NamedDeed, Strength, WordKind};
 use serde::{Deserialize, Serialize};
 
 /// A longer reply is no answer, or an unclear one.
@@ -19,6 +19,10 @@ pub const REPLY_CHARS_MAX: usize = 400;
 pub const GRANT_MINUTES_MAX: u32 = 24 * 60;
 /// A weak word in the middle of a longer text does not make it an answer.
 const SHORT_REPLY_TOKENS_MAX: usize = 6;
+/// Words that hedge are an answer only if there is little else.
+const HEDGE_TOKENS_MAX: usize = 4;
+/// A condition before a yes is an answer only in a short text.
+const CONDITIONAL_TOKENS_MAX: usize = 8;
 
 /// A question that waits for an answer, as far as a reply can name it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,6 +96,7 @@ pub fn read_reply(text: &str, pending: &[PendingApproval]) -> ReplyReading {
     let Some(tokens) = tokens(&beginning, pending) else {
         return ReplyReading::AskBack(Unclear::Quoted);
     };
+    let tokens = tokens.into_iter().flat_map(|it| resolved(it, pending)).collect();
     let tokens = join_negations(tokens);
     if !is_answer(&tokens) {
         return ReplyReading::NotAnAnswer;
@@ -117,6 +122,27 @@ fn is_no(token: &Token) -> bool {
     matches!(token, Token::Word(WordKind::No(_)))
 }
 
+/// Words whose meaning depends on what is pending.
+fn resolved(token: Token, pending: &[PendingApproval]) -> Vec<Token> {
+    match (token, pending) {
+        (Token::Word(WordKind::NoneOf), _) => {
+            vec![Token::Word(WordKind::No(Strength::Weak)), Token::Word(WordKind::All)]
+        }
+        // "yes, deploy it" is a yes to a deployment and to nothing else.
+        (Token::Word(WordKind::Act(action)), [only]) if does(only, action) => {
+            vec![Token::Word(WordKind::Filler)]
+        }
+        (Token::Word(WordKind::Act(_)), _) => vec![Token::Unknown(String::new())],
+        (token, _) => vec![token],
+    }
+}
+
+fn does(pending: &PendingApproval, action: NamedDeed) -> bool {
+    let texts = [pending.command.as_deref().unwrap_or_default(), &pending.summary, &pending.tool];
+    let words = texts.iter().flat_map(|it| it.split(|ch: char| !ch.is_ascii_alphanumeric()));
+    words.into_iter().any(|word| action.marks().iter().any(|it| it.eq_ignore_ascii_case(word)))
+}
+
 /// A yes right behind a negation is a no, and a no right behind one is unclear.
 fn join_negations(tokens: Vec<Token>) -> Vec<Token> {
     let mut joined: Vec<Token> = Vec::new();
@@ -128,6 +154,14 @@ fn join_negations(tokens: Vec<Token>) -> Vec<Token> {
         match (before, &token) {
             (Some(place), it) if negates && is_yes(it) => {
                 joined[place] = Token::Word(WordKind::No(Strength::Weak));
+            }
+            // "not AGENTS.md"
+            (Some(place), Token::Target { .. })
+                if kind(&joined[place]) == Some(WordKind::Negation)
+                    && joined[..place].iter().all(|it| kind(it) == Some(WordKind::Filler)) =>
+            {
+                joined[place] = Token::Word(WordKind::No(Strength::Weak));
+                joined.push(token);
             }
             (Some(place), Token::Word(WordKind::No(Strength::Strong))) if negates => {
                 joined[place] = Token::Word(WordKind::Idiom);
@@ -160,6 +194,8 @@ fn is_answer(tokens: &[Token]) -> bool {
     let n_words = tokens.iter().filter(|it| **it != Token::Separator).count();
     let is_all_known = !tokens.iter().any(is_unknown);
     if tokens.iter().any(is_strong)
+        || is_hedge(tokens, n_words)
+        || (tokens.contains(&Token::QuestionMark) && tokens.iter().any(is_telling))
         || (is_all_known && (names || tokens.iter().any(is_verdict)))
         || (n_words <= SHORT_REPLY_TOKENS_MAX && tokens.iter().any(is_telling))
     {
@@ -172,6 +208,32 @@ fn is_answer(tokens: &[Token]) -> bool {
             is_telling(head) || (is_known && is_verdict(head)) || kind(head) == Some(WordKind::Only)
         })
     })
+}
+
+/// Whether the reply only puts off, doubts or sets a condition. It is asked back, never a yes.
+fn is_hedge(tokens: &[Token], n_words: usize) -> bool {
+    let hedges = |it: &Token| {
+        matches!(
+            kind(it),
+            Some(
+                WordKind::Doubt
+                    | WordKind::Forever
+                    | WordKind::Negation
+                    | WordKind::Condition
+                    | WordKind::Exception
+                    | WordKind::All
+                    | WordKind::Every
+                    | WordKind::Both
+            )
+        )
+    };
+    let is_bare = |it: &&Token| **it != Token::Separator && kind(it) != Some(WordKind::Filler);
+    let is_all_known = !tokens.iter().any(|it| matches!(it, Token::Unknown(_)));
+    let ends_with_yes = tokens.iter().rfind(is_bare).is_some_and(is_yes);
+    let has_hedge = tokens.iter().any(hedges);
+    has_hedge
+        && ((is_all_known && n_words <= HEDGE_TOKENS_MAX)
+            || (ends_with_yes && n_words <= CONDITIONAL_TOKENS_MAX))
 }
 
 fn clauses(tokens: &[Token]) -> impl Iterator<Item = &[Token]> {
@@ -247,7 +309,12 @@ impl ReplyTokens<'_> {
             Token::Target { .. } => true,
             Token::Word(kind) => matches!(
                 kind,
-                WordKind::No(_) | WordKind::Filler | WordKind::All | WordKind::Both | WordKind::And
+                WordKind::No(_)
+                    | WordKind::Filler
+                    | WordKind::All
+                    | WordKind::Every
+                    | WordKind::Both
+                    | WordKind::And
             ),
             _ => false,
         };
@@ -265,6 +332,11 @@ impl ReplyTokens<'_> {
         });
         if !is_denial || takes_back || head[n_plain..].iter().any(is_yes) {
             return None;
+        }
+        // "deny Q9Q" is about something that is not pending.
+        let is_other_code = |it: &Token| matches!(it, Token::Unknown(text) if is_code(text));
+        if head[n_plain..].iter().any(is_other_code) {
+            return Some(ReplyReading::AskBack(Unclear::UnknownName));
         }
         let approvals = match self.meant_by(&head[..n_plain]) {
             Ok(approvals) => approvals,
@@ -290,6 +362,7 @@ impl ReplyTokens<'_> {
                     WordKind::Yes(_)
                     | WordKind::Filler
                     | WordKind::All
+                    | WordKind::Every
                     | WordKind::Both
                     | WordKind::Only
                     | WordKind::And,
@@ -327,6 +400,10 @@ impl ReplyTokens<'_> {
         if minutes == 0 || minutes > GRANT_MINUTES_MAX {
             return Err(Unclear::TooLong);
         }
+        // "allow everything for an hour" is more than anybody was asked about.
+        if targets.is_empty() && self.tokens.contains(&Token::Word(WordKind::Every)) {
+            return Err(Unclear::WhichOne);
+        }
         let index = match (targets, self.pending) {
             ([index], _) => *index,
             ([], [_]) => 0,
@@ -360,7 +437,7 @@ impl ReplyTokens<'_> {
             indices.iter().map(|index| self.pending[*index].approval_id.clone()).collect()
         };
         let every: Vec<usize> = (0..self.pending.len()).collect();
-        let means_all = has(WordKind::All) || has(WordKind::Both);
+        let means_all = has(WordKind::All) || has(WordKind::Every) || has(WordKind::Both);
         if !targets.is_empty() {
             let is_contradiction = means_all && targets.len() != every.len();
             return if is_contradiction { Err(Unclear::WhichOne) } else { Ok(ids(&targets)) };
@@ -390,6 +467,15 @@ fn targets(words: &[Token]) -> Vec<usize> {
 }
 
 /// Whether a word that is not known could be a code, a path or an option.
+/// Whether a word has the form of the codes that approvals have.
+fn is_code(word: &str) -> bool {
+    let is_mixed = word.chars().any(|ch| ch.is_ascii_digit())
+        && word.chars().any(|ch| ch.is_ascii_uppercase());
+    is_mixed
+        && (3..=6).contains(&word.len())
+        && word.chars().all(|ch| ch.is_ascii_uppercase() || ch.is_ascii_digit())
+}
+
 fn looks_like_a_name(word: &str) -> bool {
     let is_code = word.len() <= 6
         && word.chars().all(|ch| ch.is_ascii_uppercase() || ch.is_ascii_digit())

@@ -24,8 +24,7 @@ const PROGRESS_REPORTS_MAX: usize = 2_000;
 /// Reads a script. Never fails: what cannot be read is an obstacle.
 pub fn parse(text: &str) -> ShellScript {
     let mut reading = ShellReader::new(text);
-    let n_operators = text.bytes().filter(|it| b"|&;()<>{}[]$`".contains(it)).count();
-    if text.len() > SCRIPT_BYTES_MAX || n_operators > SCRIPT_OPERATORS_MAX {
+    if text.len() > SCRIPT_BYTES_MAX || n_operators(text) > SCRIPT_OPERATORS_MAX {
         reading.object(ObstacleKind::TooLong, 0, text.len());
         return reading.script;
     }
@@ -61,6 +60,17 @@ pub fn parse(text: &str) -> ShellScript {
     reading.walk(tree.root_node());
     reading.compare();
     reading.script
+}
+
+/// What makes the grammar try several readings: operators, brackets, and words that begin a form.
+fn n_operators(text: &str) -> usize {
+    let keywords = [
+        "if", "then", "elif", "else", "while", "until", "for", "case", "do", "in", "function",
+        "select",
+    ];
+    let n_marks = text.bytes().filter(|it| b"|&;()<>{}[]$`".contains(it)).count();
+    let n_words = text.split_whitespace().filter(|it| keywords.contains(it)).count();
+    n_marks + n_words + text.matches("==").count() + text.matches("=~").count()
 }
 
 /// The script with a letter for every byte that is no visible ASCII. The scanner of the grammar,

@@ -98,7 +98,7 @@ pub fn paths_of(words: &[Word]) -> Vec<(Word, PathIntent)> {
         "cp" | "install" | "rsync" | "scp" | "ln" | "link" => to_last(arguments, PathIntent::Read),
         "mv" => to_last(arguments, PathIntent::Move),
         // The second operand is where the result goes.
-        "uniq" => second_is_written(arguments),
+        "uniq" | "split" => second_is_written(arguments),
         "git" => of_git(arguments),
         "sed" | "gsed" => edited(arguments, &["-e", "-f", "--expression", "--file"]),
         "perl" | "ruby" => edited(arguments, &["-e", "-E"]),
@@ -108,12 +108,21 @@ pub fn paths_of(words: &[Word]) -> Vec<(Word, PathIntent)> {
         "awk" | "gawk" | "mawk" | "nawk" => after_pattern(arguments, &["-f", "--file"]),
         "jq" | "yq" => after_pattern(arguments, &["-f", "--from-file"]),
         "tar" => of_tar(arguments),
+        // The operation, the archive, its members.
+        "ar" => but_first(arguments, PathIntent::Write),
         "dd" => of_dd(arguments),
         "find" => of_find(arguments),
         _ => all(arguments, PathIntent::Read),
     };
     paths.extend(of_options(name, arguments));
+    paths.extend(arguments.iter().filter_map(response_file));
     paths
+}
+
+/// `@FILE` stands for the arguments in a file, which many programs quote when they do not like them.
+fn response_file(word: &Word) -> Option<(Word, PathIntent)> {
+    let file = word.text.strip_prefix('@').filter(|it| it.contains('/'))?;
+    Some((Word { text: file.to_owned(), form: word.form }, PathIntent::Read))
 }
 
 fn second_is_written(arguments: &[Word]) -> Vec<(Word, PathIntent)> {
@@ -278,6 +287,7 @@ fn of_options(name: &str, arguments: &[Word]) -> Vec<(Word, PathIntent)> {
     let is_output = |option: &str| {
         let is_long = option.len() > 4 && option.starts_with("--");
         option == "-o"
+            || (name == "csplit" && matches!(option, "-f" | "--prefix"))
             || matches!(option, "--out" | "--output-file" | "--outfile")
             || (is_long && "--output".starts_with(option))
     };

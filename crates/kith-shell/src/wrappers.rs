@@ -39,7 +39,7 @@ pub fn inner(argv: &[String]) -> InnerCommand {
             "uv" | "poetry" | "pdm" | "hatch" | "rye" | "pipenv" => {
                 after_subcommand(arguments, "run")
             }
-            "bundle" => after_subcommand(arguments, "exec"),
+            "bundle" | "cabal" => after_subcommand(arguments, "exec"),
             "npx" => flags(arguments, &["--no", "--no-install", "--offline"]),
             "nice" => after_options(arguments, &["-n"], 0),
             "timeout" => after_options(arguments, &["-k", "-s"], 1),

@@ -20,6 +20,12 @@ pub(super) enum WordKind {
     /// Says nothing by itself.
     Filler,
     All,
+    /// As `All`, and too much to be allowed for a while.
+    Every,
+    /// Refuses all.
+    NoneOf,
+    /// Names what a call does; it counts if the pending call does that.
+    Act(NamedDeed),
     Both,
     Only,
     And,
@@ -38,6 +44,39 @@ pub(super) enum WordKind {
     Unsure,
     /// A set phrase that only looks like an answer.
     Idiom,
+}
+
+/// Something that a call does, as people name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NamedDeed {
+    Build,
+    Commit,
+    Delete,
+    Deploy,
+    Edit,
+    Fetch,
+    Install,
+    Merge,
+    Publish,
+    Push,
+}
+
+impl NamedDeed {
+    /// Words of commands and summaries that do it.
+    pub(super) fn marks(self) -> &'static [&'static str] {
+        match self {
+            NamedDeed::Build => &["build", "make", "compile"],
+            NamedDeed::Commit => &["commit"],
+            NamedDeed::Delete => &["rm", "remove", "delete", "drop", "clean"],
+            NamedDeed::Deploy => &["deploy"],
+            NamedDeed::Edit => &["edit", "write"],
+            NamedDeed::Fetch => &["fetch", "download", "curl", "wget", "pull", "clone"],
+            NamedDeed::Install => &["install", "add"],
+            NamedDeed::Merge => &["merge"],
+            NamedDeed::Publish => &["publish", "release"],
+            NamedDeed::Push => &["push"],
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +98,11 @@ const STRONG_YES: &[&str] = &[
 ];
 #[rustfmt::skip]
 const WEAK_YES: &[&str] = &[
-    "y", "yes", "yep", "yup", "yeah", "ya", "yea", "yess", "yes please", "yes sir", "ok",
+    "y", "yes", "yep", "yup", "yeah", "ya", "yea", "yess", "yes please", "yes please do", "yes sir", "ok",
     "okay", "okey", "okie", "k", "kk", "sure", "sure thing", "of course", "certainly",
     "absolutely", "definitely", "fine", "fine by me", "fine with me", "that's fine",
-    "thats fine", "it's fine", "good to go", "looks good", "looks good to me", "look good",
+    "thats fine", "it's fine", "good to go", "looks good", "looks good to me", "looks right", "looks right to me", "are fine", "are ok",
+    "are okay", "is fine", "is ok", "is okay", "look good",
     "lgtm", "sounds good", "sounds good to me", "sounds fine", "sgtm", "all good", "alright",
     "all right", "alrighty", "go for it", "go on", "go go", "do it", "do that", "do so",
     "just do it", "please do", "run it", "run that", "run this", "proceed", "please proceed",
@@ -78,7 +118,7 @@ const WEAK_YES: &[&str] = &[
     "好咧", "行的", "行吧", "行啊", "行呀", "行嘞", "可以", "可以的", "可以了", "可以啊", "可以呀", "可以哦", "没问题",
     "没有问题", "没意见", "没毛病", "嗯", "嗯嗯", "嗯好", "嗯可以", "恩", "对的", "是的", "是啊", "当然", "当然可以", "当然行",
     "得嘞", "ok的", "ok啊", "ok吧", "确认", "确定", "确认执行", "确认运行", "跑吧", "跑起来", "跑起来吧", "去跑吧", "运行吧",
-    "执行吧", "去执行吧", "去做吧", "做吧", "干吧", "搞吧", "弄吧", "来吧", "上吧", "开始吧", "继续吧", "动手吧", "写吧", "改吧",
+    "执行吧", "去执行吧", "去做吧", "去吧", "做吧", "干吧", "搞吧", "弄吧", "来吧", "上吧", "开始吧", "继续吧", "动手吧", "写吧", "改吧",
     "发吧", "删吧", "可以执行", "可以运行", "可以跑", "可以跑了", "可以继续", "可以写", "可以改", "可以做", "你可以执行", "你可以",
     "你跑吧", "你执行吧", "就这么办", "就这样吧", "就这么做", "就这样做", "照做", "照办", "妥了", "支持", "赞成", "我没意见",
     "我没问题", "安排吧", "走起", "搞起", "能行", "那就跑吧", "那就执行吧", "那跑吧", "那就做吧", "那就这样吧", "直接跑吧",
@@ -107,10 +147,10 @@ const WEAK_NO: &[&str] = &[
     "don't go ahead", "don't execute it", "do not execute it", "never", "negative", "cancel",
     "cancel it", "cancel that", "stop", "stop it", "abort", "abort it", "skip it", "skip that",
     "skip this", "forget it", "drop it", "never mind", "nevermind", "not now", "not yet",
-    "not today", "not ok", "not okay", "no go", "i'd rather not", "rather not", "better not",
+    "not today", "i said no", "not ok", "not okay", "no go", "i'd rather not", "rather not", "better not",
     "i'd rather you didn't", "please stop", "hard no", "no can do", "👎", "❌", "🚫", "✖", "⛔",
     "🙅", "-1", "👎🏻", "👎🏼", "👎🏽", "不行", "不要", "不可以", "不可", "不能", "不好", "不用", "不用了", "不必",
-    "不必了", "不了", "不行的", "不可以的", "不要了", "不成", "不中", "算了", "算了吧", "还是算了", "还是算了吧", "别跑", "别执行",
+    "不必了", "不需要", "没必要", "不能改", "不了", "不行的", "不可以的", "不要了", "不成", "不中", "算了", "算了吧", "还是算了", "还是算了吧", "别跑", "别执行",
     "别运行", "别做", "别动", "别写", "别改", "别删", "别发", "别弄", "别搞", "别这么做", "别这样", "先别", "先别跑",
     "先别执行", "先别动", "先别做", "先不要", "先不要跑", "先不要执行", "先不", "先不了", "先不跑", "先不执行", "暂时不要", "暂时不",
     "暂不", "暂不执行", "还是别了", "还是不要了", "还是不了", "还是别跑了", "还是不要", "还是别", "不要跑", "不要执行", "不要运行",
@@ -128,7 +168,7 @@ const FAINT_NO: &[&str] = &[
 const NEGATIONS: &[&str] = &[
     "not", "isn't", "is not", "can't", "cannot", "can not", "won't", "wouldn't", "shouldn't",
     "should not", "must not", "mustn't", "didn't", "doesn't", "ain't", "couldn't", "i don't",
-    "i do not", "i can't", "i cannot", "i won't", "without", "neither", "nor", "hardly", "没",
+    "i do not", "i can't", "i cannot", "i won't", "without", "nor", "hardly", "没",
     "没有", "未", "无", "非", "勿", "莫", "甭", "休", "并不", "并未", "从不", "绝不", "决不", "不想", "不会", "不敢",
     "不该", "不应", "不应该", "不是很", "我不", "我没", "我没有", "从没", "尚未", "不再", "不太",
 ];
@@ -141,16 +181,35 @@ const FILLERS: &[&str] = &[
     "please and thank you", "thanks a lot", "thank you very much", "many thanks", "the command",
     "the request", "this command", "that command", "this request", "请", "麻烦", "麻烦了", "谢谢",
     "谢谢你", "谢了", "多谢", "辛苦了", "辛苦", "我", "你", "这", "这个", "它", "那个", "这条", "这一条", "这次", "本次",
-    "这一次", "此次", "这条命令", "这个命令", "这个操作", "该操作", "此操作", "这个请求", "吧", "啊", "呀", "哦", "哈", "啦",
+    "这一次", "此次", "这条命令", "这个命令", "这个文件", "该文件", "这个操作", "该操作", "此操作", "这个请求", "吧", "啊", "呀", "哦", "哈", "啦",
     "哈哈", "现在", "马上", "就", "一下", "立刻", "立即", "的", "请求", "命令", "操作", "您", "老弟", "兄弟", "🙏", "😊",
     "🙂", "😀", "😄", "🎉", "🚀", "❤", "💪",
 ];
 #[rustfmt::skip]
 const ALL: &[&str] = &[
-    "all", "all of them", "all of it", "everything", "every one", "everyone of them",
-    "all of these", "all of those", "all requests", "all pending", "them all", "them", "全部",
-    "所有", "所有的", "全都", "全", "都", "统统", "通通", "一律", "一并", "一起", "全部都", "所有都", "每一个都", "每个都",
-    "这些", "这些都", "它们", "全部的",
+    "all of them", "every one", "everyone of them",
+    "all of these", "all of those", "all requests", "all pending", "them all", "them", "全都", "全", "都", "统统", "通通", "一律", "一并", "一起", "全部都", "所有都", "每一个都", "每个都",
+    "这些", "这些都", "它们",
+];
+#[rustfmt::skip]
+const EVERY: &[&str] = &[
+    "all", "all of it", "everything", "anything", "全部", "全部的", "所有", "所有的", "一切", "任何",
+];
+#[rustfmt::skip]
+const NONE_OF: &[&str] = &[
+    "none", "none of them", "none of these", "none of those", "neither of them", "neither",
+];
+const ACTS: &[(&[&str], NamedDeed)] = &[
+    (&["build", "构建", "编译"], NamedDeed::Build),
+    (&["commit", "提交"], NamedDeed::Commit),
+    (&["delete", "remove", "删除", "删掉"], NamedDeed::Delete),
+    (&["deploy", "部署"], NamedDeed::Deploy),
+    (&["edit", "修改"], NamedDeed::Edit),
+    (&["fetch", "download", "下载"], NamedDeed::Fetch),
+    (&["install", "安装", "装"], NamedDeed::Install),
+    (&["merge", "合并"], NamedDeed::Merge),
+    (&["publish", "发布"], NamedDeed::Publish),
+    (&["push", "推送"], NamedDeed::Push),
 ];
 #[rustfmt::skip]
 const BOTH: &[&str] = &[
@@ -202,7 +261,7 @@ const DOUBTS: &[&str] = &[
     "guess so", "i suppose", "suppose so", "should be", "might", "may be", "could be",
     "not sure", "i'm not sure", "unsure", "kind of", "sort of", "seems", "seems ok",
     "looks like", "apparently", "i believe", "presumably", "likely", "sounds like",
-    "let me think", "i don't know", "don't know", "dunno", "idk", "whatever", "up to you",
+    "let me think", "let me think about it", "i guess so", "i don't know", "don't know", "dunno", "idk", "whatever", "up to you",
     "hmm", "hm", "eh", "meh", "应该", "大概", "可能", "也许", "或许", "好像", "似乎", "估计", "恐怕", "不确定",
     "不知道", "不清楚", "我想想", "想想", "再想想", "考虑", "考虑一下", "我考虑", "看看", "再看看", "随便", "随便你", "无所谓",
     "你看着办", "看着办", "你决定", "说不定", "没准", "不一定", "可能吧", "差不多", "基本", "原则上", "理论上", "大体", "勉强",
@@ -213,7 +272,7 @@ const FOREVER: &[&str] = &[
     "forever", "always", "from now on", "every time", "everytime", "any time", "anytime",
     "permanently", "for good", "all the time", "in the future", "don't ask again",
     "do not ask again", "stop asking", "never ask", "永远", "永久", "一直", "以后", "以后都", "今后都",
-    "每次", "每次都", "总是", "从此", "从现在起", "不用再问", "不用问", "别再问", "别问了", "别再问了", "不要再问", "不要再问了",
+    "每次", "每次都", "总是", "从此", "从现在起", "不用再问", "不用再问我", "不用再问我了", "别再问我", "别再问我了", "不用问", "别再问", "别问了", "别再问了", "不要再问", "不要再问了",
     "长期", "始终",
 ];
 #[rustfmt::skip]
@@ -256,7 +315,8 @@ fn phrases() -> &'static HashMap<char, Vec<Phrase>> {
     static PHRASES: OnceLock<HashMap<char, Vec<Phrase>>> = OnceLock::new();
     PHRASES.get_or_init(|| {
         let mut by_first: HashMap<char, Vec<Phrase>> = HashMap::new();
-        for (phrases, kind) in tables() {
+        let acts = ACTS.iter().map(|(phrases, action)| (*phrases, WordKind::Act(*action)));
+        for (phrases, kind) in tables().into_iter().chain(acts) {
             for phrase in phrases {
                 let chars: Vec<char> = phrase.chars().collect();
                 let Some(first) = chars.first() else { continue };
@@ -271,7 +331,7 @@ fn phrases() -> &'static HashMap<char, Vec<Phrase>> {
     })
 }
 
-fn tables() -> [(&'static [&'static str], WordKind); 21] {
+fn tables() -> [(&'static [&'static str], WordKind); 23] {
     use Strength::{Faint, Strong, Weak};
     [
         (STRONG_YES, WordKind::Yes(Strong)),
@@ -283,6 +343,8 @@ fn tables() -> [(&'static [&'static str], WordKind); 21] {
         (NEGATIONS, WordKind::Negation),
         (FILLERS, WordKind::Filler),
         (ALL, WordKind::All),
+        (EVERY, WordKind::Every),
+        (NONE_OF, WordKind::NoneOf),
         (BOTH, WordKind::Both),
         (ONLY, WordKind::Only),
         (AND, WordKind::And),
@@ -316,6 +378,7 @@ pub(super) fn could_be_reply_words(words: &str) -> bool {
             WordKind::Filler
                 | WordKind::Frame
                 | WordKind::And
+                | WordKind::Act(_)
                 | WordKind::Yes(Strength::Weak | Strength::Faint)
         )
     };

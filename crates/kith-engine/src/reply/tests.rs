@@ -41,16 +41,17 @@ struct CorpusCase {
     grant: Option<GrantWish>,
 }
 
-fn corpora() -> &'static [Corpus; 3] {
-    static CORPORA: OnceLock<[Corpus; 3]> = OnceLock::new();
+fn corpora() -> &'static [Corpus; 4] {
+    static CORPORA: OnceLock<[Corpus; 4]> = OnceLock::new();
     CORPORA.get_or_init(read_corpora)
 }
 
-fn read_corpora() -> [Corpus; 3] {
+fn read_corpora() -> [Corpus; 4] {
     let texts = [
         include_str!("../../../../testdata/replies/examples.json"),
         include_str!("../../../../testdata/replies/english.json"),
         include_str!("../../../../testdata/replies/chinese.json"),
+        include_str!("../../../../testdata/replies/unseen.json"),
     ];
     texts.map(|text| serde_json::from_str(text).unwrap())
 }
@@ -123,8 +124,32 @@ fn no_reply_of_the_corpora_is_a_wrong_grant_and_few_are_asked_back() {
     );
     println!("not as labelled:\n{others}");
     assert_eq!(wrong_grants, "");
-    assert!(n_cases >= 1033, "{n_cases}");
+    assert!(n_cases >= 1600, "{n_cases}");
     assert!(n_right * 100 >= n_cases * 95, "{n_right} of {n_cases}:\n{others}");
+}
+
+/// These replies were written before anybody looked at the words that are known here. When they were
+/// first read, 263 of 324 were read as labelled, and one was a wrong grant; words were added since.
+#[test]
+fn replies_that_the_words_were_not_made_for_are_read_as_well() {
+    let [.., unseen] = corpora();
+    let right = |case: &&CorpusCase| is_right(case, &read_reply(&case.text, &unseen.pending(case)));
+    let (n_right, n_cases) = (unseen.cases.iter().filter(right).count(), unseen.cases.len());
+    println!("{n_right} of {n_cases} as labelled");
+    assert!(n_right * 100 >= n_cases * 95, "{n_right} of {n_cases}");
+}
+
+#[test]
+fn a_word_for_another_deed_is_no_part_of_a_yes() {
+    let push = pending_command("git push origin main");
+    for text in ["yes, push it", "同意推送", "ok push"] {
+        assert!(matches!(read_reply(text, &push), ReplyReading::Allow { .. }), "{text}");
+    }
+    for text in ["yes, delete it", "同意删除", "ok install", "好的，部署", "yes, deploy it"]
+    {
+        let reading = read_reply(text, &push);
+        assert!(matches!(reading, ReplyReading::AskBack(_)), "{text}: {reading:?}");
+    }
 }
 
 #[test]
@@ -186,12 +211,15 @@ const SPOILERS: &[&str] = &[
 #[test]
 fn a_yes_with_a_negation_or_a_condition_is_never_a_yes() {
     let mut n_tried = 0;
+    let is_slow = std::env::var_os("KITH_SLOW_TESTS").is_some();
     for corpus in corpora() {
         let yes = corpus.cases.iter().filter(|case| case.verdict == "allow");
         for (n, case) in yes.enumerate() {
             let pending = corpus.pending(case);
-            // Each reply meets some of them, and each of them many replies.
-            for spoiler in SPOILERS.iter().skip(n % 7).step_by(7) {
+            // Each reply meets a seventh of them, and each of them many replies; with
+            // KITH_SLOW_TESTS each meets all.
+            let (first, step) = if is_slow { (0, 1) } else { (n % 7, 7) };
+            for spoiler in SPOILERS.iter().skip(first).step_by(step) {
                 for text in [
                     format!("{spoiler} {}", case.text),
                     format!("{} {spoiler}", case.text),
@@ -215,7 +243,7 @@ proptest! {
     fn a_spoiler_anywhere_inside_a_yes_leaves_no_allow(
         case in 0usize..10_000, spoiler in 0usize..SPOILERS.len(), at in 0usize..1_000,
     ) {
-        let [_, english, chinese] = corpora();
+        let [_, english, chinese, _] = corpora();
         let corpus = if case % 2 == 0 { english } else { chinese };
         let yes: Vec<&CorpusCase> =
             corpus.cases.iter().filter(|case| case.verdict == "allow").collect();
@@ -235,7 +263,7 @@ proptest! {
 
     #[test]
     fn any_text_is_read_without_a_panic(text in "\\PC{0,80}") {
-        let [_, english, _] = corpora();
+        let [_, english, ..] = corpora();
         for rows in english.pending.keys() {
             let case = CorpusCase {
                 text: text.clone(), pending: rows.clone(), verdict: String::new(),

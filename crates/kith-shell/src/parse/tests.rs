@@ -4,6 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod hunt;
+
 /// A script in one line: its segments by their joints, then its obstacles.
 fn outline(text: &str) -> String {
     let script = parse(text);
@@ -124,7 +126,7 @@ fn too_long_and_too_deep_are_obstacles() {
     assert!(kinds(&"a;".repeat(SEGMENTS_MAX + 5)).contains(&ObstacleKind::TooLong));
     let deep = format!("{}ls{}", "( ".repeat(100), " )".repeat(100));
     assert!(kinds(&deep).contains(&ObstacleKind::TooDeep));
-    for unit in ["$(", "a|", "{ ", "a&&", "<", "[", "`"] {
+    for unit in ["$(", "a|", "{ ", "a&&", "<", "[", "`", "if ", "while ", "a == "] {
         assert_eq!(
             kinds(&unit.repeat(SCRIPT_OPERATORS_MAX + 1)),
             [ObstacleKind::TooLong],

@@ -3,7 +3,7 @@
 use super::{Finding, ProgramCall, RiskKind, finding};
 
 /// Options by which programs run others or load their code, whatever else they do.
-const RUN_OPTIONS: [(&str, &[&str]); 44] = [
+const RUN_OPTIONS: [(&str, &[&str]); 45] = [
     ("ant", &["-f", "-file", "-buildfile", "-lib"]),
     ("bat", &["--pager"]),
     ("bazel", &["--run_under"]),
@@ -56,6 +56,8 @@ const RUN_OPTIONS: [(&str, &[&str]); 44] = [
         ],
     ),
     ("tox", &["-c", "--conf", "-x", "--override"]),
+    // It keeps the bits by which programs run as their owner.
+    ("unzip", &["-K"]),
     ("yarn", &["--cwd", "--script-shell", "--use-yarnrc"]),
     ("yq", &["--load"]),
     ("zip", &["-T", "-TT", "--unzip-command"]),

@@ -2,7 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "the counts are what a reader wants to see")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
@@ -14,10 +14,13 @@ struct Misuse {
 }
 
 #[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct MisuseCommand {
     program: String,
     class: String,
     command: String,
+    /// Why it does no harm in the sandbox, if it runs there without a question.
+    inside: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -45,43 +48,98 @@ fn misuse() -> Vec<MisuseCommand> {
     read::<Misuse>(include_str!("../../../../../testdata/policy/misuse.json")).commands
 }
 
-/// Counts verdicts; panics on the first command that would leave the sandbox unasked.
-fn count(
-    commands: impl IntoIterator<Item = (String, String)>,
-) -> BTreeMap<(String, &'static str), usize> {
-    let mut counts = BTreeMap::new();
-    for (class, command) in commands {
-        let judgement = Scene::default().shell(&command);
-        let outcome = match (judgement.verdict, judgement.sandbox) {
-            (Verdict::Allow, Sandbox::Workspace) => "in the sandbox",
-            (Verdict::Allow, _) => panic!("`{command}` leaves the sandbox without asking"),
-            (Verdict::Ask | Verdict::Deny, _) => "asked",
-        };
-        *counts.entry((class, outcome)).or_insert(0) += 1;
-    }
-    counts
+/// The circumstances in which every command is judged.
+fn scenes(command: &str) -> Vec<(&'static str, Scene)> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let program = words.first().copied().unwrap_or_default();
+    let granted =
+        [command, program].map(|it| grant(Some(it), Some("/etc/cron.d/x"), Some("198.51.100.7")));
+    let deny = rules(&["exec_shell(true)"]);
+    let trusted = JudgeMode::Trusted;
+    vec![
+        ("in a sandbox", Scene::default()),
+        ("without a sandbox", Scene { sandbox: Sandbox::None, ..Scene::default() }),
+        ("readonly", Scene::mode(JudgeMode::Readonly)),
+        ("tainted", Scene { is_tainted: true, ..Scene::default() }),
+        ("nobody there", Scene { is_attended: false, ..Scene::default() }),
+        ("from a stranger", Scene { trust: Trust::Untrusted, ..Scene::default() }),
+        ("granted before", Scene { grants: granted.to_vec(), ..Scene::default() }),
+        (
+            "granted, tainted",
+            Scene { grants: granted.to_vec(), is_tainted: true, ..Scene::default() },
+        ),
+        ("trusted", Scene::mode(trusted)),
+        ("trusted, no sandbox", Scene { sandbox: Sandbox::None, ..Scene::mode(trusted) }),
+        (
+            "trusted, with rules",
+            Scene {
+                rules: RuleSet { mode: trusted, deny, ..RuleSet::default() },
+                ..Scene::default()
+            },
+        ),
+    ]
 }
 
-fn total(counts: &BTreeMap<(String, &'static str), usize>, outcome: &str) -> usize {
-    counts.iter().filter(|((_, it), _)| *it == outcome).map(|(_, n)| n).sum()
+type Counts = BTreeMap<(&'static str, &'static str), usize>;
+
+/// Judges a command in all circumstances; panics if it would run outside the sandbox unasked.
+fn judge_everywhere(command: &str, counts: &mut Counts) {
+    for (name, scene) in scenes(command) {
+        let judgement = scene.shell(command);
+        let is_by_owner = rules_or_grants(&judgement);
+        let outcome = match (judgement.verdict, judgement.sandbox) {
+            (Verdict::Allow, Sandbox::None) => {
+                panic!("{name}: `{command}` runs outside the sandbox without a question")
+            }
+            (Verdict::Allow, Sandbox::Network) if !is_by_owner => {
+                panic!("{name}: `{command}` has the network without a question")
+            }
+            (Verdict::Allow, Sandbox::Network) => "with the network, as the owner said",
+            (Verdict::Allow, Sandbox::Workspace) => "in the sandbox",
+            (Verdict::Ask, _) => "asked",
+            (Verdict::Deny, _) => "denied",
+        };
+        *counts.entry((name, outcome)).or_insert(0) += 1;
+    }
+}
+
+/// Whether the owner has said before that such a command may run.
+fn rules_or_grants(judgement: &Judgement) -> bool {
+    judgement.grant_id.is_some() || judgement.rule.as_deref() == Some("mode")
+}
+
+fn shown(counts: &Counts) -> String {
+    let rows = counts.iter().map(|((scene, outcome), n)| format!("  {scene}: {n} {outcome}"));
+    rows.collect::<Vec<String>>().join("\n")
 }
 
 #[test]
-fn no_misuse_leaves_the_sandbox_without_asking() {
+fn no_misuse_runs_outside_the_sandbox_without_a_question() {
     let commands = misuse();
-    let mut programs: Vec<&str> = commands.iter().map(|it| it.program.as_str()).collect();
-    programs.sort_unstable();
-    programs.dedup();
-    let mut classes: Vec<&str> = commands.iter().map(|it| it.class.as_str()).collect();
-    classes.sort_unstable();
-    classes.dedup();
+    let programs: BTreeSet<&str> = commands.iter().map(|it| it.program.as_str()).collect();
+    let classes: BTreeSet<&str> = commands.iter().map(|it| it.class.as_str()).collect();
     assert!(programs.len() >= 350, "{} programs", programs.len());
     assert_eq!(classes.len(), 11, "{classes:?}");
-    let counts = count(commands.iter().map(|it| (it.class.clone(), it.command.clone())));
-    println!("{} programs: {counts:#?}", programs.len());
-    // The sandbox holds all of them; nearly all are seen by a person as well. The rest are programs
-    // of the workspace named as such, and tools without the argument that makes them dangerous.
-    assert!(total(&counts, "in the sandbox") <= 30, "{counts:#?}");
+    let (mut counts, mut by_class) = (Counts::new(), BTreeMap::new());
+    let mut wrong: Vec<String> = Vec::new();
+    for it in &commands {
+        assert!(it.command.contains(&it.program) || it.program == "ld.so", "{}", it.command);
+        judge_everywhere(&it.command, &mut counts);
+        let judgement = Scene::default().shell(&it.command);
+        let is_inside = judgement.verdict == Verdict::Allow;
+        let (n_all, n_inside) = by_class.entry(it.class.as_str()).or_insert((0, 0));
+        *n_all += 1;
+        *n_inside += usize::from(is_inside);
+        // Each one that is not asked about has its reason in the corpus, written by a person.
+        if is_inside != it.inside.is_some() {
+            wrong.push(format!("{}: {judgement:?}", it.command));
+        }
+    }
+    println!("{} lines, {} programs\n{}", commands.len(), programs.len(), shown(&counts));
+    for (class, (n_all, n_inside)) in by_class {
+        println!("  {class}: {n_all}, of which {n_inside} run in the sandbox without a question");
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// The same command in disguise.
@@ -89,6 +147,7 @@ fn disguises(command: &str, seed: usize) -> Vec<String> {
     let (program, rest) = command.split_once(' ').unwrap_or((command, ""));
     let mid = program.char_indices().nth(1 + seed % 2).map_or(program.len(), |(at, _)| at);
     let (head, tail) = program.split_at(mid);
+    let bare = command.replace('\'', "");
     vec![
         format!("\"{program}\" {rest}"),
         format!("{head}''{tail} {rest}"),
@@ -120,35 +179,47 @@ fn disguises(command: &str, seed: usize) -> Vec<String> {
         format!("nohup nice {command}"),
         format!("echo x | xargs {command}"),
         format!("find . -exec {command} \\;"),
-        format!("git -c alias.x='!{command}' x"),
-        format!("bash -c '{}'", command.replace('\'', "")),
-        format!("eval '{}'", command.replace('\'', "")),
+        format!("git -c alias.x='!{bare}' x"),
+        format!("bash -c '{bare}'"),
+        format!("eval '{bare}'"),
         format!(
             "{} {rest}",
             program.replace('a', "\u{430}").replace('e', "\u{435}").replace('c', "\u{441}")
         ),
         format!("{head}\u{200b}{tail} {rest}"),
         format!("$'{program}' {rest}"),
-        format!("./{program} {rest} > /etc/x"),
         format!("planted-{program} {rest}"),
         format!("{command} > ~/.bashrc"),
         format!("{command} >> AGENTS.md"),
+        format!("poetry run {command}"),
+        format!("cd /tmp && {command}"),
+        format!("CI=1 {command}"),
+        format!("time {command}"),
+        format!("flock x {command}"),
+        format!("python3 -W ignore -c 'import os; os.system(\"{}\")'", bare.replace('"', "")),
     ]
 }
 
+/// A disguise makes no command freer than it is; where it changes what runs, the sandbox holds it.
 #[test]
-fn no_disguise_leaves_the_sandbox_without_asking() {
+fn no_disguise_runs_outside_the_sandbox_without_a_question() {
     let commands = misuse();
-    // Every eighth command in every disguise.
-    let picked = commands.iter().step_by(8).enumerate();
-    let variants: Vec<(String, String)> = picked
-        .flat_map(|(seed, it)| disguises(&it.command, seed))
-        .map(|it| ("disguised".to_owned(), it))
-        .collect();
-    assert!(variants.len() >= 2000, "{} variants", variants.len());
-    let counts = count(variants.clone());
-    println!("{} variants: {counts:#?}", variants.len());
-    assert!(total(&counts, "in the sandbox") <= 50, "{counts:#?}");
+    let step = if std::env::var_os("KITH_SLOW_TESTS").is_some() { 1 } else { 10 };
+    let (mut counts, mut n_variants, mut freer) = (Counts::new(), 0, Vec::new());
+    for (seed, it) in commands.iter().step_by(step).enumerate() {
+        let is_free = |command: &str| Scene::default().shell(command).verdict == Verdict::Allow;
+        let was_free = is_free(&it.command);
+        for variant in disguises(&it.command, seed) {
+            n_variants += 1;
+            judge_everywhere(&variant, &mut counts);
+            if !was_free && is_free(&variant) {
+                freer.push(variant);
+            }
+        }
+    }
+    println!("{n_variants} variants\n{}", shown(&counts));
+    assert!(n_variants >= 2000, "{n_variants} variants");
+    assert!(freer.is_empty(), "{freer:#?}");
 }
 
 #[test]
@@ -156,15 +227,18 @@ fn ordinary_commands_run_without_asking() {
     let commands =
         read::<Ordinary>(include_str!("../../../../../testdata/policy/ordinary.json")).commands;
     assert_eq!(commands.len(), 100);
-    let counts = count(commands.iter().map(|it| (it.project.clone(), it.command.clone())));
-    println!("{counts:#?}");
+    let mut asked = Vec::new();
     for it in &commands {
         let judgement = Scene::default().shell(&it.command);
-        if judgement.verdict != Verdict::Allow {
-            println!("asks: {}: {}", it.command, judgement.reason);
+        assert_ne!(judgement.verdict, Verdict::Deny, "{}", it.command);
+        if judgement.verdict == Verdict::Ask {
+            asked.push(format!("{} ({}): {}", it.command, it.project, judgement.reason));
+        } else {
+            assert_eq!(judgement.sandbox, Sandbox::Workspace, "{}", it.command);
         }
     }
-    assert!(total(&counts, "in the sandbox") >= 95, "{counts:#?}");
+    println!("{} of 100 without a question; asked: {asked:#?}", 100 - asked.len());
+    assert!(asked.len() <= 5, "{asked:#?}");
 }
 
 #[test]
