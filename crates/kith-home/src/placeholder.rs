@@ -14,6 +14,7 @@ use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,8 @@ const FILE_MODE: u32 = 0o1444;
 const PLACEHOLDER_BYTES_MAX: u64 = 2;
 /// Attempts to take hold of a placeholder that another supervisor is about to remove.
 const TRIES_MAX: u32 = 100;
+/// Between two attempts: some disks take milliseconds to remove a folder.
+const TRY_PAUSE: Duration = Duration::from_millis(2);
 
 /// What a placeholder is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,20 +62,27 @@ pub fn is_placeholder_at(path: &Path) -> bool {
 /// Makes way for the owner: removes the placeholder at the path, if there is one. An error says that a
 /// sandbox needs it still.
 pub fn make_way(path: &Path) -> io::Result<()> {
-    if !is_placeholder_at(path) {
-        return Ok(());
+    for _ in 0..TRIES_MAX {
+        if !is_placeholder_at(path) {
+            return Ok(());
+        }
+        match File::open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            opened => remove_if_alone(path, &opened?),
+        }
+        // The supervisor of a command that has ended may be about to remove it.
+        std::thread::sleep(TRY_PAUSE);
     }
-    let file = match File::open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        opened => opened?,
-    };
-    remove_if_alone(path, &file);
-    if is_placeholder_at(path) {
-        let reason = "a command of the agent runs in this folder, and must not be able to make this \
-                      file; try again when it has ended";
-        return Err(io::Error::new(ErrorKind::ResourceBusy, reason));
+    let reason = "a command of the agent runs in this folder, and must not be able to make this file; \
+                  try again when it has ended";
+    Err(io::Error::new(ErrorKind::ResourceBusy, reason))
+}
+
+/// Removes the placeholder at the path if a power cut left it there.
+pub fn remove_abandoned(path: &Path) {
+    if let (true, Ok(file)) = (is_placeholder_at(path), File::open(path)) {
+        remove_if_alone(path, &file);
     }
-    Ok(())
 }
 
 /// A placeholder, kept while this lives.
@@ -100,7 +110,10 @@ impl Placeholder {
                 opened => opened?,
             };
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
-                Err(rustix::io::Errno::WOULDBLOCK) => continue,
+                Err(rustix::io::Errno::WOULDBLOCK) => {
+                    std::thread::sleep(TRY_PAUSE);
+                    continue;
+                }
                 locked => locked?,
             }
             if !is_at(path, &file) {

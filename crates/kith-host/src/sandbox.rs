@@ -98,7 +98,7 @@ async fn ended(running: RunningCommand, stop: impl Future<Output = ()>) -> Comma
     let (sender, mut ended) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
         // Nobody waits any more if the program has ended.
-        sender.send(running.wait()).ok();
+        sender.send(running.wait_until_tidy()).ok();
     });
     let end = tokio::select! {
         end = &mut ended => end,

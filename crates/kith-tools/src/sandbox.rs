@@ -9,7 +9,7 @@
 //! - [`launch`]: starts a supervisor and follows the command.
 //! - `supervisor`: the supervisor process itself.
 //! - `inside`: the making of the sandbox, in its first process; the file to audit.
-//! - `filter`, `loopback`, `raw`: its parts.
+//! - `filter`, `gitlinks`, `loopback`, `raw`: its parts.
 //! - [`environment`]: the variables that a command sees.
 //! - [`probe`]: what this machine offers, proved by trying.
 
@@ -21,6 +21,8 @@ pub mod spec;
 
 #[cfg(target_os = "linux")]
 mod filter;
+#[cfg(target_os = "linux")]
+mod gitlinks;
 #[cfg(target_os = "linux")]
 mod inside;
 #[cfg(target_os = "linux")]

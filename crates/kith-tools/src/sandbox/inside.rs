@@ -34,8 +34,9 @@ use super::{filter, loopback};
 
 /// Where the outside is while the view is built.
 const OLD_ROOT: &str = "/.old";
-/// Where the layers of copies on write are made; gone before the command starts.
-const LAYERS: &str = "/.layers";
+/// Where the layers of copies on write are made: over a folder of the outside that nothing is shown of,
+/// so that both are gone with one call. That call waits for all processors.
+const LAYERS: &str = "/.old/proc";
 /// What covers masked files.
 const EMPTY_FILE: &str = "/.empty";
 /// Devices that every program may expect.
@@ -109,15 +110,12 @@ fn build_root() -> io::Result<()> {
     rustix::process::pivot_root(base, old)?;
     rustix::process::chdir("/")?;
     OpenOptions::new().write(true).create_new(true).mode(0o444).open(EMPTY_FILE)?;
-    make_folder(Path::new(LAYERS))?;
     mount_memory(Path::new(LAYERS), MEMORY_FILES)
 }
 
 fn close_root() -> io::Result<()> {
-    for hidden in [LAYERS, OLD_ROOT] {
-        rustix::mount::unmount(hidden, UnmountFlags::DETACH)?;
-        fs::remove_dir(hidden)?;
-    }
+    rustix::mount::unmount(OLD_ROOT, UnmountFlags::DETACH)?;
+    fs::remove_dir(OLD_ROOT)?;
     fs::remove_file(EMPTY_FILE)?;
     add_mount_attributes(Path::new("/"), READ_ONLY | NO_DEVICES, 0)
 }

@@ -15,7 +15,8 @@ const ANSWER_BYTES_MAX: u64 = 64 * 1024;
 /// A supervisor with a command. Dropping it ends both, and everything that was started.
 pub struct RunningCommand {
     control: UnixStream,
-    supervisor: Child,
+    /// Until it is reaped.
+    supervisor: Option<Child>,
 }
 
 /// Starts a command. Its output goes to `stdout` and `stderr`.
@@ -41,7 +42,7 @@ pub fn launch(
         .stdout(stdout)
         .stderr(stderr)
         .spawn()?;
-    let mut running = RunningCommand { control, supervisor };
+    let mut running = RunningCommand { control, supervisor: Some(supervisor) };
     // A supervisor that was not told all of it starts nothing.
     running.control.write_all(&line)?;
     Ok(running)
@@ -53,26 +54,40 @@ impl RunningCommand {
         Ok(CommandStopper(self.control.try_clone()?))
     }
 
-    /// Waits until the command has ended and everything it started is gone.
+    /// Waits until the command has ended and everything it started is gone. The supervisor may tidy up
+    /// the workspace a moment longer, which another command does not wait for.
     pub fn wait(mut self) -> CommandEnd {
+        let end = self.answer();
+        if let Some(mut supervisor) = self.supervisor.take() {
+            // Reaped, so that no dead process stays in the table. Nothing can be done about a failure.
+            std::thread::spawn(move || supervisor.wait().ok());
+        }
+        end
+    }
+
+    /// The same, and until the workspace is as it was.
+    pub fn wait_until_tidy(mut self) -> CommandEnd {
+        self.answer()
+    }
+
+    fn answer(&mut self) -> CommandEnd {
         let mut answer = Vec::new();
         let read = Read::by_ref(&mut self.control).take(ANSWER_BYTES_MAX).read_to_end(&mut answer);
-        let ended = match (read, serde_json::from_slice(&answer)) {
+        match (read, serde_json::from_slice(&answer)) {
             (Ok(_), Ok(end)) => end,
             (Err(error), _) => CommandEnd::Unknown(format!("lost the supervisor: {error}")),
             (_, Err(_)) => CommandEnd::Unknown("the supervisor of the command died".to_owned()),
-        };
-        // It has answered, so it ends now; nothing can be done about a failure.
-        self.supervisor.wait().ok();
-        ended
+        }
     }
 }
 
 impl Drop for RunningCommand {
     fn drop(&mut self) {
         self.control.shutdown(std::net::Shutdown::Both).ok();
-        // Reaped, so that no dead process stays in the table. It kills and leaves at once.
-        self.supervisor.wait().ok();
+        if let Some(supervisor) = &mut self.supervisor {
+            // It has answered, or kills and leaves at once.
+            supervisor.wait().ok();
+        }
     }
 }
 

@@ -23,7 +23,7 @@ pub struct SandboxProbe {
 }
 
 /// What a sandbox must keep from happening, each a command that must fail.
-const MUST_FAIL: [(&str, &str); 7] = [
+const MUST_FAIL: [(&str, &str); 8] = [
     ("files outside cannot be changed", "echo x > /etc/kith-probe"),
     ("the agent's self cannot be created", "echo x > SOUL.md"),
     ("the agent's self cannot be changed", "echo x >> Agent.md"),
@@ -31,13 +31,14 @@ const MUST_FAIL: [(&str, &str); 7] = [
     ("no network", "exec 3<>/dev/tcp/192.0.2.1/80"),
     ("kernel settings cannot be changed", "echo 1 > /proc/sys/kernel/panic"),
     ("no new namespaces", "unshare -U true"),
+    ("no bit that lends rights", "cp /bin/true t && chmod u+s t && test -u t"),
 ];
 
 /// The strongest sandbox of this machine.
 pub fn offered(supervisor: Option<&Path>) -> Sandbox {
     let Some(supervisor) = supervisor else { return Sandbox::None };
     let Ok(folder) = ProbeFolder::make() else { return Sandbox::None };
-    match folder.run(supervisor, "exit 7") {
+    match folder.run(supervisor, "exit 7", Guarded::Nothing) {
         Ok((CommandEnd::Exited(7), _)) => Sandbox::Network,
         _ => Sandbox::None,
     }
@@ -55,11 +56,8 @@ pub fn probes(supervisor: Option<&Path>) -> Vec<SandboxProbe> {
             return vec![probe("namespaces", false, &format!("no folder to try it in: {error}"))];
         }
     };
-    let mut found = Vec::new();
-    match folder.run(supervisor, "echo hello; exit 7") {
-        Ok((CommandEnd::Exited(7), output)) if output == "hello\n" => {
-            found.push(probe("namespaces", true, "user, mount, PID, IPC, UTS, network"));
-        }
+    let status = match folder.run(supervisor, &all_at_once(), Guarded::AsUsual) {
+        Ok((CommandEnd::Exited(7), output)) if output.starts_with("hello\n") => output,
         Ok((CommandEnd::NotStarted(reason), _)) => {
             return vec![probe("namespaces", false, &reason)];
         }
@@ -67,21 +65,17 @@ pub fn probes(supervisor: Option<&Path>) -> Vec<SandboxProbe> {
             return vec![probe("namespaces", false, &format!("{end:?}: {output}"))];
         }
         Err(error) => return vec![probe("namespaces", false, &error)],
-    }
-    for (name, script) in MUST_FAIL {
-        let (holds, detail) = match folder.run(supervisor, script) {
-            Ok((CommandEnd::Exited(0), _)) => (false, format!("`{script}` succeeded")),
-            Ok((CommandEnd::Exited(_) | CommandEnd::Killed(_), _)) => (true, String::new()),
-            Ok((end, _)) => (false, format!("`{script}`: {end:?}")),
-            Err(error) => (false, error),
-        };
+    };
+    let mut found = vec![probe("namespaces", true, "user, mount, PID, IPC, UTS, network")];
+    for (n, (name, script)) in MUST_FAIL.into_iter().enumerate() {
+        let holds = !status.lines().any(|line| line == broken(n));
+        let detail = if holds { String::new() } else { format!("`{script}` succeeded") };
         found.push(SandboxProbe { name, holds, detail });
     }
-    let landlock = fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
-    let status = folder.run(supervisor, "cat /proc/self/status").map(|it| it.1).unwrap_or_default();
     found.push(field(&status, "Seccomp:\t2", "filter of system calls"));
     found.push(field(&status, "NoNewPrivs:\t1", "no new privileges"));
     found.push(field(&status, "CapEff:\t0000000000000000", "no capabilities"));
+    let landlock = fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_default();
     if !landlock.is_empty() {
         found.push(SandboxProbe {
             name: "Landlock",
@@ -92,8 +86,30 @@ pub fn probes(supervisor: Option<&Path>) -> Vec<SandboxProbe> {
     found
 }
 
+/// One script for all: each that succeeds says so, and the end shows that all were tried.
+fn all_at_once() -> String {
+    let attempts = MUST_FAIL
+        .iter()
+        .enumerate()
+        .map(|(n, (_, attempt))| format!("( {attempt} ) > /dev/null 2>&1 && echo {}; ", broken(n)));
+    let attempts: Vec<String> = attempts.collect();
+    format!("echo hello; {}cat /proc/self/status; exit 7", attempts.concat())
+}
+
+fn broken(n: usize) -> String {
+    format!("broken:{n}")
+}
+
 fn field(status: &str, line: &str, name: &'static str) -> SandboxProbe {
     SandboxProbe { name, holds: status.contains(line), detail: String::new() }
+}
+
+/// What of a probe's folder is guarded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Guarded {
+    /// To know whether there is a sandbox at all, nothing needs to be.
+    Nothing,
+    AsUsual,
 }
 
 /// A folder to try the sandbox in, removed afterwards.
@@ -111,7 +127,12 @@ impl ProbeFolder {
         Ok(made)
     }
 
-    fn run(&self, supervisor: &Path, script: &str) -> Result<(CommandEnd, String), String> {
+    fn run(
+        &self,
+        supervisor: &Path,
+        script: &str,
+        guarded: Guarded,
+    ) -> Result<(CommandEnd, String), String> {
         let places = SandboxPlaces {
             workspace: self.0.clone(),
             cwd: self.0.clone(),
@@ -119,12 +140,16 @@ impl ProbeFolder {
             house: self.0.clone(),
             ..SandboxPlaces::default()
         };
+        let mut view = plan(&places, false)?;
+        if guarded == Guarded::Nothing {
+            view.guards.clear();
+        }
         let spec = CommandSpec {
             argv: vec![shell().to_owned(), "-c".to_owned(), script.to_owned()],
             cwd: self.0.clone(),
             environment: vec![("PATH".to_owned(), "/usr/bin:/bin:/usr/sbin:/sbin".to_owned())],
             stdin: None,
-            view: Some(plan(&places, false)?),
+            view: Some(view),
         };
         let said = |error: std::io::Error| error.to_string();
         let (mut output, theirs) = std::io::pipe().map_err(said)?;
@@ -133,7 +158,7 @@ impl ProbeFolder {
         let mut text = String::new();
         Read::by_ref(&mut output).take(PROBE_BYTES_MAX).read_to_string(&mut text).map_err(said)?;
         drop(output);
-        Ok((running.wait(), text))
+        Ok((running.wait_until_tidy(), text))
     }
 }
 

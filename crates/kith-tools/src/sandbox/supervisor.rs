@@ -20,6 +20,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 
+use super::gitlinks::Repositories;
 use super::inside::{self, SandboxFault};
 use super::raw::{Cloned, clone_process, close_inherited};
 use super::spec::{CommandEnd, CommandSpec, SPEC_BYTES_MAX, SandboxView};
@@ -48,28 +49,38 @@ fn serve() -> io::Result<()> {
     let mut line = String::new();
     let limit = SPEC_BYTES_MAX as u64;
     BufReader::new(Read::by_ref(&mut control).take(limit)).read_line(&mut line)?;
+    let mut held = Vec::new();
     let end = match serde_json::from_str::<CommandSpec>(&line) {
         // Until it is cloned, nothing has run.
-        Ok(spec) => supervise(&spec, &control)
+        Ok(spec) => supervise(&spec, &control, &mut held)
             .unwrap_or_else(|error| CommandEnd::NotStarted(error.to_string())),
         Err(error) => CommandEnd::NotStarted(format!("the supervisor was told nonsense: {error}")),
     };
     let mut answer = serde_json::to_vec(&end)?;
     answer.push(b'\n');
-    control.write_all(&answer)
+    control.write_all(&answer)?;
+    control.shutdown(std::net::Shutdown::Both)?;
+    // After the answer: some disks take long to remove a folder, and the next command uses it again.
+    drop(held);
+    Ok(())
 }
 
-fn supervise(spec: &CommandSpec, control: &UnixStream) -> io::Result<CommandEnd> {
+fn supervise(
+    spec: &CommandSpec,
+    control: &UnixStream,
+    held: &mut Vec<Placeholder>,
+) -> io::Result<CommandEnd> {
     rustix::stdio::dup2_stdin(input(spec)?)?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    let held = match &spec.view {
-        Some(view) => hold_placeholders(view)?,
-        None => Vec::new(),
-    };
+    if let Some(view) = &spec.view {
+        hold_placeholders(view, held)?;
+    }
+    let repositories = spec.view.as_ref().map(Repositories::of);
     let end = run(spec, control)?;
     let cleaned = kill_what_is_left();
-    // Only now: while a process of the sandbox lives, its protected paths must stay covered.
-    drop(held);
+    if let (Some(repositories), Some(view)) = (repositories, &spec.view) {
+        repositories.disarm_new(view);
+    }
     // With the first process of a sandbox the kernel has ended all others.
     Ok(match cleaned {
         Err(error) if spec.view.is_none() => {
@@ -89,8 +100,8 @@ fn input(spec: &CommandSpec) -> io::Result<File> {
     Ok(File::from(file))
 }
 
-fn hold_placeholders(view: &SandboxView) -> io::Result<Vec<Placeholder>> {
-    let mut held = Vec::new();
+/// While a process of the sandbox lives, its protected paths must stay covered.
+fn hold_placeholders(view: &SandboxView, held: &mut Vec<Placeholder>) -> io::Result<()> {
     for guard in view.guards.iter().filter(|it| it.is_writable_place) {
         let path = &guard.path;
         match Placeholder::hold(path, guard.stand_in) {
@@ -101,7 +112,7 @@ fn hold_placeholders(view: &SandboxView) -> io::Result<Vec<Placeholder>> {
             }
         }
     }
-    Ok(held)
+    Ok(())
 }
 
 /// Pipes between the supervisor and the processes it makes.

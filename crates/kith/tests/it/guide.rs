@@ -10,6 +10,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use kith_testkit::another_user::not_run;
+
 use crate::house::House;
 use crate::terminal::Terminal;
 
@@ -184,6 +186,15 @@ fn the_guide_to_skills_does_what_it_says() {
 #[test]
 fn the_guide_to_trust_does_what_it_says() {
     check("docs/guide/trust.md", 2);
+}
+
+#[test]
+fn the_guide_to_the_sandbox_does_what_it_says() {
+    if House::new().kith(&["sandbox", "--", "true"]).stderr.contains("allows no namespaces") {
+        not_run("this machine allows no sandbox");
+        return;
+    }
+    check("docs/guide/sandbox.md", 2);
 }
 
 #[test]

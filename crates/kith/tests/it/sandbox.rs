@@ -570,11 +570,14 @@ fn without_namespaces(house: &House, args: &[&str]) -> Option<Ran> {
 }
 
 #[test]
-fn a_kernel_without_namespaces_is_told_of_by_the_doctor_and_runs_nothing() {
+fn without_namespaces_the_doctor_says_so_the_policy_asks_and_nothing_runs() {
     let house = House::new();
     let Some(doctor) = without_namespaces(&house, &["doctor"]) else { return };
     let told = "commands cannot be sandboxed: this system allows no namespaces";
     assert!(doctor.stdout.contains(told), "{}", doctor.shown());
+    let judged = without_namespaces(&house, &["explain", "command", "touch ran"]).unwrap();
+    let asks = "ask (without a sandbox): this machine offers no sandbox";
+    assert!(judged.stdout.starts_with(asks), "{}", judged.shown());
     let ran = without_namespaces(&house, &["sandbox", "--", "touch", "ran"]).unwrap();
     assert_eq!(ran.code, 3, "{}", ran.shown());
     assert!(ran.stderr.contains("this system allows no namespaces"), "{}", ran.shown());
@@ -608,4 +611,63 @@ fn the_users_home_is_refused_as_a_workspace() {
     let ran = house.kith_in("../user", &["sandbox", "--", "true"]);
     assert_eq!(ran.code, 3, "{}", ran.shown());
     assert!(ran.stderr.contains("is your home folder"), "{}", ran.shown());
+}
+
+#[test]
+fn a_repository_that_is_made_and_added_as_a_submodule_runs_nothing_outside() {
+    let mut house = House::new();
+    house.set("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
+    let begin =
+        "git init -q && git add . && git -c user.email=a@example.org -c user.name=A commit -qm one";
+    if outside(&house, begin).code != 0 {
+        not_run("there is no git");
+        return;
+    }
+    house.write("plant", "#!/bin/sh\ntest -n \"$KITH_SANDBOX\" || touch \"$0.ran\"\n");
+    let plant = "chmod +x plant && git init -q sub && cd sub && git config user.email a@example.org && \
+                 git config user.name A && git commit -q --allow-empty -m x && \
+                 git config core.fsmonitor \"$PWD/../plant\" && cd .. && git add sub && exit 5";
+    let probe = house.path("probe");
+    fs::create_dir(&probe).unwrap();
+    outside(&house, &format!("cp -r .git plant probe && cd probe && {plant}"));
+    outside(&house, "cd probe && git status");
+    assert!(
+        house.path("probe/plant.ran").exists(),
+        "git has become careful; nothing is shown here"
+    );
+    fs::remove_dir_all(&probe).unwrap();
+    let ran = house.kith(&["sandbox", "--", "/bin/bash", "-c", plant]);
+    if ran.stderr.contains("allows no namespaces") {
+        not_run("this machine allows no sandbox");
+        return;
+    }
+    assert_eq!(ran.code, 5, "{}", ran.shown());
+    assert!(ran.stderr.contains("it is called `.git-made-in-sandbox` now"), "{}", ran.shown());
+    outside(&house, "git status");
+    assert!(!house.path("plant.ran").exists());
+}
+
+#[test]
+fn a_repository_that_is_spread_out_in_the_workspace_runs_nothing_outside() {
+    let mut house = House::new();
+    house.set("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
+    house.write("plant", "#!/bin/sh\ntouch \"$0.ran\"\n");
+    let spread = "chmod +x plant && mkdir -p objects refs && echo 'ref: refs/heads/main' > HEAD && \
+                  printf '[core]\\nrepositoryformatversion = 0\\nbare = false\\nworktree = %s\\nfsmonitor = %s\\n' $PWD $PWD/plant > config";
+    let probe = house.path("probe");
+    fs::create_dir(&probe).unwrap();
+    outside(&house, &format!("cp plant probe && cd probe && {spread} && git status"));
+    assert!(
+        house.path("probe/plant.ran").exists(),
+        "git has become careful; nothing is shown here"
+    );
+    fs::remove_dir_all(&probe).unwrap();
+    let ran = house.kith(&["sandbox", "--", "/bin/bash", "-c", spread]);
+    if ran.stderr.contains("allows no namespaces") {
+        not_run("this machine allows no sandbox");
+        return;
+    }
+    assert!(ran.stderr.contains("it is called `HEAD-made-in-sandbox` now"), "{}", ran.shown());
+    outside(&house, "git status");
+    assert!(!house.path("plant.ran").exists());
 }

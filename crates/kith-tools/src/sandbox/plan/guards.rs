@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use kith_home::placeholder::{StandIn, make_way};
+use kith_home::placeholder::{self, StandIn, is_placeholder};
 use kith_home::protected::{
     HOME_FILES, HOUSE_SELF, HOUSE_SETTINGS, KITH_FOLDER, PROMPT_FILES, SYSTEM_SECRETS, USER_SECRETS,
 };
@@ -68,7 +68,7 @@ pub(super) fn guards(places: &SandboxPlaces, mounts: &[SandboxMount]) -> Vec<Pat
 pub(super) fn remove_abandoned(places: &SandboxPlaces) {
     for (path, ..) in WantedGuards::of_self(places).0 {
         // If a sandbox runs there, it is removed when that ends.
-        make_way(&path).ok();
+        placeholder::remove_abandoned(&path);
     }
 }
 
@@ -166,7 +166,9 @@ fn mount_of<'a>(path: &Path, mounts: &'a [SandboxMount]) -> Option<&'a SandboxMo
 
 /// The path, or the first folder above it that would have to be made for it.
 fn first_absent(path: &Path) -> PathBuf {
-    let absent = path.ancestors().take_while(|it| fs::symlink_metadata(it).is_err());
+    // What stands for an absent path while another sandbox runs is no less absent.
+    let is_absent = |it: &Path| fs::symlink_metadata(it).map_or(true, |it| is_placeholder(&it));
+    let absent = path.ancestors().take_while(|it| is_absent(it));
     absent.last().unwrap_or(path).to_owned()
 }
 

@@ -20,7 +20,7 @@ const GIT_GUARDED: [(&str, StandIn); 6] = [
 ];
 
 /// Entries of folders that are looked at for nested repositories.
-const NESTED_ENTRIES_MAX: usize = 10_000;
+const NESTED_ENTRIES_MAX: usize = 5_000;
 
 /// What must not change of the repository whose root this folder is or could become.
 pub(super) fn git_folder(folder: &Path) -> Vec<(PathBuf, StandIn)> {

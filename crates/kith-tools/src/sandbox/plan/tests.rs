@@ -1,3 +1,4 @@
+use kith_home::placeholder::{Placeholder, StandIn};
 use kith_home::protected::{HOME_FILES, HOUSE_SELF, PROMPT_FILES};
 
 use super::super::spec::{GuardKind, PathGuard};
@@ -140,4 +141,16 @@ fn links_on_the_way_to_a_guard_and_what_they_end_at_are_guarded() {
     ] {
         assert_eq!(guard_of(&view, &dir.join(name)).unwrap().kind, kind, "{name}");
     }
+}
+
+#[test]
+fn what_stands_for_a_folder_is_not_looked_into() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().canonicalize().unwrap();
+    std::os::unix::fs::symlink("notes/deep/soul.md", dir.join("SOUL.md")).unwrap();
+    let guarded = |view: &SandboxView| guard_of(view, &dir.join("notes")).map(|it| it.kind);
+    assert_eq!(guarded(&plan(&places(&dir), false).unwrap()), Some(GuardKind::ReadOnly));
+    let held = Placeholder::hold(&dir.join("notes"), StandIn::Folder).unwrap();
+    assert_eq!(guarded(&plan(&places(&dir), false).unwrap()), Some(GuardKind::ReadOnly));
+    drop(held);
 }
