@@ -83,6 +83,7 @@ pub fn writes() -> &'static Router<Host> {
             .on_caller(upkeep::remove_session)
             .on_follow(compaction::compact_session)
             .on_caller(model_choice::use_model)
+            .on_caller(model_choice::name_model)
             .on(upkeep::repair_session)
             .on_caller(tree::branch_session)
             .on(tree::clone_session)

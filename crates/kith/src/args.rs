@@ -10,6 +10,7 @@ pub(crate) mod model;
 pub(crate) mod prime;
 pub(crate) mod queue;
 pub(crate) mod session;
+mod slips;
 pub(crate) mod trust;
 pub(crate) mod up;
 pub(crate) mod why;
@@ -390,7 +391,9 @@ impl Invocation {
                 ui::styled(&error.render());
                 Err(ExitCode::SUCCESS)
             }
-            Err(error) if asks_for_json() => Err(ui::report_error(&in_one_line(&error), true)),
+            Err(error) if asks_for_json() || slips::hint(&error).is_some() => {
+                Err(ui::report_error(&in_one_line(&error), asks_for_json()))
+            }
             Err(error) => {
                 ui::styled_error(&error.render());
                 Err(ExitCode::from(EXIT_USAGE))
@@ -452,6 +455,9 @@ fn in_one_line(error: &clap::Error) -> CallError {
     let paragraphs: Vec<String> = paragraphs.collect();
     let message = paragraphs.first().map(String::as_str).unwrap_or_default();
     let message = message.strip_prefix("error: ").unwrap_or(message);
+    if let Some(hint) = slips::hint(error) {
+        return CallError::usage(message).hint(hint);
+    }
     let tip = paragraphs.iter().find_map(|it| it.strip_prefix("tip: "));
     CallError::usage(message).hint(tip.unwrap_or("run it with `--help` to see the usage"))
 }

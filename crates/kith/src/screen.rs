@@ -19,15 +19,28 @@ pub(crate) trait Screen: Send + Sync {
 }
 
 /// Waits for the answer, and explains only a long wait.
-pub(crate) struct Quiet;
+#[derive(Default)]
+pub(crate) struct Quiet(Mutex<LastWait>);
 
 impl Screen for Quiet {
     fn show(&self, item: &TurnItem) {
         if let TurnItem::Event(event) = item
             && let Some(retry) = retry_in_words(event)
+            && self.0.lock().unwrap_or_else(PoisonError::into_inner).is_new(&retry)
         {
             ui::note(&retry);
         }
+    }
+}
+
+/// The reason for waiting that was told last: the same one again says nothing new.
+#[derive(Default)]
+pub(crate) struct LastWait(Option<String>);
+
+impl LastWait {
+    fn is_new(&mut self, what: &str) -> bool {
+        let before = self.0.replace(what.to_owned());
+        before.as_deref() != Some(what)
     }
 }
 
@@ -50,6 +63,7 @@ struct ShownTurn {
     events: HashSet<EventId>,
     /// The answer that grows now, and how much of it was shown.
     growing: Option<(EventId, String)>,
+    last_wait: LastWait,
     /// Text that waits to be printed.
     printed: Vec<Printed>,
 }
@@ -208,7 +222,9 @@ impl ShownTurn {
             _ => {
                 if let Some(retry) = retry_in_words(event) {
                     self.cut_off();
-                    self.note_wait(retry);
+                    if self.last_wait.is_new(&retry) {
+                        self.note_wait(retry);
+                    }
                 }
             }
         }

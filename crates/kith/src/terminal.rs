@@ -43,6 +43,7 @@ use std::time::Duration;
 use kith_host::call::Reply;
 use kith_host::calls::approval::PendingApprovalView;
 use kith_host::calls::message::{CancelTurn, MessageReply, MessageTarget};
+use kith_host::calls::models::NamedModel;
 use kith_host::calls::session::SessionView;
 use kith_host::calls::subscription::{SubscriptionEnd, SubscriptionItem};
 use kith_host::client::Client;
@@ -71,6 +72,7 @@ use self::open_block::{BlockStep, OpenBlock};
 use self::picker::{PickEntry, PickList};
 use self::styled::{Colour, Line, Style};
 use self::words::{ScreenLanguage, ScreenText, error_rows};
+use crate::program::commands::session::list::FolderNames;
 use crate::program::signals::{StopKind, StopSignal};
 use crate::program::ui;
 
@@ -95,6 +97,8 @@ pub(crate) struct ChatSetup {
     pub(crate) banner: Vec<String>,
     /// In tokens; 0: unknown.
     pub(crate) context_window: u64,
+    /// What the host uses, if that is not what this process would use.
+    pub(crate) host_model: Option<NamedModel>,
 }
 
 /// What the loop waits for, besides keys and signals.
@@ -115,6 +119,8 @@ enum Incoming {
     Arguments(PickList, Vec<PickEntry>),
     /// The answer to a command.
     Lines(Vec<Line>),
+    /// The model that the host would use now.
+    HostModel(Box<NamedModel>),
     /// What the engine offers with questions.
     Offers(Vec<PendingApprovalView>),
     /// An answer to a question did not arrive.
@@ -139,8 +145,10 @@ struct TerminalChat {
     agent_id: String,
     thread_id: ThreadId,
     cwd: PathBuf,
+    folders: FolderNames,
     files: Arc<FileRoots>,
     model: Option<String>,
+    host_model: Option<NamedModel>,
     settings: Arc<SettingsWatch>,
     models: ModelRegistry,
     language: ScreenLanguage,
@@ -193,8 +201,10 @@ pub(crate) async fn run(
         thread_id: setup.thread_id,
         input: Input::new(language, &setup.house.kith_dir(), Arc::clone(&files)),
         files,
+        folders: FolderNames { user_home: setup.house.real_user_home() },
         cwd: setup.house.cwd,
         model: setup.model,
+        host_model: setup.host_model,
         settings: setup.settings,
         models: setup.models,
         language,
@@ -280,6 +290,7 @@ impl TerminalChat {
             Incoming::Feed(n, item) => self.take_item(n, &item),
             Incoming::Unfollowed(n, ended) => self.unfollowed(n, ended),
             Incoming::Failed(error) => self.tell(&error),
+            Incoming::HostModel(named) => self.take_host_model(*named),
             Incoming::Offers(views) => self.conversation.set_offers(&views),
             Incoming::NotAnswered(approval_id, error) => self.not_answered(&approval_id, &error),
             Incoming::Sent { message, reply } => self.sent(&message, *reply),

@@ -11,6 +11,7 @@ use std::fmt::Write;
 use kith_host::priming::record_in_words;
 use kith_host::words::{outcome_in_words, short};
 use kith_vocab::block::{Block, plain_text};
+use kith_vocab::event::control::EndReason;
 use kith_vocab::event::messages::{HarnessItemEvent, HarnessKind, Origin, StopReason, Visibility};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
@@ -28,7 +29,14 @@ pub(crate) fn transcript(
     leaf: Option<EventId>,
 ) -> String {
     let mut text = String::new();
+    let mut failures = RepeatedFailure::default();
     for shown in path::along(events, leaf) {
+        if let TranscriptPart::Event(event) = &shown
+            && failures.take(event)
+        {
+            continue;
+        }
+        text.push_str(&failures.end());
         let entry = match shown {
             TranscriptPart::Event(event) if !is_shown(header, event) => None,
             TranscriptPart::Event(event) => entry(event),
@@ -39,7 +47,43 @@ pub(crate) fn transcript(
             text.push_str("\n\n");
         }
     }
+    text.push_str(&failures.end());
     text
+}
+
+/// The same failure several times in a row is told once.
+#[derive(Default)]
+struct RepeatedFailure {
+    message: String,
+    n_times: usize,
+}
+
+impl RepeatedFailure {
+    /// Whether the event belongs to a row of failures, and need not be told by itself.
+    fn take(&mut self, event: &Event) -> bool {
+        match &event.body {
+            Body::ModelFailed(it) if it.retry_at.is_some() && it.fallback.is_none() => {
+                if self.n_times > 0 && *self.message != *it.message {
+                    return false;
+                }
+                self.message = it.message.to_string();
+                self.n_times += 1;
+                true
+            }
+            Body::ModelRequested(_) => self.n_times > 0,
+            _ => false,
+        }
+    }
+
+    /// The entry of the row that has ended.
+    fn end(&mut self) -> String {
+        let RepeatedFailure { message, n_times } = std::mem::take(self);
+        match n_times {
+            0 => String::new(),
+            1 => format!("! {message}; retried\n\n"),
+            n => format!("! {message}; retried {n} times\n\n"),
+        }
+    }
 }
 
 /// The primed history of a session, or the end of a long one.
@@ -129,7 +173,8 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
             is_retried.then(|| format!("! {}; retried", it.message))
         }
         Body::Notice(it) => Some(format!("! {}", it.text)),
-        Body::CancelRequested(_) => Some("(stopped)".to_owned()),
+        // Behind what was said before it was stopped.
+        Body::TurnEnded(it) if it.reason == EndReason::Cancelled => Some("(stopped)".to_owned()),
         Body::LogRepaired(it) => {
             Some(format!("(an incomplete write of {} bytes was set aside)", it.torn_bytes))
         }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::message::ModelName;
 use crate::call::call;
 use crate::price::Price;
 
@@ -80,6 +81,25 @@ pub struct FoundServer {
     pub models: Vec<String>,
     /// What to add to `kith.toml` to use it.
     pub settings: String,
+}
+
+/// Says which model a message would get from the host that answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NameModel {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+call!(Write "name_model", NameModel => NamedModel);
+
+/// The model that the host would ask: its keys and settings decide, not those of its client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NamedModel {
+    pub name: ModelName,
+    /// In tokens; 0: unknown.
+    pub context_window: u64,
 }
 
 /// Chooses the model that messages use if they name none: writes `[models] use` of `kith.toml`.

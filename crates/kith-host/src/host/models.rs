@@ -8,7 +8,7 @@ use kith_vocab::blocking::blocking;
 use super::Host;
 use crate::call::{Reply, Response};
 use crate::caller::Caller;
-use crate::calls::models::{UseModel, UsedModel};
+use crate::calls::models::{NameModel, NamedModel, UseModel, UsedModel};
 use crate::error::CallError;
 use crate::models::{settings_for, settings_of_environment};
 use crate::settings::edit::set_used_model;
@@ -30,6 +30,14 @@ pub async fn use_model(host: Arc<Host>, caller: Caller, call: UseModel) -> Reply
     host.settings.current()?;
     let file = host.house.dir.join("kith.toml").display().to_string();
     Ok(Response::new(UsedModel { name, before, file, added }))
+}
+
+/// Says which model a message would get here.
+pub async fn name_model(host: Arc<Host>, _: Caller, call: NameModel) -> Reply<NamedModel> {
+    let settings = host.settings.current()?;
+    let chosen = host.models.choose(call.model.as_deref(), &settings)?;
+    let context_window = chosen.provider.choice().context_window;
+    Ok(Response::new(NamedModel { name: chosen.name, context_window }))
 }
 
 /// The table that describes a model of the environment. A name that is nearly one of the settings is a

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use kith_engine::judge::grants::{GrantScope, scope_to_offer};
 use kith_engine::question::question_text;
 use kith_engine::reading::state_of;
 use kith_engine::state::State;
+use kith_engine::state::calls::CallProgress;
 use kith_sessions::desk::{GrantRow, WakeupReason};
 use kith_vocab::clock::Clock as _;
-use kith_vocab::event::calls::ApprovalRequested;
+use kith_vocab::event::calls::{ApprovalRequested, Effect};
 use kith_vocab::ids::SessionId;
 use kith_vocab::invisible::visible;
 use serde_json::Value;
@@ -109,10 +111,21 @@ fn views(session_id: SessionId, state: &State) -> Vec<PendingApprovalView> {
     let view = |asked: &ApprovalRequested| {
         let view = approval_view(session_id, asked, tool(asked), &turn.language);
         let diff = diff(asked);
+        let grant = offered(turn.calls.get(asked.call_id), state.is_tainted());
         let question = with_diff(view.question, diff.as_deref());
-        PendingApprovalView { diff, question, ..view }
+        PendingApprovalView { diff, grant, question, ..view }
     };
     turn.calls.questions().map(view).collect()
+}
+
+/// What the person may be offered not to be asked about again.
+fn offered(call: Option<&CallProgress>, is_tainted: bool) -> Option<String> {
+    let call = call?;
+    let effects: Vec<Effect> = call.effect.into_iter().collect();
+    Some(match scope_to_offer(&effects, call.facts.as_ref()?, is_tainted)? {
+        GrantScope::Command(words) => words.join(" "),
+        GrantScope::Path(name) | GrantScope::Host(name) => name,
+    })
 }
 
 /// The question with what would change, before its last line, which says how to answer.

@@ -338,6 +338,8 @@ fn path_in(text: &str, any_word: AnyWord) -> Option<&str> {
 /// `notes.md文件的内容。` is about `notes.md`.
 fn bare_path(word: &str) -> &str {
     let word = without_end_mark(word).trim_end_matches([',', ';', ':']);
+    // As the terminal completes names of files.
+    let word = word.strip_prefix('@').filter(|name| !name.is_empty()).unwrap_or(word);
     let begins_in_ascii = word.starts_with(|ch: char| ch.is_ascii());
     let end = word.find(super::is_ideograph).filter(|_| begins_in_ascii);
     &word[..end.unwrap_or(word.len())]

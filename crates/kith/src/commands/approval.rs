@@ -172,6 +172,11 @@ pub(crate) async fn grants(shared: &GlobalArgs, command: GrantsCommand) -> Comma
 /// Says how a reply would be read, without a house and without a model.
 pub(crate) fn explain_reply(shared: &GlobalArgs, text: &str, file: Option<&Path>) -> CommandResult {
     let form = explain(text, file.map(read_pending).transpose()?);
+    if file.is_none() && !shared.json {
+        ui::note(
+            "read as a reply to the sample question `make test` [7QX]; `--pending FILE` gives your own",
+        );
+    }
     if shared.json {
         print_form(true, &form);
         return Ok(ExitCode::SUCCESS);

@@ -97,7 +97,7 @@ impl TurnDisplay {
         let screen: Arc<dyn Screen> = match (stream_json, as_json || ui::is_quiet()) {
             (true, _) => Arc::new(StreamJson),
             (false, false) => live.clone(),
-            (false, true) => Arc::new(Quiet),
+            (false, true) => Arc::new(Quiet::default()),
         };
         TurnDisplay { as_json, streams_json: stream_json, live, screen }
     }

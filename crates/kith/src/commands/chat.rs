@@ -5,6 +5,8 @@
 //! failure ends it.
 
 mod first_sight;
+mod host_model;
+mod new_agent;
 
 use std::io::{self, BufRead, Read};
 use std::process::ExitCode;
@@ -16,6 +18,7 @@ use kith_host::calls::daemon::HostKind;
 use kith_host::calls::message::{
     CancelTurn, MessageOutcome, MessageReply, MessageTarget, SendMessage,
 };
+use kith_host::calls::models::NamedModel;
 use kith_host::calls::session::{DescribeSession, SessionDescription};
 use kith_host::calls::thread::{FindCurrentSession, GetThread};
 use kith_host::client::Client;
@@ -58,8 +61,11 @@ pub(crate) async fn run(
         return Err(CallError::usage("the interactive chat has no JSON output")
             .hint("use `kith ask --json TEXT` instead"));
     }
-    let house = house_of(shared)?;
     let is_attended = ui::is_interactive();
+    let house = match house_of(shared) {
+        Err(error) if is_attended && !shared.unattended => new_agent::offer(shared, error)?,
+        found => found?,
+    };
     if is_attended {
         first_sight::of_house(&house)?;
     }
@@ -68,9 +74,9 @@ pub(crate) async fn run(
     let chosen = models.choose(model.model.as_deref(), &settings.last_good())?;
     let thread_id = house.thread_of_cwd()?;
     let cwd = house.cwd.display().to_string();
-    let mut agent_id = settings.last_good().team.choose(shared.agent()).map(|it| it.id.clone());
     let (sender, notes) = mpsc::channel(NOTES_MAX);
     let client = client_of(shared, house.clone()).known_as(HostKind::Chat).resuming(sender);
+    let mut agent_id = settings.last_good().team.choose(shared.agent()).map(|it| it.id.clone());
     let resumed = describe(&client, resume).await?;
     // A session is somebody's; only what goes to a thread must know whose that is.
     if let Some(owner) = resumed.as_ref().and_then(|it| it.agent_id.clone()) {
@@ -82,7 +88,9 @@ pub(crate) async fn run(
     }
     if is_attended && !plain && can_be_drawn_on() {
         let language = ScreenLanguage::of(&settings.last_good(), &agent_id);
-        let mut banner = banner(&client, &house, &agent_id, &chosen, language).await?;
+        let host_model = host_model::other_than(&client, model.model.as_deref(), &chosen).await?;
+        let answering = (&chosen, host_model.as_ref());
+        let mut banner = banner(&client, &house, &agent_id, answering, language).await?;
         if resumed.is_some() {
             // A session has its own folder, which the terminal names.
             banner.retain(|line| !line.starts_with(language.say(ScreenText::WorkingIn)));
@@ -92,7 +100,7 @@ pub(crate) async fn run(
         #[rustfmt::skip]
         let setup = ChatSetup {
             client, agent_id, thread_id, house, model, settings, models, notes, session, banner,
-            context_window: chosen.provider.choice().context_window,
+            context_window: chosen.provider.choice().context_window, host_model,
         };
         return in_terminal(setup).await;
     }
@@ -151,17 +159,18 @@ async fn banner(
     client: &Client,
     house: &House,
     agent_id: &str,
-    chosen: &ChosenModel,
+    (chosen, of_host): (&ChosenModel, Option<&NamedModel>),
     language: ScreenLanguage,
 ) -> Result<Vec<String>, CallError> {
     let name = name_of(client, agent_id).await;
-    let model = &chosen.provider.choice().model;
+    let own_model = &chosen.provider.choice().model;
+    let model = of_host.map_or(own_model, |it| &it.name.model);
     let mut banner = vec![format!("{name} · {model} · {}", house.dir.display())];
     if house.cwd != house.dir {
         let working_in = language.say(ScreenText::WorkingIn);
         banner.push(format!("{working_in} {}", house.cwd.display()));
     }
-    if chosen.by_default {
+    if chosen.by_default && of_host.is_none() {
         banner.push(match language {
             ScreenLanguage::English => DEMO_LABEL.to_owned(),
             ScreenLanguage::Chinese => language.say(ScreenText::DemoModel).to_owned(),
@@ -169,6 +178,9 @@ async fn banner(
     }
     if !client.is_host().await? {
         banner.push(language.say(ScreenText::AnotherHost).to_owned());
+    }
+    if of_host.is_some() {
+        banner.push(format!("{} {own_model}", language.say(ScreenText::HostsModel)));
     }
     Ok(banner)
 }
@@ -386,7 +398,7 @@ impl ChatLoop {
             live.end_line();
             told?
         } else {
-            send(&self.client, message, Arc::new(Quiet), &mut self.stop).await?
+            send(&self.client, message, Arc::new(Quiet::default()), &mut self.stop).await?
         };
         // Only after the message was accepted: one that was refused starts nothing.
         self.target = MessageTarget::Current;

@@ -1,14 +1,17 @@
 //! `kith model test`: one short turn that shows what works with a model.
 //!
-//! It is a turn like any other, because everything sent to a model is recorded. It has a thread of its
-//! own, `system:probe:<model>`.
+//! It is a turn like any other, in a thread of its own, `system:probe:<model>`. Its session is removed
+//! when it is over: what it used stays in the books, and nobody finds a conversation they never had.
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use kith_host::calls::feed::{AnswerDeltaKind, TurnItem};
 use kith_host::calls::message::{MessageTarget, SendMessage};
 use kith_host::calls::models::FactOrigin;
+use kith_host::calls::session::RemoveSession;
+use kith_host::client::Client;
 use kith_host::clock::SystemClock;
 use kith_host::error::CallError;
 use kith_host::models::{ChosenModel, ModelRegistry};
@@ -17,7 +20,7 @@ use kith_vocab::block::Block;
 use kith_vocab::clock::Clock;
 use kith_vocab::event::Body;
 use kith_vocab::event::models::FailureKind;
-use kith_vocab::ids::{SessionId, ThreadId};
+use kith_vocab::ids::ThreadId;
 use kith_vocab::ingress::RunningBehavior;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +31,10 @@ use crate::program::args::GlobalArgs;
 use crate::program::signals::StopSignal;
 use crate::program::ui;
 
+/// How often removing the session is tried.
+const REMOVE_TRIES_MAX: usize = 20;
+const REMOVE_PAUSE: Duration = Duration::from_millis(50);
+
 const PROBE: &str = "call the tool list_files with {\"path\":\".\"}";
 
 #[derive(Serialize)]
@@ -35,7 +42,6 @@ const PROBE: &str = "call the tool list_files with {\"path\":\".\"}";
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TestForm {
     model: String,
-    session_id: Option<SessionId>,
     checks: Vec<ModelCheck>,
 }
 
@@ -92,13 +98,28 @@ pub(super) async fn run(shared: &GlobalArgs, name: Option<String>) -> CommandRes
         answer = client.follow(message, see, cancel) => answer,
         _ = stop.received() => Err(CallError::stopped("stopped")),
     };
+    if let Ok(told) = &asked {
+        let session = told.data.answer.session_id.to_string();
+        remove(&client, session).await;
+    }
     leave(client, &mut stop).await;
     let told = asked?;
     let probe = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let checks = checks_of(&probe, &chosen);
     print_notes(&told.notes);
-    let session_id = Some(told.data.answer.session_id);
-    Ok(print(shared, &TestForm { model, session_id, checks }))
+    Ok(print(shared, &TestForm { model, checks }))
+}
+
+/// Removes the session of the test. A turn that was stopped may need a moment to rest.
+async fn remove(client: &Client, session: String) {
+    for _ in 0..REMOVE_TRIES_MAX {
+        let call = RemoveSession { session: session.clone() };
+        if client.call(call).await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(REMOVE_PAUSE).await;
+    }
+    ui::note(&format!("the session of the test was not removed; `kith session rm {session}` does"));
 }
 
 /// The thread of a test. Control characters of the model's name are left out.

@@ -62,7 +62,7 @@ pub(crate) async fn compact(
     let client = client_of(shared, house_of(shared)?);
     let mut stop = StopSignal::listen()?;
     let call = CompactSession { session, compact_id, model: model.model };
-    let told = follow_until_stopped(&client, call, Arc::new(Quiet), &mut stop).await;
+    let told = follow_until_stopped(&client, call, Arc::new(Quiet::default()), &mut stop).await;
     let told = told
         .unwrap_or_else(|| Err(CallError::stopped("quit without waiting for the summary to stop")));
     leave(client, &mut stop).await;

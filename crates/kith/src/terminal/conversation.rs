@@ -17,7 +17,9 @@ use kith_host::calls::feed::{AnswerDelta, AnswerDeltaKind, TurnItem};
 use kith_host::calls::subscription::SubscriptionItem;
 use kith_vocab::block::{Block, plain_text};
 use kith_vocab::event::control::{EndReason, Level, Queue, QueueItem};
-use kith_vocab::event::messages::{AssistantMessage, HarnessKind, IngressRef, Origin, UserMessage};
+use kith_vocab::event::messages::{
+    AssistantMessage, HarnessKind, IngressRef, Origin, StopReason, UserMessage,
+};
 use kith_vocab::event::models::{ModelFailed, Purpose};
 use kith_vocab::event::{Body, Event};
 use kith_vocab::ids::SessionId;
@@ -303,6 +305,8 @@ impl ShownConversation {
                     turn.is_summary |= is_between_turns;
                 }
             }
+            // The row goes on to say that it is another attempt.
+            Body::ModelRequested(_) if self.is_retrying() => (),
             Body::ModelRequested(_) => self.set_activity(Activity::Waiting, now),
             Body::CallJudged(it) => self.questions.judged(it),
             Body::ApprovalRequested(it) => self.asked(it, now),
@@ -348,8 +352,13 @@ impl ShownConversation {
 
     fn failure(&mut self, failed: &ModelFailed, columns: usize) -> Vec<Line> {
         let mut lines = self.growing.end(columns);
+        let mut is_repeated = false;
         if let Some(turn) = &mut self.turn {
-            turn.failure = Some(failed.message.to_string());
+            let before = turn.failure.replace(failed.message.to_string());
+            is_repeated = before.as_deref() == Some(&*failed.message) && failed.fallback.is_none();
+            if failed.retry_at.is_some() && turn.activity != Activity::Stopping {
+                turn.activity = Activity::Retrying(failed.attempt);
+            }
             if let Some(usage) = &failed.usage {
                 turn.add(usage);
             }
@@ -357,7 +366,8 @@ impl ShownConversation {
         if failed.retry_at.is_none() {
             self.end_summary();
         }
-        if failed.retry_at.is_some() {
+        // Said once; the live row counts.
+        if failed.retry_at.is_some() && !is_repeated {
             let then = match &failed.fallback {
                 Some(next) => format!("{} `{next}`", self.language.say(ScreenText::AsksInstead)),
                 None => self.language.say(ScreenText::Retries).to_owned(),
@@ -366,6 +376,10 @@ impl ShownConversation {
             lines.extend(Line::styled(&told, WARNING).wrapped(columns, 2));
         }
         lines
+    }
+
+    fn is_retrying(&self) -> bool {
+        self.turn.as_ref().is_some_and(|it| matches!(it.activity, Activity::Retrying(_)))
     }
 
     fn begin_turn(&mut self, now: Duration) {
@@ -437,6 +451,15 @@ impl ShownConversation {
             if let Block::ToolCall(call) = block {
                 self.calls.begin(call);
             }
+        }
+        // At the end of a turn that is watched this is said anyway.
+        let cut_short = match answer.stop_reason {
+            StopReason::Cancelled | StopReason::Error => Some(ScreenText::Stopped),
+            StopReason::MaxTokens => Some(ScreenText::WasCutOff),
+            _ => None,
+        };
+        if let Some(why) = cut_short.filter(|_| self.is_past) {
+            lines.push(remark(self.language.say(why)));
         }
         if let Some(usage) = &answer.usage {
             self.context_tokens = input_of(usage).saturating_add(usage.output);

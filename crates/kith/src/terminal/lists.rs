@@ -12,8 +12,13 @@ use kith_vocab::ids::SessionId;
 
 use super::conversation::in_thousands;
 use super::picker::{PickEntry, PickList};
+use super::styled::fitted;
 use super::words::{ScreenLanguage, ScreenText};
 use crate::program::commands::local_time;
+use crate::program::commands::session::list::FolderNames;
+
+/// Columns of a title in a list.
+const TITLE_COLUMNS_MAX: usize = 48;
 
 /// Whose lists these are.
 pub(super) struct ListOwner {
@@ -22,6 +27,7 @@ pub(super) struct ListOwner {
     pub(super) session: Option<SessionId>,
     /// The model that was chosen in this conversation.
     pub(super) model: Option<String>,
+    pub(super) folders: FolderNames,
 }
 
 impl ListOwner {
@@ -69,7 +75,13 @@ impl ListOwner {
         };
         PickEntry {
             value: short(row.session_id),
-            about: format!("{}  {title}{state}", time.unwrap_or_else(|| "-".to_owned())),
+            // What tells sessions apart stands first, where a narrow terminal has room.
+            about: [
+                format!("{}{state}", fitted(&title, TITLE_COLUMNS_MAX)),
+                self.folders.place(row),
+                time.unwrap_or_else(|| "-".to_owned()),
+            ]
+            .join(" · "),
             is_current: self.session == Some(row.session_id),
         }
     }

@@ -12,6 +12,8 @@ const SHOWN_MAX: usize = 10;
 const OTHER_ROWS: usize = 3;
 /// More is no filter.
 const FILTER_BYTES_MAX: usize = 200;
+/// In fewer columns a session is shown without its id.
+const NARROW_COLUMNS: usize = 50;
 const CHOSEN_MARK: &str = "❯ ";
 
 /// What is chosen from.
@@ -153,6 +155,10 @@ impl Picker {
             // Calls are numbered for us, not for people.
             let text = match self.list {
                 PickList::Calls => format!("{mark}{}", entry.about),
+                // What a session is about says more than its id.
+                PickList::Sessions if columns < NARROW_COLUMNS => {
+                    format!("{mark}{}{}", current.trim(), entry.about)
+                }
                 _ => format!("{mark}{:<width$} {current} {}", entry.value, entry.about),
             };
             let style = if is_chosen {

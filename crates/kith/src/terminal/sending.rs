@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use kith_host::call::Reply;
 use kith_host::calls::message::{MessageReply, MessageTarget, SendMessage};
+use kith_host::calls::models::{NameModel, NamedModel};
 use kith_host::calls::queue::{EditQueue, QueueChange};
 use kith_host::clock::SystemClock;
-use kith_host::error::CallError;
+use kith_host::error::{CallError, ErrorCode};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::control::Queue;
 use kith_vocab::ids::{EventId, SessionId};
@@ -70,7 +71,13 @@ impl TerminalChat {
         // Settings may change while a conversation is open.
         let settings = self.settings.current()?;
         let chosen = self.models.choose(self.model.as_deref(), &settings)?;
-        self.conversation.set_context_window(chosen.provider.choice().context_window);
+        let own = NamedModel {
+            context_window: chosen.provider.choice().context_window,
+            name: chosen.name,
+        };
+        let of_host = self.host_model.clone().filter(|_| self.model.is_none());
+        let expected = of_host.unwrap_or(own);
+        self.conversation.set_context_window(expected.context_window);
         let id = SystemClock.new_id().to_string();
         let message = SendMessage {
             client_message_id: id.clone(),
@@ -80,7 +87,7 @@ impl TerminalChat {
             target: self.target.clone(),
             cwd: self.cwd.display().to_string(),
             model: self.model.clone(),
-            expects: chosen.name,
+            expects: expected.name,
             expected_leaf: None,
             running_behavior,
             attachments: Vec::new(),
@@ -117,9 +124,34 @@ impl TerminalChat {
                     if message.is_first {
                         self.target = MessageTarget::New;
                     }
+                    if error.code == ErrorCode::Conflict {
+                        self.ask_for_host_model();
+                    }
                 }
             }
         }
+    }
+
+    /// The host that answers has changed, or its settings have: it says which model it uses.
+    fn ask_for_host_model(&mut self) {
+        let (call, client) = (NameModel { model: self.model.clone() }, Arc::clone(&self.client));
+        self.spawn_any(
+            async move { Ok(Incoming::HostModel(Box::new(client.call(call).await?.data))) },
+        );
+    }
+
+    pub(super) fn take_host_model(&mut self, named: NamedModel) {
+        if self.model.is_some() {
+            return;
+        }
+        let told = format!(
+            "{} {} / {}",
+            self.language.say(ScreenText::ModelChanged),
+            named.name.provider,
+            named.name.model
+        );
+        self.printed.extend(remark(&told).wrapped(self.columns, 2));
+        self.host_model = Some(named);
     }
 
     /// Takes the last message of one's own that waits back into the input.

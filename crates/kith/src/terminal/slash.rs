@@ -369,6 +369,7 @@ impl TerminalChat {
             agent_id: self.agent_id.clone(),
             session: self.conversation.session,
             model: self.model.clone(),
+            folders: self.folders.clone(),
         }
     }
 

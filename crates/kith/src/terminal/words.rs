@@ -62,7 +62,7 @@ screen_texts! {
     PickSession = "Sessions", "会话";
     PickMessage = "Go back to before", "回到这条消息之前";
     PickModel = "Models", "模型";
-    PickScript = "Priming scripts", "引导脚本";
+    PickScript = "Priming scripts", "启动脚本";
     PickCall = "Calls", "工具调用";
     NoneFound = "none found", "没有匹配项";
     Filter = "filter", "筛选";
@@ -79,6 +79,7 @@ screen_texts! {
     QueueRemove = "N: remove it", "N：删除";
     Sending = "sending", "发送中";
     Stopped = "stopped", "已停止";
+    WasCutOff = "cut off at the length limit", "到达长度上限，被截断";
     Elsewhere = "in another terminal", "在另一个终端";
     Queued = "queued", "排队中";
     Held = "held until your next message is answered, or /queue go", "已暂停，下一条消息得到回答后继续，或用 /queue go";
@@ -102,7 +103,7 @@ screen_texts! {
     WorksIn = "this session works in", "此会话的工作目录：";
     NothingWaits = "nothing waits", "没有排队的消息";
     WhichOne = "which one? for example /queue rm 1", "哪一条？例如 /queue rm 1";
-    NoScripts = "there are no priming scripts yet", "还没有引导脚本";
+    NoScripts = "there are no priming scripts yet", "还没有启动脚本";
     UnknownCommand = "unknown command", "未知命令";
     SentByName = "it is not among the models of `kith model ls`, and is asked for by this name", "不在 `kith model ls` 列出的模型中，将按此名称请求";
     Total = "total", "合计";
@@ -133,6 +134,8 @@ screen_texts! {
     TooManyFiles = "is one file too many", "超出了附件数量上限";
     SteerHasNoFiles = "is not sent with a steer", "不随插话发送";
     LongMessage = "the message is too long; put it in a file and ask the agent to read it", "消息太长；请存成文件，让智能体来读";
+    HostsModel = "The other kith uses this model, and so does this terminal; quit it to use", "另一个 kith 使用这个模型，这里也用它；要改用下面的模型，请先退出另一个 kith：";
+    ModelChanged = "answers come from another model now; send the message again if that is right:", "现在由另一个模型回答，确认无误后请重新发送：";
     NotAModel = "is not the name of a model", "不是模型名称";
     Paste = "paste", "粘贴";
     Bytes = "bytes", "字节";
@@ -235,7 +238,7 @@ pub(crate) fn commands(language: ScreenLanguage) -> Vec<(&'static str, &'static 
         ("cost", "what was used", "用量与费用"),
         ("queue", "show the queue; /queue rm N, /queue go", "查看队列；/queue rm N，/queue go"),
         ("compact", "summarise the conversation so far", "压缩到目前为止的对话"),
-        ("prime", "start a session with a priming script", "用引导脚本开始新会话"),
+        ("prime", "start a session with a priming script", "用启动脚本开始新会话"),
         ("help", "show the commands and keys", "显示命令和按键"),
         ("quit", "leave", "退出"),
     ];

@@ -6,6 +6,7 @@
 use kith_host::priming::record_in_words;
 use kith_host::words::rfc3339;
 use kith_vocab::block::{Block, plain_text};
+use kith_vocab::event::control::EndReason;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::SessionHeader;
 
@@ -47,7 +48,7 @@ pub(crate) fn entry(event: &Event) -> Option<String> {
         Body::Compact(it) => {
             format!("{}\n\n{}", quoted("Summary of the conversation so far:"), it.summary)
         }
-        Body::CancelRequested(_) => quoted("stopped"),
+        Body::TurnEnded(it) if it.reason == EndReason::Cancelled => quoted("stopped"),
         Body::LeafMoved(_) => quoted("the conversation continues from an earlier point"),
         _ => return None,
     };

@@ -349,6 +349,10 @@ impl Vendor {
         Vendor { server, _runtime: runtime }
     }
 
+    pub(crate) fn base_url(&self) -> String {
+        self.server.base_url()
+    }
+
     /// Waits until so many requests have arrived.
     #[track_caller]
     pub(crate) fn until_asked(&self, n: usize) {

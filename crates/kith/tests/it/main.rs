@@ -42,6 +42,7 @@ mod models;
 mod naming;
 mod network;
 mod new;
+mod newcomer;
 mod ordinary;
 mod peer;
 mod prime;

@@ -125,11 +125,8 @@ fn model_test_prints_one_line_per_check() {
     let told = ran.json();
     assert_eq!((ran.code, &told["ok"], &told["checks"][0]["ok"]), (1, &json!(false), &json!(true)));
     assert_eq!((&told["checks"][1]["ok"], &told["checks"][2]["ok"]), (&json!(false), &Value::Null));
-    // What was sent has a record like everything else.
-    let sessions = house.json(&["session", "ls", "--json"]);
-    let threads = sessions["sessions"].as_array().unwrap().iter().map(|it| it["threadId"].clone());
-    assert_eq!(threads.collect::<Vec<_>>(), vec![json!("system:probe:gpt-5-mini"); 3]);
-    assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
+    // Nobody had a conversation.
+    assert_eq!(house.json(&["session", "ls", "--json"])["sessions"], json!([]));
     // Nobody is there.
     let house = House::new()
         .with("OPENAI_API_KEY", "sk-test-0123456789")

@@ -66,7 +66,7 @@ fn with_steady_seconds(line: &str) -> String {
     if is_time { format!("{number}2 s{after}") } else { line.to_owned() }
 }
 
-/// An entry of a list of sessions: mark, id, time, title.
+/// An entry of a list of sessions: mark, id, title, folder, time.
 fn with_steady_entry(line: &str, n_ids: &mut usize) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();
     let Some(day) = words.iter().position(|word| word.len() == 10 && word.starts_with("20")) else {
@@ -76,7 +76,9 @@ fn with_steady_entry(line: &str, n_ids: &mut usize) -> String {
         .iter()
         .find(|word| word.len() == 8 && word.chars().all(|it| it.is_ascii_alphanumeric()));
     let Some(id) = id else { return line.to_owned() };
-    let time = format!("{} {}", words[day], words[day + 1]);
+    // A row may end before the time does.
+    let Some(hour) = words.get(day + 1) else { return line.to_owned() };
+    let time = format!("{} {hour}", words[day]);
     *n_ids += 1;
     line.replace(id, IDS[*n_ids - 1]).replace(&time, TIME)
 }
@@ -128,7 +130,11 @@ fn the_screen_of_the_list_of_sessions() {
     {
         house.kith(&["ask", "--new", text]).succeeded();
     }
-    let mut terminal = Terminal::sized_with(&house, &[], SIZE, &ENGLISH);
+    // So that the folder has the same name in every run.
+    let home = house.path("..").canonicalize().unwrap();
+    let home = [("HOME", home.to_str().unwrap())];
+    let variables: Vec<_> = ENGLISH.into_iter().chain(home).collect();
+    let mut terminal = Terminal::sized_with(&house, &[], SIZE, &variables);
     terminal.until("Enter sends");
     terminal.press("/resume\r");
     terminal.until("Sessions · 1/3");

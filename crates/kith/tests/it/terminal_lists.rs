@@ -158,7 +158,7 @@ fn commands_answer_in_chinese() {
         ("/cost", "次请求"),
         ("/queue", "没有排队的消息"),
         ("/nonsense", "未知命令"),
-        ("/prime", "还没有引导脚本"),
+        ("/prime", "还没有启动脚本"),
         ("/new", "下一条消息将开始新会话"),
     ] {
         terminal.press(&format!("{command}\r"));

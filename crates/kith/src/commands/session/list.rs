@@ -38,9 +38,10 @@ struct Table {
 }
 
 /// How folders are shown to a person.
-struct FolderNames {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FolderNames {
     /// The user's own folder, which is shown as `~`.
-    user_home: Option<PathBuf>,
+    pub(crate) user_home: Option<PathBuf>,
 }
 
 pub(super) async fn run(shared: &GlobalArgs, limit: Option<u32>) -> CommandResult {
@@ -77,7 +78,7 @@ const FOLDER_COLUMNS_MAX: usize = 40;
 
 impl FolderNames {
     /// The folder of a session, or the thread of one that began elsewhere.
-    fn place(&self, row: &SessionRow) -> String {
+    pub(crate) fn place(&self, row: &SessionRow) -> String {
         let is_of_a_folder = thread(row).starts_with("cli:room:");
         let Some(cwd) = row.cwd.as_ref().filter(|_| is_of_a_folder) else {
             return thread(row).to_owned();

@@ -35,6 +35,8 @@ pub(super) enum Activity {
     Answering,
     Calling(String),
     Summarising,
+    /// The last attempt, with this number, failed.
+    Retrying(u32),
     /// A person has to answer.
     Asking,
     Stopping,
@@ -80,6 +82,7 @@ impl RunningTurn {
             Activity::Answering => words(ScreenText::Answering),
             Activity::Calling(what) => what.clone(),
             Activity::Summarising => words(ScreenText::Summarising),
+            Activity::Retrying(n) => format!("{} ({n})", language.say(ScreenText::Retries)),
             Activity::Asking => words(ScreenText::Asking),
             Activity::Stopping => words(ScreenText::Stopping),
         };

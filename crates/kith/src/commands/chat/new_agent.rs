@@ -1,0 +1,37 @@
+//! Offers to create an agent to whoever opens a chat and has none.
+
+use std::path::PathBuf;
+
+use kith_host::error::{CallError, ErrorCode};
+use kith_host::house::{House, user_home};
+use kith_host::init::init;
+
+use super::super::house_of;
+use crate::program::args::GlobalArgs;
+use crate::program::ui;
+
+/// The folder of the first agent, in the user's own.
+const FOLDER: &str = "my-agent";
+
+/// Asks whether to create an agent where none was found; a no gives the error back.
+pub(super) fn offer(shared: &GlobalArgs, error: CallError) -> Result<House, CallError> {
+    let is_missing = error.code == ErrorCode::HomeNotFound && shared.home.is_none();
+    let Some(folder) = folder().filter(|_| is_missing) else { return Err(error) };
+    ui::error_line(&format!("There is {}.", error.message()));
+    if !ui::confirm(&format!("Create one in `{}`? [y/N] ", folder.display()))? {
+        return Err(error);
+    }
+    let made = init(&folder)?;
+    for note in &made.notes {
+        ui::note(note);
+    }
+    ui::error_line("Its files are yours to edit; Agent.md says who it is.\n");
+    // The first agent is the default one, and works in the folder where this was asked.
+    house_of(shared).or_else(|_| House::find(Some(&folder)))
+}
+
+/// Where there is nothing yet.
+fn folder() -> Option<PathBuf> {
+    let folder = user_home()?.join(FOLDER);
+    (!folder.exists()).then_some(folder)
+}
