@@ -14,7 +14,7 @@
 //! - [`slash`] with [`lists`] and [`answers`]: commands such as `/new`.
 
 mod answering;
-mod answers;
+pub(crate) mod answers;
 mod attached;
 mod completion;
 mod conversation;
@@ -25,15 +25,15 @@ mod history;
 mod input;
 mod keyboard;
 mod keys;
-mod lists;
+pub(crate) mod lists;
 mod live_area;
 mod markdown;
 mod open_block;
-mod picker;
+pub(crate) mod picker;
 mod screen;
 mod sending;
-mod slash;
-mod styled;
+pub(crate) mod slash;
+pub(crate) mod styled;
 pub(crate) mod words;
 
 use std::path::PathBuf;

@@ -1,54 +1,43 @@
-//! Plain `kith`: a conversation, line by line.
+//! `kith` alone: a conversation, drawn in a terminal or line by line ([`plain`]).
 //!
-//! At a terminal it greets, prompts and shows answers as they grow, and a failure ends a turn, not the
-//! conversation. Elsewhere it is a filter: one message per line, the answers on stdout, and the first
-//! failure ends it.
+//! At a terminal a failure ends a turn, not the conversation. Elsewhere it is a filter: one message per
+//! line, the answers on stdout, and the first failure ends it.
 
 mod first_sight;
 mod host_model;
 mod new_agent;
+mod plain;
+mod plain_commands;
 
-use std::io::{self, BufRead, Read};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::thread;
 
 use kith_host::calls::agent::ExplainAgent;
 use kith_host::calls::daemon::HostKind;
-use kith_host::calls::message::{
-    CancelTurn, MessageOutcome, MessageReply, MessageTarget, SendMessage,
-};
+use kith_host::calls::message::MessageTarget;
 use kith_host::calls::models::NamedModel;
 use kith_host::calls::session::{DescribeSession, SessionDescription};
-use kith_host::calls::thread::{FindCurrentSession, GetThread};
+use kith_host::calls::thread::GetThread;
 use kith_host::client::Client;
-use kith_host::clock::SystemClock;
-use kith_host::error::{Blame, CallError, ErrorCode};
+use kith_host::error::{CallError, ErrorCode};
 use kith_host::house::House;
 use kith_host::models::{ChosenModel, DEMO_LABEL, ModelRegistry};
 use kith_host::settings::watch::SettingsWatch;
 use kith_host::words::short;
-use kith_vocab::clock::Clock;
-use kith_vocab::ids::{EventId, SessionId, ThreadId};
-use kith_vocab::ingress::{MESSAGE_BYTES_MAX, RunningBehavior};
+use kith_vocab::ids::{SessionId, ThreadId};
 use tokio::sync::mpsc;
 
-use super::ask::{as_text, check_length, failure_of, send};
-use super::{CommandResult, client_of, house_of, leave, print_notes};
+use self::plain::{ChatLoop, lines_of_stdin};
+use super::session::list::FolderNames;
+use super::{CommandResult, client_of, house_of, leave};
 use crate::program::args::{GlobalArgs, ModelArg};
-use crate::program::screen::{Live, Quiet};
-use crate::program::signals::{StopKind, StopSignal};
+use crate::program::signals::StopSignal;
 use crate::program::terminal::words::{ScreenLanguage, ScreenText};
 use crate::program::terminal::{self, ChatSetup};
 use crate::program::{transcript, ui};
 
-const HELP: &str = "Type a message and press Enter. /new starts a new session, Ctrl-C stops an \
-                    answer, /quit or Ctrl-D quits.";
-
 /// Reports on unfinished turns that wait to be shown; the next one waits for room.
 const NOTES_MAX: usize = 64;
-const WORKING_IN: &str = "Working in ";
-const ANOTHER_HOST: &str = "Another kith is running in this house; it answers here too.";
 
 /// `resume` is the session to speak in; without one it is the current one of this folder's thread.
 pub(crate) async fn run(
@@ -62,13 +51,7 @@ pub(crate) async fn run(
             .hint("use `kith ask --json TEXT` instead"));
     }
     let is_attended = ui::is_interactive();
-    let house = match house_of(shared) {
-        Err(error) if is_attended && !shared.unattended => new_agent::offer(shared, error)?,
-        found => found?,
-    };
-    if is_attended {
-        first_sight::of_house(&house)?;
-    }
+    let house = house_or_new(shared, is_attended)?;
     let settings = SettingsWatch::open(&house)?;
     let models = ModelRegistry::new(Arc::clone(&settings));
     let chosen = models.choose(model.model.as_deref(), &settings.last_good())?;
@@ -86,35 +69,40 @@ pub(crate) async fn run(
     if is_attended {
         first_sight::of_repository(&client, &agent_id, &cwd).await?;
     }
-    if is_attended && !plain && can_be_drawn_on() {
-        let language = ScreenLanguage::of(&settings.last_good(), &agent_id);
-        let host_model = host_model::other_than(&client, model.model.as_deref(), &chosen).await?;
+    let language = ScreenLanguage::of(&settings.last_good(), &agent_id);
+    let mut host_model = None;
+    if is_attended {
+        host_model = host_model::other_than(&client, model.model.as_deref(), &chosen).await?;
         let answering = (&chosen, host_model.as_ref());
         let mut banner = banner(&client, &house, &agent_id, answering, language).await?;
         if resumed.is_some() {
             // A session has its own folder, which the terminal names.
             banner.retain(|line| !line.starts_with(language.say(ScreenText::WorkingIn)));
         }
-        let session = resumed.map(|it| it.session_id.to_string());
-        let model = model.model;
-        #[rustfmt::skip]
-        let setup = ChatSetup {
-            client, agent_id, thread_id, house, model, settings, models, notes, session, banner,
-            context_window: chosen.provider.choice().context_window, host_model,
-        };
-        return in_terminal(setup).await;
-    }
-    if is_attended {
-        greet(&client, &house, &agent_id, &thread_id, &chosen, resumed.as_ref()).await?;
+        if plain || !can_be_drawn_on() {
+            greet(&client, (&agent_id, &thread_id), &banner, resumed.as_ref(), language).await?;
+        } else {
+            let session = resumed.map(|it| it.session_id.to_string());
+            let model = model.model;
+            #[rustfmt::skip]
+            let setup = ChatSetup {
+                client, agent_id, thread_id, house, model, settings, models, notes, session, banner,
+                context_window: chosen.provider.choice().context_window, host_model,
+            };
+            return in_terminal(setup).await;
+        }
     } else if chosen.by_default {
         ui::note(DEMO_LABEL);
     }
-    let mut conversation = ChatLoop {
+    let conversation = ChatLoop {
         client,
         agent_id,
         thread_id,
         cwd,
+        folders: FolderNames { user_home: house.real_user_home() },
+        language,
         model: model.model,
+        host_model,
         settings,
         models,
         target: MessageTarget::Current,
@@ -124,12 +112,28 @@ pub(crate) async fn run(
         notes,
         stop: StopSignal::listen()?,
     };
+    line_by_line(conversation).await
+}
+
+async fn line_by_line(mut conversation: ChatLoop) -> CommandResult {
     let ended = conversation.go_on(lines_of_stdin()).await;
     leave(conversation.client, &mut conversation.stop).await;
     while let Ok(note) = conversation.notes.try_recv() {
         ui::note(&note);
     }
     ended.map(|()| ExitCode::SUCCESS)
+}
+
+/// The house, or a new one for whoever has none.
+fn house_or_new(shared: &GlobalArgs, is_attended: bool) -> Result<House, CallError> {
+    let house = match house_of(shared) {
+        Err(error) if is_attended && !shared.unattended => new_agent::offer(shared, error)?,
+        found => found?,
+    };
+    if is_attended {
+        first_sight::of_house(&house)?;
+    }
+    Ok(house)
 }
 
 /// The session that is resumed, if one is.
@@ -190,283 +194,40 @@ fn can_be_drawn_on() -> bool {
     std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb")
 }
 
-/// Who answers, with which model, and in which folder.
-async fn greeting(
-    client: &Client,
-    house: &House,
-    agent_id: &str,
-    chosen: &ChosenModel,
-) -> Vec<String> {
-    let name = name_of(client, agent_id).await;
-    let model = &chosen.provider.choice().model;
-    let mut lines = vec![format!("{name} in {} (model: {model})", house.dir.display())];
-    if house.cwd != house.dir {
-        lines.push(format!("{WORKING_IN}{}", house.cwd.display()));
-    }
-    lines
-}
-
 /// Without the name people see the id: files that cannot be read are reported by a message.
 async fn name_of(client: &Client, agent_id: &str) -> String {
     let identity = client.call(ExplainAgent { agent_id: Some(agent_id.to_owned()) }).await;
     identity.map_or_else(|_| agent_id.to_owned(), |told| told.data.name)
 }
 
+/// Prints who answers, and the conversation that goes on.
 async fn greet(
     client: &Client,
-    house: &House,
-    agent_id: &str,
-    thread_id: &ThreadId,
-    chosen: &ChosenModel,
+    (agent_id, thread_id): (&str, &ThreadId),
+    banner: &[String],
     resumed: Option<&SessionDescription>,
+    language: ScreenLanguage,
 ) -> Result<(), CallError> {
-    for line in greeting(client, house, agent_id, chosen).await {
-        ui::error_line(&line);
+    for line in banner {
+        ui::error_line(line);
     }
-    if chosen.by_default {
-        ui::note(DEMO_LABEL);
-    }
-    if !client.is_host().await? {
-        ui::error_line(ANOTHER_HOST);
-        ui::error_line(HELP);
-        return Ok(());
-    }
+    let continuing = |id: SessionId, title: Option<&String>| {
+        let about = title.map_or_else(String::new, |title| format!(", “{title}”"));
+        let continuing = language.say(ScreenText::Continuing);
+        ui::error_line(&format!("{continuing} {}{about}", short(id)));
+    };
     if let Some(SessionDescription { session_id, title, .. }) = resumed {
-        let about = title.as_ref().map_or_else(String::new, |title| format!(", “{title}”"));
-        ui::error_line(&format!("Continuing session {}{about}.", short(*session_id)));
-        ui::error_line(HELP);
-        return Ok(());
-    }
-    let (agent_id, thread_id) = (Some(agent_id.to_owned()), thread_id.clone());
-    let thread = client.call(GetThread { agent_id, thread_id }).await?.data;
-    if let Some(session) = thread.session {
-        let id = session.session_id;
-        let about = session.title.map_or_else(String::new, |title| format!(", “{title}”"));
-        ui::error_line(&format!("Continuing session {}{about}.", short(id)));
-        if let Some(told) = transcript::beginning(&session.history, id) {
-            ui::error_line(&format!("\n{told}\n"));
+        continuing(*session_id, title.as_ref());
+    } else {
+        let (agent_id, thread_id) = (Some(agent_id.to_owned()), thread_id.clone());
+        let thread = client.call(GetThread { agent_id, thread_id }).await?.data;
+        if let Some(session) = thread.session {
+            continuing(session.session_id, session.title.as_ref());
+            if let Some(told) = transcript::beginning(&session.history, session.session_id) {
+                ui::error_line(&format!("\n{told}\n"));
+            }
         }
     }
-    ui::error_line(HELP);
+    ui::error_line(language.say(ScreenText::PlainHelp));
     Ok(())
-}
-
-struct ChatLoop {
-    client: Client,
-    agent_id: String,
-    thread_id: ThreadId,
-    cwd: String,
-    model: Option<String>,
-    settings: Arc<SettingsWatch>,
-    models: ModelRegistry,
-    target: MessageTarget,
-    /// The session that was opened by name, until another one is begun.
-    resumed: Option<SessionId>,
-    is_attended: bool,
-    has_answered: bool,
-    /// Reports on the turns that an earlier host left unfinished.
-    notes: mpsc::Receiver<String>,
-    stop: StopSignal,
-}
-
-/// The next input of the conversation.
-enum ChatInput {
-    Line(String),
-    Note(String),
-    /// Ctrl-C while no turn runs.
-    Interrupt,
-    End,
-}
-
-impl ChatLoop {
-    async fn go_on(&mut self, mut lines: InputLines) -> Result<(), CallError> {
-        let mut interrupted = false;
-        // Ends with the input, `/quit` or Ctrl-C.
-        loop {
-            match self.hear(&mut lines).await? {
-                ChatInput::Interrupt if self.is_attended && !interrupted => {
-                    interrupted = true;
-                    ui::error_line("\n(press Ctrl-C again or Ctrl-D to quit)");
-                }
-                ChatInput::Interrupt | ChatInput::End => break,
-                ChatInput::Note(note) if self.is_attended => ui::error_line(&format!("\n({note})")),
-                ChatInput::Note(note) => ui::note(&note),
-                ChatInput::Line(text) => {
-                    interrupted = false;
-                    if self.obey(text).await? {
-                        return Ok(());
-                    }
-                }
-            }
-        }
-        if self.is_attended {
-            ui::error_line("");
-        }
-        Ok(())
-    }
-
-    async fn hear(&mut self, lines: &mut InputLines) -> Result<ChatInput, CallError> {
-        if self.is_attended {
-            ui::prompt("\n> ");
-        }
-        tokio::select! {
-            line = lines.recv() => match line {
-                None => Ok(ChatInput::End),
-                Some(Ok(text)) => Ok(ChatInput::Line(text)),
-                Some(Err(report)) if self.is_attended => {
-                    ui::report_error(&report, false);
-                    Ok(ChatInput::Line(String::new()))
-                }
-                Some(Err(report)) => Err(report),
-            },
-            Some(note) = self.notes.recv() => Ok(ChatInput::Note(note)),
-            kind = self.stop.received() => match kind {
-                StopKind::Interrupt => Ok(ChatInput::Interrupt),
-                StopKind::Terminate => Ok(ChatInput::End),
-            },
-        }
-    }
-
-    /// Handles a line, and returns whether it was the last.
-    async fn obey(&mut self, text: String) -> Result<bool, CallError> {
-        match text.trim() {
-            "" => (),
-            "/quit" | "/exit" => return Ok(true),
-            "/help" => ui::error_line(HELP),
-            "/new" => {
-                self.stop_running_turn().await;
-                self.target = MessageTarget::New;
-                self.resumed = None;
-                ui::error_line("(your next message starts a new session)");
-            }
-            word if is_command(word) => {
-                ui::error_line(&format!("(unknown command {word}; try /new, /help or /quit)"));
-            }
-            _ => match self.turn(text).await {
-                Ok(()) => (),
-                Err(report) if self.is_attended => {
-                    ui::report_error(&report, false);
-                }
-                Err(report) => return Err(report),
-            },
-        }
-        Ok(false)
-    }
-
-    /// Stops a turn that runs in the thread and was started elsewhere, before a new session starts.
-    async fn stop_running_turn(&self) {
-        let (agent_id, thread_id) = (Some(self.agent_id.clone()), self.thread_id.clone());
-        let session = match self.resumed {
-            Some(id) => Some(id),
-            // What cannot be stopped is waited for by the next message, which tells why.
-            None => match self.client.call(FindCurrentSession { agent_id, thread_id }).await {
-                Ok(found) => found.data.session_id,
-                Err(_) => None,
-            },
-        };
-        let Some(session) = session.map(|id| id.to_string()) else { return };
-        let cancel_id = EventId::from_uuid(SystemClock.new_id());
-        let stopped = self.client.call(CancelTurn { session, cancel_id }).await;
-        if stopped.is_ok_and(|told| told.data.was_running) {
-            ui::error_line("(stopping the running turn)");
-        }
-    }
-
-    async fn turn(&mut self, text: String) -> Result<(), CallError> {
-        // Settings may change while a conversation is open.
-        let settings = self.settings.current()?;
-        let chosen = self.models.choose(self.model.as_deref(), &settings)?;
-        let message = SendMessage {
-            client_message_id: SystemClock.new_id().to_string(),
-            text,
-            agent_id: Some(self.agent_id.clone()),
-            thread_id: self.thread_id.clone(),
-            target: match self.resumed {
-                Some(id) => MessageTarget::Session(id.to_string()),
-                None => self.target.clone(),
-            },
-            cwd: self.cwd.clone(),
-            model: self.model.clone(),
-            expects: chosen.name,
-            expected_leaf: None,
-            running_behavior: RunningBehavior::FollowUp,
-            attachments: Vec::new(),
-        };
-        let live = Arc::new(Live::default());
-        let told = if self.is_attended {
-            let told = send(&self.client, message, live.clone(), &mut self.stop).await;
-            live.end_line();
-            told?
-        } else {
-            send(&self.client, message, Arc::new(Quiet::default()), &mut self.stop).await?
-        };
-        // Only after the message was accepted: one that was refused starts nothing.
-        self.target = MessageTarget::Current;
-        let MessageReply { answer, outcome } = told.data;
-        let text = answer.text.trim_end();
-        if matches!(outcome, MessageOutcome::Answered | MessageOutcome::Stopped(_))
-            && !live.has_shown_text()
-            && !text.is_empty()
-        {
-            // A blank line between answers, because the output does not show the questions.
-            let gap = if self.has_answered { "\n" } else { "" };
-            ui::line(&format!("{gap}{text}"));
-            self.has_answered = true;
-        }
-        print_notes(&told.notes);
-        match outcome {
-            MessageOutcome::Stopped(why) => {
-                ui::note(&why);
-                Ok(())
-            }
-            MessageOutcome::Cancelled if self.is_attended => {
-                ui::error_line("(stopped)");
-                Ok(())
-            }
-            MessageOutcome::Withdrawn if self.is_attended => {
-                ui::error_line("(your message was withdrawn before it was answered)");
-                Ok(())
-            }
-            outcome => failure_of(&outcome, &self.stop).map_or(Ok(()), Err),
-        }
-    }
-}
-
-/// `/word`, as opposed to a path or a sentence that begins with a slash.
-fn is_command(text: &str) -> bool {
-    text.strip_prefix('/').is_some_and(|word| {
-        !word.is_empty() && word.chars().all(|ch| ch.is_ascii_lowercase() || ch == '-')
-    })
-}
-
-type InputLines = mpsc::Receiver<Result<String, CallError>>;
-
-/// Reads stdin in a thread of its own, because reading blocks. The thread ends with the program.
-fn lines_of_stdin() -> InputLines {
-    let (sender, receiver) = mpsc::channel(1);
-    thread::spawn(move || {
-        let mut stdin = io::stdin().lock();
-        while let Some(line) = next_line(&mut stdin) {
-            let is_last = line.as_ref().is_err_and(|report| report.blame == Blame::Environment);
-            if sender.blocking_send(line).is_err() || is_last {
-                break;
-            }
-        }
-    });
-    receiver
-}
-
-fn next_line(stdin: &mut impl BufRead) -> Option<Result<String, CallError>> {
-    let mut bytes = Vec::new();
-    let limit = MESSAGE_BYTES_MAX as u64 + 1;
-    match stdin.take(limit).read_until(b'\n', &mut bytes) {
-        Ok(0) => None,
-        Ok(_) => {
-            let checked = check_length(bytes.len()).and_then(|()| as_text(bytes));
-            Some(checked.map(|text| text.trim_end_matches(['\n', '\r']).to_owned()))
-        }
-        Err(source) => {
-            Some(Err(CallError::filesystem(format!("cannot read from the terminal: {source}"))))
-        }
-    }
 }

@@ -9,7 +9,7 @@ use super::styled::{Line, Style};
 use super::words::{ScreenLanguage, ScreenText};
 
 /// What the model was sent last: how much, proven how, and from where. `kith why` shows each byte.
-pub(super) fn why_lines(language: ScreenLanguage, found: &RequestExplanation) -> Vec<Line> {
+pub(crate) fn why_lines(language: ScreenLanguage, found: &RequestExplanation) -> Vec<Line> {
     let proof = match found.proof {
         RequestProof::Same => ScreenText::ProofSame,
         RequestProof::Different => ScreenText::ProofDifferent,
@@ -71,7 +71,7 @@ fn by_source(language: ScreenLanguage, found: &RequestExplanation) -> Vec<(u64, 
 }
 
 /// A row per model, then their sum.
-pub(super) fn cost_lines(language: ScreenLanguage, table: &CostTable) -> Vec<Line> {
+pub(crate) fn cost_lines(language: ScreenLanguage, table: &CostTable) -> Vec<Line> {
     let total = CostRow { name: language.say(ScreenText::Total).to_owned(), sum: table.total };
     let row = |row: &CostRow| {
         let CostSum { n_requests, usage, n_unpriced, .. } = &row.sum;

@@ -21,18 +21,18 @@ use crate::program::commands::session::list::FolderNames;
 const TITLE_COLUMNS_MAX: usize = 48;
 
 /// Whose lists these are.
-pub(super) struct ListOwner {
-    pub(super) language: ScreenLanguage,
-    pub(super) agent_id: String,
-    pub(super) session: Option<SessionId>,
+pub(crate) struct ListOwner {
+    pub(crate) language: ScreenLanguage,
+    pub(crate) agent_id: String,
+    pub(crate) session: Option<SessionId>,
     /// The model that was chosen in this conversation.
-    pub(super) model: Option<String>,
-    pub(super) folders: FolderNames,
+    pub(crate) model: Option<String>,
+    pub(crate) folders: FolderNames,
 }
 
 impl ListOwner {
     /// The entries of a list; that of the calls is in the conversation.
-    pub(super) async fn entries(
+    pub(crate) async fn entries(
         self,
         client: &Client,
         list: PickList,

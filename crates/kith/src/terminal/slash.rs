@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use kith_host::calls::cost::{CostGroup, SumCosts};
 use kith_host::calls::message::{MessageTarget, RetryTurn};
 use kith_host::calls::queue::{EditQueue, QueueChange, TakeNext};
-use kith_host::calls::session::{CompactSession, CreateDialog, ReadBlob, ShowSession};
+use kith_host::calls::session::{CompactSession, CreateDialog, ReadBlob, SessionView, ShowSession};
 use kith_host::calls::tree::BranchSession;
 use kith_host::calls::why::ExplainRequest;
 use kith_host::client::Client;
@@ -19,7 +19,7 @@ use kith_vocab::clock::Clock;
 use kith_vocab::event::control::Queue;
 use kith_vocab::event::{Body, Event};
 use kith_vocab::header::Priming;
-use kith_vocab::ids::{EventId, SessionId};
+use kith_vocab::ids::{EventId, SessionId, ThreadId};
 use tokio_util::sync::CancellationToken;
 
 use super::answers::{cost_lines, why_lines};
@@ -36,7 +36,7 @@ use super::{Incoming, TerminalChat};
 const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// `/word`, or `/word …` where there is such a command: other lines that begin with a slash are said.
-pub(super) fn is_command(text: &str) -> bool {
+pub(crate) fn is_command(text: &str) -> bool {
     let text = text.trim();
     let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let Some(word) = first.strip_prefix('/').filter(|word| !word.is_empty()) else { return false };
@@ -47,7 +47,7 @@ pub(super) fn is_command(text: &str) -> bool {
 }
 
 /// The list that the argument of a command is chosen from.
-pub(super) fn list_of(command: &str) -> Option<PickList> {
+pub(crate) fn list_of(command: &str) -> Option<PickList> {
     Some(match command {
         "resume" | "sessions" => PickList::Sessions,
         "branch" => PickList::Messages,
@@ -234,26 +234,34 @@ fn branch(chat: &mut TerminalChat, to: String) {
     };
     let (language, client) = (chat.language, Arc::clone(&chat.client));
     chat.spawn_any(async move {
-        let view = client.call(ShowSession { session: session.clone() }).await?.data;
-        let is_named = |event: &&Event| short_event(event.id) == to || event.id.to_string() == to;
-        let said = view.events.iter().find(is_named).and_then(|event| match &event.body {
-            Body::UserMessage(it) => Some((event.parent_id, plain_text(&it.message.content))),
-            _ => None,
-        });
-        let branch_id = EventId::from_uuid(SystemClock.new_id());
-        let before = said.as_ref().map(|(parent, _)| {
-            parent.map_or_else(|| "start".to_owned(), |parent| parent.to_string())
-        });
-        let place = before.unwrap_or_else(|| to.clone());
-        client.call(BranchSession { session, to: place, expected_leaf: None, branch_id }).await?;
-        Ok(if let Some((_, text)) = said {
-            let line = remark(language.say(ScreenText::GoesOnBefore));
-            Incoming::TakenBack(Some(line), without_attached(&text).0.to_owned())
+        Ok(if let Some(text) = branch_before(&client, session, &to).await? {
+            Incoming::TakenBack(Some(remark(language.say(ScreenText::GoesOnBefore))), text)
         } else {
             let told = format!("{} {to}", language.say(ScreenText::GoesOnAfter));
             Incoming::Lines(vec![remark(&told)])
         })
     });
+}
+
+/// Goes back to before a message and gives its text; to after any other event.
+pub(crate) async fn branch_before(
+    client: &Client,
+    session: String,
+    to: &str,
+) -> Result<Option<String>, CallError> {
+    let view = client.call(ShowSession { session: session.clone() }).await?.data;
+    let is_named = |event: &&Event| short_event(event.id) == to || event.id.to_string() == to;
+    let said = view.events.iter().find(is_named).and_then(|event| match &event.body {
+        Body::UserMessage(it) => Some((event.parent_id, plain_text(&it.message.content))),
+        _ => None,
+    });
+    let branch_id = EventId::from_uuid(SystemClock.new_id());
+    let before = said
+        .as_ref()
+        .map(|(parent, _)| parent.map_or_else(|| "start".to_owned(), |parent| parent.to_string()));
+    let place = before.unwrap_or_else(|| to.to_owned());
+    client.call(BranchSession { session, to: place, expected_leaf: None, branch_id }).await?;
+    Ok(said.map(|(_, text)| without_attached(&text).0.to_owned()))
 }
 
 fn retry(chat: &mut TerminalChat) {
@@ -346,20 +354,27 @@ fn remove(chat: &mut TerminalChat, item: QueuedText) {
 }
 
 fn prime(chat: &mut TerminalChat, script: String) {
-    let call = CreateDialog {
-        session_id: SessionId::from_uuid(SystemClock.new_id()),
-        agent_id: Some(chat.agent_id.clone()),
-        thread_id: chat.thread_id.clone(),
-        cwd: chat.cwd.display().to_string(),
-        priming: Some(Priming { script_refs: vec![script], show_in_ui: true }),
-    };
-    let client = Arc::clone(&chat.client);
+    let (agent_id, thread_id) = (chat.agent_id.clone(), chat.thread_id.clone());
+    let (cwd, client) = (chat.cwd.display().to_string(), Arc::clone(&chat.client));
     chat.spawn_any(async move {
-        let session = call.session_id.to_string();
-        client.call(call).await?;
-        let view = client.call(ShowSession { session }).await?.data;
+        let view = start_primed(&client, agent_id, thread_id, cwd, script).await?;
         Ok(Incoming::Opened(Box::new(view)))
     });
+}
+
+/// Starts a session of the thread with a priming script.
+pub(crate) async fn start_primed(
+    client: &Client,
+    agent_id: String,
+    thread_id: ThreadId,
+    cwd: String,
+    script: String,
+) -> Result<SessionView, CallError> {
+    let session_id = SessionId::from_uuid(SystemClock.new_id());
+    let priming = Some(Priming { script_refs: vec![script], show_in_ui: true });
+    let call = CreateDialog { session_id, agent_id: Some(agent_id), thread_id, cwd, priming };
+    client.call(call).await?;
+    Ok(client.call(ShowSession { session: session_id.to_string() }).await?.data)
 }
 
 impl TerminalChat {

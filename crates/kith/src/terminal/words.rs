@@ -81,6 +81,10 @@ screen_texts! {
     Stopped = "stopped", "已停止";
     WasCutOff = "cut off at the length limit", "到达长度上限，被截断";
     Elsewhere = "in another terminal", "在另一个终端";
+    Continuing = "Continuing session", "继续会话";
+    PlainHelp = "Type a message and press Enter. /help lists the commands, Ctrl-C stops an answer, /quit or Ctrl-D quits.", "输入消息后按 Enter 发送。/help 列出命令，Ctrl-C 停止回答，/quit 或 Ctrl-D 退出。";
+    ChooseByNumber = "choose one by its number:", "用编号选择，例如";
+    WasWithdrawn = "your message was withdrawn before it was answered", "消息在得到回答之前已撤回";
     Queued = "queued", "排队中";
     Held = "held until your next message is answered, or /queue go", "已暂停，下一条消息得到回答后继续，或用 /queue go";
     PressAgain = "press Ctrl-C again or Ctrl-D to quit", "再按一次 Ctrl-C 或 Ctrl-D 退出";

@@ -50,7 +50,7 @@ fn new_and_quit_are_commands_and_unknown_ones_are_not_sent() {
     two
     --- stderr
     (your next message starts a new session)
-    (unknown command /nwe; try /new, /help or /quit)
+    (unknown command /nwe: /new /resume /sessions /branch /retry /model /why /cost /queue /compact /prime /help /quit)
     ");
     assert_eq!(house.session_files().len(), 2);
 }

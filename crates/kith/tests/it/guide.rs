@@ -146,6 +146,7 @@ fn the_screens_of_the_readmes_and_guides_are_those_of_a_terminal() {
     check_screens("README.md", "C.UTF-8", "Enter sends");
     check_screens("README.zh-CN.md", "zh_CN.UTF-8", "Enter 发送");
     check_screens("docs/guide/terminal.md", "C.UTF-8", "Enter sends");
+    check_screens("docs/guide/terminal.zh-CN.md", "zh_CN.UTF-8", "Enter 发送");
 }
 
 #[test]
@@ -161,31 +162,37 @@ fn the_chinese_tour_does_what_it_says() {
 #[test]
 fn the_guide_to_the_terminal_does_what_it_says() {
     check("docs/guide/terminal.md", 3);
+    check("docs/guide/terminal.zh-CN.md", 3);
 }
 
 #[test]
 fn the_guide_to_models_does_what_it_says() {
     check("docs/guide/models.md", 3);
+    check("docs/guide/models.zh-CN.md", 3);
 }
 
 #[test]
 fn the_guide_to_priming_does_what_it_says() {
     check("docs/guide/priming.md", 10);
+    check("docs/guide/priming.zh-CN.md", 10);
 }
 
 #[test]
 fn the_guide_to_branches_does_what_it_says() {
     check("docs/guide/branches.md", 5);
+    check("docs/guide/branches.zh-CN.md", 5);
 }
 
 #[test]
 fn the_guide_to_skills_does_what_it_says() {
     check("docs/guide/skills.md", 1);
+    check("docs/guide/skills.zh-CN.md", 1);
 }
 
 #[test]
 fn the_guide_to_trust_does_what_it_says() {
     check("docs/guide/trust.md", 2);
+    check("docs/guide/trust.zh-CN.md", 2);
 }
 
 #[test]

@@ -101,12 +101,7 @@ fn a_wrong_command_is_wrong_usage() {
     exit 2
     --- stderr
     error: unrecognized subcommand 'sesion'
-
-      tip: a similar subcommand exists: 'session'
-
-    Usage: kith [OPTIONS] [COMMAND]
-
-    For more information, try '--help'.
+    hint: did you mean `kith session`?
     ");
     check!(House::empty().kith(&["session", "--json"]), @r#"
     exit 2

@@ -45,6 +45,7 @@ mod new;
 mod newcomer;
 mod ordinary;
 mod peer;
+mod plain;
 mod prime;
 mod prompt;
 mod proxy;

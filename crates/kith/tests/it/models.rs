@@ -205,8 +205,6 @@ fn a_server_that_fails_every_time_is_given_up() {
     {"ok":false,"error":{"code":"model_failed","message":"`openai` refused the request: rate limit reached (status 429); it said: the script says so","hint":"your message is saved: `kith retry --session [short]` asks again, `kith session show [short]` shows it"}}
     --- stderr
     note: `openai` refused the request: rate limit reached (status 429); it said: the script says so; retrying
-    note: `openai` refused the request: rate limit reached (status 429); it said: the script says so; retrying
-    note: `openai` refused the request: rate limit reached (status 429); it said: the script says so; retrying
     "#);
     assert_eq!(vendor.requests().len(), 4);
     let log = house.log();
