@@ -78,7 +78,7 @@ function NothingChosen() {
       <ConnectionBanner isTurnOpen={false} />
       {threads === null ? null : (
         <div className="empty">
-          <h2>{t("saySomething", { agent })}</h2>
+          <h1>{t("saySomething", { agent })}</h1>
           <p>{threads.length === 0 ? t("startsWithFirst", { agent }) : t("chooseConversation")}</p>
           <div className="ways">
             <button disabled={!isOnline} onClick={() => dialogs.open({ kind: "new", withScript: false })}><Icon name="compose" /><span>{t("newConversation")}</span><kbd>N</kbd></button>

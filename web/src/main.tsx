@@ -30,6 +30,11 @@ async function start(): Promise<void> {
   document.addEventListener("visibilitychange", () => {
     if (document.visibilityState === "visible") connection.tryNow();
   });
+  // Parts that are loaded when needed are gone when the program was replaced by another version meanwhile.
+  addEventListener("vite:preloadError", (event) => {
+    event.preventDefault();
+    connection.outdated("a part of this page is gone");
+  });
   createRoot(document.getElementById("root")!).render(
     <StrictMode>
       <AppContext value={app}><CommandContext value={new CommandRegistry()}><Page login={login} /></CommandContext></AppContext>

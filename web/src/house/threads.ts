@@ -83,7 +83,7 @@ export function tailOf(events: readonly LogEvent[]): Tail {
   const spoken: number[] = [];
   for (const event of events) {
     if (event.type === "user_message" || event.type === "assistant_message") {
-      const words = firstLine(plainText(event.message.content));
+      const words = withoutMarks(firstLine(plainText(event.message.content)));
       if (words !== "") lastWords = words;
       if (event.type === "user_message") stopped = null;
       if (words !== "" && event.clientId !== "page" && event.sourceTag === undefined) spoken.push(event.seq);
@@ -94,6 +94,11 @@ export function tailOf(events: readonly LogEvent[]): Tail {
     }
   }
   return { seq: events.at(-1)?.seq ?? 0, lastWords, stopped, spoken };
+}
+
+/** The words of a line of Markdown. */
+function withoutMarks(line: string): string {
+  return line.replace(/^(?:#{1,6}|>|[-*+]|\d+\.)\s+/, "").replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*~]+|(?<=\s|^)_|_(?=\s|$)/g, "");
 }
 
 export function unreadCount(tail: Tail | undefined, seen: number | undefined): number {

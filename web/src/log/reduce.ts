@@ -2,10 +2,10 @@
 import type { LogEvent, ResumeMode, SubscriptionItem } from "../wire/types";
 import { foldEvents } from "./fold_events";
 import { foldDelta, foldRunning, settle } from "./fold_live";
-import { emptySession, lastSeq, type Session } from "./state";
+import { emptySession, type Session } from "./state";
 
-/** Folds a batch of items, in the order in which they came. */
-export function reduce(session: Session, items: readonly SubscriptionItem[]): Session {
+/** Folds a batch of items, in the order in which they came. `now` is when. */
+export function reduce(session: Session, items: readonly SubscriptionItem[], now = 0): Session {
   let next = session;
   let events: LogEvent[] = [];
   const flush = (): void => {
@@ -19,7 +19,7 @@ export function reduce(session: Session, items: readonly SubscriptionItem[]): Se
       continue;
     }
     flush();
-    next = reduceOne(next, item);
+    next = reduceOne(next, item, now);
   }
   flush();
   return next;
@@ -27,19 +27,23 @@ export function reduce(session: Session, items: readonly SubscriptionItem[]): Se
 
 /** Adds events read from the log; those that are known already change nothing. */
 export function addEvents(session: Session, events: readonly LogEvent[]): Session {
-  const before = lastSeq(session);
   const log = foldEvents(session.log, events);
   const added = log.events.slice(session.log.events.length);
   if (added.length === 0) return session;
   const live = added.reduce(settle, session.live);
-  const resumed = session.resumed && before > 0 ? { ...session.resumed, nEvents: session.resumed.nEvents + added.length } : session.resumed;
-  return { ...session, log, live, resumed, failure: null };
+  return { ...session, log, live, resumed: countMissed(session.resumed, added), failure: null };
 }
 
-function reduceOne(session: Session, item: SubscriptionItem): Session {
+/** Counts the events that happened while the page was away. */
+function countMissed(resumed: Session["resumed"], added: readonly LogEvent[]): Session["resumed"] {
+  if (resumed === null) return null;
+  return { ...resumed, nEvents: resumed.nEvents + added.filter((event) => event.ts <= resumed.at).length };
+}
+
+function reduceOne(session: Session, item: SubscriptionItem, now: number): Session {
   if (item === "removed") return { ...session, isRemoved: true };
   if (typeof item === "string") return session;
-  if ("started" in item) return begin(session, item.started);
+  if ("started" in item) return begin(session, item.started, now);
   if ("failed" in item) return { ...session, failure: item.failed };
   if ("moved" in item) return { ...emptySession(item.moved), movedTo: item.moved };
   if ("delta" in item.turn) {
@@ -52,10 +56,10 @@ function reduceOne(session: Session, item: SubscriptionItem): Session {
   return session;
 }
 
-function begin(session: Session, started: { mode: ResumeMode; epoch: string }): Session {
+function begin(session: Session, started: { mode: ResumeMode; epoch: string }, at: number): Session {
   const { mode, epoch } = started;
-  const hadAny = session.log.events.length > 0;
-  const resumed = hadAny ? { mode, nEvents: 0 } : null;
+  const isBack = session.live.epoch !== null;
+  const resumed = isBack ? { mode, nEvents: 0, at } : null;
   if (mode === "stream_resume" && session.live.epoch === epoch) return { ...session, resumed };
   // Deltas of another life of the host, or behind a gap, do not continue what is shown: the rest of the answer comes
   // as `running`, or with its event.

@@ -98,8 +98,8 @@ export interface Live {
 export interface Session {
   log: Log;
   live: Live;
-  /** How the last subscription went on, and how many events it brought; for one line on the page. */
-  resumed: { mode: ResumeMode; nEvents: number } | null;
+  /** How the last subscription went on, when, and how many events it brought; for one line on the page. */
+  resumed: { mode: ResumeMode; nEvents: number; at: number } | null;
   /** Whether everything that the log held at the start has come. */
   isLoaded: boolean;
   /** The session could not go on; it is opened again by the host. */

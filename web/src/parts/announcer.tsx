@@ -53,7 +53,8 @@ export function AnnouncementLine() {
   }, [announcer, id, isShown, kind]);
   return (
     <>
-      <div className="vh" role="status" aria-live="polite" key={id}>{text}</div>
+      {/* The same sentence twice is read twice only if the text differs. */}
+      <div className="vh" role="status" aria-live="polite">{text}{id % 2 === 0 ? "" : "\u00a0"}</div>
       {isShown ? (
         <div className={`toast ${kind}`}>
           <span aria-hidden="true">{text}</span>

@@ -22,7 +22,7 @@ export class Feeds {
       this.feeds.set(sessionId, known);
       return known;
     }
-    const feed = new SessionFeed(this.connection, sessionId, { nextFrame, later });
+    const feed = new SessionFeed(this.connection, sessionId, { nextFrame, later, now: Date.now });
     feed.subscribe(() => this.tellOutbox(feed));
     this.feeds.set(sessionId, feed);
     for (const [id, old] of this.feeds) {

@@ -181,7 +181,8 @@ export class Connection {
     else pending.resolve({ data: frame.data, notes: frame.notes });
   }
 
-  private outdated(message: string): void {
+  /** Gives up: only a page that is loaded anew can go on. */
+  outdated(message: string): void {
     this.closed = true;
     this.drop();
     this.set({ kind: "outdated", message });

@@ -9,7 +9,8 @@ import { ConnectionLost, messageOf } from "./errors";
 import { advance, START } from "./resume";
 import type { LogEvent, ResumePoint, SessionId, SubscriptionItem } from "./types";
 
-const PAGE_EVENTS = 500;
+/** Events of a page. The host reads the log once for each, so they are large. */
+const PAGE_EVENTS = 10_000;
 /** A subscription that the host ended, or refused, is asked for again after this long. */
 const AGAIN_MS = 1_000;
 
@@ -20,6 +21,7 @@ export interface FeedPorts {
   /** Calls back before the next frame is drawn; the returned function cancels. */
   nextFrame: (then: () => void) => () => void;
   later: (ms: number, then: () => void) => () => void;
+  now: () => number;
 }
 
 export class SessionFeed {
@@ -79,6 +81,34 @@ export class SessionFeed {
   private follow(): void {
     this.cancelLater?.();
     const life = ++this.life;
+    if (lastSeq(this.session) > 0 || this.session.movedTo !== null) {
+      this.subscribeToHost(life);
+      return;
+    }
+    this.stopFollowing = () => {};
+    void this.load(life).then(() => {
+      if (life === this.life) this.subscribeToHost(life);
+    });
+  }
+
+  /** Reads what the log holds, which in pages is much faster than event by event. */
+  private async load(life: number): Promise<void> {
+    try {
+      let after: number | undefined = lastSeq(this.session);
+      while (after !== undefined) {
+        const page: { events: LogEvent[]; nextAfter?: number } = await this.connection.call("read_events", { session: this.sessionId, after, limit: PAGE_EVENTS });
+        if (life !== this.life) return;
+        const next = addEvents(this.session, page.events);
+        this.point = { sessionId: this.sessionId, persistentLastSeq: lastSeq(next) };
+        this.set(next);
+        after = page.nextAfter;
+      }
+    } catch {
+      // What is wrong with it the subscription says.
+    }
+  }
+
+  private subscribeToHost(life: number): void {
     const session = this.session.movedTo ?? this.sessionId;
     const onItem = (item: SubscriptionItem): void => {
       if (life === this.life) this.take(item);
@@ -162,7 +192,7 @@ export class SessionFeed {
       void this.readPages(gap);
       return;
     }
-    this.set({ ...reduce(this.session, items), isLoaded: true });
+    this.set({ ...reduce(this.session, items, this.ports.now()), isLoaded: true });
   }
 
   private set(session: Session): void {

@@ -161,6 +161,7 @@ export const words = {
   sending: ["sending", "正在发送"],
   notAccepted: ["Not accepted: {reason}", "未被接受：{reason}"],
   discard: ["Discard", "丢弃"],
+  notLoaded: ["The conversation is not loaded yet. Your text is kept.", "对话还没有读取完，你写的内容还在。"],
   movedOn: ["The conversation has moved on", "对话已有新进展"],
   image: ["Image", "图片"],
   imageOf: ["Image: {name}", "图片：{name}"],
@@ -398,7 +399,7 @@ export const words = {
 
   // Save script
   name: ["Name", "名称"],
-  nameHint: ["Letters, digits and dashes; `/` makes folders", "字母、数字和短横线；用 / 分文件夹"],
+  nameHint: ["Latin letters, digits, dots and dashes; a slash makes a folder", "拉丁字母、数字、点和短横线；斜线表示文件夹"],
   sharedScript: ["For every agent of the house", "给这个家的所有智能体"],
   scriptExists: ["A script with this name exists. Saving replaces it.", "已有同名脚本。保存会替换它。"],
   replace: ["Replace", "替换"],

@@ -1,5 +1,5 @@
 // A house of its own with a model server, `kith up` and a browser, for tests of the whole page.
-import { spawn, execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -26,7 +26,13 @@ export async function openHouse() {
   execFileSync(kith, ["init", folder], { env, stdio: "ignore" });
   const settings = `[models]\nuse = "sonata"\n\n[models.sonata]\nwire = "anthropic"\nbaseUrl = "${model.url}"\napiKey = "\${TEST_KEY}"\nmodel = "sonata-large"\ncontextWindow = 200000\nprice.input = 3\nprice.output = 15\nprice.cacheRead = 0.3\n`;
   writeFileSync(join(folder, "kith.toml"), settings);
-  const run = (...args) => execFileSync(kith, args, { cwd: folder, env, encoding: "utf8" });
+  // Not in one step: the model server is in this process.
+  const run = (...args) => new Promise((resolve, reject) => {
+    const child = spawn(kith, args, { cwd: folder, env, stdio: ["ignore", "ignore", "pipe"] });
+    let told = "";
+    child.stderr.on("data", (chunk) => { told += chunk; });
+    child.on("exit", (code) => (code === 0 ? resolve() : reject(new Error(`kith ${args[0]} ended with ${code}: ${told}`))));
+  });
   const house = { folder, root, model, env, kith, run, daemon: null, port: 0, url: "", front: null };
   await startDaemon(house);
   return house;

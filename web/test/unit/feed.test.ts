@@ -84,6 +84,7 @@ const settle = async (): Promise<void> => {
 
 /** Runs frames and timers at once, so that no test waits. */
 const ports = {
+  now: () => Number.MAX_SAFE_INTEGER,
   nextFrame: (then: () => void) => {
     queueMicrotask(then);
     return () => {};

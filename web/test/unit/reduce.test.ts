@@ -84,6 +84,14 @@ test("deltas of another life of the host are marked as incomplete until the even
   expect(reduce(cut, asItems(EVENTS)).live.isIncomplete).toBe(false);
 });
 
+test("what happened while the page was away is counted, what comes afterwards is not", () => {
+  const seen = reduce(empty(), [ITEMS[0]!, ...asItems(EVENTS.slice(0, 10))]);
+  const at = EVENTS[14]!.ts;
+  const back = reduce(seen, [ITEMS[0]!, ...asItems(EVENTS.slice(10))], at);
+  expect(back.resumed?.nEvents).toBe(EVENTS.slice(10).filter((event) => event.ts <= at).length);
+  expect(seen.resumed).toBeNull();
+});
+
 test("two branches, and the one that was left is named in the tree", () => {
   const rows = treeRows(all().log);
   expect(rows.map((row) => [row.text, row.lane, row.isOnPath])).toEqual([

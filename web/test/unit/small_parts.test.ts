@@ -121,12 +121,13 @@ test("the model that a message expects is named as the host names it", () => {
 });
 
 test("scripts are previewed record by record", () => {
-  const records = recordsOf("---\ntitle: x\n---\n### record human_text_record\n```markdown\nLook around.\n```\n### record func_call_record\nlist_files\n");
-  expect(records.map((record) => [record.who, record.text])).toEqual([["person", "Look around."], ["call", "list_files"]]);
+  const script = { records: [{ type: "human_text_record", content: "Look\naround." }, { type: "func_call_record", name: "list_files", arguments: { path: "." } }, { type: "func_result_record", content: "7 entries" }, { type: "agent_words_record", content: "I know." }] };
+  expect(recordsOf(script).map((record) => [record.who, record.text])).toEqual([["person", "Look around."], ["call", 'list_files {"path":"."}'], ["result", "7 entries"], [null, "I know."]]);
+  expect(recordsOf("nothing")).toEqual([]);
 });
 
 test("a title becomes a name for a file", () => {
-  expect(slugOf("Feishu sends fail with 429!")).toBe("feishu-sends-fail-with-429");
+  expect([slugOf("Feishu sends fail with 429!"), slugOf("早报 2")]).toEqual(["feishu-sends-fail-with-429", "2"]);
 });
 
 test("the language of a text is that of most of its words", () => {

@@ -1,5 +1,4 @@
 // What the agent said and thought.
-import { Fragment } from "react";
 import { firstLine, languageOf, shown } from "../../log/text";
 import type { TurnState } from "../../log/state";
 import { GrowingMarkdown, Markdown } from "../../markdown/markdown";
@@ -29,13 +28,14 @@ export function AnswerRow({ event, text, turn }: { event: AssistantMessage; text
 function TurnFigures({ turn, at }: { turn: TurnState; at: number }) {
   const { t } = useWords();
   const { usage, steps, startedAt, endedAt } = turn;
-  const figures = [
-    clockTime(at),
-    t("steps", { n: steps }),
-    endedAt === undefined ? null : duration(endedAt - startedAt),
-    usage.costMicros === undefined ? t("tokens", { n: short(usage.input + usage.cacheRead + usage.cacheWrite + usage.output) }) : money(usage.costMicros),
-  ];
-  return <>{figures.map((figure, index) => <Fragment key={index}>{figure === null ? null : <span>{figure}</span>}</Fragment>)}</>;
+  return (
+    <>
+      <span>{clockTime(at)}</span>
+      <span className="no-phone">{t("steps", { n: steps })}</span>
+      {endedAt === undefined ? null : <span className="no-phone">{duration(endedAt - startedAt)}</span>}
+      <span>{usage.costMicros === undefined ? t("tokens", { n: short(usage.input + usage.cacheRead + usage.cacheWrite + usage.output) }) : money(usage.costMicros)}</span>
+    </>
+  );
 }
 
 export function GrowingAnswer({ text }: { text: string }) {

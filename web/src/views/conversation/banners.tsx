@@ -2,7 +2,7 @@
 import { useEffect } from "react";
 import { ATTEMPTS_UNTIL_OFFLINE } from "../../wire/connection";
 import { useNow } from "../../parts/clock";
-import { useApp, useConnectionState, useWords } from "../../parts/app_context";
+import { useApp, useConnectionState, useIsOnline, useWords } from "../../parts/app_context";
 import { Icon } from "../../parts/icon";
 import { useConversation, useSession } from "./session_context";
 
@@ -32,6 +32,7 @@ export function SessionBanners() {
   const session = useSession();
   const { feed } = useConversation();
   const { resumed } = session;
+  const isOnline = useIsOnline();
   useEffect(() => {
     if (resumed === null) return undefined;
     const timer = setTimeout(() => feed.dismissResumed(), BACK_SHOWN_MS);
@@ -43,6 +44,6 @@ export function SessionBanners() {
   if (refused !== null) return <div className="banner" role="alert"><Icon name="alert" /><span>{t("cannotFollow", { reason: refused })}</span></div>;
   if (session.movedTo !== null) return <div className="banner" role="status"><Icon name="alert" /><span>{t("sessionMoved")}</span></div>;
   if (session.live.isIncomplete) return <div className="banner" role="status"><Icon name="note" /><span>{t("liveTextMissing")}</span></div>;
-  if (resumed !== null && resumed.nEvents > 0) return <div className="banner calm" role="status"><Icon name="check" /><span>{t("back", { n: resumed.nEvents })}</span></div>;
+  if (isOnline && resumed !== null && resumed.nEvents > 0) return <div className="banner calm" role="status"><Icon name="check" /><span>{t("back", { n: resumed.nEvents })}</span></div>;
   return null;
 }

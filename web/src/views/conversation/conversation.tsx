@@ -117,6 +117,12 @@ function Log({ eventId, stream, composer }: Handles & { eventId: string | null }
     if (isAtEnd && document.visibilityState === "visible") house.markSeen(sessionId, seq);
   }, [house, sessionId, seq, isAtEnd]);
 
+  const isEmpty = session.isLoaded && rows.length === 0;
+  useEffect(() => {
+    // Not on a touch screen, where the focus brings up the keyboard.
+    if (isEmpty && matchMedia("(pointer: fine)").matches) composer.current?.focus();
+  }, [isEmpty, composer]);
+
   const jumped = useRef<string | null>(null);
   useEffect(() => {
     if (eventId === null || !session.isLoaded || jumped.current === eventId) return;

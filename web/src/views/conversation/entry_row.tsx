@@ -39,7 +39,7 @@ export function classOf(entry: Entry): string {
     case "notice":
     case "compact": return "entry compact";
     case "failure": return entry.isPending ? "entry error-line" : "entry compact";
-    case "ended": return "entry error-line";
+    case "ended": return entry.event.reason === "cancelled" ? "entry" : "entry error-line";
     default: return "entry";
   }
 }

@@ -84,7 +84,10 @@ export function useActions(feed: SessionFeed, row: SessionRow | undefined): Acti
     };
     const send = (text: string, files: readonly SentFile[], more: Partial<SendMessage>): boolean => {
       const made = message(text, files, more);
-      if (made === null) return false;
+      if (made === null) {
+        announcer.tell(t("notLoaded"), "error");
+        return false;
+      }
       outbox.add(made, sessionId, Date.now());
       return true;
     };

@@ -68,12 +68,19 @@ export function Stream({ rows, handle, onAtEnd, marked }: StreamProps) {
     if (element !== null) element.scrollTop = element.scrollHeight;
   };
 
+  // The line that is about to get the focus: keys come faster than frames.
+  const nextFocus = useRef<number | null>(null);
   const focusRow = (index: number): void => {
+    nextFocus.current = index;
     list.scrollToIndex(index, { align: "auto" });
-    requestAnimationFrame(() => scroller.current?.querySelector<HTMLElement>(`[data-index="${index}"]`)?.focus({ preventScroll: true }));
+    requestAnimationFrame(() => {
+      nextFocus.current = null;
+      scroller.current?.querySelector<HTMLElement>(`[data-index="${index}"]`)?.focus({ preventScroll: true });
+    });
   };
 
   const focusedIndex = (): number | null => {
+    if (nextFocus.current !== null) return nextFocus.current;
     const row = document.activeElement?.closest<HTMLElement>("[data-index]");
     return row === null || row === undefined || !scroller.current?.contains(row) ? null : Number(row.dataset["index"]);
   };

@@ -1,7 +1,7 @@
 // The turns as a tree, the files that the last turn changed, and what is allowed without asking.
 import { useEffect, useMemo } from "react";
 import { changesOf, toolOf } from "../../log/call_line";
-import type { Log } from "../../log/state";
+import type { Log, TurnState } from "../../log/state";
 import { languageOf } from "../../log/text";
 import { type TreeRow, treeRows } from "../../log/tree";
 import { useApp, useHouse, useIsOnline, useWords } from "../../parts/app_context";
@@ -41,7 +41,6 @@ function TurnRow({ row, onShow }: { row: TreeRow; onShow: (eventId: string) => v
   const { turn, lane, from } = row;
   const x = laneX(lane);
   const width = laneX(Math.max(lane, ...row.passing, 1)) + 10;
-  const { usage } = turn;
   const show = (): void => (row.isOnPath ? onShow(turn.messageId) : isOff ? undefined : actions.switchBranch(turn.messageId));
   return (
     <button className={row.isOnPath ? "turn" : "turn other"} aria-current={row.isLast ? "true" : undefined} onClick={show}>
@@ -52,9 +51,16 @@ function TurnRow({ row, onShow }: { row: TreeRow; onShow: (eventId: string) => v
         <circle className={row.isLast ? "now" : row.isOnPath ? "on" : "off"} cx={x} cy="15" r={row.isLast ? 3.4 : 3} />
       </svg>
       <span className="clip" lang={languageOf(row.text)}>{row.text}</span>
-      <span className="num">{usage.costMicros === undefined ? short(usage.input + usage.cacheRead + usage.cacheWrite + usage.output) : money(usage.costMicros)}</span>
+      <span className="num">{figureOf(turn)}</span>
     </button>
   );
+}
+
+/** The cost of a turn, else its tokens; nothing before its first answer. */
+function figureOf({ usage }: TurnState): string {
+  if (usage.costMicros !== undefined) return money(usage.costMicros);
+  const tokens = usage.input + usage.cacheRead + usage.cacheWrite + usage.output;
+  return tokens === 0 ? "" : short(tokens);
 }
 
 /** Files that calls of the last turn have changed, each with the sum of its changes. */

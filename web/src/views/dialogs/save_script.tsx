@@ -59,7 +59,7 @@ export function SaveScriptDialog({ sessionId, onClose }: { sessionId: string; on
 
 /** A name that the host takes, from a title. */
 export function slugOf(title: string): string {
-  return title.toLowerCase().normalize("NFKD").replace(/[^\p{Letter}\p{Number}]+/gu, "-").replace(/^-+|-+$/g, "").slice(0, 40);
+  return title.toLowerCase().normalize("NFKD").replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 40);
 }
 
 function useRecordCount(sessionId: string): number | null {

@@ -5,17 +5,17 @@ import { useApp, useWords } from "../../parts/app_context";
 import { Icon, type IconName } from "../../parts/icon";
 import type { WordKey } from "../../words/words";
 
-interface Record_ { icon: IconName; who: WordKey | null; text: string }
+interface PreviewRecord { icon: IconName; who: WordKey | null; text: string }
 
 export function ScriptPreview({ scriptRef, agentName }: { scriptRef: string; agentName: string }) {
   const { t } = useWords();
   const { connection, announcer } = useApp();
-  const [shown, setShown] = useState<{ ref: string; title: string; records: Record_[] } | null>(null);
+  const [shown, setShown] = useState<{ ref: string; title: string; records: PreviewRecord[] } | null>(null);
   useEffect(() => {
     let isOver = false;
     connection.call("show_script", { scriptRef }).then(
-      ({ script, text }) => {
-        if (!isOver) setShown({ ref: scriptRef, title: titleOf(script) ?? scriptRef, records: recordsOf(text) });
+      ({ script }) => {
+        if (!isOver) setShown({ ref: scriptRef, title: titleOf(script) ?? scriptRef, records: recordsOf(script) });
       },
       (error: unknown) => announcer.fail(error),
     );
@@ -49,18 +49,19 @@ const KINDS: [RegExp, IconName, WordKey | null][] = [
   [/agent|assistant|saying|thought|answer/, "kith", null],
 ];
 
-/** The records of the file: each begins with `### record <type>`. */
-export function recordsOf(text: string): Record_[] {
-  return text.split(/^### record /m).slice(1).map((part) => {
-    const end = part.indexOf("\n");
-    const type = (end < 0 ? part : part.slice(0, end)).trim();
+/** The records of a script, each with its first words. */
+export function recordsOf(script: unknown): PreviewRecord[] {
+  const records = typeof script === "object" && script !== null ? (script as { records?: unknown }).records : null;
+  if (!Array.isArray(records)) return [];
+  return (records as Record<string, unknown>[]).map((record) => {
+    const type = String(record["type"] ?? "");
     const [, icon, who] = KINDS.find(([pattern]) => pattern.test(type)) ?? [null, "note" as const, "record" as const];
-    return { icon, who, text: beginning(end < 0 ? "" : part.slice(end + 1)) };
+    return { icon, who, text: firstLine(beginning(record).replace(/\s*\n\s*/g, " "), 200) };
   });
 }
 
-/** The first words of a record, without the fence around them. */
-function beginning(body: string): string {
-  const lines = body.split("\n").filter((line) => line.trim() !== "" && !/^(```|~~~)/.test(line.trim()));
-  return firstLine(lines.slice(0, 3).join(" "), 200);
+function beginning(record: Record<string, unknown>): string {
+  if (record["arguments"] !== undefined) return `${String(record["name"] ?? "")} ${JSON.stringify(record["arguments"])}`;
+  const content = record["content"];
+  return typeof content === "string" ? content : JSON.stringify(content ?? record);
 }

@@ -60,11 +60,16 @@ function Doctor() {
       {checks.length === 0 ? null : (
         <table className="files checks-table">
           <thead><tr><th>{t("state")}</th><th>{t("check")}</th><th className="note">{t("detail")}</th></tr></thead>
-          <tbody>{checks.map((check) => <tr key={check.name}><td className={`mark-cell ${check.state}`}><Icon name={check.state === "ok" ? "check" : "alert"} small /><span>{t(STATES[check.state])}</span></td><td className="name-cell">{check.name}</td><td className="note"><span>{check.detail}</span>{check.fix === undefined ? null : <span className="fix">{check.fix}</span>}</td></tr>)}</tbody>
+          <tbody>{checks.map((check) => <tr key={check.name}><td className={`mark-cell ${check.state}`}><Icon name={check.state === "ok" ? "check" : "alert"} small /><span>{t(STATES[check.state])}</span></td><td className="name-cell">{check.name}</td><td className="note"><span><Quoted text={check.detail} /></span>{check.fix === undefined ? null : <span className="fix"><Quoted text={check.fix} /></span>}</td></tr>)}</tbody>
         </table>
       )}
     </Section>
   );
+}
+
+/** A text of the program, in which backquotes mark what is typed. */
+function Quoted({ text }: { text: string }) {
+  return text.split("`").map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part));
 }
 
 const rank = (check: DoctorCheck): number => ({ fail: 0, warn: 1, ok: 2 })[check.state];
@@ -84,7 +89,7 @@ function Models() {
   return (
     <Section title={t("models")} intro={t("modelsIntro")}>
       <table className="files">
-        <thead><tr><th>{t("name")}</th><th className="n">{t("contextSize")}</th><th>{t("key")}</th><th className="note" aria-label={t("use")} /></tr></thead>
+        <thead><tr><th>{t("name")}</th><th className="n">{t("contextSize")}</th><th>{t("key")}</th><th className="note"><span className="vh">{t("use")}</span></th></tr></thead>
         <tbody>
           {models.models.map((model) => (
             <tr key={model.name}>

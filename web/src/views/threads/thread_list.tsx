@@ -6,6 +6,7 @@ import { useApp, useHouse, useIsOnline, useWords } from "../../parts/app_context
 import { DialogContext } from "../../parts/dialogs";
 import { Icon } from "../../parts/icon";
 import { Menu } from "../../parts/menu";
+import { useMedia } from "../../parts/media_query";
 import { hrefOf, type Route } from "../../parts/route";
 import { languageOf } from "../../log/text";
 import { listTime } from "../../words/format";
@@ -24,8 +25,12 @@ export function ThreadList({ route, searchField }: { route: Route; searchField: 
   const dialogs = useContext(DialogContext);
   const isOnline = useIsOnline();
   const [query, setQuery] = useState("");
+  // On a phone the list is a screen of its own, and so its main part.
+  const isAlone = useMedia("(max-width: 767px)") && route.view === "list";
+  const Side = isAlone ? "main" : "nav";
   return (
-    <nav className="side" aria-label={t("threads")}>
+    <Side className="side" aria-label={t("threads")}>
+      {isAlone ? <h1 className="vh">{t("allConversations")}</h1> : null}
       <div className="side-head">
         <AgentSwitch />
         <button className="tool" aria-label={t("newConversation")} title={`${t("newConversation")} (N)`} disabled={!isOnline} onClick={() => dialogs.open({ kind: "new", withScript: false })}><Icon name="compose" /></button>
@@ -35,7 +40,7 @@ export function ThreadList({ route, searchField }: { route: Route; searchField: 
       </div>
       <Threads query={query} route={route} />
       <div className="nav"><a href={hrefOf({ view: "settings" })} aria-current={route.view === "settings" ? "page" : undefined}><Icon name="sliders" /><span>{t("settingsAndDoctor")}</span></a></div>
-    </nav>
+    </Side>
   );
 }
 
@@ -110,14 +115,14 @@ function Thread({ thread, route }: { thread: ThreadView; route: Route }) {
   }, [house, thread, isOnline]);
   const isCurrent = (route.view === "conversation" || route.view === "inspector") && route.sessionId === thread.sessionId;
   const nUnread = isCurrent ? 0 : unreadCount(tail, seen[thread.sessionId]);
-  const title = thread.title ?? t("untitled");
+  const title = thread.title ?? t(tail !== undefined && tail.lastWords === "" ? "newConversation" : "untitled");
   const stopped = tail?.stopped ?? null;
   return (
     <a className={nUnread > 0 ? "thread unread" : "thread"} href={hrefOf({ view: "conversation", sessionId: thread.sessionId, eventId: null })} aria-current={isCurrent ? "page" : undefined}>
       <Icon name={platformIcon(thread.platform)} label={t(platformKey(thread.platform))} />
       <span><span className="name clip" lang={languageOf(title)}>{title}</span><span className="num">{thread.updatedAt === 0 ? "" : listTime(thread.updatedAt, Date.now(), language)}</span></span>
       <span>
-        {thread.state === "readOnly" ? <span className="last clip bad">{t("readOnly")}</span> : stopped === null || thread.state === "running" ? <span className="last clip" lang={languageOf(tail?.lastWords ?? "")}>{tail?.lastWords ?? "\u00a0"}</span> : <span className="last clip bad">{t(STOPPED[stopped.bound ?? ""] ?? "endedFailed", { n: "" })}</span>}
+        {thread.state === "readOnly" ? <span className="last clip bad">{t("readOnly")}</span> : stopped === null || thread.state === "running" ? <span className="last clip" lang={languageOf(tail?.lastWords ?? "")}>{tail?.lastWords || "\u00a0"}</span> : <span className="last clip bad">{t(STOPPED[stopped.bound ?? ""] ?? "endedFailed", { n: "" })}</span>}
         <span className="state">
           {thread.state === "waiting" ? <span className="waits">{t("approval")}</span> : null}
           {thread.state === "running" ? <span className="ring" role="img" aria-label={t("running")} /> : null}
