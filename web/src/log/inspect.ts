@@ -82,6 +82,21 @@ export function nameOf(source: SourceView | null, log: Log, agentName: string): 
   }
 }
 
+/** A source as a sentence names it. */
+export function phraseOf(source: SourceView, log: Log, agentName: string): { key: WordKey; params?: Params } {
+  if (source === "runtime") return { key: "phraseRuntime" };
+  if ("tool" in source) return { key: "phraseTool", params: { tool: source.tool.name } };
+  if ("section" in source) return { key: "phraseSection", params: { name: source.section.name } };
+  const event = log.byId.get(source.event.id);
+  switch (event?.type) {
+    case "user_message": return event.author.userId === "owner" ? { key: "phraseYou" } : { key: "phrasePerson", params: { person: event.author.displayName } };
+    case "assistant_message": return { key: "phraseAnswer", params: { agent: agentName } };
+    case "tool_result": return { key: "phraseResult", params: { tool: event.tool } };
+    case "harness_item": return { key: event.item.kind === "steer" ? "phraseSteer" : "phraseReminder" };
+    default: return { key: "phraseSummary" };
+  }
+}
+
 export interface RequestGroup { turn: number; text: string; isOnPath: boolean; requests: { number: number; request: RequestState }[] }
 
 /** Requests by the turn they belong to, in the order in which they were made. */

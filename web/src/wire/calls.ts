@@ -67,6 +67,10 @@ export interface PendingApproval {
   command?: string;
   paths: string[];
   risk: string;
+  /** What would change in a file. */
+  diff?: string;
+  /** The command or path that may also be allowed for a while; absent where only a single yes is safe. */
+  grant?: string;
   expiresAt: number;
   question: string;
 }

@@ -65,24 +65,29 @@ async function stop({ browser, house }) {
   noProblems(page);
 }
 
+const PUSH = "Run `git push --force-with-lease origin retry-after`";
+
 async function approvals({ browser, house }) {
   const page = await openPage(browser, house);
   const session = await newConversation(page);
-  await say(page, "Run the push");
+  await say(page, PUSH);
   const card = await page.waitForSelector(".ask", { timeout: 10_000 }).catch(() => null);
   if (card === null) return "this kith asks about no call";
   assert.match(await page.textContent(".ask pre"), /git push --force-with-lease origin retry-after/);
   assert.match(await page.textContent(".ask-head"), /Expires in/);
-  await page.click(".ask >> text=Allow for 10 minutes");
-  assert.match(await page.textContent(".scope"), /without asking again/);
-  await page.click(".scope >> text=Cancel");
+  const timed = await page.$(".ask .long");
+  if (timed !== null) {
+    await timed.click();
+    assert.match(await page.textContent(".scope"), /without asking again/);
+    await page.click(".scope >> text=Cancel");
+  }
   await page.click(".ask .btn:has-text('Deny')");
   await page.waitForSelector("text=/Denied by/");
   await rest(page);
   let log = await events(house, session);
   assert.equal(log.find((event) => event.type === "approval_decided").decision, "deny");
   assert.equal(log.find((event) => event.type === "tool_result").outcome, "refused");
-  await say(page, "Run it again");
+  await say(page, PUSH);
   await page.waitForSelector(".ask");
   await page.keyboard.press("Escape");
   await page.click(".live .jump");
@@ -96,10 +101,63 @@ async function approvals({ browser, house }) {
   noProblems(page);
 }
 
+async function grants({ browser, house }) {
+  const page = await openPage(browser, house);
+  await newConversation(page);
+  await say(page, "Run `git push origin main`");
+  if (await page.waitForSelector(".ask", { timeout: 10_000 }).catch(() => null) === null) return "this kith asks about no call";
+  const timed = await page.waitForSelector(".ask .long", { timeout: 3_000 }).catch(() => null);
+  if (timed === null) return "only a single yes is safe here";
+  await timed.click();
+  assert.match(await page.textContent(".scope .grant"), /git push/);
+  await page.click(".scope .btn >> nth=0");
+  await rest(page);
+  await page.waitForSelector(".panel .rows:has-text('git push')");
+  assert.equal((await call(house, "list_grants")).grants.length, 1);
+  await page.click(".panel .rows >> text=Revoke");
+  await page.waitForFunction(() => document.querySelector(".panel .rows code") === null || !document.querySelector(".panel .rows").textContent.includes("git push"));
+  assert.equal((await call(house, "list_grants")).grants.length, 0);
+  noProblems(page);
+}
+
+async function diffs({ browser, house }) {
+  const page = await openPage(browser, house);
+  const session = await newConversation(page);
+  await say(page, "Edit the USER.md");
+  const isAsked = await page.waitForSelector(".ask", { timeout: 10_000 }).catch(() => null) !== null;
+  if (isAsked) {
+    await page.waitForSelector(".ask .diff .a");
+    assert.match(await page.textContent(".ask .diff"), /You like short answers/);
+    await page.click(".ask .btn:has-text('Allow') >> nth=0");
+  }
+  await rest(page);
+  const changed = (await events(house, session)).filter((event) => event.type === "tool_result" && event.outcome === "done" && /edit_file|write_file/.test(event.tool));
+  if (changed.length === 0) return "this kith changes no files";
+  await page.click(".fold:has-text('Edited') summary");
+  await page.waitForSelector(".call-body .diff .a");
+  assert.match(await page.textContent(".call-body .diff"), /zwei/);
+  assert.match(await page.textContent(".fold:has-text('Edited')"), /\+2 −1/);
+  await page.waitForSelector(".panel .rows:has-text('note.txt')");
+  noProblems(page);
+}
+
+async function runningCommand({ browser, house }) {
+  const page = await openPage(browser, house);
+  await newConversation(page);
+  await say(page, "Run `for i in 1 2 3 4 5 6; do echo line$i; sleep 0.5; done`");
+  if (await page.waitForSelector(".ask", { timeout: 3_000 }).catch(() => null) !== null) await page.click(".ask .btn >> nth=0");
+  const tail = await page.waitForSelector(".tail", { timeout: 10_000 }).catch(() => null);
+  if (tail === null) return "this kith tells no lines of a running command";
+  await page.waitForSelector(".live:has-text('Running')");
+  await rest(page);
+  assert.match(await page.textContent(".fold:has-text('Ran')"), /exit 0, 6 lines/);
+  noProblems(page);
+}
+
 async function twoAnswers({ browser, house }) {
   const page = await openPage(browser, house);
   const session = await newConversation(page);
-  await say(page, "Run the push");
+  await say(page, PUSH);
   if (await page.waitForSelector(".ask", { timeout: 10_000 }).catch(() => null) === null) return "this kith asks about no call";
   const other = await openPage(browser, house);
   await other.goto(page.url());
@@ -269,6 +327,9 @@ export const scenarios = [
   ["stop and try again", stop],
   ["approval: denied, allowed by key", approvals],
   ["approval answered on another page", twoAnswers],
+  ["allowed for a time, and revoked", grants],
+  ["differences of files, also before they are allowed", diffs],
+  ["a running command shows its last lines", runningCommand],
   ["steer, queue: edit, delete, move, drag, held", steerAndQueue],
   ["branch, edit, ask again, clone", branches],
   ["jump to a message by link", link],

@@ -18,7 +18,14 @@ const RULES = [
   { when: /search/i, steps: [{ calls: [["search_files", { pattern: "agent" }]] }, { text: "Found." }] },
   { when: /missing/i, steps: [{ calls: [["read_file", { path: "no-such-file.md" }]] }, { text: "There is no such file." }] },
   { when: /secret/i, steps: [{ text: "I need to look at that.", calls: [["read_file", { path: "/root/.ssh/config" }]] }, { text: "I did what you allowed." }] },
-  { when: /run (.+)/i, steps: [{ text: "I run it.", calls: [["exec_shell", { command: "git push --force-with-lease origin retry-after" }]] }, { text: "Done." }] },
+  { when: /run `(.+)`/i, steps: ([, command]) => [{ text: "I run it.", calls: [["exec_shell", { command }]] }, { text: "Done." }] },
+  { when: /edit the (\S+)/i, steps: ([, path]) => [
+    { calls: [["write_file", { path: "note.txt", content: "one\ntwo\nthree\n" }]] },
+    { calls: [["edit_file", { path: "note.txt", old: "two", new: "zwei\n二" }]] },
+    { calls: [["read_file", { path }]] },
+    { calls: [["write_file", { path, content: "# You\n\nYou like short answers.\n" }]] },
+    { text: "I changed both." },
+  ] },
   { when: /xss/i, steps: [{ text: "<script>window.hacked=1</script><img src=x onerror=\"window.hacked=1\">\n\n[click](javascript:window.hacked=1) ![img](https://example.invalid/x.png)\n\n<iframe srcdoc=\"<script>parent.hacked=1</script>\"></iframe>\n\n`<b>code</b>`" }] },
   { when: /./, steps: [{ text: "I heard you. 我听到了。" }] },
 ];
@@ -53,7 +60,8 @@ function stepOf(messages) {
     if (blocks.some((it) => it.type === "tool_result")) continue;
     const said = blocks.filter((it) => it.type === "text" && !it.text.includes("<system-reminder>")).map((it) => it.text).join(" ");
     const rule = RULES.find((it) => it.when.test(said));
-    return rule.steps[Math.min(nAnswers, rule.steps.length - 1)];
+    const steps = typeof rule.steps === "function" ? rule.steps(rule.when.exec(said)) : rule.steps;
+    return steps[Math.min(nAnswers, steps.length - 1)];
   }
   return RULES.at(-1).steps[0];
 }

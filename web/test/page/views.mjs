@@ -97,9 +97,9 @@ async function screens({ browser, house }) {
   await rest(first);
   await call(house, "save_script", { session, slug: "around", title: "Know the place" });
   await newConversation(first);
-  await say(first, "Run the push");
-  await first.waitForSelector(".ask, .foot .acts", { timeout: 10_000 });
-  const waiting = await first.$(".ask") !== null ? first.url().split("#")[1] : null;
+  await say(first, "Run `git push --force-with-lease origin retry-after`");
+  const isAsked = await first.waitForSelector(".ask", { timeout: 10_000 }).catch(() => null) !== null;
+  const waiting = isAsked ? first.url().split("#")[1] : null;
   const views = [
     ["conversation", `/c/${session}`, ".answer"],
     ...(waiting === null ? [] : [["approval", waiting, ".ask"]]),

@@ -3,13 +3,16 @@
 // Allow and Deny look alike: the page asks, it does not push. Keys count only while the card has the focus, and not in
 // its first moments, so that a key meant for something else answers nothing.
 import { useEffect, useRef, useState } from "react";
-import { toolOf } from "../../log/call_line";
+import { diffOf, toolOf } from "../../log/call_line";
+import { parseUnified } from "../../log/diff";
 import type { ApprovalState, CallState } from "../../log/state";
 import { shown } from "../../log/text";
 import { useNow } from "../../parts/clock";
 import { useApp, useIsOnline, useWords, type Words } from "../../parts/app_context";
+import { DiffView } from "../../parts/diff_view";
 import { Fold } from "../../parts/fold";
 import { Icon } from "../../parts/icon";
+import type { PendingApproval } from "../../wire/calls";
 import { newId } from "../../wire/ids";
 import { ConnectionLost } from "../../wire/errors";
 import { baseName, clockTime, stopwatch } from "../../words/format";
@@ -54,6 +57,8 @@ function AskCard({ approval: { asked }, call }: { approval: ApprovalState; call:
   const card = useRef<HTMLElement>(null);
   const [isScoping, setIsScoping] = useState(false);
   const answer = useAnswer(asked.approvalId);
+  const details = useDetails(asked.approvalId);
+  const diff = details?.diff === undefined ? (call === undefined ? null : diffOf(call)) : parseUnified(details.diff);
   const isOnline = useIsOnline();
   const isOff = !isOnline || answer.isSent;
   const isCommand = asked.command !== undefined;
@@ -75,6 +80,7 @@ function AskCard({ approval: { asked }, call }: { approval: ApprovalState; call:
           <Countdown from={asked.ts} to={asked.expiresAt} />
         </div>
         <LongText text={asked.command ?? asked.summary}>{(whole) => <pre tabIndex={0}><code>{whole}</code></pre>}</LongText>
+        {diff === null ? null : <div className="ask-diff"><DiffView rows={diff} /></div>}
         <dl className="facts">
           <dt>{t("where")}</dt><dd>{whereText(t, call, folder)}</dd>
           {asked.paths.length === 0 ? null : <><dt>{t("paths")}</dt><dd>{asked.paths.map((path) => <code key={path} className="path">{path}</code>)}</dd></>}
@@ -82,12 +88,12 @@ function AskCard({ approval: { asked }, call }: { approval: ApprovalState; call:
           <dt>{t("whatCanGoWrong")}</dt><dd>{shown(asked.risk)}</dd>
         </dl>
         {isScoping ? (
-          <Scope call={call} folder={folder} agentName={agentName} isOff={isOff} onAllow={() => answer.decide("allow", GRANT_MINUTES)} onCancel={() => setIsScoping(false)} />
+          <Scope grant={details?.grant ?? ""} folder={folder} agentName={agentName} isOff={isOff} onAllow={() => answer.decide("allow", GRANT_MINUTES)} onCancel={() => setIsScoping(false)} />
         ) : (
           <div className="ask-acts">
             <button className="btn" disabled={isOff} onClick={() => answer.decide("allow", null)}>{t("allow")}<kbd>Y</kbd></button>
             <button className="btn" disabled={isOff} onClick={() => answer.decide("deny", null)}>{t("deny")}<kbd>N</kbd></button>
-            <button className="btn long" disabled={isOff} onClick={() => setIsScoping(true)}>{t("allowFor", { n: GRANT_MINUTES })}</button>
+            {details?.grant === undefined ? null : <button className="btn long" disabled={isOff} onClick={() => setIsScoping(true)}>{t("allowFor", { n: GRANT_MINUTES })}</button>}
             <span className="code-hint">{isOnline ? <>{t("orReply")} <code>{t("yesCode", { code: asked.code })}</code></> : t("answerWhenConnected")}</span>
           </div>
         )}
@@ -105,7 +111,7 @@ function whereText(t: Words["t"], call: CallState | undefined, folder: string): 
 }
 
 /** What a timed answer would allow, before it is given. */
-function Scope({ call, folder, agentName, isOff, onAllow, onCancel }: { call: CallState | undefined; folder: string; agentName: string; isOff: boolean; onAllow: () => void; onCancel: () => void }) {
+function Scope({ grant, folder, agentName, isOff, onAllow, onCancel }: { grant: string; folder: string; agentName: string; isOff: boolean; onAllow: () => void; onCancel: () => void }) {
   const { t } = useWords();
   const first = useRef<HTMLButtonElement>(null);
   useEffect(() => first.current?.focus(), []);
@@ -113,7 +119,7 @@ function Scope({ call, folder, agentName, isOff, onAllow, onCancel }: { call: Ca
   return (
     <div className="scope">
       <p>{t("scopeTitle", { time: until })}</p>
-      <ul>{prefixesOf(call).map((prefix) => <li key={prefix}><code>{prefix}</code></li>)}{prefixesOf(call).length === 0 ? <li>{t("sameCall")}</li> : null}</ul>
+      <pre className="grant"><code>{grant}</code></pre>
       <p className="quiet">{t("scopeHere", { folder, agent: agentName })}</p>
       <div className="ask-acts">
         <button className="btn" disabled={isOff} onClick={onAllow}>{t("confirmScope", { time: until })}</button>
@@ -123,14 +129,17 @@ function Scope({ call, folder, agentName, isOff, onAllow, onCancel }: { call: Ca
   );
 }
 
-/** The commands with which later ones would have to begin, as the facts of the call name them. */
-function prefixesOf(call: CallState | undefined): string[] {
-  const segments = call?.judged?.facts["segments"];
-  if (Array.isArray(segments)) {
-    return [...new Set(segments.map((it: { argv?: unknown }) => (Array.isArray(it.argv) ? it.argv.join(" ") : "")).filter((it) => it !== ""))];
-  }
-  const path = call?.judged?.facts["path"];
-  return typeof path === "string" ? [path] : [];
+/** What the host says of the question besides its event: the difference it would make, and what could be allowed longer. */
+function useDetails(approvalId: string): PendingApproval | null {
+  const { connection } = useApp();
+  const { sessionId } = useConversation();
+  const isOnline = useIsOnline();
+  const [details, setDetails] = useState<PendingApproval | null>(null);
+  useEffect(() => {
+    if (!isOnline) return;
+    connection.call("list_approvals", { session: sessionId }).then(({ approvals }) => setDetails(approvals.find((it) => it.approvalId === approvalId) ?? null), () => {});
+  }, [connection, sessionId, approvalId, isOnline]);
+  return details;
 }
 
 function Countdown({ from, to }: { from: number; to: number }) {

@@ -1,6 +1,6 @@
 // The exact bytes of a request, each range coloured by its source.
 import { type RefObject, useEffect, useMemo, useRef, useState } from "react";
-import { type ByteRange, nameOf, rangesOf, SOURCE_KINDS, type SourceKind, type SourceName } from "../../log/inspect";
+import { type ByteRange, nameOf, phraseOf, rangesOf, SOURCE_KINDS, type SourceKind, type SourceName } from "../../log/inspect";
 import type { Log, RequestState } from "../../log/state";
 import { useWords, type Words } from "../../parts/app_context";
 import { CopyButton } from "../../parts/copy_button";
@@ -33,6 +33,12 @@ export function BytesPane({ log, request, number, explanation, agentName, select
   useEffect(() => {
     firstDifference.current = goToFirst;
     place.current?.scrollTo(0, 0);
+    // What is new is what a person looks for first.
+    const isEvent = (range: ByteRange): boolean => range.source !== null && range.source !== "runtime" && "event" in range.source;
+    const first = ranges.find((range) => !range.isSame && isEvent(range)) ?? ranges.find(isEvent);
+    if (first !== undefined) onSelect(first);
+    // Only with another request: later events of the session change nothing in this one.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [firstDifference, explanation]);
   const before = explanation.change === undefined ? null : log.requests.findIndex((it) => it.asked.requestId === explanation.change?.requestBefore) + 1;
   const first = ranges.findIndex((range) => stable !== null && range.start >= stable);
@@ -98,7 +104,10 @@ function Cause({ explanation, log, agentName, onGo }: { explanation: RequestExpl
   const { t } = useWords();
   const { change } = explanation;
   if (change === undefined) return <div className="cause"><Icon name="note" /><p>{t("nothingBefore")}</p></div>;
-  const named = (source: SourceView): string => nameText(t, nameOf(source, log, agentName));
+  const named = (source: SourceView): string => {
+    const { key, params } = phraseOf(source, log, agentName);
+    return t(key, params);
+  };
   const { first } = change;
   const what = first === undefined ? "" : "added" in first ? t("firstAdded", { source: named(first.added.source) }) : "replaced" in first ? t("firstReplaced", { before: named(first.replaced.before), now: named(first.replaced.now) }) : t("firstRemoved", { source: named(first.removed.source) });
   return (

@@ -33,10 +33,10 @@ export function InspectorView({ sessionId, requestId }: { sessionId: string; req
   const chosen = found >= 0 ? found : log.requests.length - 1;
   const request = log.requests[chosen];
   const { explained, whole, error } = useExplanations(sessionId, log.requests.map((it) => it.asked.requestId), request?.asked.requestId ?? null);
-  const [selected, setSelected] = useState<ByteRange | null>(null);
+  const [selection, setSelection] = useState<{ requestId: string; range: ByteRange } | null>(null);
+  const selected = selection !== null && selection.requestId === request?.asked.requestId ? selection.range : null;
   const [pane, setPane] = useState<Pane>("bytes");
   const firstDifference = useRef<(() => void) | null>(null);
-  useEffect(() => setSelected(null), [request?.asked.requestId]);
   const choose = (index: number): void => {
     const next = log.requests[index];
     if (next === undefined) return;
@@ -62,7 +62,7 @@ export function InspectorView({ sessionId, requestId }: { sessionId: string; req
       {request === undefined || whole === null ? (
         <main className="bytes-pane">{error !== null ? <p className="nothing bad" role="alert">{t("failedCall", { reason: error })}</p> : request === undefined && isLoaded ? <div className="empty"><h2>{t("noRequests")}</h2></div> : null}</main>
       ) : (
-        <BytesPane log={log} request={request} number={chosen + 1} explanation={whole} agentName={agentName} selected={selected} onSelect={(range) => { setSelected(range); }} firstDifference={firstDifference} />
+        <BytesPane log={log} request={request} number={chosen + 1} explanation={whole} agentName={agentName} selected={selected} onSelect={(range) => setSelection({ requestId: request.asked.requestId, range })} firstDifference={firstDifference} />
       )}
       {request === undefined ? <aside className="event-pane" aria-label={t("sourceOfSelected")} /> : <EventPane log={log} sessionId={sessionId} range={selected} request={request} agentName={agentName} />}
     </div>
