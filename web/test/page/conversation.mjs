@@ -54,7 +54,7 @@ async function stop({ browser, house }) {
   await say(page, "Say it slowly");
   await page.waitForSelector(".caret");
   await page.click(".live .btn:has-text('Stop')");
-  await page.waitForSelector(".error-line:has-text('Stopped')");
+  await page.waitForSelector(".entry:has-text('Stopped.')");
   const log = await events(house, session);
   assert.equal(log.at(-1).reason, "cancelled");
   await page.click("text=Try again");

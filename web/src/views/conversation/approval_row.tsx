@@ -12,6 +12,7 @@ import { useApp, useIsOnline, useWords, type Words } from "../../parts/app_conte
 import { DiffView } from "../../parts/diff_view";
 import { Fold } from "../../parts/fold";
 import { Icon } from "../../parts/icon";
+import { Quoted } from "../../parts/quoted";
 import type { PendingApproval } from "../../wire/calls";
 import { newId } from "../../wire/ids";
 import { ConnectionLost } from "../../wire/errors";
@@ -84,8 +85,8 @@ function AskCard({ approval: { asked }, call }: { approval: ApprovalState; call:
         <dl className="facts">
           <dt>{t("where")}</dt><dd>{whereText(t, call, folder)}</dd>
           {asked.paths.length === 0 ? null : <><dt>{t("paths")}</dt><dd>{asked.paths.map((path) => <code key={path} className="path">{path}</code>)}</dd></>}
-          {call?.judged === undefined || shown(call.judged.reason) === "" ? null : <><dt>{t("why")}</dt><dd>{shown(call.judged.reason)}</dd></>}
-          <dt>{t("whatCanGoWrong")}</dt><dd>{shown(asked.risk)}</dd>
+          {call?.judged === undefined || shown(call.judged.reason) === "" ? null : <><dt>{t("why")}</dt><dd><Quoted text={shown(call.judged.reason)} /></dd></>}
+          <dt>{t("whatCanGoWrong")}</dt><dd><Quoted text={shown(asked.risk)} /></dd>
         </dl>
         {isScoping ? (
           <Scope grant={details?.grant ?? ""} folder={folder} agentName={agentName} isOff={isOff} onAllow={() => answer.decide("allow", GRANT_MINUTES)} onCancel={() => setIsScoping(false)} />

@@ -3,6 +3,7 @@ import { type ReactNode, useCallback, useEffect, useState } from "react";
 import type { Preferences } from "../../house/preferences";
 import { useApp, useHouse, useIsOnline, usePreferences, useWords } from "../../parts/app_context";
 import { Icon } from "../../parts/icon";
+import { Quoted } from "../../parts/quoted";
 import { hrefOf } from "../../parts/route";
 import type { CostSum, DoctorCheck, ModelRow } from "../../wire/calls";
 import { ConnectionLost, messageOf } from "../../wire/errors";
@@ -65,11 +66,6 @@ function Doctor() {
       )}
     </Section>
   );
-}
-
-/** A text of the program, in which backquotes mark what is typed. */
-function Quoted({ text }: { text: string }) {
-  return text.split("`").map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part));
 }
 
 const rank = (check: DoctorCheck): number => ({ fail: 0, warn: 1, ok: 2 })[check.state];
