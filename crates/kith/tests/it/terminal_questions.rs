@@ -185,3 +185,42 @@ fn a_pipe_is_told_the_question_and_how_to_answer_it() {
     assert!(ran.stderr.contains(&format!("`kith approve {code}`")), "{}", ran.stderr);
     assert_eq!(house.kith(&["approve", &code]).succeeded().stdout, "It says apples.\n");
 }
+
+#[test]
+fn a_change_of_the_agent_itself_is_shown_as_a_diff_in_colour() {
+    let call = ServerReply::calls(
+        "",
+        &[("write_file", json!({ "path": "SOUL.md", "content": "Be bold.\n" }))],
+    );
+    let vendor = Vendor::new([call, ServerReply::text("Left alone.")]);
+    let house = House::asking(&vendor);
+    let mut terminal = Terminal::start(&house, &[], &[("LANG", "C.UTF-8")]);
+    terminal.until("Enter sends");
+    terminal.press("be bold\r");
+    terminal.until("y yes · n no");
+    let shown = terminal.contents();
+    assert!(shown.contains("? write_file SOUL.md ["), "{shown}");
+    assert!(shown.contains("    +Be bold."), "{shown}");
+    assert!(terminal.raw().contains("\u{1b}[32m    +Be bold."), "in green");
+    terminal.press("n");
+    terminal.until("Left alone.");
+    leave(terminal);
+    assert!(!house.path("SOUL.md").exists());
+}
+
+#[test]
+fn the_whole_command_is_shown_before_it_may_run() {
+    let command = "rm -r build && echo cleaned";
+    let call = ServerReply::calls("", &[("exec_shell", json!({ "command": command }))]);
+    let vendor = Vendor::new([call, ServerReply::text("Kept.")]);
+    let house = House::asking(&vendor);
+    house.write("build/a.o", "object");
+    let mut terminal = asked(&house, (100, 30));
+    terminal.until("n no");
+    let shown = terminal.contents();
+    assert!(shown.contains(&format!("    {command}")), "{shown}");
+    terminal.press("n");
+    terminal.until("Kept.");
+    leave(terminal);
+    assert!(house.path("build/a.o").exists());
+}

@@ -131,3 +131,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_last_lines_of_a_running_call_are_shown_until_it_ends() {
+    let events = transcript(
+        "user: go | asked model | model: ok, exec_shell=c1 | free c1 | start c1 | done c1 fine",
+    )
+    .events;
+    let mut conversation = conversation(ScreenLanguage::English);
+    let (running, ended) = events.split_at(events.len() - 1);
+    show(&mut conversation, running);
+    for n in 1..=7 {
+        let kind = AnswerDeltaKind::Progress;
+        let (request_id, text) = (events[0].id, format!("line {n}\n"));
+        let delta = AnswerDelta { stream_seq: n, request_id, block: 0, call_id: None, kind, text };
+        let item = SubscriptionItem::Turn(TurnItem::Delta(delta));
+        assert_eq!(conversation.take(&item, COLUMNS, Duration::from_secs(3)), []);
+    }
+    let rows = text(&conversation.live(COLUMNS, 10, Duration::from_secs(4)));
+    assert!(rows.ends_with("  │ line 3\n  │ line 4\n  │ line 5\n  │ line 6\n  │ line 7"), "{rows}");
+    show(&mut conversation, ended);
+    let rows = text(&conversation.live(COLUMNS, 10, Duration::from_secs(4)));
+    assert!(!rows.contains('│'), "{rows}");
+}
