@@ -56,6 +56,7 @@ pub mod routes;
 pub mod sandbox;
 pub mod secrets;
 pub mod serve;
+pub mod session_search;
 pub mod settings;
 pub mod skills;
 pub mod tainted_files;

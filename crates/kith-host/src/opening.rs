@@ -25,6 +25,7 @@ use kith_tools::exec_shell::CommandSetup;
 use kith_tools::read_log::ReadLog;
 use kith_tools::roots::Roots;
 use kith_tools::sandbox::supervisor;
+use kith_tools::session_search;
 use kith_tools::shell_lookup::DiskLookup;
 use kith_tools::trust::TrustOf;
 use kith_vocab::budget::Budget;
@@ -43,6 +44,7 @@ use crate::language;
 use crate::policy::{self, ConstitutionRules, HousePolicy};
 use crate::sandbox;
 use crate::secrets::KnownSecrets;
+use crate::session_search::HouseSearch;
 use crate::settings::Settings;
 use crate::settings::watch::SettingsWatch;
 use crate::skills::SkillSearch;
@@ -149,6 +151,7 @@ impl HomeSetup {
             let (house, member, extra, trust) = (&house, &member, &extra, &trust);
             SkillSearch { house, member, extra, trust, cwd: &cwd }.skills().entries
         };
+        let search = HouseSearch { house: self.house.clone() };
         let tools = kith_tools::built_in(ToolSetup {
             roots: Arc::new(roots),
             skills: Arc::new(list),
@@ -156,7 +159,7 @@ impl HomeSetup {
             commands: self.commands(&places),
             places: Arc::new(places),
             reads: Arc::clone(&self.reads),
-            further: Vec::new(),
+            further: vec![session_search::tool(Arc::new(search))],
         });
         let noted = |tool| {
             Arc::new(NotedWrites { tool, files: Arc::clone(&self.tainted) }) as Arc<dyn Tool>

@@ -26,6 +26,8 @@ use url::Url;
 use connect::Connector;
 use connection::Connection;
 
+use crate::guarded_fetch::AddressRule;
+
 pub(crate) const CONNECT_SECS_MAX: u64 = 15;
 /// How long an idle connection is used again; servers and what stands between close them about then.
 const IDLE_SECS_MAX: u64 = 90;
@@ -162,6 +164,12 @@ pub(crate) struct HttpRequest<'a> {
 }
 
 impl HttpClient {
+    /// A client for addresses that somebody else chose: it reaches only those that the rule allows.
+    pub(crate) fn guarded(is_allowed: AddressRule) -> Result<HttpClient, HttpError> {
+        let connector = Connector::guarded(is_allowed)?;
+        Ok(HttpClient { connector, idle: Mutex::default() })
+    }
+
     /// Sends the request and waits for the head of its response.
     pub(crate) async fn send(
         &self,

@@ -15,6 +15,7 @@
 //! - [`http_provider`]: a model behind a server, on any wire.
 //! - `fault`, `status`, `vendor_error`: why there is no answer, in one sentence.
 //! - [`client`]: the one place that makes an HTTP client.
+//! - [`guarded_fetch`]: a page of the public web, for a tool.
 //! - [`local_servers`]: model servers on this machine.
 //! - [`endpoint`]: the address of a model, checked, and its digest.
 //! - [`demo`]: the built-in model that needs no key and no network.
@@ -22,6 +23,7 @@
 pub mod client;
 pub mod demo;
 pub mod endpoint;
+pub mod guarded_fetch;
 pub mod http_provider;
 pub mod local_servers;
 pub mod media;

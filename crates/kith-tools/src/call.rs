@@ -208,7 +208,7 @@ pub(crate) fn cancelled(tool: &str) -> String {
     format!("{tool} was cancelled")
 }
 
-fn out_of_time(tool: &str) -> String {
+pub(crate) fn out_of_time(tool: &str) -> String {
     format!("{tool} stopped: the time of this turn is over; ask for less at once")
 }
 

@@ -17,7 +17,7 @@
 //! - [`read_log`]: which files a session knows.
 //! - `change_file`: a file changed whole or not at all.
 //! - `read_file`, `list_files`, `search_files`, [`skill`], `write_file`, `edit_file`, [`exec_shell`],
-//!   `todo_write`, `use_tool`: the tools.
+//!   `todo_write`, `fetch_url`, [`session_search`], `use_tool`: the tools.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -56,9 +56,11 @@ pub mod trust;
 
 mod edit_file;
 pub mod exec_shell;
+mod fetch_url;
 mod list_files;
 mod read_file;
 mod search_files;
+pub mod session_search;
 pub mod skill;
 mod todo_write;
 mod use_tool;
@@ -126,7 +128,7 @@ pub fn built_in(setup: ToolSetup) -> Vec<Arc<dyn Tool>> {
     let search_files = SearchFiles { roots: Arc::clone(&roots), trust_of: Arc::clone(&trust_of) };
     let changer =
         FileChanger { roots: Arc::clone(&roots), places, reads, trust_of: Arc::clone(&trust_of) };
-    let mut behind = vec![todo_write::tool()];
+    let mut behind = vec![todo_write::tool(), fetch_url::tool()];
     behind.extend(further);
     vec![
         Arc::new(read_file),

@@ -47,7 +47,7 @@ pub(crate) struct ListTarget {
 impl FileReader for ListFiles {
     const NAME: &'static str = NAME;
     const DESCRIPTION: &'static str = "List a folder, or the paths beneath it that match \
-        `pattern`; ignored files are left out.";
+        `pattern`; not ignored files.";
     const INPUT_SCHEMA: &'static str = r#"{
     "type": "object",
     "properties": {

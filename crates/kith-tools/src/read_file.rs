@@ -55,8 +55,8 @@ impl FileReader for ReadFile {
     "type": "object",
     "properties": {
         "path": {"type": "string"},
-        "offset": {"type": "integer", "description": "first line, from 1"},
-        "limit": {"type": "integer", "description": "lines"}
+        "offset": {"type": "integer", "description": "line, from 1"},
+        "limit": {"type": "integer"}
     },
     "required": ["path"]
 }"#;

@@ -75,7 +75,7 @@ pub(crate) struct SearchTarget {
 
 impl FileReader for SearchFiles {
     const NAME: &'static str = NAME;
-    const DESCRIPTION: &'static str = "Search file contents; ignored files are left out.";
+    const DESCRIPTION: &'static str = "Search file contents; not ignored files.";
     const INPUT_SCHEMA: &'static str = r#"{
     "type": "object",
     "properties": {

@@ -33,14 +33,14 @@ fn the_model_is_told_this() {
     let specs: Vec<String> =
         tools.iter().map(|tool| serde_json::to_string(tool.spec()).unwrap()).collect();
     insta::assert_snapshot!(specs.join("\n"), @r#"
-    {"name":"read_file","description":"Read a text file: numbered lines, in pages.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer","description":"first line, from 1"},"limit":{"type":"integer","description":"lines"}},"required":["path"]}}
+    {"name":"read_file","description":"Read a text file: numbered lines, in pages.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer","description":"line, from 1"},"limit":{"type":"integer"}},"required":["path"]}}
     {"name":"write_file","description":"Write a whole text file; read an existing one first.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}}
     {"name":"edit_file","description":"Replace `old`, an exact and unique piece of a file, by `new`.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"old":{"type":"string"},"new":{"type":"string"},"all":{"type":"boolean","description":"every occurrence"}},"required":["path","old","new"]}}
-    {"name":"list_files","description":"List a folder, or the paths beneath it that match `pattern`; ignored files are left out.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"pattern":{"type":"string","description":"glob, e.g. **/*.rs"}}}}
-    {"name":"search_files","description":"Search file contents; ignored files are left out.","inputSchema":{"type":"object","properties":{"pattern":{"type":"string","description":"Rust regex"},"path":{"type":"string","description":"file or folder"},"glob":{"type":"string","description":"e.g. *.rs"},"filesOnly":{"type":"boolean"},"ignoreCase":{"type":"boolean"},"context":{"type":"integer","description":"lines around, 0-5"}},"required":["pattern"]}}
+    {"name":"list_files","description":"List a folder, or the paths beneath it that match `pattern`; not ignored files.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"pattern":{"type":"string","description":"glob, e.g. **/*.rs"}}}}
+    {"name":"search_files","description":"Search file contents; not ignored files.","inputSchema":{"type":"object","properties":{"pattern":{"type":"string","description":"Rust regex"},"path":{"type":"string","description":"file or folder"},"glob":{"type":"string","description":"e.g. *.rs"},"filesOnly":{"type":"boolean"},"ignoreCase":{"type":"boolean"},"context":{"type":"integer","description":"lines around, 0-5"}},"required":["pattern"]}}
     {"name":"exec_shell","description":"Run a bash command in a sandbox: it can change the workspace, gets no input, and leaves nothing running.","inputSchema":{"type":"object","properties":{"command":{"type":"string"},"cwd":{"type":"string"},"timeout":{"type":"integer","description":"seconds"},"network":{"type":"boolean"},"unsandboxed":{"type":"boolean","description":"asks the owner"}},"required":["command"]}}
     {"name":"skill","description":"Load a skill: its SKILL.md and its folder.","inputSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}
-    {"name":"use_tool","description":"Use a further tool: todo_write. Without `input` it is described.","inputSchema":{"type":"object","properties":{"name":{"type":"string"},"input":{"type":"object"}},"required":["name"]}}
+    {"name":"use_tool","description":"Use a further tool: todo_write, fetch_url. Without `input` it is described.","inputSchema":{"type":"object","properties":{"name":{"type":"string"},"input":{"type":"object"}},"required":["name"]}}
     "#);
 }
 

@@ -21,7 +21,7 @@
 //! - [`queue_hold`]: whether what is queued waits for a person.
 //! - [`facts`]: what tools record about paths and addresses.
 //! - `schema`: these types in the description of calls.
-//! - [`provider`], [`tool`], [`policy`], [`clock`], [`files`]: the ports.
+//! - [`provider`], [`tool`], [`policy`], [`session_search`], [`clock`], [`files`]: the ports.
 //! - [`blocking`]: the one place where an async task may wait for the disk.
 
 pub mod audience;
@@ -49,4 +49,5 @@ pub mod clock;
 pub mod files;
 pub mod policy;
 pub mod provider;
+pub mod session_search;
 pub mod tool;

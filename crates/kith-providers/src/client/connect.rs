@@ -21,6 +21,7 @@ use tokio_rustls::TlsConnector;
 
 use super::connection::{Connection, Socket};
 use super::{CONNECT_SECS_MAX, HttpError, root_cause};
+use crate::guarded_fetch::AddressRule;
 
 /// Addresses of one server that are tried.
 const ADDRESSES_MAX: usize = 8;
@@ -33,20 +34,27 @@ const PROXY_HEAD_BYTES_MAX: usize = 16 * 1024;
 pub(super) struct Connector {
     tls: Option<TlsConnector>,
     proxies: Option<Matcher>,
+    /// Which addresses of servers may be reached; all if there is none.
+    is_allowed: Option<AddressRule>,
 }
 
 impl Connector {
     pub(super) fn remote() -> Result<Connector, HttpError> {
         check_proxies(|name| env::var(name).ok())?;
-        Ok(Connector { tls: Some(tls()?), proxies: Some(Matcher::from_env()) })
+        Ok(Connector { tls: Some(tls()?), proxies: Some(Matcher::from_env()), is_allowed: None })
     }
 
     pub(super) fn loopback() -> Result<Connector, HttpError> {
-        Ok(Connector { tls: Some(tls()?), proxies: None })
+        Ok(Connector { tls: Some(tls()?), proxies: None, is_allowed: None })
     }
 
     pub(super) fn plain() -> Connector {
-        Connector { tls: None, proxies: None }
+        Connector { tls: None, proxies: None, is_allowed: None }
+    }
+
+    /// For addresses that are not the owner's choice.
+    pub(super) fn guarded(is_allowed: AddressRule) -> Result<Connector, HttpError> {
+        Ok(Connector { is_allowed: Some(is_allowed), ..Connector::remote()? })
     }
 
     pub(super) async fn connect(&self, uri: &Uri) -> Result<Connection, HttpError> {
@@ -68,7 +76,13 @@ impl Connector {
     }
 
     async fn socket(&self, uri: &Uri) -> Result<Box<dyn Socket>, HttpError> {
-        let Some(proxy) = self.proxy_of(uri) else { return self.reach(uri).await };
+        let Some(proxy) = self.proxy_of(uri) else { return self.reach(uri, self.is_allowed).await };
+        if let Some(is_allowed) = self.is_allowed
+            // Where only the proxy can look names up, it decides what can be reached.
+            && let Ok(found) = addresses(host_of(uri)?, port_of(uri)).await
+        {
+            check(&found, is_allowed)?;
+        }
         let name = proxy_name(proxy.uri());
         let proxy_scheme = proxy.uri().scheme_str().unwrap_or_default();
         if !matches!(proxy_scheme, "http" | "https") {
@@ -77,7 +91,7 @@ impl Connector {
                  HTTP_PROXY to an HTTP proxy"
             )));
         }
-        let mut socket = self.reach(proxy.uri()).await.map_err(|error| {
+        let mut socket = self.reach(proxy.uri(), None).await.map_err(|error| {
             let cause = root_cause(&error);
             HttpError::Proxy(format!(
                 "{name} could not be reached ({cause}): check HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
@@ -91,8 +105,17 @@ impl Connector {
         Ok(socket)
     }
 
-    async fn reach(&self, uri: &Uri) -> Result<Box<dyn Socket>, HttpError> {
-        let stream = open(host_of(uri)?, port_of(uri)).await?;
+    async fn reach(
+        &self,
+        uri: &Uri,
+        is_allowed: Option<AddressRule>,
+    ) -> Result<Box<dyn Socket>, HttpError> {
+        let found = addresses(host_of(uri)?, port_of(uri)).await?;
+        if let Some(is_allowed) = is_allowed {
+            check(&found, is_allowed)?;
+        }
+        // What was checked is what is connected to: the name is not looked up again.
+        let stream = first_to_answer(found, TcpStream::connect).await?;
         stream.set_nodelay(true)?;
         let socket: Box<dyn Socket> = Box::new(stream);
         if is_https(uri) { self.secure(socket, host_of(uri)?).await } else { Ok(socket) }
@@ -170,12 +193,19 @@ fn port_of(uri: &Uri) -> u16 {
     uri.port_u16().unwrap_or(if is_https(uri) { 443 } else { 80 })
 }
 
-async fn open(host: &str, port: u16) -> io::Result<TcpStream> {
+async fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     if let Ok(ip) = host.parse::<IpAddr>() {
-        return TcpStream::connect((ip, port)).await;
+        return Ok(vec![SocketAddr::new(ip, port)]);
     }
-    let addresses = by_turns(lookup_host((host, port)).await?.collect());
-    first_to_answer(addresses, TcpStream::connect).await
+    Ok(by_turns(lookup_host((host, port)).await?.collect()))
+}
+
+/// One private address among public ones is what a trap looks like.
+fn check(addresses: &[SocketAddr], is_allowed: AddressRule) -> io::Result<()> {
+    if addresses.iter().all(|it| is_allowed(&it.ip())) {
+        return Ok(());
+    }
+    Err(io::Error::new(ErrorKind::PermissionDenied, "it has a private address"))
 }
 
 /// Connects to the first address that answers. A server may have addresses that lead nowhere from

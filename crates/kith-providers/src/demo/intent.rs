@@ -21,6 +21,7 @@ pub(super) enum Intent<'a> {
         old: &'a str,
         new: &'a str,
     },
+    Fetch(&'a str),
     Recall(Recall),
     Remember(&'a str),
     Read(&'a str),
@@ -83,6 +84,10 @@ fn command(wanted: &str) -> Option<Intent<'_>> {
     if let Some(rest) = after_any(wanted, &run) {
         let rest = after_any(rest, &["the command ", "命令"]).unwrap_or(rest);
         return filled(quoted(rest).unwrap_or(rest.trim_end_matches('。'))).map(Intent::Run);
+    }
+    if let Some(rest) = after_any(wanted, &["fetch ", "抓取", "获取网页", "打开网页"]) {
+        let url = without_end_mark(quoted(rest).unwrap_or(rest));
+        return url.contains("://").then_some(Intent::Fetch(url));
     }
     edit(wanted).or_else(|| write(wanted))
 }

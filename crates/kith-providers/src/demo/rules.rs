@@ -64,6 +64,11 @@ fn act(request: &DemoRequest, intent: &Intent<'_>) -> Option<DemoReply> {
         Intent::Edit { path, old, new } => {
             call(request, "edit_file", &[("path", path), ("old", old), ("new", new)])
         }
+        // Not in the list: tools that are seldom needed are called through this one.
+        Intent::Fetch(url) => {
+            let arguments = serde_json::json!({ "name": "fetch_url", "input": { "url": url } });
+            call_with(request, "use_tool", &arguments.to_string())
+        }
         Intent::Remember(fact) => call(request, "memory_append", &[("text", fact)]),
         Intent::Read(path) => call(request, "read_file", &[("path", path)]),
         Intent::List => call(request, "list_files", &[]),

@@ -86,6 +86,14 @@ async fn tools_are_called_when_asked() {
             r#"edit_file {"path":"note.txt","old":"hello","new":"bye"}"#,
         ),
         ("把 note.txt 里的 a 改成 b。", r#"edit_file {"path":"note.txt","old":"a","new":"b"}"#),
+        (
+            "fetch https://example.org/a?b=c",
+            r#"use_tool {"name":"fetch_url","input":{"url":"https://example.org/a?b=c"}}"#,
+        ),
+        (
+            "抓取 https://example.org/",
+            r#"use_tool {"name":"fetch_url","input":{"url":"https://example.org/"}}"#,
+        ),
         ("remember that I like tea", r#"memory_append {"text":"I like tea"}"#),
         ("记住：我喜欢茶", r#"memory_append {"text":"我喜欢茶"}"#),
         ("search for TODO", r#"search_files {"pattern":"TODO"}"#),

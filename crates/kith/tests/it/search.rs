@@ -142,3 +142,19 @@ fn the_doctor_reports_a_missing_session_file_until_it_is_removed() {
     let doctor = house.json(&["doctor", "--json"]);
     assert_eq!(doctor["ok"], true, "{doctor}");
 }
+
+#[test]
+fn a_model_finds_what_was_said_in_another_conversation() {
+    let search = json!({ "name": "session_search", "input": { "query": "garden" } });
+    let vendor = Vendor::new([
+        ServerReply::text("A garden it is."),
+        ServerReply::calls("", &[("use_tool", search)]),
+        ServerReply::text("found"),
+    ]);
+    let house = House::asking(&vendor);
+    house.kith(&["ask", "we plan a garden"]).succeeded();
+    house.kith(&["ask", "--new", "what did we plan?"]).succeeded();
+    let told = vendor.bodies()[2]["messages"].as_array().unwrap().last().unwrap().to_string();
+    assert!(told.contains("we plan a garden") && told.contains("A garden it is."), "{told}");
+    assert!(told.contains("<untrusted-"), "{told}");
+}

@@ -77,7 +77,7 @@ fn addresses_of_both_families_are_tried_by_turns_up_to_a_limit() {
 fn no_proxy_excepts_hosts_domains_and_networks() {
     let check = |no_proxy: &str, url: &'static str, is_excepted: bool| {
         let matcher = Matcher::builder().all("http://proxy.invalid:1").no(no_proxy).build();
-        let connector = Connector { tls: None, proxies: Some(matcher) };
+        let connector = Connector { tls: None, proxies: Some(matcher), is_allowed: None };
         let proxy = connector.proxy_of(&Uri::from_static(url));
         assert_eq!(proxy.is_none(), is_excepted, "{no_proxy} {url}");
     };
@@ -140,7 +140,7 @@ async fn read_head(socket: &mut (impl AsyncRead + Unpin)) -> String {
 
 fn through(proxy_url: &str) -> Connector {
     let matcher = Matcher::builder().all(proxy_url).build();
-    Connector { tls: Some(trusting_the_test_authority()), proxies: Some(matcher) }
+    Connector { tls: Some(trusting_the_test_authority()), proxies: Some(matcher), is_allowed: None }
 }
 
 async fn refusal(connector: &Connector, uri: &str) -> String {
@@ -276,7 +276,7 @@ async fn tls_failure(tls: TlsConnector, host: &str) -> String {
         let (socket, _) = listener.accept().await.unwrap();
         acceptor().accept(socket).await.map(|_| ())
     });
-    let connector = Connector { tls: Some(tls), proxies: None };
+    let connector = Connector { tls: Some(tls), proxies: None, is_allowed: None };
     let socket = Box::new(TcpStream::connect(address).await.unwrap());
     match connector.secure(socket, host).await {
         Ok(_) => "trusted".to_owned(),
@@ -303,7 +303,8 @@ async fn a_failure_of_tls_says_what_to_do() {
         socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
         std::future::pending::<()>().await;
     });
-    let connector = Connector { tls: Some(trusting_the_test_authority()), proxies: None };
+    let connector =
+        Connector { tls: Some(trusting_the_test_authority()), proxies: None, is_allowed: None };
     assert_eq!(
         connector.connect(&uri).await.err().unwrap().advice(),
         "the server does not speak TLS there; check the port, or write `http` instead of `https`"
@@ -328,7 +329,8 @@ async fn silent_server() -> (Uri, oneshot::Receiver<()>, JoinHandle<()>) {
 #[tokio::test]
 async fn a_cancel_while_connecting_closes_the_socket() {
     let (uri, begun, serving) = silent_server().await;
-    let connector = Connector { tls: Some(trusting_the_test_authority()), proxies: None };
+    let connector =
+        Connector { tls: Some(trusting_the_test_authority()), proxies: None, is_allowed: None };
     tokio::select! {
         connected = connector.connect(&uri) => panic!("{connected:?}"),
         begun = begun => begun.unwrap(),
@@ -339,7 +341,8 @@ async fn a_cancel_while_connecting_closes_the_socket() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_ends_the_handshake_is_given_up() {
     let (uri, _begun, _serving) = silent_server().await;
-    let connector = Connector { tls: Some(trusting_the_test_authority()), proxies: None };
+    let connector =
+        Connector { tls: Some(trusting_the_test_authority()), proxies: None, is_allowed: None };
     let error = connector.connect(&uri).await.err().unwrap();
     assert_eq!(error.to_string(), "no connection within 15 seconds");
 }
