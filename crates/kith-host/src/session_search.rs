@@ -25,7 +25,7 @@ impl SessionSearch for HouseSearch {
             let side = Arc::new(ReadSide::open(self.house.clone()).await);
             let call = SearchSessions { query: query.to_owned(), limit };
             let found = search_sessions(side, call).await;
-            let hits = found.map_err(|report| report.message().to_owned())?.data.hits;
+            let hits = found.map_err(|report| report.message())?.data.hits;
             let message = hits.into_iter().map(|it| FoundMessage {
                 session_id: it.session_id,
                 at: it.ts,

@@ -166,7 +166,7 @@ impl PageText {
         }
         let target = self.links.pop().flatten();
         if let Some(target) = target.filter(|it| it.starts_with("http") || it.starts_with('/')) {
-            self.text.push_str(&format!(" ({target})"));
+            self.text.extend([" (", &target, ")"]);
         }
     }
 

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Prints the sum of its arguments.
+total=0
+for number in "$@"; do
+    total=$((total - number))
+done
+echo "$total"
