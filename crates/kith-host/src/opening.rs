@@ -252,7 +252,10 @@ impl AgentSetup for HomeSetup {
             language: HomeSetup::language(&settings, header),
             sandbox: sandbox::offered,
             budget: Arc::clone(&self.budget) as Arc<dyn Budget>,
-            approvals: ApprovalSetup::default(),
+            approvals: ApprovalSetup {
+                expires_ms: settings.approval_expires_ms,
+                ..ApprovalSetup::default()
+            },
             secrets: self.secrets.filter(&settings),
         })
     }

@@ -27,10 +27,17 @@ pub struct ReplyForm {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grant: Option<GrantWish>,
     pub reason: String,
+    /// The command that was assumed to wait, because no pending approval was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assumed: Option<&'static str>,
 }
+
+/// The command of the approval that is assumed.
+const ASSUMED_COMMAND: &str = "make test";
 
 /// Reads a reply; without pending approvals, as if one were pending.
 pub fn explain(text: &str, pending: Option<Vec<PendingForm>>) -> ReplyForm {
+    let assumed = pending.is_none().then_some(ASSUMED_COMMAND);
     let pending = match pending {
         Some(forms) => forms.into_iter().map(PendingApproval::from).collect(),
         None => vec![PendingApproval {
@@ -38,11 +45,11 @@ pub fn explain(text: &str, pending: Option<Vec<PendingForm>>) -> ReplyForm {
             code: "7QX".to_owned(),
             tool: "exec_shell".to_owned(),
             summary: "run the tests".to_owned(),
-            command: Some("make test".to_owned()),
+            command: Some(ASSUMED_COMMAND.to_owned()),
             paths: Vec::new(),
         }],
     };
-    reply_form(read_reply(text, &pending))
+    ReplyForm { assumed, ..reply_form(read_reply(text, &pending)) }
 }
 
 impl From<PendingForm> for PendingApproval {
@@ -65,6 +72,7 @@ fn reply_form(reading: ReplyReading) -> ReplyForm {
         denied: Vec::new(),
         grant: None,
         reason: reason.to_owned(),
+        assumed: None,
     };
     match reading {
         ReplyReading::Allow { approvals, denied, grant } => {

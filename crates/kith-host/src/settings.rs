@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kith_engine::judge::rules::{JudgeMode, PolicyRule, RuleSet};
+use kith_engine::turn::approvals::APPROVAL_EXPIRES_MS;
 use kith_vocab::event::control::Limits;
 use toml::Spanned;
 
@@ -43,6 +44,7 @@ pub struct Settings {
     /// `None`: the one that USER.md names.
     pub language: Option<&'static str>,
     pub policy: RuleSet,
+    pub approval_expires_ms: u64,
     /// Folders with skills besides the usual ones.
     pub extra_skills: Vec<PathBuf>,
     pub team: Arc<Team>,
@@ -127,6 +129,7 @@ impl Settings {
                 UiLanguage::Zh => Some("zh"),
             }),
             policy: rules(tables.policy),
+            approval_expires_ms: tables.approvals.expires.map_or(APPROVAL_EXPIRES_MS, |it| it.0),
             extra_skills: extra_skills.unwrap_or_default(),
             team: Arc::new(Team::of(house, agent, agents, &global)?),
             files,

@@ -94,7 +94,7 @@ fn forms() -> Vec<(&'static str, Option<SchemaMaker>, &'static str)> {
         "A conversation has no JSON form; `kith ask --session SESSION --json` continues it.";
     let messages = "An array of AI SDK `UIMessage`s, without `ok`.";
     let skill = "With the keys of a skill, as in `kith skill ls`: `name`, `displayName`, `description`, `scope`, `path`, `sha256`.";
-    let reply = "`verdict` (`allow`, `deny`, `askBack` or `notAnAnswer`), `approvals`, `denied?` (ids), `grant?` (`pattern`, `minutes`) and `reason`.";
+    let reply = "`verdict` (`allow`, `deny`, `askBack` or `notAnAnswer`), `approvals`, `denied?` (ids), `grant?` (`pattern`, `minutes`), `reason` and `assumed?` (the command that was taken to wait, without `--pending`).";
     let man = "With `--list`: `pages`, the names of all pages.";
     vec![
         ("init", Some(schema::<InitForm>), ""),

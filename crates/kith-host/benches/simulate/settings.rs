@@ -108,6 +108,7 @@ impl LifeModels {
             limits: Limits::default(),
             language: None,
             policy: kith_engine::judge::rules::RuleSet::default(),
+            approval_expires_ms: kith_engine::turn::approvals::APPROVAL_EXPIRES_MS,
             extra_skills: Vec::new(),
             team: Arc::new(team()),
             files: Vec::new(),

@@ -104,6 +104,7 @@ value_forms!(
     Count<MIN, MAX>,
     UsdMicros,
     TurnTime,
+    ApprovalTime,
     AgentId,
     ModelAlias,
     SecretName,
@@ -183,6 +184,21 @@ impl ValueForm for TurnTime {
 
     fn from_text(text: &str) -> Option<TurnTime> {
         duration_ms(text).filter(|ms| (SECOND_MS..=DAY_MS).contains(ms)).map(TurnTime)
+    }
+}
+
+/// How long a question to a person waits, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ApprovalTime(pub u64);
+
+impl ValueForm for ApprovalTime {
+    fn takes() -> String {
+        "a duration from `\"1m\"` to `\"30d\"`, such as `\"2h\"` or `\"1d12h\"`".to_owned()
+    }
+
+    fn from_text(text: &str) -> Option<ApprovalTime> {
+        let range = 60 * SECOND_MS..=30 * DAY_MS;
+        duration_ms(text).filter(|ms| range.contains(ms)).map(ApprovalTime)
     }
 }
 

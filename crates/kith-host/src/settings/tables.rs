@@ -14,8 +14,8 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use toml::Spanned;
 
 use super::forms::{
-    AgentId, Count, HostPattern, LineText, ModelAlias, ModelWire, PolicyMode, RequestParameters,
-    RuleEntry, SecretName, ServerUrl, TurnTime, UiLanguage, UsdMicros,
+    AgentId, ApprovalTime, Count, HostPattern, LineText, ModelAlias, ModelWire, PolicyMode,
+    RequestParameters, RuleEntry, SecretName, ServerUrl, TurnTime, UiLanguage, UsdMicros,
 };
 
 /// One file of settings.
@@ -41,6 +41,8 @@ pub(super) struct SettingsTables {
     pub(super) budget: BudgetTable,
     /// What calls may do
     pub(super) policy: PolicyTable,
+    /// How people are asked about calls
+    pub(super) approvals: ApprovalsTable,
     /// Where to look for skills
     pub(super) skills: SkillsTable,
     /// How Kith speaks to people
@@ -199,6 +201,13 @@ pub(super) struct PolicyTable {
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default, remote = "Self")]
+pub(super) struct ApprovalsTable {
+    /// How long a question waits for an answer; after that the call is denied (default: `1d`)
+    pub(super) expires: Option<ApprovalTime>,
+}
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default, remote = "Self")]
 pub(super) struct SkillsTable {
     /// Further folders with skills, which tools may also read. Outside the house they count only
     /// if the house is yours
@@ -257,6 +266,7 @@ macro_rules! tables {
 
 tables!(
     AgentTable,
+    ApprovalsTable,
     BudgetTable,
     HouseTable,
     IdentityTable,
@@ -359,6 +369,7 @@ impl SettingsTables {
                 deny: self.policy.deny.or(far.policy.deny),
                 hosts: self.policy.hosts.or(far.policy.hosts),
             },
+            approvals: ApprovalsTable { expires: self.approvals.expires.or(far.approvals.expires) },
             skills: SkillsTable { extra: self.skills.extra.or(far.skills.extra) },
             ui: UiTable { language: self.ui.language.or(far.ui.language) },
         }

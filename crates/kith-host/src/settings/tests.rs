@@ -59,12 +59,12 @@ fn an_unknown_key_is_refused_with_the_nearest_one() {
     check(
         "\"a\\nb\" = 1\n",
         "1: unknown key `a\u{fffd}b` | valid keys: agent, agents, house, identity, models, limits, \
-         budget, policy, skills, ui",
+         budget, policy, approvals, skills, ui",
     );
     check(
         "[sandbox]\nenv = [\"PATH\"]\n",
         "1: unknown key `sandbox` | valid keys: agent, agents, house, identity, models, limits, budget, policy, \
-         skills, ui",
+         approvals, skills, ui",
     );
 }
 
@@ -261,7 +261,8 @@ fn the_nearer_file_wins_key_by_key_and_a_model_is_taken_whole() {
                 [models]\nuse = \"a\"\nfallbacks = [\"b\"]\n\
                 [models.a]\nwire = \"anthropic\"\nmodel = \"far\"\n[models.b]\nwire = \"demo\"\n\
                 [ui]\nlanguage = \"zh\"\n\
-                [skills]\nextra = [\"skills\", \"~/more\", \"/abs\"]\n[policy]\nmode = \"deny\"\n";
+                [skills]\nextra = [\"skills\", \"~/more\", \"/abs\"]\n[policy]\nmode = \"deny\"\n\
+                [approvals]\nexpires = \"2h\"\n";
     let (dir, settings) = loaded(house, user);
     let settings = settings.unwrap();
     assert_eq!((settings.limits.steps, settings.limits.wall_ms), (7, 120_000));
@@ -271,11 +272,12 @@ fn the_nearer_file_wins_key_by_key_and_a_model_is_taken_whole() {
     assert_eq!((models.chosen.as_deref(), models.named.len()), (Some("a"), 2));
     assert_eq!((settings.language, models.fallbacks.as_slice()), (None, &["b".to_owned()][..]));
     assert_eq!(settings.policy.mode, JudgeMode::Deny);
+    assert_eq!(settings.approval_expires_ms, 2 * 60 * 60 * 1000);
     let user = dir.path().canonicalize().unwrap().join("user");
     let extra = [user.join(".kith/skills"), user.join("more"), "/abs".into()];
     assert_eq!(settings.extra_skills, extra);
     let keys: Vec<&str> = settings.keys.iter().map(String::as_str).collect();
-    let expected = "limits.cost limits.steps limits.wall models.a.wire models.b.wire \
+    let expected = "approvals.expires limits.cost limits.steps limits.wall models.a.wire models.b.wire \
                     models.fallbacks models.use policy.mode skills.extra ui.language";
     assert_eq!(keys.join(" "), expected);
 }

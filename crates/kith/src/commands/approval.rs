@@ -182,6 +182,12 @@ pub(crate) fn explain_reply(shared: &GlobalArgs, text: &str, file: Option<&Path>
         return Ok(ExitCode::SUCCESS);
     }
     ui::line(&format!("{}: {}", form.verdict, form.reason));
+    if let Some(command) = form.assumed {
+        ui::note(&format!(
+            "read as if one approval for `{command}` were waiting (code 7QX); `--pending FILE` names \
+             the real ones"
+        ));
+    }
     for (word, ids) in [("allowed", &form.approvals), ("denied", &form.denied)] {
         if !ids.is_empty() && form.verdict == "allow" {
             ui::line(&format!("{word}: {}", ids.join(", ")));

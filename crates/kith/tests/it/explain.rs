@@ -36,3 +36,16 @@ fn the_constitution_tightens_and_never_widens() {
     let asked = house.json(&["explain", "command", "ls", "--json"]);
     assert_eq!(asked["verdict"], "ask");
 }
+
+#[test]
+fn a_reply_is_read_for_an_assumed_question_only_if_that_is_said() {
+    let house = House::new();
+    let told = house.json(&["explain", "reply", "yes", "--json"]);
+    assert_eq!((&told["verdict"], &told["assumed"]), (&"allow".into(), &"make test".into()));
+    let shown = house.kith(&["explain", "reply", "yes"]).shown();
+    assert!(shown.contains("as if one approval for `make test` were waiting"), "{shown}");
+    house.write("pending.json", "[]");
+    let told = house.json(&["explain", "reply", "yes", "--pending", "pending.json", "--json"]);
+    assert_eq!(told["verdict"], "notAnAnswer");
+    assert!(told["assumed"].is_null(), "{told}");
+}
