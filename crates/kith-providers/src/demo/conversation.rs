@@ -2,6 +2,9 @@
 
 const REMINDER_BEGIN: &str = "<system-reminder>";
 const REMINDER_END: &str = "</system-reminder>";
+/// How a block of untrusted text begins and ends; its id follows.
+const BLOCK_BEGIN: &str = "<untrusted-";
+const BLOCK_END: &str = "</untrusted-";
 
 #[derive(Debug, Default)]
 pub(super) struct DemoRequest {
@@ -56,7 +59,8 @@ impl DemoMessage {
     }
 
     pub(super) fn by_tool(tool: String, text: &str) -> DemoMessage {
-        DemoMessage::Tool { tool, text: without_reminders(text).trim().to_owned() }
+        let text = without_reminders(text);
+        DemoMessage::Tool { tool, text: without_block(text.trim()).to_owned() }
     }
 }
 
@@ -78,6 +82,16 @@ pub(super) fn shortened(text: &str, chars_max: usize) -> String {
     }
 }
 
+/// The inside of a block of untrusted text: its marks are for models, and the demo quotes for people.
+fn without_block(text: &str) -> &str {
+    let inside = || {
+        let (first, rest) = text.strip_prefix(BLOCK_BEGIN)?.split_once('\n')?;
+        let id = first.split([' ', '>']).next()?;
+        rest.strip_suffix(&format!("\n{BLOCK_END}{id}>"))
+    };
+    inside().unwrap_or(text)
+}
+
 /// The last reminder in a text.
 pub(super) fn last_reminder(text: &str) -> Option<String> {
     let (_, after) = text.rsplit_once(REMINDER_BEGIN)?;
@@ -94,4 +108,20 @@ fn without_reminders(text: &str) -> String {
     }
     words.push_str(rest);
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_of_untrusted_text_is_quoted_without_its_marks() {
+        let block =
+            "<untrusted-8c6 trust=\"untrusted\" source=\"exec_shell\">\none\ntwo\n</untrusted-8c6>";
+        assert_eq!(without_block(block), "one\ntwo");
+        for other in ["plain", "<untrusted-1>\nopen", "<untrusted-1>\nx\n</untrusted-2>", "<b>\nx"]
+        {
+            assert_eq!(without_block(other), other);
+        }
+    }
 }
