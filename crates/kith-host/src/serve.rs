@@ -20,7 +20,7 @@ use kith_sessions::INLINE_TEXT_BYTES_MAX;
 use kith_sessions::journal::Journal;
 use kith_sessions::named_texts::name_long_texts;
 use kith_sessions::socket::HostSocket;
-use kith_vocab::blocking::blocking;
+use kith_vocab::blocking::{OthersWaiting, blocking};
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::json::Json;
 use rustix::process::{Resource, getrlimit};
@@ -169,6 +169,8 @@ fn turn_away(stream: &UnixStream, n_places: usize) {
 
 /// One client of the socket, from its hello to its end.
 async fn attend(stream: UnixStream, state: Arc<ServerState>, _place: OwnedSemaphorePermit) {
+    // What it asks for runs beside what this process is here for.
+    let _others = OthersWaiting::new();
     let is_own_user = is_own_user(&stream);
     let (reader, writer) = stream.into_split();
     if is_own_user {

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use kith_vocab::blocking::blocking;
+use kith_vocab::blocking::briefly;
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::digest::hex;
 use kith_vocab::event::calls::Effect;
@@ -84,7 +84,7 @@ impl<T: FileReader> Tool for FileTool<T> {
         input: &'a Json,
         _ctx: &'a CallContext,
     ) -> BoxFuture<'a, Result<CallPlan, Refusal>> {
-        Box::pin(async move { blocking(|| self.reader.open(input).map(|(_, prepared)| prepared)) })
+        Box::pin(async move { briefly(|| self.reader.open(input).map(|(_, prepared)| prepared)) })
     }
 
     fn run(&self, prepared: CallPlan, ctx: RunContext) -> BoxFuture<'_, ToolOutput> {
@@ -92,7 +92,7 @@ impl<T: FileReader> Tool for FileTool<T> {
             if let Some(stopped) = stopped_before_it_began(T::NAME, &ctx) {
                 return stopped;
             }
-            match blocking(|| self.begin(&prepared, &ctx)) {
+            match briefly(|| self.begin(&prepared, &ctx)) {
                 Ok(Ok(text)) => output(Ok(text)),
                 Err(refusal) => output(Err(refusal)),
                 Ok(Err(target)) => {

@@ -54,7 +54,12 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
     let Invocation { mut shared, model, command, plain, .. } = invocation;
     ui::configure(shared.color, shared.quiet);
     shared.local_agent = local_agent(&shared);
-    let outcome = in_runtime(async {
+    // What stays long serves others meanwhile.
+    let n_workers = match command {
+        None | Some(Command::Resume { .. } | Command::Up(_)) => 2,
+        Some(_) => 1,
+    };
+    let outcome = in_runtime(n_workers, async {
         match command {
             None => chat::run(&shared, model, None, plain).await,
             Some(Command::Resume { session, model: own }) => {
@@ -103,10 +108,10 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
     outcome.unwrap_or_else(|report| ui::report_error(&report, args::asks_for_json()))
 }
 
-fn in_runtime(work: impl Future<Output = CommandResult>) -> CommandResult {
-    resources::require()?;
+fn in_runtime(n_workers: usize, work: impl Future<Output = CommandResult>) -> CommandResult {
+    resources::require(n_workers)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(n_workers)
         .enable_all()
         .build()
         .map_err(|source| CallError::new(Blame::Environment, ErrorCode::InternalError, source))?;

@@ -16,17 +16,17 @@ use kith_host::error::{Blame, CallError, ErrorCode};
 
 use crate::program::{args, ui};
 
-/// Threads that a busy host runs at once: two workers and their replacements while they wait for a disk,
-/// one for each database, one for stdin.
-const THREADS: usize = 8;
+/// Threads that a busy host runs at once beside its workers and their replacements while they wait for a
+/// disk: for signals, stdin, a tool and a long list.
+const THREADS: usize = 4;
 /// Descriptors that a busy host has open beside the standard streams.
-const DESCRIPTORS: usize = 16;
+const DESCRIPTORS: usize = 20;
 /// Memory that a busy host takes beside the stacks of its threads.
 const MEMORY_BYTES: usize = 48 * 1024 * 1024;
 
 /// Refuses to start without the threads, descriptors and memory that a host needs. If memory runs out
 /// later, the program can only abort.
-pub(crate) fn require() -> Result<(), CallError> {
+pub(crate) fn require(n_workers: usize) -> Result<(), CallError> {
     let descriptors: io::Result<Vec<OwnedFd>> =
         (0..DESCRIPTORS).map(|_| io::stdin().as_fd().try_clone_to_owned()).collect();
     if let Err(error) = descriptors {
@@ -44,7 +44,8 @@ pub(crate) fn require() -> Result<(), CallError> {
         // All run at once: none ends before the last one was started.
         let _closed = gate.lock().unwrap_or_else(PoisonError::into_inner);
         let wait = || drop(gate.lock().unwrap_or_else(PoisonError::into_inner));
-        (0..THREADS).try_for_each(|_| thread::Builder::new().spawn_scoped(scope, wait).map(drop))
+        (0..THREADS + 2 * n_workers)
+            .try_for_each(|_| thread::Builder::new().spawn_scoped(scope, wait).map(drop))
     });
     started.map_err(|error| out_of_threads(&error.to_string()))
 }
@@ -66,7 +67,7 @@ fn why_no_thread(panic: &PanicHookInfo<'_>) -> Option<String> {
     starts.iter().find_map(|start| said.strip_prefix(start)).map(str::to_owned)
 }
 
-fn out_of_threads(reason: &str) -> CallError {
+pub(crate) fn out_of_threads(reason: &str) -> CallError {
     refusal(format!("cannot start another thread: {reason}")).hint(
         "raise the limit on processes or memory (`ulimit -u`, `ulimit -d`) or close other \
          programs; accepted messages are kept and answered next time",

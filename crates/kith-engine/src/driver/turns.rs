@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kith_vocab::blocking::blocking;
+use kith_vocab::blocking::{blocking, briefly};
 use kith_vocab::event::Body;
 use kith_vocab::ids::EventId;
 
@@ -17,7 +17,7 @@ impl SessionDriver {
             return Ok(Arc::clone(ctx));
         }
         let header = self.session.header();
-        let setup = blocking(|| self.engine.setup.turn(header))
+        let setup = briefly(|| self.engine.setup.turn(header))
             .map_err(|error| SessionFailure::Setup { reason: error.reason() })?;
         let ctx = Arc::new(TurnContext {
             setup,
@@ -38,7 +38,7 @@ impl SessionDriver {
         self.add_first_events()?;
         turn::begin_turn(&mut self.session, new, &ctx.setup, &*ctx.models, |session| {
             let knowledge = session.state().knowledge();
-            blocking(|| engine.setup.news(session.header(), &knowledge, session.now()))
+            briefly(|| engine.setup.news(session.header(), &knowledge, session.now()))
         });
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use kith_vocab::blocking::blocking;
+use kith_vocab::blocking::{blocking, briefly};
 use kith_vocab::clock::Clock;
 use kith_vocab::event::Event;
 use kith_vocab::header::SessionHeader;
@@ -290,7 +290,7 @@ impl Journal for FilesJournal {
                 Ok(head)
             })
         };
-        Box::pin(async move { blocking(make) })
+        Box::pin(async move { briefly(make) })
     }
 
     fn open<'a>(
@@ -310,7 +310,7 @@ impl Journal for FilesJournal {
         expected_head: Option<LogHead>,
         batch: Batch,
     ) -> StorageFuture<'_, Option<LogHead>> {
-        Box::pin(async move { blocking(|| self.append_now(id, expected_head, &batch)) })
+        Box::pin(async move { briefly(|| self.append_now(id, expected_head, &batch)) })
     }
 
     fn cursor(&self, id: SessionId) -> Option<Cursor> {

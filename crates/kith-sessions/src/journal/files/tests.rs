@@ -2,6 +2,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 
+use kith_vocab::blocking::OthersWaiting;
 use kith_vocab::digest::sha256_hex;
 use kith_vocab::tool::SpillFile;
 
@@ -36,6 +37,7 @@ async fn a_session_costs_one_sync_of_its_file_and_one_of_the_folder() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn while_the_disk_is_waited_for_other_tasks_run() {
+    let _others = OthersWaiting::new();
     let hooked = MemoryFiles::default();
     let journal = Arc::new(journal(&hooked));
     let batches = small_session().into_iter().map(Batch::from).collect();
