@@ -48,8 +48,13 @@ pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 /// Looks at a file that others open by its name. `None` if there is none.
 pub(crate) fn metadata(path: &Path) -> io::Result<Option<Metadata>> {
     check_folder_of(path)?;
+    metadata_in_checked(path, our_uid())
+}
+
+/// The same in a folder that was checked before: for who looks at thousands of files in it.
+pub(crate) fn metadata_in_checked(path: &Path, our_uid: u32) -> io::Result<Option<Metadata>> {
     let Some(metadata) = if_found(fs::symlink_metadata(path))? else { return Ok(None) };
-    match problem_of(&metadata) {
+    match problem_for(&metadata, our_uid) {
         Some(problem) => Err(refused(path, problem)),
         None => Ok(Some(metadata)),
     }
@@ -93,6 +98,10 @@ pub(crate) fn check_folder_of(path: &Path) -> io::Result<()> {
 }
 
 fn problem_of(metadata: &Metadata) -> Option<&'static str> {
+    problem_for(metadata, our_uid())
+}
+
+fn problem_for(metadata: &Metadata, our_uid: u32) -> Option<&'static str> {
     if metadata.is_symlink() {
         return Some(LINK);
     }
@@ -103,14 +112,14 @@ fn problem_of(metadata: &Metadata) -> Option<&'static str> {
     if !metadata.is_file() {
         return Some(NOT_PLAIN);
     }
-    if metadata.uid() != our_uid() {
+    if metadata.uid() != our_uid {
         return Some(OTHER_OWNER);
     }
     // One that was removed while it was open has none.
     (metadata.nlink() > 1).then_some(SECOND_NAME)
 }
 
-fn our_uid() -> u32 {
+pub(crate) fn our_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 

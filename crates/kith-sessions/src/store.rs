@@ -11,6 +11,7 @@ pub(crate) mod repair;
 mod torn;
 
 use std::fmt;
+use std::fs::Metadata;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -251,19 +252,34 @@ impl SessionStore {
     pub fn stat(&self, id: SessionId) -> Result<LogStamp, LogError> {
         let path = self.path(id);
         if let Ok(Some(metadata)) = own_file::metadata(&path) {
-            let modified =
-                metadata.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
-            let modified_ns = modified.and_then(|it| u64::try_from(it.as_nanos()).ok());
-            return Ok(LogStamp {
-                bytes: metadata.len(),
-                modified_ns: modified_ns.unwrap_or_default(),
-            });
+            return Ok(stamp_of(&metadata));
         }
         // Files in memory know no time, and say what is wrong with a file on the disk.
         match self.files.len(&path) {
             Ok(bytes) => Ok(LogStamp { bytes, modified_ns: 0 }),
             Err(error) => Err(read_error(&path, error.into())),
         }
+    }
+
+    /// The same for many sessions; those that are gone are left out.
+    pub fn stat_all(&self, ids: &[SessionId]) -> Result<Vec<(SessionId, LogStamp)>, LogError> {
+        let (is_checked, uid) =
+            (own_file::check_folder(&self.sessions).is_ok(), own_file::our_uid());
+        let mut stamps = Vec::with_capacity(ids.len());
+        for &id in ids {
+            let seen = own_file::metadata_in_checked(&self.path(id), uid);
+            let stamp = match seen {
+                Ok(Some(metadata)) if is_checked => Ok(stamp_of(&metadata)),
+                _ => self.stat(id),
+            };
+            match stamp {
+                Ok(stamp) => stamps.push((id, stamp)),
+                // Removed since it was listed.
+                Err(LogError::NotFound { .. }) => (),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(stamps)
     }
 
     /// The first line, which says whose session it is.
@@ -417,6 +433,12 @@ fn read_error(path: &Path, error: ReadError) -> LogError {
         ReadError::Io(source) => LogError::Read { path, source },
         ReadError::Damaged(damage) => LogError::Damaged { path, damage },
     }
+}
+
+fn stamp_of(metadata: &Metadata) -> LogStamp {
+    let modified = metadata.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+    let modified_ns = modified.and_then(|it| u64::try_from(it.as_nanos()).ok());
+    LogStamp { bytes: metadata.len(), modified_ns: modified_ns.unwrap_or_default() }
 }
 
 #[cfg(test)]
