@@ -1,10 +1,11 @@
-//! A SQLite file and the one thread that owns it.
+//! A SQLite file and its one connection.
 //!
-//! A handle sends the thread work and waits, so no caller ever holds a connection across an
-//! `await`. The tables belong to the desk and to the index.
+//! A handle queues work and waits, so no caller ever holds a connection across an `await`. The
+//! tables belong to the desk and to the index.
 
 mod group;
 mod memory;
+mod queue;
 
 use std::fmt::Write;
 use std::fs::{self, OpenOptions};
@@ -14,20 +15,20 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use kith_vocab::blocking::blocking;
 use kith_vocab::files::FileSystem;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use crate::disk::{DiskFiles, owner_only};
 use crate::own_file;
-use group::{Change, GROUP_CHANGES_MAX, Pending};
+use group::{Change, Pending};
+use queue::ConnectionQueue;
 
 pub(crate) use group::Durability;
 pub(crate) use memory::MemoryDatabase;
 
-/// Requests queued for a database's thread; further callers wait for a free place.
-const DATABASE_QUEUE_MAX: usize = 1024;
 /// How long to wait for another program that looks into the file.
 const BUSY_WAIT_MAX: Duration = Duration::from_secs(5);
 
@@ -50,83 +51,50 @@ fn is_retryable(error: &rusqlite::Error) -> bool {
 /// Who does the work on a database.
 #[derive(Debug)]
 pub(crate) enum Worker {
-    Thread(WorkerThread),
+    /// Whoever asks, or who is at work already.
+    Callers(Arc<ConnectionQueue>),
     /// The caller itself, on a database in memory.
     Here(Arc<MemoryDatabase>),
 }
 
-/// The thread. When this is dropped, the file is closed.
-#[derive(Debug)]
-pub(crate) struct WorkerThread {
-    /// `None` only while it is dropped.
-    jobs: Option<mpsc::Sender<Job>>,
-    thread: Option<thread::JoinHandle<()>>,
-}
+type ConnectionWork = Box<dyn FnOnce(&mut Connection) + Send>;
 
 enum Job {
-    /// Done by itself.
-    Alone(Box<dyn FnOnce(&mut Connection) + Send>),
+    /// Reads a few rows, which takes no longer than to wake a thread.
+    Read(ConnectionWork),
+    /// Done by itself; it may take long.
+    Alone(ConnectionWork),
     /// Done and committed together with what else waits.
     Change(Box<dyn Change>),
 }
 
-/// The thread has ended and does no more work.
+/// The file is closed, and no more work is done on it.
 #[derive(Debug)]
 pub(crate) struct WorkerStopped;
 
-pub(crate) enum StartError<E> {
-    NoThread(io::Error),
-    Gone,
-    Refused(E),
-}
-
 impl Worker {
-    /// Starts the thread and opens the file there; `None` if `open` finds none.
+    /// Opens the file; `None` if `open` finds none.
     ///
     /// Besides the connection `open` gives what the caller is to know of the file.
-    pub(crate) async fn start<K: Send + 'static, E: Send + 'static>(
-        name: &str,
-        open: impl FnOnce() -> Result<Option<(Connection, K)>, E> + Send + 'static,
-    ) -> Result<Option<(Worker, K)>, StartError<E>> {
-        let (jobs, queue) = mpsc::channel(DATABASE_QUEUE_MAX);
-        let (ready, opened) = oneshot::channel();
-        let work = move || {
-            let (answer, connection) = match open() {
-                Ok(Some((connection, known))) => (Ok(Some(known)), Some(connection)),
-                Ok(None) => (Ok(None), None),
-                Err(error) => (Err(error), None),
-            };
-            // The caller may have stopped waiting; then the queue is closed as well.
-            ready.send(answer).ok();
-            if let Some(connection) = connection {
-                serve(connection, queue);
-            }
-        };
-        let thread = thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(work)
-            .map_err(StartError::NoThread)?;
-        let worker = Worker::Thread(WorkerThread { jobs: Some(jobs), thread: Some(thread) });
-        let known = opened.await.map_err(|_| StartError::Gone)?.map_err(StartError::Refused)?;
-        Ok(known.map(|known| (worker, known)))
+    pub(crate) fn open<K, E>(
+        open: impl FnOnce() -> Result<Option<(Connection, K)>, E>,
+    ) -> Result<Option<(Worker, K)>, E> {
+        let opened = blocking(open)?;
+        Ok(opened.map(|(connection, known)| {
+            (Worker::Callers(Arc::new(ConnectionQueue::new(connection))), known)
+        }))
     }
 
-    /// Has the thread do the work. It is done even if the caller stops waiting.
+    /// Does work that may take long. It is done even if the caller stops waiting.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> T + Send + 'static,
     ) -> Result<T, WorkerStopped> {
-        let (reply, answer) = oneshot::channel();
-        let job = Job::Alone(Box::new(move |connection| {
-            // The caller may have stopped waiting; the change is made all the same.
-            reply.send(work(connection)).ok();
-        }));
-        self.send(job).await?;
-        answer.await.map_err(|_| WorkerStopped)
+        self.answer(work, Job::Alone).await
     }
 
-    /// Like [`Worker::run`], for work that may be done again if the disk fails.
-    pub(crate) async fn run_with_retry<T: Send + 'static>(
+    /// Reads a few rows, and reads them again if the disk fails.
+    pub(crate) async fn read<T: Send + 'static>(
         &self,
         mut work: impl FnMut(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<rusqlite::Result<T>, WorkerStopped> {
@@ -139,11 +107,11 @@ impl Worker {
             }
             work(connection)
         };
-        self.run(repeat).await
+        self.answer(repeat, Job::Read).await
     }
 
-    /// Has the thread make a change, in one commit with others that wait. It is made again if the
-    /// disk fails before the commit.
+    /// Makes a change, in one commit with others that wait. It is made again if the disk fails before
+    /// the commit.
     pub(crate) async fn change<T: Send + 'static>(
         &self,
         durability: Durability,
@@ -164,52 +132,27 @@ impl Worker {
         Ok(answer)
     }
 
+    async fn answer<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> T + Send + 'static,
+        job: fn(ConnectionWork) -> Job,
+    ) -> Result<T, WorkerStopped> {
+        let (reply, answer) = oneshot::channel();
+        let work = move |connection: &mut Connection| {
+            // The caller may have stopped waiting; the work is done all the same.
+            reply.send(work(connection)).ok();
+        };
+        self.send(job(Box::new(work))).await?;
+        answer.await.map_err(|_| WorkerStopped)
+    }
+
     async fn send(&self, job: Job) -> Result<(), WorkerStopped> {
         match self {
-            Worker::Thread(WorkerThread { jobs, .. }) => {
-                let jobs = jobs.as_ref().ok_or(WorkerStopped)?;
-                jobs.send(job).await.map_err(|_| WorkerStopped)
-            }
+            Worker::Callers(queue) => queue.submit(job).await,
             Worker::Here(database) => {
                 database.perform(job);
                 Ok(())
             }
-        }
-    }
-}
-
-fn serve(mut connection: Connection, mut queue: mpsc::Receiver<Job>) {
-    let mut next = None;
-    while let Some(job) = next.take().or_else(|| queue.blocking_recv()) {
-        let change = match job {
-            Job::Alone(work) => {
-                work(&mut connection);
-                continue;
-            }
-            Job::Change(change) => change,
-        };
-        let mut changes = vec![change];
-        while changes.len() < GROUP_CHANGES_MAX {
-            match queue.try_recv() {
-                Ok(Job::Change(change)) => changes.push(change),
-                Ok(alone) => {
-                    next = Some(alone);
-                    break;
-                }
-                Err(_) => break,
-            }
-        }
-        group::commit(&connection, changes);
-    }
-}
-
-impl Drop for WorkerThread {
-    // Waits for the file to be closed, so that the next process finds no WAL to recover.
-    fn drop(&mut self) {
-        self.jobs.take();
-        if let Some(thread) = self.thread.take() {
-            // A thread that panicked has been reported as gone to everyone who asked it.
-            thread.join().ok();
         }
     }
 }

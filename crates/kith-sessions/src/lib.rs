@@ -21,7 +21,7 @@
 //! - [`lock`]: the lock of a house; only its holder writes.
 //! - [`socket`]: where the holder listens; [`access_token`]: what programs show it over
 //!   HTTP; [`daemon_log`]: what it says when nobody is there.
-//! - `database`: a SQLite file and the one thread that owns it.
+//! - `database`: a SQLite file and its one connection.
 //! - [`desk`]: promises to the outside (inbox, threads, wake-ups), in SQLite.
 //! - [`approval_folder`]: pending approvals as files for people.
 //! - [`backup`]: copies all of it while it is in use.

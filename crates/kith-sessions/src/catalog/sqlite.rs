@@ -10,7 +10,7 @@ mod tables;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use kith_vocab::blocking::blocking;
+use kith_vocab::blocking::{beside, blocking};
 use kith_vocab::ids::{EventId, SessionId};
 use rusqlite::Connection;
 use tokio::sync::OnceCell;
@@ -63,8 +63,8 @@ impl SqliteCatalog {
         let open = || async {
             match self.access {
                 // Without an index everything is read from the logs.
-                FilesAccess::Write => Index::open(&self.path).await.ok(),
-                FilesAccess::Read => Index::open_read_only(&self.path).await,
+                FilesAccess::Write => Index::open(&self.path).ok(),
+                FilesAccess::Read => Index::open_read_only(&self.path),
             }
         };
         self.index.get_or_init(open).await.as_ref()
@@ -95,10 +95,11 @@ impl Catalog for SqliteCatalog {
 
     fn listing(&self) -> StorageFuture<'_, CatalogListing> {
         Box::pin(async move {
-            // While the index is read on its own thread, this one looks at the files.
-            let files = async { blocking(|| stamps(&self.store)) };
-            let (known, files) = tokio::join!(biased; self.ask(tables::rows), files);
-            Ok(compare(known?, files?))
+            // While another thread looks at the files, this one reads the index.
+            let store = self.store.clone();
+            let files = beside(move || stamps(&store));
+            let known = self.ask(tables::rows).await?;
+            Ok(compare(known, files.await?))
         })
     }
 
@@ -149,8 +150,8 @@ fn stamps(store: &SessionStore) -> Result<Vec<(SessionId, LogStamp)>, LogError> 
     let ids = store.list()?;
     let (first, second) = ids.split_at(ids.len() / 2);
     let (first, second) = std::thread::scope(|scope| {
-        let beside = (!first.is_empty()).then(|| scope.spawn(|| stamps_of(store, first)));
-        let second = stamps_of(store, second);
+        let beside = (!first.is_empty()).then(|| scope.spawn(|| store.stat_all(first)));
+        let second = store.stat_all(second);
         let first = beside.map_or_else(
             || Ok(Vec::new()),
             |thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
@@ -159,22 +160,6 @@ fn stamps(store: &SessionStore) -> Result<Vec<(SessionId, LogStamp)>, LogError> 
     });
     let mut stamps = first?;
     stamps.extend(second?);
-    Ok(stamps)
-}
-
-fn stamps_of(
-    store: &SessionStore,
-    ids: &[SessionId],
-) -> Result<Vec<(SessionId, LogStamp)>, LogError> {
-    let mut stamps = Vec::new();
-    for &id in ids {
-        match store.stat(id) {
-            Ok(stamp) => stamps.push((id, stamp)),
-            // Removed since it was listed.
-            Err(LogError::NotFound { .. }) => (),
-            Err(error) => return Err(error),
-        }
-    }
     Ok(stamps)
 }
 

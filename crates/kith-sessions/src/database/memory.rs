@@ -58,7 +58,7 @@ impl MemoryDatabase {
         let mut commits = self.commits();
         let n_changes = commits.connection.total_changes();
         let durability = match job {
-            Job::Alone(work) => {
+            Job::Read(work) | Job::Alone(work) => {
                 work(&mut commits.connection);
                 Durability::Synced
             }

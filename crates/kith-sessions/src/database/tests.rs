@@ -8,13 +8,13 @@ use super::*;
 
 #[tokio::test]
 async fn work_that_the_disk_spoils_is_done_again() {
-    let (_folder, worker) = worker().await;
+    let (_folder, worker) = worker();
     for (n_failures, expected) in [(0, Ok(1)), (1, Ok(2)), (2, Ok(3)), (3, Err(3))] {
         let tries = Arc::new(AtomicU32::new(0));
         let counted = Arc::clone(&tries);
         let read =
             move |_: &mut Connection| fail_first(&counted, n_failures, ffi::SQLITE_IOERR_READ);
-        check(worker.run_with_retry(read).await, &tries, expected);
+        check(worker.read(read).await, &tries, expected);
         let tries = Arc::new(AtomicU32::new(0));
         let counted = Arc::clone(&tries);
         let write = move |file: &Connection| {
@@ -47,7 +47,7 @@ async fn a_change_that_is_undone_makes_nothing_durable_and_is_no_commit() {
 
 #[tokio::test]
 async fn what_the_disk_is_not_to_blame_for_is_done_once() {
-    let (_folder, worker) = worker().await;
+    let (_folder, worker) = worker();
     for code in [ffi::SQLITE_FULL, ffi::SQLITE_READONLY, ffi::SQLITE_BUSY, ffi::SQLITE_CONSTRAINT] {
         let tries = Arc::new(AtomicU32::new(0));
         let counted = Arc::clone(&tries);
@@ -56,11 +56,24 @@ async fn what_the_disk_is_not_to_blame_for_is_done_once() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_changes_that_are_committed_together_one_that_the_disk_spoils_fails_alone() {
-    let (folder, worker) = worker().await;
-    let (begin, held) = std::sync::mpsc::channel::<()>();
-    let first = worker.run(move |_| held.recv().unwrap());
+    let (folder, worker) = worker();
+    let worker = Arc::new(worker);
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let (begun, is_held) = oneshot::channel::<()>();
+    let first = tokio::spawn({
+        let worker = Arc::clone(&worker);
+        async move {
+            worker
+                .run(move |_| {
+                    begun.send(()).unwrap();
+                    held.recv().unwrap();
+                })
+                .await
+        }
+    });
+    is_held.await.unwrap();
     let n_before = n_commits(&folder);
     let insert = |n: i64, n_failures: u32| {
         let tries = Arc::new(AtomicU32::new(0));
@@ -69,17 +82,14 @@ async fn of_changes_that_are_committed_together_one_that_the_disk_spoils_fails_a
             fail_first(&tries, n_failures, ffi::SQLITE_IOERR_WRITE)
         }
     };
-    // They wait while the thread is held, and are made in one commit.
-    let (held, answers) = tokio::join!(first, async {
-        let mut answers = Vec::new();
-        for (n, n_failures) in [(1, 0), (2, 1), (3, 9), (4, 0)] {
-            let answer = worker.begin_change(Durability::Synced, insert(n, n_failures)).await;
-            answers.push(answer.unwrap());
-        }
-        begin.send(()).unwrap();
-        answers
-    });
-    held.unwrap();
+    // They wait while the connection is in use, and are made in one commit.
+    let mut answers = Vec::new();
+    for (n, n_failures) in [(1, 0), (2, 1), (3, 9), (4, 0)] {
+        let answer = worker.begin_change(Durability::Synced, insert(n, n_failures)).await;
+        answers.push(answer.unwrap());
+    }
+    release.send(()).unwrap();
+    first.await.unwrap().unwrap();
     let mut made = Vec::new();
     for answer in answers {
         made.push(answer.await.unwrap().is_ok());
@@ -120,7 +130,7 @@ fn n_commits(folder: &TempDir) -> u32 {
     u32::from_be_bytes(bytes[24..28].try_into().unwrap())
 }
 
-async fn worker() -> (TempDir, Worker) {
+fn worker() -> (TempDir, Worker) {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("file.db");
     make_file(&path).unwrap();
@@ -129,7 +139,7 @@ async fn worker() -> (TempDir, Worker) {
         connection.execute_batch("CREATE TABLE numbers (n INTEGER)")?;
         Ok::<_, Error>(Some((connection, ())))
     };
-    match Worker::start("test", open).await {
+    match Worker::open(open) {
         Ok(Some((worker, ()))) => (folder, worker),
         _ => panic!("the file could not be opened"),
     }

@@ -1,7 +1,7 @@
 //! The desk in a SQLite file.
 //!
-//! One thread owns the file. What changes something is committed together with whatever else waits,
-//! so a hundred threads cost hardly more than one.
+//! What changes something is committed together with whatever else waits, so a hundred threads cost
+//! hardly more than one.
 
 mod check;
 mod columns;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use rusqlite::Connection;
 
 use super::Desk;
-use crate::database::{Durability, StartError, Worker, WorkerStopped, make_file, while_recovering};
+use crate::database::{Durability, Worker, WorkerStopped, make_file, while_recovering};
 use crate::storage::{StorageError, StorageFuture};
 
 pub use error::DeskError;
@@ -41,9 +41,10 @@ struct OpenDesk {
 
 impl SqliteDesk {
     /// Opens the desk for writing, and makes it if there is none. A new one gets the device id.
+    #[expect(clippy::unused_async, reason = "a desk elsewhere would have to be waited for")]
     pub async fn open(path: &Path, new_device_id: String) -> Result<SqliteDesk, DeskError> {
         let connect = move |path: &Path| schema::open(path, &new_device_id).map(Some);
-        match SqliteDesk::start(path, connect).await? {
+        match SqliteDesk::start(path, connect)? {
             Some(desk) => Ok(desk),
             None => Err(DeskError::Gone { path: path.to_owned() }),
         }
@@ -52,8 +53,9 @@ impl SqliteDesk {
     /// Opens the desk for reading; `None` if there is none. Makes no file, not for a moment.
     ///
     /// Without a host the file is taken as it stands: the handle is for one short command.
+    #[expect(clippy::unused_async, reason = "a desk elsewhere would have to be waited for")]
     pub async fn open_read_only(path: &Path) -> Result<Option<SqliteDesk>, DeskError> {
-        SqliteDesk::start(path, schema::open_read_only).await
+        SqliteDesk::start(path, schema::open_read_only)
     }
 
     /// Writes a copy of the desk as it is now to a file that must not exist.
@@ -70,34 +72,28 @@ impl SqliteDesk {
 
     /// Checks the whole file; returns what is wrong with it.
     pub async fn problem(&self) -> Result<Option<String>, StorageError> {
-        self.run(|desk| check::problem(desk)).await
+        let answer = self.0.worker.run(|desk| check::problem(desk)).await;
+        self.answer(answer).await
     }
 
-    async fn start(
+    fn start(
         path: &Path,
-        connect: impl Fn(&Path) -> Result<Option<Connection>, DeskError> + Send + 'static,
+        connect: impl Fn(&Path) -> Result<Option<Connection>, DeskError>,
     ) -> Result<Option<SqliteDesk>, DeskError> {
-        let thread_path = path.to_owned();
-        let open_once = move || {
-            let Some(connection) = connect(&thread_path)? else { return Ok::<_, DeskError>(None) };
-            let failed = |source| DeskError::of(&thread_path, source);
+        let open_once = || {
+            let Some(connection) = connect(path)? else { return Ok::<_, DeskError>(None) };
+            let failed = |source| DeskError::of(path, source);
             let device_id = while_recovering(|| schema::device_id(&connection)).map_err(failed)?;
             let generation =
                 while_recovering(|| schema::generation(&connection)).map_err(failed)?;
             Ok(Some((connection, (device_id, generation))))
         };
         // A read that fails once is no reason to give up, and SQLite calls it damage.
-        let open = move || match open_once() {
+        let opened = Worker::open(|| match open_once() {
             Err(error) if error.is_retryable() => open_once().map_err(DeskError::unless_unreadable),
             done => done,
-        };
-        let path = path.to_owned();
-        match Worker::start("kith-desk", open).await {
-            Ok(opened) => Ok(opened.map(|(worker, facts)| SqliteDesk::of(path, facts, worker))),
-            Err(StartError::Refused(error)) => Err(error),
-            Err(StartError::NoThread(source)) => Err(DeskError::Open { path, source }),
-            Err(StartError::Gone) => Err(DeskError::Gone { path }),
-        }
+        })?;
+        Ok(opened.map(|(worker, facts)| SqliteDesk::of(path.to_owned(), facts, worker)))
     }
 
     pub(super) fn of(path: PathBuf, facts: (String, u64), worker: Worker) -> SqliteDesk {
@@ -105,7 +101,7 @@ impl SqliteDesk {
         SqliteDesk(Arc::new(OpenDesk { path, device_id, found_generation, worker }))
     }
 
-    /// Has the desk's thread change something durably, in one commit with what else waits.
+    /// Changes something durably, in one commit with what else waits.
     async fn change<T: Send + 'static>(
         &self,
         work: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -114,8 +110,8 @@ impl SqliteDesk {
         self.answer(answer).await
     }
 
-    /// Has the desk's thread change what follows from elsewhere, and waits for neither it nor the
-    /// disk: if it fails, it is done again when its session is opened.
+    /// Changes what follows from elsewhere, and waits neither for those at work nor for the disk: if it
+    /// fails, it is done again when its session is opened.
     async fn change_later<T: Send + 'static>(
         &self,
         work: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -124,13 +120,12 @@ impl SqliteDesk {
         asked.map(drop).map_err(|WorkerStopped| self.stopped())
     }
 
-    /// Has the desk's thread do the work, and do it again if the disk fails. It is done even if the
-    /// caller stops waiting.
-    async fn run<T: Send + 'static>(
+    /// Reads a few rows, and reads them again if the disk fails.
+    async fn read<T: Send + 'static>(
         &self,
         work: impl FnMut(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StorageError> {
-        let answer = self.0.worker.run_with_retry(work).await;
+        let answer = self.0.worker.read(work).await;
         self.answer(answer).await
     }
 
@@ -163,7 +158,7 @@ impl Desk for SqliteDesk {
     }
 
     fn generation(&self) -> StorageFuture<'_, u64> {
-        Box::pin(self.run(|desk| schema::generation(desk)))
+        Box::pin(self.read(|desk| schema::generation(desk)))
     }
 
     fn raise_generation(&self, generation: u64) -> StorageFuture<'_, ()> {

@@ -2,7 +2,8 @@
 //!
 //! The desk is SQLite, which does its own I/O; no seam of ours lies below it. So the faults are
 //! injected from outside by `strace`: the process is killed as it enters the n-th call on the
-//! desk's files, or that call fails. One thread owns the desk, so its calls have one order.
+//! desk's files, or that call fails. `strace` counts the calls of each thread by themselves: one opens
+//! and closes the desk, another uses it.
 //! A power cut is made of a kill: what the write-ahead log got after its last sync is cut off.
 
 use std::fs;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, ErrorCode};
 
 use super::tables;
-use crate::database::{MemoryDatabase, StartError, Worker, WorkerStopped};
+use crate::database::{MemoryDatabase, Worker, WorkerStopped};
 use crate::storage::{StorageError, StorageErrorKind, kind_of_io, words_of};
 
 /// A handle on the file. When the last one is gone, the file is closed.
@@ -48,24 +48,20 @@ impl From<IndexError> for StorageError {
 
 impl Index {
     /// Opens the index for writing, and makes it if there is none that can be used.
-    pub(super) async fn open(path: &Path) -> Result<Index, IndexError> {
-        let thread_path = path.to_owned();
-        let open = move || tables::open(&thread_path).map(|connection| Some((connection, ())));
+    pub(super) fn open(path: &Path) -> Result<Index, IndexError> {
+        let opened = Worker::open(|| tables::open(path).map(|connection| Some((connection, ()))))?;
         let path = path.to_owned();
-        match Worker::start("kith-index", open).await {
-            Ok(Some((worker, ()))) => Ok(Index(Arc::new(OpenIndex { path, worker }))),
-            Err(StartError::Refused(error)) => Err(error),
-            Err(StartError::NoThread(source)) => Err(IndexError::Open { path, source }),
-            Ok(None) | Err(StartError::Gone) => Err(IndexError::Gone { path }),
+        match opened {
+            Some((worker, ())) => Ok(Index(Arc::new(OpenIndex { path, worker }))),
+            None => Err(IndexError::Gone { path }),
         }
     }
 
     /// Opens the index for reading; `None` if there is none that can be used. Makes no file.
-    pub(super) async fn open_read_only(path: &Path) -> Option<Index> {
-        let thread_path = path.to_owned();
-        let open = move || Ok::<_, ()>(tables::open_read_only(&thread_path).map(|it| (it, ())));
+    pub(super) fn open_read_only(path: &Path) -> Option<Index> {
+        let open = || Ok::<_, ()>(tables::open_read_only(path).map(|it| (it, ())));
         // Without an index everything is read from the logs.
-        let (worker, ()) = Worker::start("kith-index", open).await.ok().flatten()?;
+        let (worker, ()) = Worker::open(open).ok().flatten()?;
         Some(Index(Arc::new(OpenIndex { path: path.to_owned(), worker })))
     }
 

@@ -25,7 +25,7 @@ impl GrantRecords for SqliteDesk {
     }
 
     fn grants(&self, now: u64) -> StorageFuture<'_, Vec<GrantRow>> {
-        Box::pin(self.run(move |desk| {
+        Box::pin(self.read(move |desk| {
             let rows = all(desk)?;
             Ok(rows.into_iter().filter(|row| row.grant.expires_at > now).collect())
         }))

@@ -40,7 +40,7 @@ impl Inbox for SqliteDesk {
             let read = move |desk: &mut Connection| {
                 Ok((open_rows(desk, session)?, desk.is_readonly(MAIN_DB)?))
             };
-            let (found, is_read_only) = self.run(read).await?;
+            let (found, is_read_only) = self.read(read).await?;
             if found.corrupt.is_empty() || is_read_only {
                 return Ok(found.rows);
             }
@@ -50,11 +50,11 @@ impl Inbox for SqliteDesk {
 
     fn row<'a>(&'a self, key: &'a str) -> StorageFuture<'a, Option<RowStatus>> {
         let key = key.to_owned();
-        Box::pin(self.run(move |desk| Ok(known_row(desk, &key)?.map(|it| it.status))))
+        Box::pin(self.read(move |desk| Ok(known_row(desk, &key)?.map(|it| it.status))))
     }
 
     fn sessions_with_open_rows(&self) -> StorageFuture<'_, Vec<SessionId>> {
-        Box::pin(self.run(|desk| sessions_with_open_rows(desk)))
+        Box::pin(self.read(|desk| sessions_with_open_rows(desk)))
     }
 
     fn close(

@@ -18,7 +18,7 @@ impl TaintRecords for SqliteDesk {
     }
 
     fn tainted_contents(&self) -> StorageFuture<'_, Vec<TaintedContent>> {
-        Box::pin(self.run(|desk| contents(desk)))
+        Box::pin(self.read(|desk| contents(desk)))
     }
 }
 

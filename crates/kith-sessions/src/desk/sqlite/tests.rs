@@ -212,7 +212,7 @@ async fn what_is_too_long_is_refused_at_the_door() {
     check_accept(&desk, &named, "the names around the message").await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reading_makes_no_file() {
     let folder = tempfile::tempdir().unwrap();
     assert!(SqliteDesk::open_read_only(&path(&folder)).await.unwrap().is_none());
@@ -256,8 +256,9 @@ async fn reading_makes_no_file() {
     assert_eq!(listing(&left), before);
     // A host that is just opening it makes the index.
     let left_path = path(&left);
-    let (reader, desk) = tokio::join!(SqliteDesk::open_read_only(&left_path), reopened(&left));
-    let reader = reader.unwrap().unwrap();
+    let reader = tokio::spawn(async move { SqliteDesk::open_read_only(&left_path).await });
+    let desk = reopened(&left).await;
+    let reader = reader.await.unwrap().unwrap().unwrap();
     assert_eq!(reader.sessions_with_open_rows().await.unwrap(), [session_id(1), session_id(2)]);
     assert_eq!(desk.sessions_with_open_rows().await.unwrap(), [session_id(1), session_id(2)]);
 }
@@ -284,12 +285,12 @@ async fn the_device_keeps_its_first_id() {
 #[tokio::test]
 async fn a_disk_that_refuses_is_told_in_words() {
     let (folder, desk) = desk().await;
-    desk.run(|desk| desk.execute_batch("PRAGMA max_page_count = 1")).await.unwrap();
+    desk.read(|desk| desk.execute_batch("PRAGMA max_page_count = 1")).await.unwrap();
     let long = said("m-1", &"x".repeat(100_000));
     let error = desk.accept(&long, RowTarget::New, session_id(1), NOW).await.unwrap_err();
     assert_eq!(error.kind, StorageErrorKind::Full, "{error}");
     assert!(error.to_string().starts_with("no space left on the disk for `"), "{error}");
-    desk.run(|desk| desk.execute_batch("PRAGMA max_page_count = 1000000")).await.unwrap();
+    desk.read(|desk| desk.execute_batch("PRAGMA max_page_count = 1000000")).await.unwrap();
     let accepted = desk.accept(&long, RowTarget::New, session_id(1), NOW).await.unwrap();
     assert!(accepted.first);
     drop(desk);
@@ -427,7 +428,7 @@ async fn a_closed_row_leaves_no_words_behind() {
 #[tokio::test]
 async fn whoever_reads_meanwhile_keeps_words_from_being_wiped_and_that_is_told() {
     let (folder, desk) = desk().await;
-    desk.run(|desk| desk.busy_timeout(std::time::Duration::ZERO)).await.unwrap();
+    desk.read(|desk| desk.busy_timeout(std::time::Duration::ZERO)).await.unwrap();
     desk.accept(&said("m-1", "a secret"), RowTarget::Current, session_id(1), NOW).await.unwrap();
     let reader = Connection::open(path(&folder)).unwrap();
     reader.execute_batch("BEGIN; SELECT * FROM inbox").unwrap();
@@ -481,7 +482,7 @@ async fn there_is_an_end_to_what_can_be_trusted() {
     let (_folder, desk) = desk().await;
     let error = desk.trust(repository(&"x".repeat(5_000), "1:2")).await.unwrap_err();
     assert!(error.to_string().starts_with("the path of the repository has 5003 bytes"), "{error}");
-    desk.run(|desk| {
+    desk.read(|desk| {
         desk.execute_batch(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
              INSERT INTO repositories SELECT '/r/' || i, '1:2', 0 FROM n",
@@ -543,7 +544,7 @@ async fn the_desk_belongs_to_its_owner_only() {
 async fn what_is_promised_is_synced_and_what_the_log_says_already_need_not_be() {
     let (_folder, desk) = desk().await;
     let synchronous =
-        || desk.run(|desk| desk.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0)));
+        || desk.read(|desk| desk.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0)));
     let (full, normal): (i64, i64) = (2, 1);
     desk.accept(&said("m-1", "hi"), RowTarget::Current, session_id(1), NOW).await.unwrap();
     assert_eq!(synchronous().await.unwrap(), full);
@@ -551,22 +552,30 @@ async fn what_is_promised_is_synced_and_what_the_log_says_already_need_not_be() 
     assert_eq!(synchronous().await.unwrap(), normal);
     desk.accept(&said("m-2", "hi"), RowTarget::Current, session_id(1), NOW).await.unwrap();
     assert_eq!(synchronous().await.unwrap(), full);
-    let mode: String =
-        desk.run(|desk| desk.query_row("PRAGMA journal_mode", [], |row| row.get(0))).await.unwrap();
+    let mode: String = desk
+        .read(|desk| desk.query_row("PRAGMA journal_mode", [], |row| row.get(0)))
+        .await
+        .unwrap();
     assert_eq!(mode, "wal");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changes_that_wait_share_a_commit_and_fail_alone() {
     let (_folder, desk) = desk().await;
     let counted =
-        || desk.run(|desk| desk.query_row("SELECT count(*) FROM inbox", [], |row| row.get(0)));
-    // The thread is kept busy until all are waiting, so that they are one group.
+        || desk.read(|desk| desk.query_row("SELECT count(*) FROM inbox", [], |row| row.get(0)));
+    // The connection is kept busy until all are waiting, so that they are one group.
     let (release, held) = std::sync::mpsc::channel::<()>();
-    let busy = desk.run(move |_| {
-        held.recv().ok();
-        Ok(())
+    let (begun, is_busy) = tokio::sync::oneshot::channel::<()>();
+    let busy_desk = desk.clone();
+    let busy = tokio::spawn(async move {
+        let wait = move |_: &mut Connection| {
+            begun.send(()).ok();
+            held.recv().ok();
+        };
+        busy_desk.0.worker.run(wait).await.unwrap();
     });
+    is_busy.await.unwrap();
     let keys: Vec<String> = (0..50).map(|n| format!("m-{n}")).collect();
     let accepted = futures(&desk, &keys);
     let failing = desk.change(|desk| {
@@ -669,7 +678,7 @@ async fn a_read_that_failed_once_is_a_failure_of_the_disk_and_not_damage() {
     assert_eq!(error.kind, StorageErrorKind::Unavailable, "the file is whole: {error}");
     assert!(error.to_string().starts_with("the disk that holds `"), "{error}");
 
-    desk.run(|desk| desk.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")).await.unwrap();
+    desk.read(|desk| desk.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")).await.unwrap();
     drop(desk);
     let mut bytes = fs::read(path(&folder)).unwrap();
     bytes[4096..8192].fill(0xAA);
@@ -692,7 +701,7 @@ async fn whatever_is_damaged_so_that_it_cannot_be_used_is_found_by_reading_all_o
         }
     }
     desk.trust(repository("/srv/a", "1:2")).await.unwrap();
-    desk.run(|desk| desk.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")).await.unwrap();
+    desk.read(|desk| desk.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")).await.unwrap();
     drop(desk);
     let whole = fs::read(path(&folder)).unwrap();
     let n_pages = whole.len() / 4096;
@@ -779,7 +788,7 @@ async fn a_row_that_does_not_hold_what_was_accepted_is_closed_as_failed_and_the_
         accept("m-3", "and then?", 1).await.unwrap();
         assert_eq!(desk.problem().await.unwrap(), None);
         let spoil = format!("UPDATE inbox SET {spoilt} WHERE key = 'm-1'");
-        desk.run(move |desk| desk.execute(&spoil, [])).await.unwrap();
+        desk.read(move |desk| desk.execute(&spoil, [])).await.unwrap();
         let problem = desk.problem().await.unwrap().unwrap();
         assert!(problem.starts_with(expected), "{problem}");
         // Whoever only reads leaves it as it is.
@@ -807,7 +816,7 @@ async fn a_message_whose_row_is_spoilt_is_told_to_have_failed_when_it_is_sent_ag
     let event = said("m-1", "wire ten dollars");
     desk.accept(&event, RowTarget::Current, session_id(1), NOW).await.unwrap();
     let spoil = |desk: &mut Connection| desk.execute("UPDATE inbox SET event = '{}'", []);
-    desk.run(spoil).await.unwrap();
+    desk.read(spoil).await.unwrap();
     let again = desk.accept(&event, RowTarget::Current, session_id(2), NOW).await.unwrap();
     let failed = RowStatus::Closed { session_id: session_id(1), outcome: RowOutcome::Failed };
     assert_eq!((again.first, again.status, again.event), (false, failed, event));

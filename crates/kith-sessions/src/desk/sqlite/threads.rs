@@ -18,7 +18,7 @@ impl ThreadRecords for SqliteDesk {
         thread_id: &'a ThreadId,
     ) -> StorageFuture<'a, Option<SessionId>> {
         let (agent_id, thread_id) = (agent_id.to_owned(), thread_id.clone());
-        Box::pin(self.run(move |desk| current_session(desk, &agent_id, &thread_id)))
+        Box::pin(self.read(move |desk| current_session(desk, &agent_id, &thread_id)))
     }
 
     fn thread_audience<'a>(
@@ -27,7 +27,7 @@ impl ThreadRecords for SqliteDesk {
         thread_id: &'a ThreadId,
     ) -> StorageFuture<'a, Option<Audience>> {
         let (agent_id, thread_id) = (agent_id.to_owned(), thread_id.clone());
-        Box::pin(self.run(move |desk| thread_audience(desk, &agent_id, &thread_id)))
+        Box::pin(self.read(move |desk| thread_audience(desk, &agent_id, &thread_id)))
     }
 
     fn place_session(&self, thread: ThreadRow, head: Option<LogHead>) -> StorageFuture<'_, ()> {
@@ -51,15 +51,15 @@ impl ThreadRecords for SqliteDesk {
     }
 
     fn threads(&self) -> StorageFuture<'_, Vec<ThreadRow>> {
-        Box::pin(self.run(|desk| threads(desk)))
+        Box::pin(self.read(|desk| threads(desk)))
     }
 
     fn head(&self, session: SessionId) -> StorageFuture<'_, Option<LogHead>> {
-        Box::pin(self.run(move |desk| head(desk, session)))
+        Box::pin(self.read(move |desk| head(desk, session)))
     }
 
     fn heads(&self) -> StorageFuture<'_, Vec<(SessionId, LogHead)>> {
-        Box::pin(self.run(|desk| heads(desk)))
+        Box::pin(self.read(|desk| heads(desk)))
     }
 
     fn forget_session(&self, session: SessionId) -> StorageFuture<'_, bool> {
@@ -67,7 +67,7 @@ impl ThreadRecords for SqliteDesk {
             if !self.change(move |desk| forget_session(desk, session)).await? {
                 return Ok(false);
             }
-            if self.run(|desk| wipe_log(desk)).await? {
+            if self.read(|desk| wipe_log(desk)).await? {
                 return Ok(true);
             }
             Err(DeskError::LogInUse { path: self.0.path.clone() }.into())

@@ -25,7 +25,7 @@ impl TrustRecords for SqliteDesk {
     }
 
     fn repositories(&self) -> StorageFuture<'_, Vec<Repository>> {
-        Box::pin(self.run(|desk| repositories(desk)))
+        Box::pin(self.read(|desk| repositories(desk)))
     }
 }
 

@@ -25,7 +25,7 @@ impl WakeupRecords for SqliteDesk {
     }
 
     fn next_wakeup(&self) -> StorageFuture<'_, Option<Wakeup>> {
-        Box::pin(self.run(|desk| {
+        Box::pin(self.read(|desk| {
             desk.prepare_cached("SELECT * FROM wakeups ORDER BY at, key LIMIT 1")?
                 .query_row([], wakeup)
                 .optional()
@@ -33,7 +33,7 @@ impl WakeupRecords for SqliteDesk {
     }
 
     fn wakeups(&self) -> StorageFuture<'_, Vec<Wakeup>> {
-        Box::pin(self.run(|desk| all(desk)))
+        Box::pin(self.read(|desk| all(desk)))
     }
 }
 
