@@ -3,7 +3,8 @@
 //! A path is judged first and then opened so that nothing but what was judged can be opened. Its
 //! links are resolved, the real path must lie beneath a root and outside `.kith`, and it is opened
 //! from the root's descriptor with no link allowed on the way. If a part of it is swapped for
-//! a link in between, the result is an error, not another file.
+//! a link in between, the result is an error, not another file. A path that can be opened in this way
+//! as it is written has no links to resolve.
 //!
 //! Folders of skills are the exception to `.kith`: some lie in it. What is beneath them may be read,
 //! and nothing else that lies there.
@@ -235,6 +236,37 @@ impl Roots {
     }
 
     fn open(&self, text: &str) -> Result<(File, PathBuf), String> {
+        let (file, real) = match self.open_plain(text) {
+            Some(opened) => opened,
+            None => self.open_resolved(text)?,
+        };
+        if is_of_the_kernel(&file) {
+            return Err(self.outside(text));
+        }
+        Ok((file, real))
+    }
+
+    /// Opens what is named without links and `..`, as most files are: then the path is the real one, and
+    /// its parts need not be looked at one by one. `None` says nothing about the path.
+    fn open_plain(&self, text: &str) -> Option<(File, PathBuf)> {
+        // Elsewhere another spelling may name the same file.
+        if cfg!(not(target_os = "linux")) || self.check_form(text).is_err() {
+            return None;
+        }
+        // What ends like this must be a folder.
+        if text.ends_with('/') || text.ends_with("/.") {
+            return None;
+        }
+        let path: PathBuf = self.cwd.join(text).components().collect();
+        if path.components().any(|part| part == Component::ParentDir) {
+            return None;
+        }
+        let (root, relative) = self.place(&path)?;
+        let file = root.folder.open_beneath(relative).ok()?;
+        Some((file, path))
+    }
+
+    fn open_resolved(&self, text: &str) -> Result<(File, PathBuf), String> {
         let real = self.judge(text)?;
         let (root, relative) = self.place(&real).ok_or_else(|| self.outside(text))?;
         let file = match root.folder.open_beneath(relative) {
@@ -248,9 +280,6 @@ impl Roots {
             }
             Err(error) => return Err(self.in_words(text, &error)),
         };
-        if is_of_the_kernel(&file) {
-            return Err(self.outside(text));
-        }
         Ok((file, real))
     }
 

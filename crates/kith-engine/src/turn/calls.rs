@@ -44,6 +44,14 @@ pub(crate) struct PreparedCall {
     grants: Arc<[Grant]>,
 }
 
+impl PreparedCall {
+    /// Whether it does nothing but read, or cannot be run.
+    fn only_reads(&self) -> bool {
+        let Ok((_, plan)) = &self.looked else { return true };
+        !plan.effects.is_empty() && plan.effects.iter().all(|it| *it == Effect::Read)
+    }
+}
+
 /// Prepares each call before the policy is asked about any.
 pub(super) fn prepare_calls(
     session: &Session,
@@ -58,10 +66,16 @@ pub(super) fn prepare_calls(
         .collect();
     let future = Box::pin(async move {
         let mut looked = Vec::new();
-        let grants = grants.await;
         // One after the other: what is looked at may be the same file.
         for look in looks {
-            looked.push(PreparedCall { grants: Arc::clone(&grants), ..look.await });
+            looked.push(look.await);
+        }
+        // Nobody grants what is allowed anyway, so for calls that only read the desk is not asked.
+        if !looked.iter().all(PreparedCall::only_reads) {
+            let grants = grants.await;
+            for call in &mut looked {
+                call.grants = Arc::clone(&grants);
+            }
         }
         EffectOutcome::Judged(looked)
     });

@@ -52,6 +52,14 @@ fn files_beneath_the_roots_open() {
     check("../home/Agent.md", "file home/Agent.md");
     check("../home", "folder home");
     check(".KITH2/fine.txt", "file yard/.KITH2/fine.txt");
+    check("sub//./b.txt", "file yard/sub/b.txt");
+    check("sub/", "folder yard/sub");
+}
+
+#[test]
+fn what_ends_like_a_folder_must_be_one() {
+    check("a.txt/", "is a file, not a folder");
+    check("a.txt/.", "is a file, not a folder");
 }
 
 #[test]
