@@ -306,6 +306,17 @@ async function retries({ browser, house }) {
   assert.ok((await answers(page)).some((text) => text.includes("I heard you")));
 }
 
+async function drafts({ browser, house }) {
+  const page = await openPage(browser, house);
+  const first = await newConversation(page);
+  await newConversation(page);
+  await page.fill(".write textarea", "half a thought");
+  await page.evaluate((id) => { location.hash = `#/c/${id}`; }, first);
+  await page.waitForFunction(() => document.querySelector(".write textarea")?.value === "");
+  await page.goBack();
+  await page.waitForFunction(() => document.querySelector(".write textarea")?.value === "half a thought");
+}
+
 async function unread({ browser, house }) {
   const page = await openPage(browser, house);
   const session = await newConversation(page);
@@ -337,4 +348,5 @@ export const scenarios = [
   ["hostile text runs nothing", hostileText],
   ["a failing model server is retried", retries],
   ["unread mark and search", unread],
+  ["a draft stays with its conversation", drafts],
 ];

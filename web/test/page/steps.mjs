@@ -6,9 +6,11 @@ import { call } from "./harness.mjs";
 const AXE = readFileSync(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
 export async function newConversation(page) {
+  const before = page.url();
   await page.click('button[aria-label="New conversation"]');
   await page.waitForSelector("dialog[open]");
   await page.click("dialog .btn.primary");
+  await page.waitForFunction((url) => location.href !== url && document.querySelector("dialog[open]") === null, before);
   await page.waitForSelector(".write textarea");
   return sessionOf(page);
 }

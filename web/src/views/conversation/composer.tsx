@@ -42,6 +42,11 @@ export const Composer = memo(function Composer({ handle, onSent }: { handle: Ref
     return () => clearTimeout(timer);
   }, [sessionId, text, isEditing]);
 
+  // Whoever leaves at once keeps what was typed last, too.
+  const unsaved = useRef<string | null>(null);
+  unsaved.current = isEditing ? null : text;
+  useEffect(() => () => { if (unsaved.current !== null) writeDraft(sessionId, unsaved.current); }, [sessionId]);
+
   const addFiles = async (added: readonly File[]): Promise<void> => {
     for (const file of added) if (!isTaken(file)) announcer.tell(t("fileNotTaken", { name: file.name }), "error");
     const picked = await Promise.all(added.filter(isTaken).map(pick));
