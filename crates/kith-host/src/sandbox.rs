@@ -57,7 +57,7 @@ pub async fn run_command(
         CommandEnd::Exited(code) => Ok(code),
         CommandEnd::Killed(signal) => Ok(SIGNAL_EXIT + signal),
         CommandEnd::Stopped => Err(CallError::stopped("stopped")),
-        CommandEnd::NotStarted(reason) => Err(failed(reason)),
+        CommandEnd::Ended(reason) | CommandEnd::NotStarted(reason) => Err(failed(reason)),
         CommandEnd::Unknown(reason) => Err(failed(format!("{reason}; the command may have run"))),
     }
 }

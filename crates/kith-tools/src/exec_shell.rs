@@ -340,6 +340,7 @@ fn finished(
         Ok(CommandEnd::NotStarted(reason)) => {
             return Err(own_refusal(format!("the command did not start: {reason}")));
         }
+        Ok(CommandEnd::Ended(reason)) => (reason, ToolOutcome::Failed),
         Ok(CommandEnd::Unknown(reason)) => (unknown(&reason), ToolOutcome::Failed),
         Err(CommandStop::OutOfTime) if ctx.time_left < Duration::from_secs(secs) => (
             "ended: the time of this turn is over; everything it started was ended".to_owned(),

@@ -9,6 +9,7 @@
 //! - [`launch`]: starts a supervisor and follows the command.
 //! - `supervisor`: the supervisor process itself.
 //! - `inside`: the making of the sandbox, in its first process; the file to audit.
+//! - `lost_guards`: ends everything when somebody outside has replaced a protected file.
 //! - `filter`, `gitlinks`, `loopback`, `raw`: its parts.
 //! - [`environment`]: the variables that a command sees.
 //! - [`probe`]: what this machine offers, proved by trying.
@@ -27,6 +28,8 @@ mod gitlinks;
 mod inside;
 #[cfg(target_os = "linux")]
 mod loopback;
+#[cfg(target_os = "linux")]
+mod lost_guards;
 #[cfg(target_os = "linux")]
 mod raw;
 #[cfg(target_os = "linux")]

@@ -28,6 +28,7 @@ use rustix::mount::{
 use rustix::process::{DumpableBehavior, Resource, Rlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
+use super::lost_guards::{GuardWatch, MoveWatch};
 use super::raw::add_mount_attributes;
 use super::spec::{CommandSpec, GuardKind, MountKind, PathGuard, SandboxMount, SandboxView};
 use super::{filter, loopback};
@@ -79,7 +80,7 @@ pub(super) fn map_identity(uid: u32, gid: u32) -> Result<(), SandboxFault> {
 }
 
 /// Builds the view and makes it the root of everything.
-pub(super) fn enter(view: &SandboxView) -> Result<(), SandboxFault> {
+pub(super) fn enter(view: &SandboxView) -> Result<GuardWatch, SandboxFault> {
     build_root().map_err(failed("cannot make a new root"))?;
     for mount in &view.mounts {
         let path = mount.path.display();
@@ -87,6 +88,7 @@ pub(super) fn enter(view: &SandboxView) -> Result<(), SandboxFault> {
     }
     build_dev().map_err(failed("cannot make /dev"))?;
     mount_proc().map_err(failed("cannot make /proc"))?;
+    let moves = MoveWatch::of(&view.guards);
     for guard in &view.guards {
         let path = guard.path.display();
         cover(guard).map_err(failed(format!("cannot protect `{path}`")))?;
@@ -96,7 +98,7 @@ pub(super) fn enter(view: &SandboxView) -> Result<(), SandboxFault> {
         // Programs that talk to themselves expect it; a failure shows in them alone.
         loopback::bring_up().ok();
     }
-    Ok(())
+    GuardWatch::new(view, moves)
 }
 
 fn build_root() -> io::Result<()> {

@@ -85,6 +85,8 @@ pub enum CommandEnd {
     Killed(i32),
     /// The owner of the supervisor went away or asked for it.
     Stopped,
+    /// Why the sandbox could not hold it any longer, and ended it: a sentence.
+    Ended(String),
     /// Why it never ran: a sentence.
     NotStarted(String),
     /// Why nobody can say whether it ran, how far it came, and whether all of it has ended: a sentence.

@@ -14,6 +14,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use kith_home::placeholder::Placeholder;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,6 +23,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 
 use super::gitlinks::Repositories;
 use super::inside::{self, SandboxFault};
+use super::lost_guards::GuardWatch;
 use super::raw::{Cloned, clone_process, close_inherited};
 use super::spec::{CommandEnd, CommandSpec, SPEC_BYTES_MAX, SandboxView};
 
@@ -228,30 +230,51 @@ fn be_first(spec: &CommandSpec, pipes: SupervisorPipes, (uid, gid): (u32, u32)) 
         status: (_, status),
     } = pipes;
     drop(kept_by_supervisor);
-    let end = match enter(spec, &alive, (uid, gid)).and_then(|()| start(spec, &trouble)) {
-        Ok(command) => {
-            // Open in the command until it has started, and no longer here.
-            drop(trouble);
-            reap_until(command)
-        }
-        Err(SandboxFault(reason)) => {
-            tell(&trouble, &reason);
-            std::process::exit(1)
-        }
+    let started = enter(spec, &alive, (uid, gid)).and_then(|watch| {
+        let command = start(spec, &trouble)?;
+        Ok((command, watch))
+    });
+    let (command, watch) = started.unwrap_or_else(|SandboxFault(reason)| {
+        tell(&trouble, &reason);
+        std::process::exit(1)
+    });
+    // Open in the command until it has started, and no longer here.
+    drop(trouble);
+    let end = match watch {
+        Some(watch) => watched(command, watch),
+        None => reap_until(command),
     };
     tell(&status, &serde_json::to_string(&end).unwrap_or_default());
     std::process::exit(0)
 }
 
-fn enter(spec: &CommandSpec, alive: &PipeReader, ids: (u32, u32)) -> Result<(), SandboxFault> {
+/// Waits for the end of the command, and brings it about when a guard is lost.
+fn watched(command: Pid, watch: GuardWatch) -> CommandEnd {
+    let watch = Arc::new(watch);
+    let watching = Arc::clone(&watch);
+    // Not in a process of its own: the command could end that one.
+    let thread = std::thread::Builder::new().spawn(move || watching.end_all_when_lost());
+    if let Err(error) = thread {
+        return CommandEnd::Ended(format!("cannot watch what is protected: {error}"));
+    }
+    let end = reap_until(command);
+    // Also if it was quicker to end than to be ended.
+    watch.reason().map_or(end, CommandEnd::Ended)
+}
+
+fn enter(
+    spec: &CommandSpec,
+    alive: &PipeReader,
+    ids: (u32, u32),
+) -> Result<Option<GuardWatch>, SandboxFault> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| SandboxFault(format!("cannot be tied to the supervisor: {error}")))?;
     if is_closed(alive) {
         return Err(SandboxFault("the supervisor has ended".to_owned()));
     }
-    let Some(view) = &spec.view else { return Ok(()) };
+    let Some(view) = &spec.view else { return Ok(None) };
     inside::map_identity(ids.0, ids.1)?;
-    inside::enter(view)
+    inside::enter(view).map(Some)
 }
 
 fn start(spec: &CommandSpec, trouble: &PipeWriter) -> Result<Pid, SandboxFault> {

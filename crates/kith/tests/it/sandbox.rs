@@ -454,6 +454,10 @@ struct Busy {
 
 impl Busy {
     fn new() -> Option<Busy> {
+        Busy::with("cat .git/in; git add -A; git commit -m two")
+    }
+
+    fn with(script: &str) -> Option<Busy> {
         let mut house = House::new();
         house.set("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
         let begin = "git init -q && git config user.email a@example.org && git config user.name A \
@@ -466,9 +470,8 @@ impl Busy {
             not_run("this machine allows no sandbox");
             return None;
         }
-        let script =
-            "exec 3> .git/out; echo started >&3; cat .git/in; git add -A; git commit -m two";
-        let arguments = ["sandbox", "--", "/bin/bash", "-c", script];
+        let script = format!("exec 3> .git/out; echo started >&3; {script}");
+        let arguments = ["sandbox", "--", "/bin/bash", "-c", &script];
         let child = house.command(&arguments).stdin(Stdio::null()).spawn().unwrap();
         let out = fs::File::open(house.path(".git/out")).unwrap();
         let mut reader = std::io::BufReader::new(out);
@@ -509,6 +512,38 @@ fn git_does_not_see_what_stands_for_absent_files() {
     let (house, output) = busy.finish();
     assert!(output.contains("nothing to commit, working tree clean"), "{output}");
     assert!(!house.path("SOUL.md").exists() && !house.path(".git/commondir").exists());
+}
+
+/// Replaces a protected file beside a command that would change it later.
+fn replaced_beside(name: &str, replace: &str) {
+    let plant = format!("sleep 20; echo planted >> {name}");
+    let Some(busy) = Busy::with(&plant) else { return };
+    let replaced = outside(&busy.house, replace);
+    assert_eq!(replaced.code, 0, "{}", replaced.shown());
+    let Busy { house, mut child, .. } = busy;
+    let mut said = String::new();
+    std::io::Read::read_to_string(child.stderr.as_mut().unwrap(), &mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(3), "{said}");
+    let path = house.path(name).canonicalize().unwrap();
+    let told = format!("was replaced while the command ran: `{}`", path.display());
+    assert!(said.contains(&told), "{said}");
+    assert!(!fs::read_to_string(path).unwrap().contains("planted"));
+}
+
+#[test]
+fn a_command_ends_when_git_replaces_its_settings_beside_it() {
+    replaced_beside(".git/config", "git config user.name Owner");
+}
+
+#[test]
+fn a_command_ends_when_a_prompt_file_is_replaced_beside_it() {
+    replaced_beside("Agent.md", "cp Agent.md new && mv new Agent.md");
+}
+
+#[test]
+fn a_command_ends_when_a_prompt_file_is_moved_away_beside_it() {
+    // As editors do that keep the old version.
+    replaced_beside("Agent.md", "mv Agent.md Agent.md~ && cp Agent.md~ Agent.md");
 }
 
 #[test]
