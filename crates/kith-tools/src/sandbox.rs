@@ -10,7 +10,7 @@
 //! - `supervisor`: the supervisor process itself.
 //! - `inside`: the making of the sandbox, in its first process; the file to audit.
 //! - `lost_guards`: ends everything when somebody outside has replaced a protected file.
-//! - `filter`, `gitlinks`, `loopback`, `raw`: its parts.
+//! - `filter`, `git_settings`, `gitlinks`, `loopback`, `raw`: its parts.
 //! - [`environment`]: the variables that a command sees.
 //! - [`probe`]: what this machine offers, proved by trying.
 
@@ -22,6 +22,8 @@ pub mod spec;
 
 #[cfg(target_os = "linux")]
 mod filter;
+#[cfg(target_os = "linux")]
+mod git_settings;
 #[cfg(target_os = "linux")]
 mod gitlinks;
 #[cfg(target_os = "linux")]

@@ -5,7 +5,7 @@
 //! written, except for the agent's self and for what runs code outside of the sandbox later.
 
 mod guards;
-mod repositories;
+pub(super) mod repositories;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -15,7 +15,7 @@ use crate::house::{House, KITH, Ran};
 /// A probe exits with 0 if it got through. `{pid}`, `{port}`, `{abstract}`, `{user}` and `{outside}`
 /// stand for a process, a port, a socket, the user's home and a folder outside. Descriptor 9 is a file
 /// outside that whoever started the program forgot to close.
-const PROBES: [(&str, &str); 73] = [
+const PROBES: [(&str, &str); 75] = [
     // The self, present and absent.
     ("change_a_prompt_file", "echo x >> Agent.md"),
     ("truncate_a_prompt_file", ": > Agent.md"),
@@ -67,6 +67,11 @@ const PROBES: [(&str, &str); 73] = [
     ("change_the_configuration_of_a_nested_repository", "echo x >> vendor/lib/.git/config"),
     ("replace_a_nested_repository", "mv vendor/lib/.git old && cp -r old vendor/lib/.git"),
     ("swap_a_folder_above_a_nested_repository", "mv vendor old && cp -r old vendor"),
+    ("change_the_configuration_of_a_bare_repository", "echo x >> bare.git/config"),
+    (
+        "plant_a_hook_in_a_bare_repository",
+        "mkdir -p bare.git/hooks && echo x > bare.git/hooks/update",
+    ),
     ("change_where_a_submodule_is", "echo 'gitdir: ../evil' > sub/.git"),
     // Files elsewhere.
     ("write_to_the_system", "echo x > /etc/kith-probe"),
@@ -177,6 +182,10 @@ impl World {
         house.write(".git/modules/lib/hooks/README", "x\n");
         house.write(".git/worktrees/w/commondir", "../..\n");
         house.write("vendor/lib/.git/config", "[core]\n");
+        house.write("bare.git/HEAD", "ref: refs/heads/main\n");
+        house.write("bare.git/config", "[core]\n");
+        house.write("bare.git/objects/x", "x\n");
+        house.write("bare.git/refs/heads/main", "x\n");
         house.write("sub/.git", "gitdir: ../.git/modules/lib\n");
         house.write("deep/home/Agent.md", "Be deep.\n");
         let root = house.path("").parent().unwrap().to_owned();
@@ -255,6 +264,9 @@ impl World {
             "house/.git/modules/new/config",
             "house/.git/worktrees/w/commondir",
             "house/vendor/lib/.git/config",
+            "house/bare.git/HEAD",
+            "house/bare.git/config",
+            "house/bare.git/hooks/update",
             "house/sub/.git",
             "house/hop",
             "house/TOOLS.md",
@@ -705,4 +717,76 @@ fn a_repository_that_is_spread_out_in_the_workspace_runs_nothing_outside() {
     assert!(ran.stderr.contains("it is called `HEAD-made-in-sandbox` now"), "{}", ran.shown());
     outside(&house, "git status");
     assert!(!house.path("plant.ran").exists());
+}
+
+/// A house with a repository and a program that leaves a trace when git runs it outside; `None` where there is no
+/// git or no sandbox.
+fn house_with_plant() -> Option<House> {
+    let mut house = House::new();
+    house.set("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
+    house.write("plant", "#!/bin/sh\ntest -n \"$KITH_SANDBOX\" || touch \"$0.ran\"\n");
+    let begin = "chmod +x plant && git init -q && git add . && \
+                 git -c user.email=a@example.org -c user.name=A commit -qm one";
+    if outside(&house, begin).code != 0 {
+        not_run("there is no git");
+        return None;
+    }
+    if house.kith(&["sandbox", "--", "true"]).stderr.contains("allows no namespaces") {
+        not_run("this machine allows no sandbox");
+        return None;
+    }
+    Some(house)
+}
+
+const SETTINGS: &str = "printf '[core]\\nrepositoryformatversion = 0\\nbare = false\\nworktree = %s\\nfsmonitor = %s\\n'";
+
+#[test]
+fn a_repository_that_is_spread_out_by_two_commands_in_place_of_the_owners_runs_nothing_outside() {
+    let Some(house) = house_with_plant() else { return };
+    let first = format!(
+        "echo 'ref: refs/heads/main' > HEAD && mkdir objects && {SETTINGS} $PWD $PWD/plant > config"
+    );
+    let second = "mkdir refs && mv .git/HEAD .git/gone";
+    outside(
+        &house,
+        &format!(
+            "mkdir probe && cp -r .git plant probe && cd probe && {first} && {second} && git status"
+        ),
+    );
+    assert!(
+        house.path("probe/plant.ran").exists(),
+        "git has become careful; nothing is shown here"
+    );
+    fs::remove_dir_all(house.path("probe")).unwrap();
+    house.kith(&["sandbox", "--", "/bin/bash", "-c", &first]).succeeded();
+    let ran = house.kith(&["sandbox", "--", "/bin/bash", "-c", second]);
+    assert!(ran.stderr.contains("it is called `HEAD-made-in-sandbox` now"), "{}", ran.shown());
+    outside(&house, "git status");
+    assert!(!house.path("plant.ran").exists());
+}
+
+#[test]
+fn repositories_that_are_made_beneath_the_workspace_run_nothing_outside() {
+    let Some(house) = house_with_plant() else { return };
+    let make = format!(
+        "root=$PWD; git init -q clean; git init -q --bare clean.git; \
+         git init -q a/planted; git -C a/planted config core.fsmonitor $root/plant; \
+         mkdir -p b/spread/objects b/spread/refs && cd b/spread && echo 'ref: refs/heads/main' > HEAD && \
+         {SETTINGS} $PWD $root/plant > config"
+    );
+    let visit = "(cd a/planted && git status); (cd b/spread && git status)";
+    outside(&house, &format!("mkdir probe && cp plant probe && cd probe && ({make}); {visit}"));
+    assert!(
+        house.path("probe/plant.ran").exists(),
+        "git has become careful; nothing is shown here"
+    );
+    fs::remove_dir_all(house.path("probe")).unwrap();
+    let ran = house.kith(&["sandbox", "--", "/bin/bash", "-c", &make]);
+    assert_eq!(ran.code, 0, "{}", ran.shown());
+    assert_eq!(ran.stderr.matches("made-in-sandbox` now").count(), 2, "{}", ran.shown());
+    outside(&house, visit);
+    assert!(!house.path("plant.ran").exists());
+    // What git makes by itself stays, and can be looked at by the next command.
+    house.kith(&["sandbox", "--", "git", "-C", "clean", "status"]).succeeded();
+    house.kith(&["sandbox", "--", "git", "-C", "clean.git", "rev-parse", "--git-dir"]).succeeded();
 }
