@@ -5,7 +5,7 @@
 //! the host's view.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::AtomicU64;
 
 use kith_vocab::clock::BoxFuture;
 use tokio::sync::{Mutex, OnceCell, mpsc};
@@ -44,15 +44,16 @@ pub struct Client {
     pub(crate) kind: HostKind,
     /// The host, if it is in this process.
     pub(crate) here: Arc<Mutex<Option<HostHere>>>,
-    /// This process has given the house up to another one, which is about to be the host.
-    pub(crate) has_released: Arc<AtomicBool>,
+    /// Until when, by the monotonic clock, this process does not try to be the host: it has given the
+    /// house up to another one, which is about to be.
+    pub(crate) released_until: Arc<AtomicU64>,
 }
 
 impl Client {
     pub fn new(house: House, caller: Caller, reads_from: ReadsFrom) -> Client {
-        let (settings, here, has_released) = (OnceCell::new(), Arc::default(), Arc::default());
+        let (settings, here, released_until) = (OnceCell::new(), Arc::default(), Arc::default());
         let (resume_notes, kind) = (None, HostKind::Command);
-        Client { house, caller, reads_from, settings, resume_notes, kind, here, has_released }
+        Client { house, caller, reads_from, settings, resume_notes, kind, here, released_until }
     }
 
     /// Says what this process is to those who ask its host. A conversation gives the house up to a

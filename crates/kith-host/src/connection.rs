@@ -7,10 +7,12 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use kith_engine::engine::EngineError;
 use kith_sessions::socket::socket_path;
+use kith_vocab::clock::Clock as _;
 use tokio::sync::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -37,6 +39,8 @@ const UNREACHED_MS_MAX: u64 = 10_000;
 const LOOK_AGAIN_MS: u64 = 10;
 /// How long a conversation that gives the house up waits for the turns that run.
 const RELEASE_MS_MAX: u64 = 30_000;
+/// How long a conversation that gave the house up lets the other process become the host.
+const HOLD_BACK_MS: u64 = 5_000;
 /// How long the end may take before the person is told what it waits for.
 const QUIET_END_MS: u64 = 500;
 
@@ -61,8 +65,7 @@ impl Client {
         if let Some(here) = &*here {
             return Ok(HostStart::Here(Arc::clone(&here.host)));
         }
-        if self.has_released.swap(false, Ordering::SeqCst) {
-            // Once: if the other one does not come, this process is the host again.
+        if SystemClock.monotonic() < self.released_until.load(Ordering::SeqCst) {
             return Ok(HostStart::Elsewhere { holder: String::from("another kith") });
         }
         let settings = Arc::clone(self.settings().await?);
@@ -93,8 +96,8 @@ impl Client {
         }
         *here = Some(HostHere { host: Arc::clone(&host), server });
         if self.kind == HostKind::Chat {
-            let (here, has_released) = (Arc::clone(&self.here), Arc::clone(&self.has_released));
-            tokio::spawn(release_when_asked(Arc::clone(&host), here, has_released));
+            let (here, until) = (Arc::clone(&self.here), Arc::clone(&self.released_until));
+            tokio::spawn(release_when_asked(Arc::clone(&host), here, until));
         }
         Ok(HostStart::Here(host))
     }
@@ -167,7 +170,13 @@ impl Client {
                 HostStart::Here(host) => {
                     let (caller, asked) = (self.caller.clone(), call.clone());
                     let answer = routes::answer(&host, caller, asked, follower.clone());
-                    match on_a_worker(answer).await {
+                    // A turn that is cut off has no answer here any more.
+                    let answer = tokio::select! {
+                        biased;
+                        answer = on_a_worker(answer) => answer,
+                        () = host.given_up() => Err(EngineError::Stopping.into()),
+                    };
+                    match answer {
                         // It was given up meanwhile; the next host has what was accepted.
                         Err(error)
                             if host.has_given_up() && error.code == ErrorCode::RuntimeBusy =>
@@ -216,7 +225,7 @@ impl Client {
 async fn release_when_asked(
     host: Arc<Host>,
     here: Arc<Mutex<Option<HostHere>>>,
-    has_released: Arc<AtomicBool>,
+    released_until: Arc<AtomicU64>,
 ) {
     host.release_requested().await;
     let Some(HostHere { host, server }) = here.lock().await.take() else { return };
@@ -228,7 +237,7 @@ async fn release_when_asked(
     if tokio::time::timeout(Duration::from_millis(RELEASE_MS_MAX), end).await.is_err() {
         state.over.cancel();
     }
-    has_released.store(true, Ordering::SeqCst);
+    released_until.store(SystemClock.monotonic() + HOLD_BACK_MS, Ordering::SeqCst);
     host.give_up().await;
 }
 

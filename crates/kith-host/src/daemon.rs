@@ -15,8 +15,8 @@ use crate::error::{Blame, CallError, ErrorCode};
 
 /// How long a host may take to give up the house: it waits 30 s for its turns.
 const TAKE_OVER_MS_MAX: u64 = 40_000;
-/// How long a new daemon may take until it answers.
-const START_MS_MAX: u64 = 20_000;
+/// How long a new daemon may take until it answers: it may have to take over first.
+const START_MS_MAX: u64 = 60_000;
 /// How often to look whether something has changed.
 const LOOK_AGAIN_MS: u64 = 20;
 
@@ -58,21 +58,24 @@ impl Client {
     /// Becomes the host. A conversation that is the host gives the house up; a command is waited for;
     /// another daemon stays, unless it is to be replaced.
     pub async fn become_daemon(&self, replace: bool) -> Result<DaemonStart, CallError> {
-        let mut has_asked = false;
+        let mut asked = None;
         let mut waited_ms = 0;
         while !self.is_host().await? {
             if let Some(status) = self.status().await? {
                 if status.kind == HostKind::Daemon && !replace {
                     return Ok(DaemonStart::Running(Box::new(status)));
                 }
-                if !has_asked {
+                // Each that comes in between is asked: another conversation may be quicker than we are.
+                let host = (status.pid, status.started_at);
+                if asked.as_ref() != Some(&host) {
                     let reason = ReleaseReason::TakeOver;
-                    has_asked = self.ask_running(ReleaseHouse { reason }).await?.is_some();
+                    let released = self.ask_running(ReleaseHouse { reason }).await?;
+                    asked = released.is_some().then_some(host);
                 }
             }
             if waited_ms >= TAKE_OVER_MS_MAX {
-                let message = "the other kith in this house does not give it up";
-                let hint = "`kith status` says who it is; quit it, then try again";
+                let message = "another kith keeps hosting this house";
+                let hint = "`kith status` says which one; quit it, then run `kith up` again";
                 return Err(CallError::request(ErrorCode::RuntimeBusy, message).hint(hint));
             }
             tokio::time::sleep(Duration::from_millis(LOOK_AGAIN_MS)).await;

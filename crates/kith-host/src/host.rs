@@ -66,6 +66,7 @@ pub struct Host {
     clock: Arc<dyn Clock>,
     started_at: u64,
     ending: CancellationToken,
+    giving_up: CancellationToken,
     presence: HostPresence,
     /// What the person should know about how the host started, until someone tells it.
     start_notes: Mutex<Vec<HostNote>>,
@@ -155,6 +156,7 @@ impl Host {
             house,
             started_at: clock.now(),
             ending: CancellationToken::new(),
+            giving_up: CancellationToken::new(),
             presence: HostPresence::default(),
             clock,
             start_notes: Mutex::new(start_notes),
@@ -206,13 +208,19 @@ impl Host {
         }
     }
 
-    /// Whether the house has been given up.
+    /// Whether the house has been, or is being, given up.
     pub fn has_given_up(&self) -> bool {
-        self.lock.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+        self.giving_up.is_cancelled()
+    }
+
+    /// Waits until the house is given up.
+    pub async fn given_up(&self) {
+        self.giving_up.cancelled().await;
     }
 
     /// Gives the house up wherever the engine is, and leaves what runs to the next host.
     pub async fn give_up(&self) {
+        self.giving_up.cancel();
         self.engine.stop().await;
         self.engine.flush().await;
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();

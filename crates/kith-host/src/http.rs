@@ -32,6 +32,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::process::{Resource, getrlimit};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -41,8 +42,11 @@ use reply::{HttpProblem, ReplyBody};
 
 use crate::serve::ServerState;
 
-/// Maximum number of connections at a time. One more is closed at once.
+/// Maximum number of connections at a time, if the system allows enough descriptors. One more is closed
+/// at once.
 const CONNECTIONS_MAX: usize = 2_048;
+/// Number of connections that are taken even if it does not.
+const CONNECTIONS_MIN: usize = 16;
 /// How long a client may take to send the head of a request, also between two requests.
 const HEAD_MS_MAX: u64 = 10_000;
 /// Bytes of a head. Those of the page have less than a quarter of it.
@@ -80,7 +84,7 @@ pub(crate) fn serve(
 }
 
 async fn accept_all(listener: TcpListener, state: Arc<HttpState>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Arc::new(Semaphore::new(connections_max(getrlimit(Resource::Nofile).current)));
     loop {
         let accepted = tokio::select! {
             biased;
@@ -99,11 +103,19 @@ async fn accept_all(listener: TcpListener, state: Arc<HttpState>) {
     }
 }
 
-async fn attend(stream: TcpStream, state: Arc<HttpState>, _place: OwnedSemaphorePermit) {
+/// A third of the descriptors: strangers must not keep the host from its files and its own clients.
+fn connections_max(descriptors_max: Option<u64>) -> usize {
+    let third = descriptors_max.map_or(u64::MAX, |max| max / 3);
+    usize::try_from(third).unwrap_or(CONNECTIONS_MAX).clamp(CONNECTIONS_MIN, CONNECTIONS_MAX)
+}
+
+async fn attend(stream: TcpStream, state: Arc<HttpState>, place: OwnedSemaphorePermit) {
     // Small frames of a stream must not wait for larger ones; without it they are only late.
     stream.set_nodelay(true).ok();
     let over = state.server.over.clone();
-    let service = service_fn(move |request| answer(request, Arc::clone(&state)));
+    let place = Arc::new(place);
+    let service =
+        service_fn(move |request| answer(request, Arc::clone(&state), Arc::clone(&place)));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(Duration::from_millis(HEAD_MS_MAX))
@@ -126,8 +138,9 @@ async fn attend(stream: TcpStream, state: Arc<HttpState>, _place: OwnedSemaphore
 async fn answer(
     request: Request<Incoming>,
     state: Arc<HttpState>,
+    place: Arc<OwnedSemaphorePermit>,
 ) -> Result<Response<ReplyBody>, Infallible> {
-    Ok(match route(request, &state).await {
+    Ok(match route(request, &state, place).await {
         Ok(response) => response,
         Err(problem) => problem.into_response(),
     })
@@ -136,6 +149,7 @@ async fn answer(
 async fn route(
     request: Request<Incoming>,
     state: &Arc<HttpState>,
+    place: Arc<OwnedSemaphorePermit>,
 ) -> Result<Response<ReplyBody>, HttpProblem> {
     gate::check(&request, &state.hosts)?;
     let path = request.uri().path().to_owned();
@@ -154,7 +168,7 @@ async fn route(
     match (request.method(), path.as_str()) {
         (&Method::POST, "/api/logout") => Ok(api::logout(state)),
         (&Method::GET, "/api/openapi.json") => Ok(reply::json(openapi::document())),
-        (&Method::GET, "/api/socket") => websocket::upgrade(request, state),
+        (&Method::GET, "/api/socket") => websocket::upgrade(request, state, place),
         (&Method::POST, path) => match path.strip_prefix("/api/") {
             Some(name) => api::call(name, request, state).await,
             None => Err(HttpProblem::not_found(path)),

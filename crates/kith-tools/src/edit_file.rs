@@ -88,11 +88,13 @@ fn edited(input: &EditFileInput, target: &ChangeTarget) -> Result<String, String
             ));
         }
     }
-    let new = target.old.replace(&input.old, &input.new);
-    if new.len() as u64 > CHANGED_FILE_BYTES_MAX {
+    // Before it is made: a short text in many places, replaced by a long one, would not fit into memory.
+    let kept = (target.old.len() as u64).saturating_sub(n_places * input.old.len() as u64);
+    let n_bytes = n_places.saturating_mul(input.new.len() as u64).saturating_add(kept);
+    if n_bytes > CHANGED_FILE_BYTES_MAX {
         return Err(format!("`{name}` would become too long"));
     }
-    Ok(new)
+    Ok(target.old.replace(&input.old, &input.new))
 }
 
 /// Says what probably differs: the ends of lines, spaces, or the numbers that read_file shows.

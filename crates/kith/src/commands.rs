@@ -54,9 +54,9 @@ pub(crate) fn run(invocation: Invocation) -> ExitCode {
     let Invocation { mut shared, model, command, plain, .. } = invocation;
     ui::configure(shared.color, shared.quiet);
     shared.local_agent = local_agent(&shared);
-    // What stays long serves others meanwhile.
+    // What stays long serves others meanwhile, and a test of a model must see its answer grow.
     let n_workers = match command {
-        None | Some(Command::Resume { .. } | Command::Up(_)) => 2,
+        None | Some(Command::Resume { .. } | Command::Up(_) | Command::Model(_)) => 2,
         Some(_) => 1,
     };
     let outcome = in_runtime(n_workers, async {

@@ -228,6 +228,8 @@ export const words = {
   filesTooLarge: ["Attachments may have {size} together", "附件合计不能超过 {size}"],
   whileRunning: ["While a turn runs", "回合运行时"],
   queue: ["Queue", "排队"],
+  answer: ["Answer", "回答"],
+  answersQuestion: ["Answers the question above", "回答上面的问题"],
   readsBeforeNext: ["{agent} reads it before the next step", "{agent} 在下一步之前就会看到"],
   answersAfter: ["{agent} answers it after this turn", "{agent} 在这个回合之后回答"],
   savedHere: ["Saved here, sent when connected", "先存在这里，连上后发送"],

@@ -3,7 +3,10 @@
 //! A program shows the token of the house, which only the owner can read. The page gets a cookie for a
 //! login code that is good once and for a minute; the code stands behind the `#` of the address, which
 //! browsers send to nobody. A cookie is a date with a signature made with the token, so it outlives
-//! the host, and deleting the token's file ends all of them.
+//! the host, and a new token (its file deleted, the host started again) ends all of them.
+//!
+//! Browsers send a cookie to every port of a machine, so whatever else the owner opens there gets it. The
+//! page therefore also shows a key that its browser keeps for this port alone.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use http::HeaderMap;
-use http::header::{AUTHORIZATION, COOKIE};
+use http::header::{AUTHORIZATION, COOKIE, HeaderName, SEC_WEBSOCKET_PROTOCOL};
 use kith_sessions::access_token::read_or_create_token;
 use kith_vocab::clock::Clock;
 use kith_vocab::digest::hex;
@@ -26,6 +29,10 @@ const CODE_MS_MAX: u64 = 60_000;
 const CODES_MAX: usize = 16;
 /// How long a cookie is good.
 const COOKIE_MS_MAX: u64 = 30 * 24 * 60 * 60 * 1000;
+/// The key of the page, on requests.
+const PAGE_KEY: HeaderName = HeaderName::from_static("x-kith-page");
+/// The same on WebSockets, which have no headers of their own: the name of a protocol.
+const PAGE_KEY_PROTOCOL: &str = "kith.";
 /// Wrong tokens and codes within a minute, after which nobody is let in without a cookie.
 const FAILURES_MAX: usize = 10;
 const FAILURE_WINDOW_MS: u64 = 60_000;
@@ -38,6 +45,13 @@ pub struct HttpAccess {
     codes: Mutex<VecDeque<LoginCode>>,
     /// When the last failures were, by the monotonic clock.
     failures: Mutex<VecDeque<u64>>,
+}
+
+/// What a browser gets when it has logged in.
+#[derive(Debug)]
+pub(super) struct PageLogin {
+    pub(super) set_cookie: String,
+    pub(super) page_key: String,
 }
 
 struct LoginCode {
@@ -71,8 +85,8 @@ impl HttpAccess {
         Ok(code)
     }
 
-    /// The `Set-Cookie` for whoever has this code. A code is good once.
-    pub(super) fn log_in(&self, code: &str) -> Result<String, HttpProblem> {
+    /// The cookie and the key for whoever has this code. A code is good once.
+    pub(super) fn log_in(&self, code: &str) -> Result<PageLogin, HttpProblem> {
         self.refuse_guessing()?;
         let now = self.clock.monotonic();
         let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,8 +102,9 @@ impl HttpAccess {
             ));
         }
         let expires_at = self.clock.now().saturating_add(COOKIE_MS_MAX);
-        let value = format!("{expires_at}.{}", self.signature(expires_at));
-        Ok(self.set_cookie(&value, COOKIE_MS_MAX / 1000))
+        let value = format!("{expires_at}.{}", self.signature("cookie", expires_at));
+        let set_cookie = self.set_cookie(&value, COOKIE_MS_MAX / 1000);
+        Ok(PageLogin { set_cookie, page_key: self.signature("key", expires_at) })
     }
 
     /// The `Set-Cookie` that takes the cookie away.
@@ -114,10 +129,12 @@ impl HttpAccess {
                  `Authorization: Bearer …`",
             ));
         };
-        self.refuse_guessing()?;
+        // Looked at first: wrong tokens of others must not keep the owner's programs out, and 256 bits
+        // are not guessed.
         if is_same(&self.token, shown) {
             return Ok(());
         }
+        self.refuse_guessing()?;
         self.note_failure();
         let hint = "the token of a house stands in its `.kith/http-token`";
         Err(HttpProblem::unauthorized("this is not the token of this house", hint))
@@ -127,23 +144,32 @@ impl HttpAccess {
         let texts = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
         let pairs = texts.flat_map(|text| text.split(';')).filter_map(|it| it.split_once('='));
         let mut values = pairs.filter(|(name, _)| name.trim() == self.cookie_name);
-        values.any(|(_, value)| self.is_cookie(value.trim()))
+        values.any(|(_, value)| self.is_cookie(value.trim(), headers))
     }
 
-    fn is_cookie(&self, value: &str) -> bool {
+    fn is_cookie(&self, value: &str, headers: &HeaderMap) -> bool {
         let Some((expires_at, signature)) = value.split_once('.') else { return false };
         let Ok(at) = expires_at.parse::<u64>() else { return false };
         // One form for each date, so that a signature is of one text.
         let is_plain = at.to_string() == expires_at;
-        is_plain && is_same(&self.signature(at), signature) && at > self.clock.now()
+        let is_ours = is_plain && is_same(&self.signature("cookie", at), signature);
+        is_ours && at > self.clock.now() && self.has_page_key(headers, at)
     }
 
-    fn signature(&self, expires_at: u64) -> String {
+    fn has_page_key(&self, headers: &HeaderMap, expires_at: u64) -> bool {
+        let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+        let protocols = text(&SEC_WEBSOCKET_PROTOCOL).unwrap_or_default().split(',');
+        let mut shown = protocols.filter_map(|it| it.trim().strip_prefix(PAGE_KEY_PROTOCOL));
+        let key = self.signature("key", expires_at);
+        text(&PAGE_KEY).is_some_and(|it| is_same(&key, it)) || shown.any(|it| is_same(&key, it))
+    }
+
+    fn signature(&self, of: &str, expires_at: u64) -> String {
         // A key of any length is taken.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.token.as_bytes()) else {
             return String::new();
         };
-        mac.update(format!("kith page cookie {expires_at}").as_bytes());
+        mac.update(format!("kith page {of} {expires_at}").as_bytes());
         hex(&mac.finalize().into_bytes())
     }
 

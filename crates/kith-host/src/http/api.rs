@@ -7,13 +7,14 @@ use bytes::Bytes;
 use http::header::{ACCEPT, ACCEPT_LANGUAGE, HeaderName, HeaderValue, SET_COOKIE};
 use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt as _, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use kith_vocab::clock::BoxFuture;
 use kith_vocab::json::Json;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::HttpState;
+use super::access::PageLogin;
 use super::event_stream;
 use super::reply::{self, HttpProblem, ReplyBody};
 use crate::call::{Call as _, Delivery, Follower};
@@ -26,6 +27,8 @@ use crate::serve::transport::Arrival;
 
 /// How long a client may take to send a body.
 const BODY_MS_MAX: u64 = 60_000;
+/// The same for a login, which anybody may send.
+const LOGIN_MS_MAX: u64 = 5_000;
 /// Bytes of a login.
 const LOGIN_BYTES_MAX: usize = 1024;
 /// The name that a program gives itself.
@@ -51,18 +54,19 @@ pub(super) async fn login(
     request: Request<Incoming>,
     state: &HttpState,
 ) -> Result<Response<ReplyBody>, HttpProblem> {
-    let body = read_body(request, LOGIN_BYTES_MAX).await?;
+    let body = read_body(request, LOGIN_BYTES_MAX, LOGIN_MS_MAX).await?;
     let login: Login = serde_json::from_slice(&body)
         .map_err(|_| HttpProblem::bad_request("a login is `{\"code\": \"…\"}`"))?;
-    Ok(with_cookie(&state.access.log_in(&login.code)?))
+    let PageLogin { set_cookie, page_key } = state.access.log_in(&login.code)?;
+    Ok(with_cookie(&set_cookie, &serde_json::json!({ "ok": true, "pageKey": page_key })))
 }
 
 pub(super) fn logout(state: &HttpState) -> Response<ReplyBody> {
-    with_cookie(&state.access.log_out())
+    with_cookie(&state.access.log_out(), &serde_json::json!({ "ok": true }))
 }
 
-fn with_cookie(cookie: &str) -> Response<ReplyBody> {
-    let mut response = reply::json(&serde_json::json!({"ok": true}));
+fn with_cookie(cookie: &str, answer: &serde_json::Value) -> Response<ReplyBody> {
+    let mut response = reply::json(answer);
     // A cookie of ours is letters, digits and punctuation.
     if let Ok(cookie) = HeaderValue::from_str(cookie) {
         response.headers_mut().insert(SET_COOKIE, cookie);
@@ -85,7 +89,7 @@ pub(super) async fn call(
         let message = "this call has no end: ask for it with `Accept: text/event-stream`";
         return Err(HttpProblem::bad_request(message));
     }
-    let body = read_body(request, REQUEST_BYTES_MAX).await?;
+    let body = read_body(request, REQUEST_BYTES_MAX, BODY_MS_MAX).await?;
     let body = json_of(name, &body)?;
     if is_stream {
         return Ok(event_stream::answer(name, body, caller, state));
@@ -130,17 +134,29 @@ fn json_of(name: &str, body: &Bytes) -> Result<Json, HttpProblem> {
     })
 }
 
-async fn read_body(request: Request<Incoming>, bytes_max: usize) -> Result<Bytes, HttpProblem> {
+async fn read_body(
+    request: Request<Incoming>,
+    bytes_max: usize,
+    ms_max: u64,
+) -> Result<Bytes, HttpProblem> {
+    let announced = request.body().size_hint().lower();
+    if announced > bytes_max as u64 {
+        return Err(too_long(bytes_max));
+    }
     let reading = Limited::new(request.into_body(), bytes_max).collect();
-    let read = tokio::time::timeout(Duration::from_millis(BODY_MS_MAX), reading).await;
+    let read = tokio::time::timeout(Duration::from_millis(ms_max), reading).await;
     match read {
         Err(_) => Err(HttpProblem::timed_out("the body took too long to arrive")),
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-            Err(HttpProblem::too_large(&format!("the body is longer than {bytes_max} bytes")))
+            Err(too_long(bytes_max))
         }
         Ok(Err(_)) => Err(HttpProblem::bad_request("the body was cut short")),
     }
+}
+
+fn too_long(bytes_max: usize) -> HttpProblem {
+    HttpProblem::too_large(&format!("the body is longer than {bytes_max} bytes"))
 }
 
 /// The owner, by the client that the headers name.

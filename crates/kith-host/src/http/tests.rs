@@ -169,10 +169,13 @@ async fn a_browser_logs_in_with_a_code_and_stays_in_by_its_cookie() {
     assert_eq!(status_of(&text), 200, "{text}");
     let cookie = text.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
     let cookie = cookie.split(';').next().unwrap();
-    let asked = format!(
-        "POST /api/list_threads HTTP/1.1\r\nHost: HOST\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n"
-    );
+    let answer: Value = serde_json::from_str(text.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let key = answer["pageKey"].as_str().unwrap();
+    let head = format!("POST /api/list_threads HTTP/1.1\r\nHost: HOST\r\nCookie: {cookie}\r\n");
+    let asked = format!("{head}X-Kith-Page: {key}\r\nConnection: close\r\n\r\n");
     assert_eq!(status_of(&served.raw(&asked).await), 200);
+    let alone = format!("{head}Connection: close\r\n\r\n");
+    assert_eq!(status_of(&served.raw(&alone).await), 401);
     assert_eq!(status_of(&served.raw(&login).await), 401);
 }
 
@@ -258,4 +261,11 @@ fn the_description_names_every_call_and_resolves_every_reference() {
         assert!(schemas.contains_key(name), "{name}");
     }
     assert!(!text.contains("#/$defs"));
+}
+
+#[test]
+fn strangers_get_a_part_of_the_descriptors_only() {
+    assert_eq!(connections_max(Some(1_024)), 341);
+    assert_eq!(connections_max(Some(20)), CONNECTIONS_MIN);
+    assert_eq!(connections_max(None), CONNECTIONS_MAX);
 }

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use http::header::{
-    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
+    SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
@@ -24,12 +26,16 @@ use crate::protocol::{PROTOCOL, REQUEST_BYTES_MAX};
 use crate::serve::attend_client;
 use crate::serve::transport::{Arrival, FrameSink, FrameSource};
 
+/// The protocol that is spoken.
+const PROTOCOL_NAME: &str = "kith";
+
 type HostWebSocket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// Agrees to go on as a WebSocket, and attends to the client when the connection has changed.
 pub(super) fn upgrade(
     mut request: Request<Incoming>,
     state: &HttpState,
+    place: Arc<OwnedSemaphorePermit>,
 ) -> Result<Response<ReplyBody>, HttpProblem> {
     let headers = request.headers();
     if !names(headers, "upgrade", "websocket") || !names(headers, "connection", "upgrade") {
@@ -41,6 +47,7 @@ pub(super) fn upgrade(
     let Some(key) = headers.get(SEC_WEBSOCKET_KEY) else {
         return Err(HttpProblem::bad_request("the WebSocket has no key"));
     };
+    let is_offered = names(headers, "sec-websocket-protocol", PROTOCOL_NAME);
     let accept = derive_accept_key(key.as_bytes());
     let accept = HeaderValue::from_str(&accept)
         .map_err(|_| HttpProblem::bad_request("the WebSocket has no key"))?;
@@ -56,6 +63,8 @@ pub(super) fn upgrade(
         let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
         let (sink, source) = socket.split();
         attend_client(WebSocketSource(source), WebSocketSink(sink), server, Arrival::Http).await;
+        // The connection counts until its WebSocket has ended.
+        drop(place);
     });
     let mut response = Response::new(reply::whole(""));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
@@ -63,6 +72,10 @@ pub(super) fn upgrade(
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    // A browser that offers protocols wants one of them back; the others only carry its key.
+    if is_offered {
+        headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL_NAME));
+    }
     Ok(response)
 }
 

@@ -51,3 +51,12 @@ fn what_is_no_text_or_not_there_is_refused() {
     file.set_len(1 << 30).unwrap();
     assert!(edit(&world, "a", "b", false).contains("1,073,741,824 bytes, too many"));
 }
+
+#[test]
+fn an_edit_that_would_become_too_long_is_refused_before_it_is_made() {
+    let world = World::new("");
+    fs::write(world.path("yard/a.txt"), "a".repeat(1_000_000)).unwrap();
+    // A terabyte, if it were made.
+    let told = edit(&world, "a", &"b".repeat(1_000_000), true);
+    assert!(told.contains("would become too long"), "{told}");
+}

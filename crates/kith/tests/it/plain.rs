@@ -17,12 +17,13 @@ fn plain(house: &House, variables: &[(&str, &str)]) -> Terminal {
 
 #[test]
 fn plain_has_the_commands_of_the_drawn_terminal() {
-    let replies = ["one", "two", "three", "four"].map(ServerReply::text);
+    let replies =
+        ["Reply one.", "Reply two.", "Reply three.", "Reply four."].map(ServerReply::text);
     let vendor = Vendor::new(replies);
     let house = House::asking(&vendor);
     let mut terminal = plain(&house, &PLAIN);
     terminal.press("first\r");
-    terminal.until("\none");
+    terminal.until("Reply one.");
     for (command, answer) in [
         ("/help", "/compact    summarise the conversation so far"),
         ("/why", "rebuilt from the log byte for byte"),
@@ -37,18 +38,18 @@ fn plain_has_the_commands_of_the_drawn_terminal() {
         terminal.until(answer);
     }
     terminal.press("second\r");
-    terminal.until("\ntwo");
+    terminal.until("Reply two.");
     // A list has numbers, and a number chooses.
     terminal.press("/resume\r");
     terminal.until("choose one by its number: /resume 1");
     terminal.press("/resume 2\r");
     terminal.until("Continuing session");
     terminal.press("third\r");
-    terminal.until("\nthree");
+    terminal.until("Reply three.");
     terminal.press("/branch 1\r");
     terminal.until("goes on before this message");
     terminal.press("fourth\r");
-    terminal.until("\nfour");
+    terminal.until("Reply four.");
     leave(terminal);
     let last = vendor.bodies()[3].to_string();
     assert!(last.contains("\"first\"") && last.contains("\"fourth\""), "{last}");

@@ -206,7 +206,7 @@ fn a_new_conversation_stops_the_turn_that_runs_in_the_thread() {
     running.until("drip");
     let ran = house.kith_with_input(&[], "/new\nhello\n");
     assert_eq!((ran.code, ran.stdout.trim()), (0, "anew"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("(stopping the running turn)"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("(stopping)"), "{}", ran.stderr);
     let stopped = running.finish();
     assert_eq!(Running::last_line(&stopped)["error"]["code"], "cancelled");
 }

@@ -115,7 +115,7 @@ fn a_row_of_the_list_has_exactly_these_keys() {
         ["threadId", "audience", "sessionId", "title", "updatedAt", "pendingApprovals"]
     );
     assert_eq!(row["threadId"], "web:room:Notes");
-    assert_eq!((&row["audience"], &row["title"]), (&"shared".into(), &"hello".into()));
+    assert_eq!((&row["audience"], &row["title"]), (&"owner".into(), &"hello".into()));
     assert_eq!(row["sessionId"], answer["sessionId"]);
     assert_eq!(row["pendingApprovals"], Value::Array(Vec::new()));
     let names: Vec<String> = thread_files(&house)

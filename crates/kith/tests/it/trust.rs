@@ -379,7 +379,7 @@ fn a_thread_that_others_read_is_told_nothing_private_and_stays_theirs() {
     check_audience(&house, &[], "owner", true);
     check_audience(&house, &["--thread", "peer:aid:luna.aid.pub"], "peer", false);
     check_audience(&house, &["--thread", "telegram:group:42"], "shared", false);
-    check_audience(&house, &["--thread", "web:room:notes"], "shared", false);
+    check_audience(&house, &["--thread", "web:room:notes"], "owner", true);
     // Spoken to again, by its thread or by its id, a session keeps its audience; so does the next
     // session of its thread.
     let peer = house.json(&["ask", "hi", "--thread", "peer:aid:luna.aid.pub", "--json"]);

@@ -102,3 +102,24 @@ fn a_conversation_gives_the_house_to_a_daemon_and_goes_on() {
     daemon.finish().succeeded();
     assert_eq!(house.json(&["session", "verify", "latest", "--json"])["ok"], true);
 }
+
+#[test]
+fn a_daemon_takes_over_however_many_conversations_are_open() {
+    let vendor = Vendor::new([ServerReply::text("First answer."), ServerReply::text("Second.")]);
+    let house = House::asking(&vendor);
+    let mut first = chat(&house);
+    first.press("one\r");
+    first.until("First answer.");
+    let second = chat(&house);
+    let third = chat(&house);
+    let daemon = up(&house);
+    assert_eq!(house.json(&["status", "--json"])["host"]["kind"], "daemon");
+    first.press("two\r");
+    first.until("Second.");
+    for terminal in [first, second, third] {
+        leave(terminal);
+    }
+    house.kith(&["down"]).succeeded();
+    daemon.finish().succeeded();
+    assert_eq!(said(&house), ["one", "two"]);
+}

@@ -292,16 +292,17 @@ fn a_clone_is_read_by_whoever_could_read_its_source() {
 }
 
 #[test]
-fn a_session_that_is_the_owners_does_not_widen_a_thread_that_others_read() {
+fn a_thread_of_the_page_that_others_could_read_is_not_widened_by_speaking_in_it() {
     let house = House::new();
-    let source = house.json(&["ask", "hi", "--json"]);
+    let source = house.json(&["ask", "hi", "--thread", "peer:dm:x", "--json"]);
     let clone = house.json(&["session", "clone", source["sessionId"].as_str().unwrap(), "--json"]);
     let clone = clone["sessionId"].as_str().unwrap();
     let thread = format!("web:room:{clone}");
+    assert_eq!(audience_of(&house, &json!(thread)), "peer");
     house.kith(&["ask", "hi", "--thread", &thread]).succeeded();
-    assert_eq!(audience_of(&house, &json!(thread)), "shared");
+    assert_eq!(audience_of(&house, &json!(thread)), "peer");
     house.kith(&["ask", "hi", "--session", clone]).succeeded();
-    assert_eq!(audience_of(&house, &json!(thread)), "shared");
+    assert_eq!(audience_of(&house, &json!(thread)), "peer");
 }
 
 #[track_caller]

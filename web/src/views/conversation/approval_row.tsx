@@ -2,7 +2,7 @@
 //
 // Allow and Deny look alike: the page asks, it does not push. Keys count only while the card has the focus, and not in
 // its first moments, so that a key meant for something else answers nothing.
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useEffectEvent, useRef, useState } from "react";
 import { diffOf, toolOf } from "../../log/call_line";
 import { parseUnified } from "../../log/diff";
 import type { ApprovalState, CallState } from "../../log/state";
@@ -65,17 +65,25 @@ function AskCard({ approval: { asked }, call }: { approval: ApprovalState; call:
   const isCommand = asked.command !== undefined;
   const folder = baseName(typeof call?.judged?.facts["cwd"] === "string" ? call.judged.facts["cwd"] : (row?.cwd ?? ""));
   const shownAt = useRef(Date.now());
-  const onKey = (event: React.KeyboardEvent): void => {
-    if (event.target !== card.current || isOff || Date.now() - shownAt.current < DEAF_MS) return;
+  const decideByKey = useEffectEvent((event: KeyboardEvent): void => {
+    if (isOff || isScoping || Date.now() - shownAt.current < DEAF_MS) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    // Of several questions the keys answer the first, or the one that has the focus.
+    const focused = document.activeElement?.closest("[data-approval]") ?? document.querySelector("section[data-approval]");
+    if (focused !== card.current) return;
     if (event.key === "y" || event.key === "n") {
       event.preventDefault();
       answer.decide(event.key === "y" ? "allow" : "deny", null);
     }
-  };
+  });
+  useEffect(() => {
+    document.addEventListener("keydown", decideByKey);
+    return () => document.removeEventListener("keydown", decideByKey);
+  }, []);
   return (
     <>
       <span className="mark"><Icon name="shield" className="wait-icon" /></span>
-      <section className="ask" ref={card} tabIndex={-1} data-approval={asked.approvalId} aria-labelledby={`ask-${asked.approvalId}`} onKeyDown={onKey}>
+      <section className="ask" ref={card} tabIndex={-1} data-approval={asked.approvalId} aria-labelledby={`ask-${asked.approvalId}`}>
         <div className="ask-head">
           <h2 id={`ask-${asked.approvalId}`}>{isCommand ? t("allowCommand") : t("allowCall", { tool: call === undefined ? "" : toolOf(call).tool })}</h2>
           <Countdown from={asked.ts} to={asked.expiresAt} />
@@ -101,6 +109,11 @@ function AskCard({ approval: { asked }, call }: { approval: ApprovalState; call:
       </section>
     </>
   );
+}
+
+/** Whether keys are text for this element. */
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 }
 
 function whereText(t: Words["t"], call: CallState | undefined, folder: string): string {

@@ -1,5 +1,6 @@
 // The field for a message. It has its own state and is never drawn together with the log, so typing never waits.
 import { memo, type RefObject, useContext, useEffect, useImperativeHandle, useRef, useState } from "react";
+import { pendingApprovals } from "../../log/activity";
 import { plainText } from "../../log/text";
 import { useApp, useHouse, useIsOnline, useWords } from "../../parts/app_context";
 import { Icon } from "../../parts/icon";
@@ -8,7 +9,7 @@ import { bytes } from "../../words/format";
 import { ATTACHMENT_BYTES_MAX, isTaken, pick, type PickedFile, toSent, totalBytes } from "./attachments";
 import { readDraft, writeDraft } from "./drafts";
 import { EditContext } from "./edit_context";
-import { useConversation, useIsTurnOpen } from "./session_context";
+import { useConversation, useIsTurnOpen, useSessionPart } from "./session_context";
 
 export interface ComposerHandle {
   focus: () => void;
@@ -21,7 +22,10 @@ export const Composer = memo(function Composer({ handle, onSent }: { handle: Ref
   const { sessionId, agentName, actions } = useConversation();
   const { models } = useHouse();
   const isOnline = useIsOnline();
-  const isRunning = useIsTurnOpen();
+  const isTurnOpen = useIsTurnOpen();
+  // What is said while a question waits may be its answer; only a plain message is read as one.
+  const isAsked = useSessionPart((session) => pendingApprovals(session.log).length > 0);
+  const isRunning = isTurnOpen && !isAsked;
   const edit = useContext(EditContext);
   const field = useRef<HTMLTextAreaElement>(null);
   const chooser = useRef<HTMLInputElement>(null);
@@ -95,7 +99,7 @@ export const Composer = memo(function Composer({ handle, onSent }: { handle: Ref
   };
 
   const canSend = (text.trim() !== "" || files.length > 0) && models !== null && (!isEditing || isOnline);
-  const sendLabel = isRunning && !isEditing ? t(how === "steer" ? "steer" : "queue") : t("send");
+  const sendLabel = isAsked && !isEditing ? t("answer") : isRunning && !isEditing ? t(how === "steer" ? "steer" : "queue") : t("send");
   return (
     <div>
       {files.length === 0 ? null : <FileChips files={files} onRemove={(id) => setFiles(files.filter((file) => file.id !== id))} />}
@@ -127,7 +131,7 @@ export const Composer = memo(function Composer({ handle, onSent }: { handle: Ref
             ))}
           </fieldset>
         ) : null}
-        <Hint isOnline={isOnline} isRunning={isRunning} isEditing={isEditing} how={how} agent={agentName} />
+        <Hint isOnline={isOnline} isAsked={isAsked} isRunning={isRunning} isEditing={isEditing} how={how} agent={agentName} />
         {isEditing ? <button className="btn plain" onClick={leaveEdit}>{t("cancel")}</button> : null}
         <button className="btn primary" disabled={!canSend} onClick={() => void send(how)}>{sendLabel}<kbd>↵</kbd></button>
       </div>
@@ -135,9 +139,9 @@ export const Composer = memo(function Composer({ handle, onSent }: { handle: Ref
   );
 });
 
-function Hint({ isOnline, isRunning, isEditing, how, agent }: { isOnline: boolean; isRunning: boolean; isEditing: boolean; how: QueueName; agent: string }) {
+function Hint({ isOnline, isAsked, isRunning, isEditing, how, agent }: { isOnline: boolean; isAsked: boolean; isRunning: boolean; isEditing: boolean; how: QueueName; agent: string }) {
   const { t } = useWords();
-  const text = isEditing ? t("editingBranch") : !isOnline ? t("savedHere") : !isRunning ? "" : t(how === "steer" ? "readsBeforeNext" : "answersAfter", { agent });
+  const text = isEditing ? t("editingBranch") : !isOnline ? t("savedHere") : isAsked ? t("answersQuestion") : !isRunning ? "" : t(how === "steer" ? "readsBeforeNext" : "answersAfter", { agent });
   return <span className="hint clip no-phone">{text}</span>;
 }
 

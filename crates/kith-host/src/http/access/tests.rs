@@ -22,9 +22,12 @@ fn with(name: &'static str, value: &str) -> HeaderMap {
     headers
 }
 
-/// The pair that a browser sends back.
-fn pair(set_cookie: &str) -> String {
-    set_cookie.split(';').next().unwrap().to_owned()
+/// The headers of a page that has logged in, with this text in place of its cookie if there is one.
+fn page(login: &PageLogin, cookie: Option<&str>) -> HeaderMap {
+    let pair = login.set_cookie.split(';').next().unwrap();
+    let mut headers = with("cookie", cookie.unwrap_or(pair));
+    headers.insert("x-kith-page", login.page_key.parse().unwrap());
+    headers
 }
 
 #[test]
@@ -44,7 +47,7 @@ fn a_login_code_is_good_once_and_for_a_minute() {
     let (clock, access) = access();
     let code = access.new_login_code().unwrap();
     assert_eq!(code.len(), 64);
-    let cookie = access.log_in(&code).unwrap();
+    let cookie = access.log_in(&code).unwrap().set_cookie;
     assert!(cookie.contains("HttpOnly; SameSite=Strict") && cookie.contains("Path=/"));
     assert_eq!(status(access.log_in(&code)), 401);
 
@@ -57,8 +60,9 @@ fn a_login_code_is_good_once_and_for_a_minute() {
 fn a_cookie_lets_in_until_it_expires_also_another_host_with_the_same_token() {
     let (clock, access) = access();
     let code = access.new_login_code().unwrap();
-    let cookie = pair(&access.log_in(&code).unwrap());
-    let headers = with("cookie", &format!("theme=dark; {cookie}; other=1"));
+    let login = access.log_in(&code).unwrap();
+    let pair = login.set_cookie.split(';').next().unwrap();
+    let headers = page(&login, Some(&format!("theme=dark; {pair}; other=1")));
     assert_eq!(status(access.check(&headers)), 200);
 
     let next = HttpAccess::new("a".repeat(64), Arc::clone(&clock) as Arc<dyn Clock>);
@@ -74,16 +78,17 @@ fn a_cookie_lets_in_until_it_expires_also_another_host_with_the_same_token() {
 fn no_byte_of_a_cookie_can_be_changed() {
     let (_, access) = access();
     let code = access.new_login_code().unwrap();
-    let cookie = pair(&access.log_in(&code).unwrap());
+    let login = access.log_in(&code).unwrap();
+    let cookie = login.set_cookie.split(';').next().unwrap().to_owned();
     for index in 0..cookie.len() {
         let mut bytes = cookie.clone().into_bytes();
         bytes[index] = if bytes[index] == b'1' { b'2' } else { b'1' };
         let changed = String::from_utf8(bytes).unwrap();
-        assert_eq!(status(access.check(&with("cookie", &changed))), 401, "{changed}");
+        assert_eq!(status(access.check(&page(&login, Some(&changed)))), 401, "{changed}");
     }
     let (name, value) = cookie.split_once('=').unwrap();
     for other in [format!("{name}=0{value}"), format!("{name}=+{value}"), format!("{name}=")] {
-        assert_eq!(status(access.check(&with("cookie", &other))), 401, "{other}");
+        assert_eq!(status(access.check(&page(&login, Some(&other)))), 401, "{other}");
     }
 }
 
@@ -91,18 +96,18 @@ fn no_byte_of_a_cookie_can_be_changed() {
 fn whoever_guesses_is_slowed_down_and_the_page_goes_on() {
     let (clock, access) = access();
     let code = access.new_login_code().unwrap();
-    let cookie = pair(&access.log_in(&code).unwrap());
+    let login = access.log_in(&code).unwrap();
     let wrong = with("authorization", "Bearer wrong");
     for _ in 0..FAILURES_MAX {
         assert_eq!(status(access.check(&wrong)), 401);
     }
     assert_eq!(status(access.check(&wrong)), 429);
     let right = with("authorization", &format!("Bearer {}", "a".repeat(64)));
-    assert_eq!(status(access.check(&right)), 429);
-    assert_eq!(status(access.log_in("x")), 429);
-    assert_eq!(status(access.check(&with("cookie", &cookie))), 200);
-    clock.advance(FAILURE_WINDOW_MS);
     assert_eq!(status(access.check(&right)), 200);
+    assert_eq!(status(access.log_in("x")), 429);
+    assert_eq!(status(access.check(&page(&login, None))), 200);
+    clock.advance(FAILURE_WINDOW_MS);
+    assert_eq!(status(access.check(&wrong)), 401);
 }
 
 #[test]
@@ -112,4 +117,23 @@ fn only_so_many_codes_are_good_at_a_time() {
     let others: Vec<String> = (0..CODES_MAX).map(|_| access.new_login_code().unwrap()).collect();
     assert_eq!(status(access.log_in(&first)), 401);
     assert_eq!(status(access.log_in(others.last().unwrap())), 200);
+}
+
+#[test]
+fn a_cookie_that_another_port_of_the_machine_has_seen_is_not_enough() {
+    let (_, access) = access();
+    let login = access.log_in(&access.new_login_code().unwrap()).unwrap();
+    let mut headers = page(&login, None);
+    headers.remove("x-kith-page");
+    assert_eq!(status(access.check(&headers)), 401);
+    headers.insert("x-kith-page", "0".repeat(64).parse().unwrap());
+    assert_eq!(status(access.check(&headers)), 401);
+    // A WebSocket of the page shows the key as the name of a protocol.
+    headers.remove("x-kith-page");
+    let offered = format!("kith, kith.{}", login.page_key);
+    headers.insert("sec-websocket-protocol", offered.parse().unwrap());
+    assert_eq!(status(access.check(&headers)), 200);
+    // The key alone is not enough either.
+    headers.remove("cookie");
+    assert_eq!(status(access.check(&headers)), 401);
 }
