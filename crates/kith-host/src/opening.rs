@@ -180,7 +180,8 @@ impl HomeSetup {
     fn commands(&self, places: &Places) -> CommandSetup {
         let (house, cwd) = (&self.house.dir, &places.cwd);
         let workspace = places.workspace.first().unwrap_or(cwd).clone();
-        let seen = sandbox::places(house, (workspace, cwd), places.homes.clone());
+        let own = (places.homes.clone(), places.skills.clone());
+        let seen = sandbox::places(house, (workspace, cwd), own);
         let program_folders = seen.program_folders.clone();
         CommandSetup {
             lookup: DiskLookup { places: places.clone(), program_folders },

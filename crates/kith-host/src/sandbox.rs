@@ -68,7 +68,9 @@ fn spec_by_hand(
 ) -> Result<CommandSpec, CallError> {
     let cwd = env::current_dir().and_then(|it| it.canonicalize());
     let cwd = cwd.map_err(|error| failed(format!("cannot use this folder: {error}")))?;
-    let places = places_here(house, &cwd, house.map(homes).unwrap_or_default());
+    let (homes, skills) = house.map(homes_and_skills).unwrap_or_default();
+    let folder = house.map_or(cwd.as_path(), |it| &it.dir);
+    let places = places(folder, (workspace_of(&cwd), &cwd), (homes, skills));
     Ok(CommandSpec {
         argv: command.argv,
         cwd,
@@ -78,15 +80,16 @@ fn spec_by_hand(
     })
 }
 
-/// The homes that are protected. Settings that cannot be read, or do not count because their
-/// repository is not trusted, name none; then it is the house's own folder.
-fn homes(house: &House) -> Vec<PathBuf> {
+/// The homes and further folders of skills that are protected. Settings that cannot be read, or do not
+/// count because their repository is not trusted, name none; then it is the house's own folder.
+fn homes_and_skills(house: &House) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let named = Settings::load(house).map(|settings| {
-        settings.team.members().map(|member| member.home.clone()).collect::<Vec<_>>()
+        let homes = settings.team.members().map(|member| member.home.clone());
+        (homes.collect::<Vec<_>>(), settings.extra_skills.clone())
     });
-    let mut homes = named.unwrap_or_default();
+    let (mut homes, skills) = named.unwrap_or_default();
     homes.push(house.dir.clone());
-    homes
+    (homes, skills)
 }
 
 /// Waits for the end of the command; `stop` brings it about.
@@ -131,6 +134,7 @@ pub fn remove_abandoned(house: &House, settings: &Settings) {
         cwd,
         homes,
         house: house.dir.clone(),
+        skills: settings.extra_skills.clone(),
         ..SandboxPlaces::default()
     });
 }
@@ -143,11 +147,6 @@ pub fn variables() -> Vec<(String, String)> {
     env::vars_os().filter_map(text).collect()
 }
 
-/// The places of a command that is started in `cwd` without a session.
-pub fn places_here(house: Option<&House>, cwd: &Path, homes: Vec<PathBuf>) -> SandboxPlaces {
-    places(house.map_or(cwd, |it| &it.dir), (workspace_of(cwd), cwd), homes)
-}
-
 fn workspace_of(cwd: &Path) -> PathBuf {
     let user_home = user_home().and_then(|it| it.canonicalize().ok());
     // The user's own home is no project, also where it is kept in a repository.
@@ -155,11 +154,11 @@ fn workspace_of(cwd: &Path) -> PathBuf {
     repository.unwrap_or_else(|| cwd.to_owned())
 }
 
-/// The places of a session.
+/// The places of a command, among them the homes and further folders of skills that are protected.
 pub fn places(
     house: &Path,
     (workspace, cwd): (PathBuf, &Path),
-    homes: Vec<PathBuf>,
+    (homes, skills): (Vec<PathBuf>, Vec<PathBuf>),
 ) -> SandboxPlaces {
     let path = env::var("PATH").unwrap_or_default();
     let (caches, tool_chains) = environment::named_folders(&variables());
@@ -168,6 +167,7 @@ pub fn places(
         cwd: cwd.to_owned(),
         homes,
         house: house.to_owned(),
+        skills,
         user_home: user_home().and_then(|it| it.canonicalize().ok()),
         program_folders: environment::program_folders(&path),
         tool_chains,

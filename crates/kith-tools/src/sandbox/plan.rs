@@ -77,6 +77,8 @@ pub struct SandboxPlaces {
     /// The homes of agents.
     pub homes: Vec<PathBuf>,
     pub house: PathBuf,
+    /// Further folders of skills, which are a part of the agents.
+    pub skills: Vec<PathBuf>,
     pub user_home: Option<PathBuf>,
     /// Folders of the search path for programs.
     pub program_folders: Vec<PathBuf>,

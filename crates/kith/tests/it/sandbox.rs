@@ -651,6 +651,21 @@ fn a_command_that_waits_for_input_finds_it_empty() {
 }
 
 #[test]
+fn further_folders_of_skills_cannot_be_changed() {
+    let world = World::new();
+    if !has_sandbox(&world) {
+        return;
+    }
+    world.house.write("kith.toml", "[skills]\nextra = [\"more\"]\n");
+    world.house.write("more/greet/SKILL.md", "greet\n");
+    world.house.kith(&["trust", "."]).succeeded();
+    assert_ne!(world.sandboxed("echo x >> more/greet/SKILL.md").code, 0);
+    assert_ne!(world.sandboxed("mv more old").code, 0);
+    let text = fs::read_to_string(world.house.path("more/greet/SKILL.md")).unwrap();
+    assert_eq!(text, "greet\n");
+}
+
+#[test]
 fn the_users_home_is_refused_as_a_workspace() {
     let house = House::new();
     let home = house.path("..").canonicalize().unwrap().join("user");

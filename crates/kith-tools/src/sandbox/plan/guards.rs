@@ -86,6 +86,7 @@ impl WantedGuards {
         }
         wanted.add(&places.house, &HOUSE_SELF, GuardKind::ReadOnly);
         wanted.add(&places.house, &[KITH_FOLDER], GuardKind::Masked);
+        wanted.add_all(places.skills.iter().map(|it| (it.clone(), StandIn::Folder)));
         let chain = places.cwd.ancestors().take_while(|it| it.starts_with(&places.workspace));
         for folder in chain {
             wanted.add(folder, PROMPT_FILES, GuardKind::ReadOnly);

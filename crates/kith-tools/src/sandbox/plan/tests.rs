@@ -33,6 +33,23 @@ fn the_self_is_guarded_whether_it_exists_or_not() {
 }
 
 #[test]
+fn further_folders_of_skills_are_guarded_whether_they_exist_or_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().canonicalize().unwrap();
+    fs::create_dir_all(dir.join("more/skills")).unwrap();
+    let skills = vec![dir.join("more/skills"), dir.join("later"), PathBuf::from("/elsewhere")];
+    let view = plan(&SandboxPlaces { skills, ..places(&dir) }, false).unwrap();
+    for (name, kind) in [
+        ("more/skills", GuardKind::ReadOnly),
+        ("more", GuardKind::Pinned),
+        ("later", GuardKind::ReadOnly),
+    ] {
+        assert_eq!(guard_of(&view, &dir.join(name)).unwrap().kind, kind, "{name}");
+    }
+    assert_eq!(guard_of(&view, Path::new("/elsewhere")), None);
+}
+
+#[test]
 fn a_folder_above_a_guard_is_pinned_before_it() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().canonicalize().unwrap();
