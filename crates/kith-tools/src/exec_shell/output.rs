@@ -5,7 +5,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use kith_vocab::digest::hex;
 use kith_vocab::tool::{Progress, SpillFile, TOOL_OUTPUT_BYTES_MAX};
@@ -111,9 +110,10 @@ impl CommandOutput {
 
 impl Spill {
     fn make() -> io::Result<Spill> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("kith-output-{}-{number}", std::process::id());
+        // Anybody may make files in the folder for temporary files; nobody can guess this name.
+        let mut random = [0; 16];
+        File::open("/dev/urandom")?.read_exact(&mut random)?;
+        let name = format!("kith-output-{}", hex(&random));
         let path = std::env::temp_dir().join(name);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         Ok(Spill { path, file, hash: Sha256::new() })

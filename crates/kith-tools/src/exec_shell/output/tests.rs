@@ -29,6 +29,9 @@ fn a_long_output_keeps_both_ends_and_the_whole_in_a_file() {
     assert_eq!(fs::read_to_string(&spill.path).unwrap(), long);
     assert_eq!(spill.sha256, kith_vocab::digest::sha256_hex(long.as_bytes()));
     assert_eq!(spill.bytes, long.len() as u64);
+    // 16 random bytes, so that nobody can wait for it under its name.
+    let name = spill.path.file_name().unwrap().to_str().unwrap();
+    assert_eq!(name.strip_prefix("kith-output-").map(str::len), Some(32));
     fs::remove_file(spill.path).unwrap();
 }
 
