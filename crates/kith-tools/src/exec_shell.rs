@@ -4,6 +4,7 @@
 //! command names. All of it is in the digest, so a command that was approved runs as it was approved
 //! or not at all. Ending it ends everything it started; see [`crate::sandbox`].
 
+mod given_up;
 mod output;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ use kith_vocab::tool::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use self::given_up::AbandonablePipe;
 use self::output::{COMMAND_OUTPUT_BYTES_MAX, CommandOutput};
 use crate::change_file::FileContent;
 use crate::read_log::FileVersion;
@@ -52,6 +54,8 @@ const COMMAND_BYTES_MAX: usize = 64 * 1024;
 /// Seconds that a command may take if it does not say otherwise, and at most.
 const COMMAND_SECS: u64 = 120;
 const COMMAND_SECS_MAX: u64 = 3600;
+/// Seconds that the output of a command that was stopped may take to end. If everything was ended, it has.
+const STOPPED_OUTPUT_SECS_MAX: u64 = 3;
 /// Characters of a command in its summary.
 const SUMMARY_CHARS_MAX: usize = 120;
 /// Bytes of a named file up to which its content is in the digest; of larger ones it is the state.
@@ -293,6 +297,7 @@ async fn follow(
     time: Duration,
 ) -> io::Result<(CommandOutput, Result<CommandEnd, CommandStop>)> {
     let stopper = StopOnDrop(running.stopper()?);
+    let (output, reading) = AbandonablePipe::new(output)?;
     let progress = Arc::clone(&ctx.progress);
     let mut task = tokio::task::spawn_blocking(move || read_and_wait(output, running, &*progress));
     let reason = tokio::select! {
@@ -302,22 +307,40 @@ async fn follow(
         () = tokio::time::sleep(time) => CommandStop::OutOfTime,
     };
     stopper.0.stop();
-    // The supervisor kills everything, and then the pipe closes.
-    let (output, _) = task.await.map_err(io::Error::other)??;
-    Ok((output, Err(reason)))
+    // The supervisor kills everything, and then the pipe closes. If it does not, the answer says why.
+    let done = tokio::select! {
+        done = &mut task => done,
+        () = tokio::time::sleep(Duration::from_secs(STOPPED_OUTPUT_SECS_MAX)) => {
+            drop(reading);
+            task.await
+        }
+    };
+    let (output, end) = done.map_err(io::Error::other)??;
+    Ok((output, stopped(end, reason)))
 }
 
 fn read_and_wait(
-    pipe: io::PipeReader,
+    pipe: AbandonablePipe,
     running: RunningCommand,
     progress: &dyn Progress,
 ) -> io::Result<(CommandOutput, Result<CommandEnd, CommandStop>)> {
     let output = CommandOutput::read(pipe, progress)?;
     if output.is_too_long {
-        drop(running);
-        return Ok((output, Err(CommandStop::TooLong)));
+        running.stopper()?.stop();
+        return Ok((output, stopped(Ok(running.wait()), CommandStop::TooLong)));
     }
     Ok((output, Ok(running.wait())))
+}
+
+/// How a command ended that was stopped: for that reason, unless nobody can say that it did.
+fn stopped(
+    end: Result<CommandEnd, CommandStop>,
+    reason: CommandStop,
+) -> Result<CommandEnd, CommandStop> {
+    match end {
+        Ok(CommandEnd::Exited(_) | CommandEnd::Killed(_) | CommandEnd::Stopped) => Err(reason),
+        end => end,
+    }
 }
 
 fn unknown(reason: &str) -> String {

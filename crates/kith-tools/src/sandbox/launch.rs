@@ -5,12 +5,16 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use super::SUPERVISOR_COMMAND;
 use super::spec::{CommandEnd, CommandSpec, SPEC_BYTES_MAX};
 
 /// Bytes of a supervisor's answer.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+
+/// Time that a supervisor may take to answer when its command was stopped. It may list the index of git.
+const STOPPED_ANSWER_MAX: Duration = Duration::from_secs(30);
 
 /// A supervisor with a command. Dropping it ends both, and everything that was started.
 pub struct RunningCommand {
@@ -96,6 +100,8 @@ pub struct CommandStopper(UnixStream);
 
 impl CommandStopper {
     pub fn stop(&self) {
+        // A supervisor that cannot end everything must not be waited for without end.
+        self.0.set_read_timeout(Some(STOPPED_ANSWER_MAX)).ok();
         // If it has ended already, that is what was wanted.
         self.0.shutdown(std::net::Shutdown::Write).ok();
     }

@@ -27,8 +27,9 @@ use super::lost_guards::GuardWatch;
 use super::raw::{Cloned, clone_process, close_inherited};
 use super::spec::{CommandEnd, CommandSpec, SPEC_BYTES_MAX, SandboxView};
 
-/// Rounds of killing what a command outside of a sandbox has left behind.
-const KILL_ROUNDS_MAX: usize = 64;
+/// Rounds of killing what a command outside of a sandbox has left behind. Each reaches the children of
+/// those that the one before has killed.
+const KILL_ROUNDS_MAX: usize = 4096;
 /// Bytes of a reason why a command did not start.
 const TROUBLE_BYTES_MAX: u64 = 4096;
 
@@ -208,17 +209,19 @@ fn kill_what_is_left() -> io::Result<()> {
             // It may have ended meanwhile.
             rustix::process::kill_process(pid, Signal::KILL).ok();
         }
+        // A child that died may have left others; they are ours now.
+        let mut options = WaitOptions::empty();
         loop {
-            match rustix::process::wait(WaitOptions::empty()) {
+            match rustix::process::wait(options) {
                 Err(rustix::io::Errno::CHILD) => return Ok(()),
                 Err(rustix::io::Errno::INTR) => (),
                 Err(error) => return Err(error.into()),
-                // A child that died may have left others; they are ours now.
-                Ok(_) => break,
+                Ok(Some(_)) => options = WaitOptions::NOHANG,
+                Ok(None) => break,
             }
         }
     }
-    Ok(())
+    Err(io::Error::other("it starts others faster than they can be ended"))
 }
 
 /// The first process of the sandbox. It makes the sandbox, starts the command, reaps what ends, and
@@ -272,7 +275,12 @@ fn enter(
     if is_closed(alive) {
         return Err(SandboxFault("the supervisor has ended".to_owned()));
     }
-    let Some(view) = &spec.view else { return Ok(None) };
+    let Some(view) = &spec.view else {
+        // What loses its parent while the command runs is reaped here when it ends.
+        return rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+            .map(|()| None)
+            .map_err(|error| SandboxFault(format!("cannot adopt processes: {error}")));
+    };
     inside::map_identity(ids.0, ids.1)?;
     inside::enter(view).map(Some)
 }

@@ -253,6 +253,53 @@ async fn a_bad_call_is_refused_in_a_sentence() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_claims_the_end_of_what_a_command_left_that_killed_its_supervisor() {
+    let shop = Workshop::new();
+    let command = "(setsid sleep 60 &); kill -9 $(ps -o ppid= -p $PPID)";
+    let plan = shop.prepare(json!({ "command": command, "timeout": 1 })).await;
+    let output = shop.run(plan, Sandbox::None).await;
+    assert_eq!(output.outcome, ToolOutcome::Failed);
+    let text = output.plain_text().to_string();
+    assert!(text.contains("outcome unknown: the supervisor of the command died"), "{text}");
+    let mut kill = std::process::Command::new("kill");
+    assert!(kill.args(["-9"]).args(process_ids_in(&shop.folder)).status().unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_chain_of_processes_ends_with_the_command() {
+    let shop = Workshop::new();
+    shop.write(
+        "chain.sh",
+        "if [ $1 -gt 0 ]; then sh chain.sh $(($1 - 1)) & wait; else touch built; sleep 30; fi\n",
+    );
+    let command = "(setsid sh chain.sh 80 &); until [ -e built ]; do sleep 0.05; done";
+    let plan = shop.prepare(json!({ "command": command })).await;
+    let output = shop.run(plan, Sandbox::None).await;
+    assert_eq!(output.plain_text().to_string(), "[exit code 0]");
+    assert_eq!(processes_in(&shop.folder), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_lost_its_parent_is_reaped_while_the_command_runs() {
+    let shop = Workshop::new();
+    // Left in the end: the first process, and the shell.
+    let command = "for n in $(seq 30); do (true &); done; top=$(ps -o ppid= -p $PPID); \
+                   for n in $(seq 100); do \
+                   left=$(ps -o pid= --ppid $top,$PPID | wc -l); \
+                   [ $left = 2 ] && exit 5; sleep 0.05; done; exit 6";
+    let plan = shop.prepare(json!({ "command": command })).await;
+    let output = shop.run(plan, Sandbox::None).await;
+    assert_eq!(output.plain_text().to_string(), "[exit code 5]");
+}
+
+fn process_ids_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let inside =
+        entries.filter(|it| fs::read_link(it.path().join("cwd")).is_ok_and(|it| it == folder));
+    inside.map(|it| it.file_name().into_string().unwrap()).collect()
+}
+
 /// The processes whose working folder is this one, by their command lines.
 fn processes_in(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
