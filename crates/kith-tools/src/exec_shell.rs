@@ -6,8 +6,9 @@
 
 mod given_up;
 mod output;
+mod stand_ins;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -181,6 +182,7 @@ impl ExecShell {
         let spec = self.spec_of(&input, &facts, &ctx).map_err(own_refusal)?;
         let no_supervisor = || own_refusal("this system cannot run commands".to_owned());
         let supervisor = self.setup.supervisor.as_deref().ok_or_else(no_supervisor)?;
+        let absent = blocking(|| stand_ins::names(&spec));
         let secs = input.timeout.unwrap_or(COMMAND_SECS);
         let time = Duration::from_secs(secs).min(ctx.time_left);
         let (output, running) = blocking(|| start(supervisor, &spec))
@@ -188,7 +190,7 @@ impl ExecShell {
         let ended = follow(output, running, &ctx, time).await;
         let (output, end) = ended.map_err(|error| own_refusal(unknown(&error.to_string())))?;
         let trust = self.trust(&facts, ctx.permit.sandbox);
-        finished(output, end, (secs, &ctx), trust)
+        finished(output, end, (secs, &ctx), (trust, &absent))
     }
 
     /// Of the least trusted thing that the command may have printed.
@@ -351,7 +353,7 @@ fn finished(
     output: CommandOutput,
     end: Result<CommandEnd, CommandStop>,
     (secs, ctx): (u64, &RunContext),
-    trust: Trust,
+    (trust, absent): (Trust, &BTreeSet<String>),
 ) -> Result<ToolOutput, Refusal> {
     let (text, full) = output.finish().map_err(|error| own_refusal(error.to_string()))?;
     let (remark, outcome) = match end {
@@ -379,7 +381,8 @@ fn finished(
         }
     };
     let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    let text = format!("{text}{newline}[{remark}]");
+    let explained = stand_ins::remark(absent, &text).map_or_else(String::new, |it| it + "\n");
+    let text = format!("{text}{newline}{explained}[{remark}]");
     Ok(ToolOutput { full, ..ToolOutput::text(outcome, trust, text) })
 }
 

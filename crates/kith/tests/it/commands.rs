@@ -111,6 +111,17 @@ async fn output_and_exit_code_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_listing_says_what_stands_for_absent_files() {
+    let shop = Workshop::new();
+    shop.write("file", "x\n");
+    let text = shop.shell("ls").await;
+    let (listed, explained) = text.split_once("[placeholders of the sandbox").unwrap();
+    assert!(listed.contains("kith.toml\n") && explained.contains("kith.toml"), "{text}");
+    assert!(!explained.contains("file") && explained.ends_with("]\n[exit code 0]"), "{text}");
+    assert_eq!(shop.shell("ls file").await, "file\n[exit code 0]");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_waits_for_input_finds_none() {
     let shop = Workshop::new();
     assert_eq!(shop.shell("cat").await, "[exit code 0]");
