@@ -22,7 +22,7 @@ use crate::calls::daemon::{HostKind, ReleaseReason};
 use crate::client::Client;
 use crate::clock::SystemClock;
 use crate::error::{CallError, ErrorCode};
-use crate::host::daemon::HttpEntry;
+use crate::host::daemon::{HttpEntry, ReleaseRequests};
 use crate::host::{Host, HostStart};
 use crate::http;
 use crate::http::access::HttpAccess;
@@ -97,7 +97,7 @@ impl Client {
         *here = Some(HostHere { host: Arc::clone(&host), server });
         if self.kind == HostKind::Chat {
             let (here, until) = (Arc::clone(&self.here), Arc::clone(&self.released_until));
-            tokio::spawn(release_when_asked(Arc::clone(&host), here, until));
+            tokio::spawn(release_when_asked(host.releases(), here, until));
         }
         Ok(HostStart::Here(host))
     }
@@ -126,11 +126,13 @@ impl Client {
 
     /// Waits until somebody asks the host in this process to give up the house.
     pub async fn release_requested(&self) -> ReleaseReason {
-        let host = self.here.lock().await.as_ref().map(|it| Arc::clone(&it.host));
-        match host {
-            Some(host) => host.release_requested().await,
-            None => std::future::pending().await,
+        let requests = self.here.lock().await.as_ref().map(|it| it.host.releases());
+        if let Some(mut requests) = requests
+            && let Some(reason) = requests.next().await
+        {
+            return reason;
         }
+        std::future::pending().await
     }
 
     /// Leaves the house. If the host is here, it stays until the turns it accepted rest.
@@ -223,11 +225,13 @@ impl Client {
 
 /// Gives the house up when another process asks for it, after the turns that run, if they end soon.
 async fn release_when_asked(
-    host: Arc<Host>,
+    mut requests: ReleaseRequests,
     here: Arc<Mutex<Option<HostHere>>>,
     released_until: Arc<AtomicU64>,
 ) {
-    host.release_requested().await;
+    if requests.next().await.is_none() {
+        return;
+    }
     let Some(HostHere { host, server }) = here.lock().await.take() else { return };
     let state = Arc::clone(server.state());
     let end = async {

@@ -238,6 +238,7 @@ async function branches({ browser, house }) {
   const copy = await events(house, sessionOf(page));
   assert.ok(copy.filter((event) => event.sourceTag === "clone").length >= 2);
   await ask(page, "Third");
+  await page.waitForSelector(".said:has-text('Third')");
   assert.deepEqual(await said(page), ["Hello", "Third"]);
   noProblems(page);
 }

@@ -63,19 +63,20 @@ impl Host {
         Ok(format!("{address}/#login={code}"))
     }
 
-    /// Waits until somebody asks for the house.
-    pub async fn release_requested(&self) -> ReleaseReason {
-        let mut asked = self.presence.release.subscribe();
-        loop {
-            let reason = *asked.borrow_and_update();
-            if let Some(reason) = reason {
-                return reason;
-            }
-            if asked.changed().await.is_err() {
-                // The sender lives as long as the host.
-                std::future::pending::<()>().await;
-            }
-        }
+    /// Tells when somebody asks for the house. It does not keep the host alive.
+    pub fn releases(&self) -> ReleaseRequests {
+        ReleaseRequests(self.presence.release.subscribe())
+    }
+}
+
+/// Requests to give up the house.
+pub struct ReleaseRequests(watch::Receiver<Option<ReleaseReason>>);
+
+impl ReleaseRequests {
+    /// Waits for one; `None` if the host ends before there is any.
+    pub async fn next(&mut self) -> Option<ReleaseReason> {
+        let asked = self.0.wait_for(Option::is_some).await.ok()?;
+        *asked
     }
 }
 
