@@ -4,13 +4,13 @@
 //! WebSocket, and a call with items as server-sent events. Any page that the owner's browser shows can
 //! send requests to this machine, so every request is looked at before it is routed:
 //!
-//! - [`gate`]: whether it was meant for this server, and sent by its own page or by no page at all.
+//! - `gate`: whether it was meant for this server, and sent by its own page or by no page at all.
 //! - [`access`]: whether it comes from the owner: a token for programs, a cookie for the page.
-//! - [`api`]: calls, and their answers.
-//! - [`event_stream`], [`websocket`]: calls that have items.
+//! - `api`: calls, and their answers.
+//! - `event_stream`, `websocket`: calls that have items.
 //! - [`openapi`]: the description of all calls.
-//! - [`page`]: the files of the page.
-//! - [`reply`]: responses and their headers.
+//! - `page`: the files of the page.
+//! - `reply`: responses and their headers.
 
 pub mod access;
 mod api;
