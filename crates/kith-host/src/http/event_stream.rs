@@ -39,7 +39,7 @@ pub(super) fn answer(
     state.server.connections.spawn(attend_request(request, EventSink(sender), server, caller));
     let kind = HeaderValue::from_static("text/event-stream");
     let mut response = reply::response(StatusCode::OK, kind, EventBody(receiver).boxed_unsync());
-    // A proxy that collects an answer before it passes it on would make a stream of it no more.
+    // Tells proxies not to buffer the response: events must arrive as they happen.
     let unbuffered = HeaderName::from_static("x-accel-buffering");
     response.headers_mut().insert(unbuffered, HeaderValue::from_static("no"));
     response

@@ -170,7 +170,7 @@ pub(crate) async fn status(shared: &GlobalArgs) -> CommandResult {
         ui::line(&in_words(status));
         let HostStatus { started_at, version, working_sessions, open_sessions, .. } = status;
         ui::line(&format!("kith {version}, since {started_at}"));
-        ui::line(&format!("{working_sessions} sessions working, {open_sessions} at rest"));
+        ui::line(&format!("Sessions: {working_sessions} running, {open_sessions} idle"));
     } else {
         ui::line("Nothing is running in this house; `kith up` starts the daemon");
     }
